@@ -1,0 +1,121 @@
+//! The event queue: a tournament tree with one slot per thing that can have at most one event
+//! pending (a die, a channel, a timer).
+//!
+//! Measured against heaps, a wheel and a flat scan, this was the fastest; re-arming and disarming
+//! a slot cost one walk to the root, which makes suspend and cancel as cheap as scheduling.
+//! Ties go to the lowest slot, so the order of events never depends on insertion order.
+
+use std::num::NonZeroU32;
+
+/// A pending event for each of a fixed number of slots.
+///
+/// ```text
+/// tree[1]            smallest key of all
+/// tree[n + slot]     key of a slot = time << slot_bits | slot, or all ones when disarmed
+/// ```
+#[derive(Clone, Debug)]
+pub struct EventQueue {
+    tree: Vec<u64>,
+    leaves: usize,
+    slot_bits: NonZeroU32,
+}
+
+const IDLE: u64 = u64::MAX;
+
+impl EventQueue {
+    /// A queue of `slots` slots, all disarmed.
+    ///
+    /// # Panics
+    /// If there are more than 65,536 slots.
+    pub fn new(slots: usize) -> Self {
+        let leaves = slots.next_power_of_two().max(2);
+        assert!(leaves <= 1 << 16, "{slots} event slots; the limit is 65536");
+        let slot_bits = NonZeroU32::new(leaves.trailing_zeros()).expect("at least two leaves");
+        Self { tree: vec![IDLE; 2 * leaves], leaves, slot_bits }
+    }
+
+    /// The latest time an event can carry: 2^48 ns (78 hours) with 65,536 slots, 18 years with 32.
+    pub fn time_limit(&self) -> u64 {
+        (IDLE >> self.slot_bits.get()) - 1
+    }
+
+    /// Arms (or re-arms) `slot` to fire at `time`.
+    #[inline]
+    pub fn arm(&mut self, slot: u32, time: u64) {
+        debug_assert!(time <= self.time_limit(), "event time {time} is beyond the queue's range");
+        self.set(slot, time << self.slot_bits.get() | u64::from(slot));
+    }
+
+    /// Disarms `slot`; does nothing when it is not armed.
+    #[inline]
+    pub fn disarm(&mut self, slot: u32) {
+        self.set(slot, IDLE);
+    }
+
+    /// The time `slot` is armed for.
+    pub fn armed(&self, slot: u32) -> Option<u64> {
+        let key = self.tree[self.leaves + slot as usize];
+        (key != IDLE).then(|| key >> self.slot_bits.get())
+    }
+
+    /// Time and slot of the earliest event, which stays armed.
+    #[inline]
+    pub fn peek(&self) -> Option<(u64, u32)> {
+        let key = self.tree[1];
+        let mask = (1_u64 << self.slot_bits.get()) - 1;
+        (key != IDLE).then(|| (key >> self.slot_bits.get(), (key & mask) as u32))
+    }
+
+    /// Takes the earliest event and disarms its slot.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(u64, u32)> {
+        let event = self.peek()?;
+        self.disarm(event.1);
+        Some(event)
+    }
+
+    #[inline]
+    fn set(&mut self, slot: u32, key: u64) {
+        let tree = self.tree.as_mut_slice();
+        let mut node = slot as usize + self.leaves;
+        tree[node] = key;
+        while node > 1 {
+            let winner = tree[node].min(tree[node ^ 1]);
+            node >>= 1;
+            tree[node] = winner;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn events_come_in_order_of_time_then_slot() {
+        let mut queue = EventQueue::new(37);
+        let mut stream = Stream::new(1, "events");
+        let mut expected = Vec::new();
+        for slot in 0..37 {
+            let time = stream.below(10);
+            queue.arm(slot, time);
+            expected.push((time, slot));
+        }
+        queue.disarm(5);
+        expected.retain(|event| event.1 != 5);
+        expected.sort_unstable();
+        let taken: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn rearming_moves_an_event() {
+        let mut queue = EventQueue::new(4);
+        queue.arm(2, 100);
+        queue.arm(2, 50);
+        assert_eq!(queue.armed(2), Some(50));
+        assert_eq!(queue.pop(), Some((50, 2)));
+        assert_eq!(queue.pop(), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Address types: one type per address space.
+
+use std::fmt;
+
+macro_rules! address {
+    ($(#[$doc:meta])* $name:ident, $repr:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(pub $repr);
+
+        impl $name {
+            /// The address as an index into a table.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, "{}", self.0)
+            }
+        }
+    };
+}
+
+address!(
+    /// Logical page number: an index into the user-visible space, in flash-page units.
+    Lpn,
+    u32
+);
+address!(
+    /// Physical page number: block × pages per block + page in block, over the whole drive.
+    Ppn,
+    u32
+);
+address!(
+    /// Physical block, numbered over the whole drive: die × blocks per die + block in die.
+    BlockId,
+    u32
+);
+address!(
+    /// Die, numbered over the whole drive; die `d` sits on channel `d mod channels`.
+    DieId,
+    u32
+);
+address!(
+    /// Channel: the bus shared by the dies behind it.
+    ChannelId,
+    u32
+);

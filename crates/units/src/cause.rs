@@ -1,0 +1,133 @@
+//! Why a flash command exists: the one list used by counters, WAF, waiting times and laws.
+
+/// The cause of a flash command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// The host asked for this page.
+    Host = 0,
+    /// Garbage collection: relocation of valid pages and the erase that follows.
+    Gc,
+    /// Merge of log and data blocks in a hybrid mapping.
+    Merge,
+    /// Translation pages of a demand-paged mapping.
+    Mapping,
+    /// Reads and programs that complete a block or page around host data.
+    Padding,
+    /// Parity reads and programs, commits included.
+    Parity,
+    /// Code blocks of a coded stripe.
+    Code,
+    /// The drive's own records: trim tombstones, journals, checkpoints.
+    Metadata,
+    /// Wear levelling and relocation away from failing blocks.
+    Wear,
+    /// Reconstruction after a die or channel was lost.
+    Rebuild,
+}
+
+/// Every cause, in display order; the index is the discriminant.
+pub const CAUSES: [Cause; 10] = [
+    Cause::Host,
+    Cause::Gc,
+    Cause::Merge,
+    Cause::Mapping,
+    Cause::Padding,
+    Cause::Parity,
+    Cause::Code,
+    Cause::Metadata,
+    Cause::Wear,
+    Cause::Rebuild,
+];
+
+/// Number of causes a die can be busy for.
+pub const DIE_CAUSES: usize = CAUSES.len();
+
+impl Cause {
+    /// The name used in results, configuration and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Host => "host",
+            Cause::Gc => "gc",
+            Cause::Merge => "merge",
+            Cause::Mapping => "mapping",
+            Cause::Padding => "padding",
+            Cause::Parity => "parity",
+            Cause::Code => "code",
+            Cause::Metadata => "metadata",
+            Cause::Wear => "wear",
+            Cause::Rebuild => "rebuild",
+        }
+    }
+
+    /// The cause as a table index.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The cause whose [`Cause::index`] is `index`, if there is one.
+    pub fn from_index(index: usize) -> Option<Cause> {
+        CAUSES.get(index).copied()
+    }
+}
+
+/// What a waiting nanosecond is charged to: a cause, or one of the resources that are no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wait {
+    /// A command of this cause was in the way.
+    Cause(Cause),
+    /// The channel was moving another die's data.
+    Bus,
+    /// The request stood in a queue before the drive took it (host queue or host link).
+    Queue,
+    /// No free block: the drive had to reclaim space before it could accept the request.
+    Space,
+}
+
+/// Number of waiting kinds: the causes, then bus, queue and space.
+pub const WAIT_KINDS: usize = DIE_CAUSES + 3;
+
+impl Wait {
+    /// The waiting kind as a table index, causes first.
+    #[inline]
+    pub const fn index(self) -> usize {
+        match self {
+            Wait::Cause(cause) => cause.index(),
+            Wait::Bus => DIE_CAUSES,
+            Wait::Queue => DIE_CAUSES + 1,
+            Wait::Space => DIE_CAUSES + 2,
+        }
+    }
+
+    /// Name of the waiting kind at `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`WAIT_KINDS`].
+    pub fn name_at(index: usize) -> &'static str {
+        match index.checked_sub(DIE_CAUSES) {
+            None => CAUSES[index].name(),
+            Some(0) => "bus",
+            Some(1) => "queue",
+            Some(2) => "space",
+            Some(_) => panic!("waiting kind {index} does not exist (limit {WAIT_KINDS})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_and_names_agree() {
+        for (index, cause) in CAUSES.iter().enumerate() {
+            assert_eq!(cause.index(), index);
+            assert_eq!(Cause::from_index(index), Some(*cause));
+            assert_eq!(Wait::name_at(index), cause.name());
+        }
+        assert_eq!(Wait::name_at(Wait::Space.index()), "space");
+        assert_eq!(Wait::Space.index() + 1, WAIT_KINDS);
+        assert_eq!(Cause::from_index(DIE_CAUSES), None);
+    }
+}

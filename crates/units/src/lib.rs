@@ -1,0 +1,19 @@
+//! Addresses, geometry, quantities and the few enumerations every layer shares.
+//!
+//! This crate depends on nothing of ours. Addresses are distinct types so that a logical page
+//! can never be used where a physical page is wanted; conversions between address kinds live
+//! in [`Geometry`] and nowhere else.
+
+mod address;
+mod cause;
+mod geometry;
+pub mod quantity;
+mod request;
+
+pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn};
+pub use cause::{CAUSES, Cause, DIE_CAUSES, WAIT_KINDS, Wait};
+pub use geometry::{Geometry, GeometryError};
+pub use request::{HostOp, Request, SECTOR_BYTES};
+
+/// Simulated time or a duration, in nanoseconds.
+pub type Nanos = u64;
