@@ -1,1 +1,28 @@
-//! placeholder
+//! Flash: state of blocks and pages, commands, timing, wear, faults.
+//!
+//! Two implementations of one trait, [`Flash`]: [`CountedFlash`] completes every command where it
+//! is issued (counting studies, ageing), [`TimedFlash`] lets commands queue on dies and channels in
+//! virtual time. Layers are generic over the trait, so there is no dynamic call per command.
+//! Flash never sees a logical address except in the out-of-band area, and reads no configuration.
+
+pub mod contents;
+mod core;
+mod counted;
+mod fault;
+mod flash;
+mod part;
+mod timed;
+
+pub use crate::core::{BlockRow, Counters, FlashCore, LawBroken, Running};
+pub use contents::{ContentsKind, Oob, PageKind, PayloadId, RecordId};
+pub use counted::CountedFlash;
+pub use fault::{FaultPlan, LoseData};
+pub use flash::{
+    Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure, Read,
+    Token, WaitVector,
+};
+pub use part::{CommandOptions, Part, SuspendOption};
+pub use timed::TimedFlash;
+
+/// "No such page, command or slot" inside packed records; outside them it is an `Option`.
+pub(crate) const NIL: u32 = u32::MAX;

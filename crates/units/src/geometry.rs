@@ -7,7 +7,7 @@ use crate::{BlockId, ChannelId, DieId, Ppn, SECTOR_BYTES};
 ///
 /// ```text
 /// ppn = ((die × blocks_per_die) + block) × pages_per_block + page
-/// plane of a block = block in die mod planes_per_die
+/// plane of a block = block in die / blocks_per_plane (the blocks of a plane are contiguous)
 /// channel of a die = die mod channels
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,18 @@ impl Geometry {
         self.dies() * self.blocks_per_die
     }
 
+    /// Blocks of one plane.
+    #[inline]
+    pub const fn blocks_per_plane(&self) -> u32 {
+        self.blocks_per_die / self.planes_per_die
+    }
+
+    /// Planes in the drive.
+    #[inline]
+    pub const fn planes(&self) -> u32 {
+        self.dies() * self.planes_per_die
+    }
+
     /// Pages in the drive.
     #[inline]
     pub const fn pages(&self) -> u32 {
@@ -170,7 +182,7 @@ impl Geometry {
     /// Plane of a block within its die.
     #[inline]
     pub const fn plane_of(&self, block: BlockId) -> u32 {
-        (block.0 % self.blocks_per_die) % self.planes_per_die
+        (block.0 % self.blocks_per_die) / self.blocks_per_plane()
     }
 
     /// First block of a die.

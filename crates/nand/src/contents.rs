@@ -1,0 +1,252 @@
+//! What pages hold: user data, out-of-band areas and the drive's own records.
+//!
+//! A sector holds one *cell*: 8 bytes when contents are stamps (a version number stands for the
+//! data; the XOR of stamps is the stamp of a parity), 512 when they are real bytes. Nothing else
+//! differs between the two, so recovery code is the same for both.
+//!
+//! Everything here changes when a command completes, never when it is issued, so a copy of this
+//! structure is what a power cut leaves behind.
+
+use std::collections::BTreeMap;
+
+/// What a drive stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentsKind {
+    /// Nothing: pages have no contents and no out-of-band area (fastest; no recovery possible).
+    None,
+    /// An 8-byte version stamp a sector.
+    Stamp,
+}
+
+/// What kind of page the out-of-band area says this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PageKind {
+    /// Never programmed since the last erase.
+    Erased = 0,
+    /// User data.
+    Data,
+    /// The drive's own records (trim tombstones).
+    Metadata,
+    /// Half programmed when power went: neither data nor out-of-band area can be read.
+    Torn,
+    /// User data that can no longer be corrected; the out-of-band area is readable.
+    Lost,
+}
+
+/// Out-of-band area of a page: enough to rebuild the maps after a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oob {
+    /// What the page holds.
+    pub kind: PageKind,
+    /// Logical page (for [`PageKind::Data`]).
+    pub logical: u32,
+    /// Sequence number fixed when the map changed; a relocated page keeps its number.
+    pub sequence: u64,
+}
+
+const ERASED: Oob = Oob { kind: PageKind::Erased, logical: u32::MAX, sequence: 0 };
+
+/// A slot of the payload pool: one page worth of cells with a mask of the sectors meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PayloadId(pub(crate) u32);
+
+impl PayloadId {
+    /// No payload: contents are off, or the command moves none.
+    pub const NONE: PayloadId = PayloadId(u32::MAX);
+
+    /// The slot `pages` after this one in the same run.
+    #[inline]
+    #[must_use]
+    pub fn offset(self, pages: u32) -> PayloadId {
+        if self == Self::NONE { self } else { PayloadId(self.0 + pages) }
+    }
+}
+
+/// A record of the drive's own on its way to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RecordId(pub(crate) u32);
+
+/// Cells of all pages, their out-of-band areas, and the payloads of operations in progress.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    sectors_per_page: usize,
+    cell_bytes: usize,
+    cells: Vec<u8>,
+    oob: Vec<Oob>,
+    records: BTreeMap<u32, Box<[u8]>>,
+    pending_records: Vec<Option<Box<[u8]>>>,
+    pool: Vec<u8>,
+    masks: Vec<u64>,
+    free_runs: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Contents {
+    pub(crate) fn new(pages: usize, sectors_per_page: usize, cell_bytes: usize) -> Self {
+        Self {
+            sectors_per_page,
+            cell_bytes,
+            cells: vec![0; pages * sectors_per_page * cell_bytes],
+            oob: vec![ERASED; pages],
+            records: BTreeMap::new(),
+            pending_records: Vec::new(),
+            pool: Vec::new(),
+            masks: Vec::new(),
+            free_runs: BTreeMap::new(),
+        }
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.sectors_per_page * self.cell_bytes
+    }
+
+    /// Bytes of a cell: 8 for stamps.
+    pub fn cell_bytes(&self) -> usize {
+        self.cell_bytes
+    }
+
+    /// Out-of-band area of a page.
+    pub fn oob(&self, page: u32) -> Oob {
+        self.oob[page as usize]
+    }
+
+    /// The record a metadata page holds.
+    pub fn record(&self, page: u32) -> Option<&[u8]> {
+        self.records.get(&page).map(AsRef::as_ref)
+    }
+
+    /// All cells of a page.
+    pub fn page(&self, page: u32) -> &[u8] {
+        let bytes = self.page_bytes();
+        &self.cells[page as usize * bytes..][..bytes]
+    }
+
+    /// Takes a run of `pages` payload slots, all masks empty, cells unspecified.
+    pub fn take_payload(&mut self, pages: u32) -> PayloadId {
+        if let Some(start) = self.free_runs.get_mut(&pages).and_then(Vec::pop) {
+            self.masks[start as usize..(start + pages) as usize].fill(0);
+            return PayloadId(start);
+        }
+        let start = self.masks.len() as u32;
+        self.masks.resize(self.masks.len() + pages as usize, 0);
+        self.pool.resize(self.masks.len() * self.page_bytes(), 0);
+        PayloadId(start)
+    }
+
+    /// Gives a run taken with [`Contents::take_payload`] back.
+    pub fn release_payload(&mut self, payload: PayloadId, pages: u32) {
+        debug_assert!(payload != PayloadId::NONE, "released a payload that was never taken");
+        self.free_runs.entry(pages).or_default().push(payload.0);
+    }
+
+    /// Says which sectors of the slot are meant.
+    pub fn set_payload_mask(&mut self, payload: PayloadId, mask: u64) {
+        self.masks[payload.0 as usize] = mask;
+    }
+
+    /// The sectors of the slot that are meant.
+    pub fn payload_mask(&self, payload: PayloadId) -> u64 {
+        self.masks[payload.0 as usize]
+    }
+
+    /// Cells of one payload slot.
+    pub fn payload(&self, payload: PayloadId) -> &[u8] {
+        let bytes = self.page_bytes();
+        &self.pool[payload.0 as usize * bytes..][..bytes]
+    }
+
+    /// Cells of one payload slot, to be filled.
+    pub fn payload_mut(&mut self, payload: PayloadId) -> &mut [u8] {
+        let bytes = self.page_bytes();
+        &mut self.pool[payload.0 as usize * bytes..][..bytes]
+    }
+
+    /// Stores a record until the program that carries it completes.
+    pub fn take_record(&mut self, bytes: Box<[u8]>) -> RecordId {
+        let slot = self.pending_records.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.pending_records.push(None);
+            self.pending_records.len() - 1
+        });
+        self.pending_records[slot] = Some(bytes);
+        RecordId(slot as u32)
+    }
+
+    /// Copies the sectors meant by `payload` from a page into the slot.
+    pub(crate) fn read_into(&mut self, page: u32, payload: PayloadId) {
+        let (cell, bytes) = (self.cell_bytes, self.page_bytes());
+        let mask = self.masks[payload.0 as usize];
+        let source = &self.cells[page as usize * bytes..][..bytes];
+        let target = &mut self.pool[payload.0 as usize * bytes..][..bytes];
+        copy_masked(source, target, mask, cell);
+    }
+
+    /// Copies the sectors meant by `to` from another slot.
+    pub(crate) fn copy_payload(&mut self, from: PayloadId, to: PayloadId) {
+        let (cell, bytes) = (self.cell_bytes, self.page_bytes());
+        let mask = self.masks[to.0 as usize];
+        let source = self.payload(from).to_vec();
+        copy_masked(&source, &mut self.pool[to.0 as usize * bytes..][..bytes], mask, cell);
+    }
+
+    /// Completes the program of a user page: cells of `base` where the payload names none.
+    pub(crate) fn write_page(&mut self, page: u32, base: Option<u32>, payload: PayloadId, oob: Oob) {
+        let (cell, bytes) = (self.cell_bytes, self.page_bytes());
+        let start = page as usize * bytes;
+        match base {
+            Some(base) => self.cells.copy_within(base as usize * bytes..(base as usize + 1) * bytes, start),
+            None => self.cells[start..start + bytes].fill(0),
+        }
+        if payload != PayloadId::NONE {
+            let mask = self.masks[payload.0 as usize];
+            let source = &self.pool[payload.0 as usize * bytes..][..bytes];
+            copy_masked(source, &mut self.cells[start..start + bytes], mask, cell);
+        }
+        self.oob[page as usize] = oob;
+    }
+
+    /// Completes the program of a metadata page.
+    pub(crate) fn write_record(&mut self, page: u32, record: RecordId, oob: Oob) {
+        let bytes = self.pending_records[record.0 as usize].take().expect("a record is programmed once");
+        self.records.insert(page, bytes);
+        self.oob[page as usize] = oob;
+    }
+
+    /// Completes a relocation: cells, record and out-of-band area all move.
+    pub(crate) fn copy_page(&mut self, from: u32, to: u32) {
+        let bytes = self.page_bytes();
+        self.cells.copy_within(from as usize * bytes..(from as usize + 1) * bytes, to as usize * bytes);
+        self.oob[to as usize] = self.oob[from as usize];
+        if let Some(record) = self.records.get(&from).cloned() {
+            self.records.insert(to, record);
+        }
+    }
+
+    pub(crate) fn set_oob_kind(&mut self, page: u32, kind: PageKind) {
+        self.oob[page as usize].kind = kind;
+    }
+
+    pub(crate) fn erase(&mut self, first: u32, pages: u32) {
+        self.oob[first as usize..(first + pages) as usize].fill(ERASED);
+        let gone: Vec<u32> = self.records.range(first..first + pages).map(|(page, _)| *page).collect();
+        for page in gone {
+            self.records.remove(&page);
+        }
+    }
+
+    /// Forgets everything that power keeps alive: payloads and records not yet on flash.
+    pub(crate) fn lose_volatile(&mut self) {
+        self.pending_records.clear();
+        self.pool.clear();
+        self.masks.clear();
+        self.free_runs.clear();
+    }
+}
+
+fn copy_masked(source: &[u8], target: &mut [u8], mask: u64, cell: usize) {
+    let mut left = mask;
+    while left != 0 {
+        let at = left.trailing_zeros() as usize * cell;
+        target[at..at + cell].copy_from_slice(&source[at..at + cell]);
+        left &= left - 1;
+    }
+}

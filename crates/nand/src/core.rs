@@ -1,0 +1,450 @@
+//! State common to counted and timed flash: block states and laws, contents, counters, events.
+
+use crate::contents::{Contents, ContentsKind, Oob, PageKind, PayloadId};
+use crate::fault::{FaultPlan, Faults, LoseData};
+use crate::flash::{Event, Owner, Program, WaitVector};
+use crate::NIL;
+use engine::random::Stream;
+use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
+
+/// A law of the command waist or of flash itself, broken on purpose by the mutation check. In a
+/// build without the `mutations` feature the choice does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LawBroken {
+    /// Law 2: an erase no longer waits for programs that supersede a page of its block.
+    PinsOff,
+    /// Law 1: the sequence number is taken when a program completes.
+    SequenceAtCompletion,
+    /// Law 3: a block is handed out when its erase is issued.
+    EarlyReuse,
+    /// Law 9: a trim does not hold the page it unmaps.
+    TrimHoldsOff,
+    /// Law 9: a flush does not wait for the programs before it.
+    FlushBarrierOff,
+}
+
+/// State of one block. 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRow {
+    /// Pages programmed to completion; those below can be read.
+    pub done: u16,
+    /// Pages for which a program was issued.
+    pub issued: u16,
+    /// Pages whose program has entered the queue of its die.
+    pub(crate) entered: u16,
+    pub(crate) flags: u16,
+    /// Unfinished commands in the block, programs that supersede one of its pages, and holds.
+    pub pins: u32,
+    /// Commands of this block that cannot enter the die queue yet (intrusive list).
+    pub(crate) parked: u32,
+    /// The erase that waits for `pins` to reach zero.
+    pub(crate) waiting_erase: u32,
+    /// Erases completed since the drive was made.
+    pub erases: u32,
+}
+
+const ERASE_PENDING: u16 = 1;
+const FAILED: u16 = 2;
+const BAD: u16 = 4;
+
+impl BlockRow {
+    const NEW: BlockRow = BlockRow {
+        done: 0,
+        issued: 0,
+        entered: 0,
+        flags: 0,
+        pins: 0,
+        parked: NIL,
+        waiting_erase: NIL,
+        erases: 0,
+    };
+
+    /// The block must not be used again.
+    #[inline]
+    pub fn is_bad(&self) -> bool {
+        self.flags & BAD != 0
+    }
+
+    /// A program of the block failed: what it holds can be read, nothing more can be programmed.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.flags & FAILED != 0
+    }
+
+    /// An erase was issued and has not completed.
+    #[inline]
+    pub fn erase_pending(&self) -> bool {
+        self.flags & ERASE_PENDING != 0
+    }
+
+    #[inline]
+    pub(crate) fn set_erase_pending(&mut self, on: bool) {
+        self.flags = if on { self.flags | ERASE_PENDING } else { self.flags & !ERASE_PENDING };
+    }
+
+    pub(crate) fn set_failed(&mut self) {
+        self.flags |= FAILED;
+    }
+}
+
+/// Flash commands completed, by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Page reads.
+    pub reads: [u64; DIE_CAUSES],
+    /// Page programs.
+    pub programs: [u64; DIE_CAUSES],
+    /// Block erases.
+    pub erases: [u64; DIE_CAUSES],
+    /// Reads that were started and then not needed.
+    pub wasted_reads: u64,
+    /// Reads answered from the controller because their page was still being programmed.
+    pub in_flight_reads: u64,
+    /// Programs that failed.
+    pub failed_programs: u64,
+    /// Erases that failed.
+    pub failed_erases: u64,
+    /// Reads whose data could not be corrected.
+    pub failed_reads: u64,
+}
+
+/// State common to all implementations of [`crate::Flash`].
+#[derive(Clone, Debug)]
+pub struct FlashCore {
+    /// Shape of the array.
+    pub geometry: Geometry,
+    /// Contents and out-of-band areas, unless they are off.
+    pub contents: Option<Box<Contents>>,
+    /// Commands completed so far.
+    pub counters: Counters,
+    /// What happened and has not been taken yet.
+    pub events: Vec<(Owner, Event)>,
+    /// Waiting times the events refer to.
+    pub waits: Vec<WaitVector>,
+    blocks: Vec<BlockRow>,
+    hash: u64,
+    faults: Faults,
+    broken: Option<LawBroken>,
+}
+
+impl FlashCore {
+    /// Factory-fresh flash.
+    ///
+    /// # Panics
+    /// If the geometry was not validated.
+    pub fn new(geometry: Geometry, contents: ContentsKind) -> Self {
+        geometry.validate().expect("the geometry was validated when the configuration was read");
+        let contents = match contents {
+            ContentsKind::None => None,
+            ContentsKind::Stamp => {
+                let sectors = geometry.sectors_per_page() as usize;
+                Some(Box::new(Contents::new(geometry.pages() as usize, sectors, 8)))
+            }
+        };
+        Self {
+            geometry,
+            contents,
+            counters: Counters::default(),
+            events: Vec::with_capacity(256),
+            waits: Vec::with_capacity(256),
+            blocks: vec![BlockRow::NEW; geometry.blocks() as usize],
+            hash: 0,
+            faults: Faults::new(FaultPlan::default(), 0),
+            broken: None,
+        }
+    }
+
+    /// Sets which commands fail from now on.
+    pub fn set_faults(&mut self, plan: FaultPlan, seed: u64) {
+        self.faults = Faults::new(plan, seed);
+    }
+
+    /// Lets a die die now: from here on each of its commands fails.
+    pub fn kill_die(&mut self, die: DieId) {
+        self.faults.kill(die);
+    }
+
+    /// Whether a die is dead.
+    pub fn die_is_dead(&self, die: DieId) -> bool {
+        self.faults.active && self.faults.dead(die)
+    }
+
+    /// Whether the page sits on a dead die.
+    #[inline]
+    pub(crate) fn block_is_dead(&self, page: Ppn) -> bool {
+        self.faults.active && self.faults.dead(self.geometry.die_of(self.geometry.block_of(page)))
+    }
+
+    /// Breaks a law, to show that the crash campaign notices.
+    #[cfg(feature = "mutations")]
+    pub fn break_law(&mut self, law: LawBroken) {
+        self.broken = Some(law);
+    }
+
+    /// Whether a law is broken on purpose; constant `false` in an ordinary build.
+    #[inline(always)]
+    pub fn breaks(&self, law: LawBroken) -> bool {
+        cfg!(feature = "mutations") && self.broken == Some(law)
+    }
+
+    /// State of a block.
+    #[inline]
+    pub fn block(&self, block: BlockId) -> &BlockRow {
+        &self.blocks[block.index()]
+    }
+
+    /// States of all blocks.
+    #[inline]
+    pub fn blocks(&self) -> &[BlockRow] {
+        &self.blocks
+    }
+
+    #[inline]
+    pub(crate) fn row(&mut self, block: BlockId) -> &mut BlockRow {
+        &mut self.blocks[block.index()]
+    }
+
+    /// Hash over every completed command: two runs with the same hash did the same.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Mixes a number into the result hash.
+    #[inline]
+    pub fn mix(&mut self, number: u64) {
+        self.hash = (self.hash.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    /// Forgets counters and hash (after preconditioning).
+    pub fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.hash = 0;
+    }
+
+    /// Marks a block as unusable from the factory or by its owner.
+    ///
+    /// # Panics
+    /// If commands of the block are unfinished.
+    pub fn mark_bad(&mut self, block: BlockId) {
+        let row = &mut self.blocks[block.index()];
+        assert!(row.pins == 0, "block {block} was marked bad with {} unfinished commands", row.pins);
+        row.flags = BAD;
+    }
+
+    /// Law 11: a program goes to an erased page, in order, in a usable block.
+    #[inline]
+    pub(crate) fn claim_page(&mut self, page: Ppn) -> BlockId {
+        let block = self.geometry.block_of(page);
+        let position = self.geometry.page_in_block(page);
+        let breaks_reuse = self.breaks(LawBroken::EarlyReuse);
+        let row = &mut self.blocks[block.index()];
+        assert!(
+            u32::from(row.issued) == position && (row.flags & !FAILED == 0 || breaks_reuse),
+            "program of page {position} of block {block}: next page is {}, flags {:#x}",
+            row.issued,
+            row.flags,
+        );
+        row.issued += 1;
+        row.pins += 1;
+        block
+    }
+
+    /// Completes the program of a page whose block has reached it.
+    #[inline]
+    pub(crate) fn complete_program(&mut self, page: Ppn, cause: Cause, content: PageContent) {
+        let block = self.geometry.block_of(page);
+        let position = self.geometry.page_in_block(page);
+        let row = &mut self.blocks[block.index()];
+        assert!(u32::from(row.done) == position, "page {position} of block {block} completed out of order");
+        row.done += 1;
+        self.counters.programs[cause.index()] += 1;
+        if self.contents.is_some() {
+            self.store(page, content);
+        }
+    }
+
+    fn store(&mut self, page: Ppn, content: PageContent) {
+        let Some(contents) = self.contents.as_deref_mut() else { return };
+        let (what, base, mut oob) = (content.what, content.supersedes, content.oob);
+        if cfg!(feature = "mutations") && self.broken == Some(LawBroken::SequenceAtCompletion) {
+            oob.sequence = self.counters.programs.iter().sum();
+        }
+        match what {
+            Program::Data { payload, merge } => {
+                contents.write_page(page.0, base.filter(|_| merge).map(|p| p.0), payload, oob);
+            }
+            Program::Copy => contents.copy_page(base.expect("a copy has a source").0, page.0),
+            Program::Record(Some(record)) => contents.write_record(page.0, record, oob),
+            Program::Record(None) => contents.write_page(page.0, None, PayloadId::NONE, oob),
+        }
+        let lost = content.base_lost
+            || (what != Program::Copy && self.faults.active && self.faults.data_lost() == LoseData::Yes);
+        if lost && oob.kind == PageKind::Data {
+            contents.set_oob_kind(page.0, PageKind::Lost);
+        }
+    }
+
+    /// Completes a read; `true` when the data cannot be corrected.
+    #[inline]
+    pub(crate) fn complete_read(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
+        let block = self.geometry.block_of(page);
+        let position = self.geometry.page_in_block(page);
+        debug_assert!(
+            position < u32::from(self.blocks[block.index()].done) || self.breaks(LawBroken::PinsOff)
+                || self.breaks(LawBroken::EarlyReuse) || self.breaks(LawBroken::TrimHoldsOff),
+            "read of page {position} of block {block}, which has {} programmed",
+            self.blocks[block.index()].done
+        );
+        self.counters.reads[cause.index()] += 1;
+        let Some(contents) = self.contents.as_deref_mut() else { return false };
+        let dead = self.faults.active && self.faults.dead(self.geometry.die_of(block));
+        if dead || contents.oob(page.0).kind == PageKind::Lost {
+            self.counters.failed_reads += 1;
+            return true;
+        }
+        if payload != PayloadId::NONE {
+            contents.read_into(page.0, payload);
+        }
+        false
+    }
+
+    #[inline]
+    pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
+        if !self.faults.active {
+            return false;
+        }
+        let fails = self.faults.program_fails(block, self.geometry.die_of(block));
+        self.counters.failed_programs += u64::from(fails);
+        fails
+    }
+
+    /// Completes an erase; `false` when it failed and the block is bad now.
+    pub(crate) fn complete_erase(&mut self, block: BlockId, cause: Cause) -> bool {
+        let die = self.geometry.die_of(block);
+        let pages = self.geometry.pages_per_block;
+        let erases = self.blocks[block.index()].erases;
+        let failed_before = self.blocks[block.index()].has_failed();
+        let fails = failed_before || (self.faults.active && self.faults.erase_fails(block, die, erases));
+        let row = &mut self.blocks[block.index()];
+        assert!(row.pins == 0 || cfg!(feature = "mutations"), "block {block} erased with {} pins", row.pins);
+        row.set_erase_pending(false);
+        if fails {
+            self.counters.failed_erases += 1;
+            row.flags = BAD;
+            return false;
+        }
+        row.done = 0;
+        row.issued = 0;
+        row.entered = 0;
+        row.erases += 1;
+        self.counters.erases[cause.index()] += 1;
+        if let Some(contents) = self.contents.as_deref_mut() {
+            contents.erase(block.0 * pages, pages);
+        }
+        true
+    }
+
+    /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
+    /// holds and payloads are gone; pages below each completion mark, wear and bad flags stay.
+    /// What becomes of a running program or erase is drawn from `stream`.
+    #[must_use]
+    pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashCore {
+        let mut image = self.clone();
+        image.events.clear();
+        image.waits.clear();
+        for row in &mut image.blocks {
+            *row = BlockRow { done: row.done, issued: row.done, entered: row.done, erases: row.erases,
+                flags: row.flags & BAD, ..BlockRow::NEW };
+        }
+        let pages = self.geometry.pages_per_block;
+        for command in running {
+            match *command {
+                Running::Program(page) => image.tear_program(page, stream),
+                Running::Erase(block) => image.tear_erase(block, pages, stream),
+            }
+        }
+        if let Some(contents) = image.contents.as_deref_mut() {
+            contents.lose_volatile();
+        }
+        image
+    }
+
+    fn tear_program(&mut self, page: Ppn, stream: &mut Stream) {
+        let block = self.geometry.block_of(page);
+        let position = self.geometry.page_in_block(page);
+        let row = &mut self.blocks[block.index()];
+        if u32::from(row.done) != position || stream.chance(0.5) {
+            return; // the array had not been touched yet
+        }
+        row.done += 1;
+        row.issued = row.done;
+        row.entered = row.done;
+        if let Some(contents) = self.contents.as_deref_mut() {
+            contents.set_oob_kind(page.0, PageKind::Torn);
+        }
+    }
+
+    fn tear_erase(&mut self, block: BlockId, pages: u32, stream: &mut Stream) {
+        match stream.below(3) {
+            0 => {} // not begun
+            1 => {
+                self.complete_erase(block, Cause::Gc);
+            }
+            _ => {
+                let done = u32::from(self.blocks[block.index()].done);
+                let first = block.0 * pages;
+                if let Some(contents) = self.contents.as_deref_mut() {
+                    for page in first..first + done {
+                        contents.set_oob_kind(page, PageKind::Torn);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sum of a counter over all causes.
+    pub fn total(counter: &[u64; DIE_CAUSES]) -> u64 {
+        CAUSES.iter().map(|cause| counter[cause.index()]).sum()
+    }
+
+    /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
+    /// state of the fault stream.
+    pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
+        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags), row.erases]);
+        (rows.collect(), self.faults.state())
+    }
+
+    /// Restores what [`FlashCore::export`] gave. `false`: the number of blocks or a page count
+    /// does not fit this geometry, nothing was changed.
+    pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
+        let fits = |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] <= u32::from(BAD | FAILED);
+        if rows.len() != self.blocks.len() || !rows.iter().all(fits) {
+            return false;
+        }
+        for (row, &[done, flags, erases]) in self.blocks.iter_mut().zip(rows) {
+            let done = done as u16;
+            *row = BlockRow { done, issued: done, entered: done, flags: flags as u16, erases, ..BlockRow::NEW };
+        }
+        self.faults.set_state(faults);
+        true
+    }
+}
+
+/// What a program leaves in its page when it completes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageContent {
+    pub what: Program,
+    pub supersedes: Option<Ppn>,
+    pub oob: Oob,
+    /// The page it is built on could not be read.
+    pub base_lost: bool,
+}
+
+/// A command that was on its die when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// A program of this page.
+    Program(Ppn),
+    /// An erase of this block.
+    Erase(BlockId),
+}

@@ -1,0 +1,215 @@
+//! Flash without time: a command completes where it is issued.
+//!
+//! Faithful to: the laws of flash and of the command waist that concern order and wear.
+//! Simplified: nothing queues, so nothing waits; a failed program is still handed back.
+//! Protects: the same counts of reads, programs and erases as the issuing layer decided.
+
+use crate::contents::PayloadId;
+use crate::core::{FlashCore, PageContent};
+use crate::flash::{
+    Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program,
+    ProgramFailure, Read, Token, oob_of,
+};
+use units::{BlockId, Cause, Nanos, Ppn};
+
+/// Counted flash: see the module description.
+#[derive(Clone, Debug)]
+pub struct CountedFlash {
+    core: FlashCore,
+    join_failed: bool,
+    failed: Vec<Option<Command>>,
+    waiting_erases: Vec<(Owner, BlockId, Cause)>,
+}
+
+impl CountedFlash {
+    /// Counted flash over a given state.
+    pub fn new(core: FlashCore) -> Self {
+        Self { core, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
+    }
+
+    /// Gives the state back.
+    pub fn into_core(self) -> FlashCore {
+        self.core
+    }
+
+    fn execute(&mut self, owner: Owner, command: Command) -> Outcome {
+        let block = self.core.claim_page(command.page);
+        if self.core.block(block).has_failed() || self.core.program_fails(block) {
+            return self.hand_back(owner, command, block);
+        }
+        // Only a page whose block has failed keeps its pin; here it is put and taken at once.
+        self.core.row(block).pins -= 1;
+        let mut base_lost = false;
+        if command.what == Program::Copy {
+            let source = command.supersedes.expect("a copy has a source");
+            base_lost = self.core.block_is_dead(source);
+        }
+        let content =
+            PageContent { what: command.what, supersedes: command.supersedes, oob: oob_of(&command), base_lost };
+        self.core.complete_program(command.page, command.cause, content);
+        self.core.mix(u64::from(command.page.0));
+        Outcome::Done
+    }
+
+    #[cold]
+    fn hand_back(&mut self, owner: Owner, command: Command, block: BlockId) -> Outcome {
+        self.core.row(block).set_failed();
+        if let Some(old) = command.supersedes {
+            let old = self.core.geometry.block_of(old);
+            self.core.row(old).pins += 1;
+        }
+        let slot = self.failed.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.failed.push(None);
+            self.failed.len() - 1
+        });
+        self.failed[slot] = Some(command);
+        let id = CommandId { slot: slot as u32, generation: 0 };
+        let Command { page, supersedes, what, logical, sequence, cause, .. } = command;
+        let failure = ProgramFailure { page, supersedes, what, logical, sequence, cause, id };
+        self.core.events.push((owner, Event::ProgramFailed(failure)));
+        Outcome::Done
+    }
+
+    fn take_failed(&mut self, failed: CommandId) -> Command {
+        self.failed[failed.slot as usize].take().expect("a failed program is placed once")
+    }
+
+    fn unpin_both(&mut self, command: &Command) {
+        self.unpin(self.core.geometry.block_of(command.page));
+        if let Some(old) = command.supersedes {
+            self.unpin(self.core.geometry.block_of(old));
+        }
+    }
+
+    fn unpin(&mut self, block: BlockId) {
+        let row = self.core.row(block);
+        row.pins -= 1;
+        if row.pins == 0 && row.erase_pending() {
+            let at = self.waiting_erases.iter().position(|waiting| waiting.1 == block);
+            let (owner, block, cause) = self.waiting_erases.swap_remove(at.expect("a pending erase is listed"));
+            self.finish_erase(owner, block, cause);
+        }
+    }
+
+    fn finish_erase(&mut self, owner: Owner, block: BlockId, cause: Cause) {
+        let event = if self.core.complete_erase(block, cause) {
+            Event::Erased { block }
+        } else {
+            Event::EraseFailed { block }
+        };
+        self.core.events.push((owner, event));
+    }
+}
+
+impl Flash for CountedFlash {
+    #[inline]
+    fn core(&self) -> &FlashCore {
+        &self.core
+    }
+
+    #[inline]
+    fn core_mut(&mut self) -> &mut FlashCore {
+        &mut self.core
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        0
+    }
+
+    #[inline]
+    fn open(&mut self, _: Owner, _: Token, _: Cancel) -> JoinId {
+        self.join_failed = false;
+        JoinId(0)
+    }
+
+    #[inline]
+    fn close(&mut self, _: JoinId) -> (Outcome, bool) {
+        (Outcome::Done, self.join_failed)
+    }
+
+    #[inline]
+    fn barrier(&mut self, _: JoinId) {}
+
+    fn fail(&mut self, _: JoinId) {
+        self.join_failed = true;
+    }
+
+    fn cancel(&mut self, _: JoinId) -> Cancelled {
+        Cancelled::default()
+    }
+
+    #[inline]
+    fn read(&mut self, _: Owner, read: Read) -> Outcome {
+        let failed = self.core.complete_read(read.page, read.cause, read.payload);
+        self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
+        Outcome::Done
+    }
+
+    #[inline]
+    fn program(&mut self, owner: Owner, command: Command) -> Outcome {
+        self.execute(owner, command)
+    }
+
+    #[inline]
+    fn copyback(&mut self, owner: Owner, command: Command) -> Outcome {
+        if let Some(source) = command.supersedes {
+            self.core.complete_read(source, command.cause, PayloadId::NONE);
+        }
+        self.execute(owner, command)
+    }
+
+    #[inline]
+    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
+        let row = self.core.row(block);
+        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
+        row.set_erase_pending(true);
+        let waits = row.pins > 0;
+        if !waits && !row.has_failed() && self.core.complete_erase(block, cause) {
+            self.core.mix(u64::from(block.0) | 1 << 40);
+            return Outcome::Done;
+        }
+        if waits {
+            self.waiting_erases.push((owner, block, cause));
+        } else {
+            // Failed here, or the block was given up earlier: it is bad now.
+            if !self.core.block(block).is_bad() {
+                self.core.complete_erase(block, cause);
+            }
+            self.core.events.push((owner, Event::EraseFailed { block }));
+        }
+        Outcome::Pending(CommandId { slot: block.0, generation: 0 })
+    }
+
+    fn hold(&mut self, block: BlockId) {
+        self.core.row(block).pins += 1;
+    }
+
+    fn release(&mut self, block: BlockId) {
+        self.unpin(block);
+    }
+
+    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {
+        let command = self.take_failed(failed);
+        let outcome = self.execute(owner, Command { page, ..command });
+        self.unpin_both(&command);
+        outcome
+    }
+
+    fn abandon(&mut self, failed: CommandId, _: Ppn) {
+        let command = self.take_failed(failed);
+        self.unpin_both(&command);
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        let found = self.failed.iter_mut().flatten().find(|command| command.supersedes == Some(from));
+        let Some(command) = found else { return false };
+        command.supersedes = Some(to);
+        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
+        self.core.row(to).pins += 1;
+        self.unpin(from);
+        true
+    }
+
+    fn set_timer(&mut self, _: u32, _: Option<Nanos>) {}
+}

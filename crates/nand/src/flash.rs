@@ -1,0 +1,257 @@
+//! The narrow waist: the commands a layer may give to flash, and what it hears back.
+
+use crate::contents::{Oob, PayloadId, RecordId};
+use crate::core::FlashCore;
+use units::{BlockId, Cause, Nanos, Ppn, WAIT_KINDS};
+
+/// The unit above flash that issued something and hears of its end; 0 when there is only one.
+pub type Owner = u16;
+
+/// A number the issuer chose, handed back unchanged.
+pub type Token = u32;
+
+/// A command in progress. Slots are reused; the generation tells an old handle from a new command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CommandId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// A set of commands that end together: one operation of the layer above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JoinId(pub(crate) u32);
+
+/// Waiting time of an operation by kind: `direct` charges the command that was in the way,
+/// `root` what that command itself had been waiting behind. Nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitVector {
+    /// Nanoseconds by direct blocker, indexed by [`units::Wait::index`].
+    pub direct: [Nanos; WAIT_KINDS],
+    /// Nanoseconds by root cause, same index.
+    pub root: [Nanos; WAIT_KINDS],
+}
+
+impl WaitVector {
+    /// No waiting at all.
+    pub const ZERO: WaitVector = WaitVector { direct: [0; WAIT_KINDS], root: [0; WAIT_KINDS] };
+}
+
+/// Who hears of a command's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// The command is part of a join; the last one ends it.
+    Join(JoinId),
+    /// The owner gets [`Event::Notified`] with this token.
+    Notify(Token),
+}
+
+/// A page read.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// Page to read.
+    pub page: Ppn,
+    /// Why.
+    pub cause: Cause,
+    /// Sectors to transfer over the channel.
+    pub sectors: u8,
+    /// Where the cells go; [`PayloadId::NONE`] for nowhere.
+    pub payload: PayloadId,
+    /// Who hears of it. `None`: nobody (a read that only feeds a following program).
+    pub completion: Option<Completion>,
+    /// Command that must complete first.
+    pub after: Option<CommandId>,
+}
+
+/// What a program puts into its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// User data: the payload's sectors, over the superseded page when `merge` is set.
+    Data {
+        /// New cells and which sectors they cover.
+        payload: PayloadId,
+        /// Sectors the payload does not name come from the superseded page.
+        merge: bool,
+    },
+    /// The contents and out-of-band area of the superseded page, unchanged.
+    Copy,
+    /// A record of the drive's own; [`None`] when contents are off.
+    Record(Option<RecordId>),
+}
+
+/// A page program.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// Page to program; must be the next one of its block.
+    pub page: Ppn,
+    /// Page whose data this one replaces: its block cannot be erased before this completes.
+    pub supersedes: Option<Ppn>,
+    /// What goes into the page.
+    pub what: Program,
+    /// Logical page for the out-of-band area.
+    pub logical: u32,
+    /// Sequence number, fixed now, when the map changes.
+    pub sequence: u64,
+    /// Why.
+    pub cause: Cause,
+    /// Who hears of it.
+    pub completion: Completion,
+    /// Command that must complete first.
+    pub after: Option<CommandId>,
+}
+
+/// What became of a command where it was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Completed on the spot.
+    Done,
+    /// Queued; an event will tell.
+    Pending(CommandId),
+}
+
+impl Outcome {
+    /// The command to wait for, if it has not completed yet.
+    #[inline]
+    pub fn pending(self) -> Option<CommandId> {
+        match self {
+            Outcome::Done => None,
+            Outcome::Pending(id) => Some(id),
+        }
+    }
+}
+
+/// A program that failed, handed back to its owner with everything needed to place it again.
+/// The pins it holds (on its own and on the superseded block) stay until
+/// [`Flash::place_again`] or [`Flash::abandon`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramFailure {
+    /// Page that took no data.
+    pub page: Ppn,
+    /// Page it was to supersede.
+    pub supersedes: Option<Ppn>,
+    /// What was to go into the page.
+    pub what: Program,
+    /// Logical page.
+    pub logical: u32,
+    /// Sequence number, kept.
+    pub sequence: u64,
+    /// Why.
+    pub cause: Cause,
+    /// The failed command, which still holds its pins.
+    pub id: CommandId,
+}
+
+/// What flash tells the layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The last command of a join completed.
+    Joined {
+        /// Token given when the join was opened.
+        token: Token,
+        /// A read of the join was uncorrectable.
+        failed: bool,
+        /// Index into [`FlashCore::waits`] valid until the events are cleared; `None`: no waiting.
+        wait: Option<u32>,
+    },
+    /// A command with [`Completion::Notify`] completed.
+    Notified {
+        /// Its token.
+        token: Token,
+        /// Its page.
+        page: Ppn,
+    },
+    /// A block was erased and is free now.
+    Erased {
+        /// The block.
+        block: BlockId,
+    },
+    /// An erase failed; the block has been marked bad.
+    EraseFailed {
+        /// The block.
+        block: BlockId,
+    },
+    /// A program failed, or was queued behind one that did.
+    ProgramFailed(ProgramFailure),
+    /// A timer armed with [`Flash::set_timer`] fired.
+    Timer {
+        /// Its number.
+        timer: u32,
+    },
+}
+
+/// Commands flash understands.
+///
+/// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
+/// page in flight waits for it; an erase waits for every unfinished command in its block, every
+/// unfinished program that supersedes one of its pages, and every hold.
+pub trait Flash {
+    /// State common to all implementations.
+    fn core(&self) -> &FlashCore;
+    /// State common to all implementations.
+    fn core_mut(&mut self) -> &mut FlashCore;
+    /// Simulated time, ns; always 0 when commands only count.
+    fn now(&self) -> Nanos;
+    /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
+    /// [`Flash::close`] says that there will be no more.
+    fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
+    /// Ends the issue phase of a join. `Done`: everything had completed already, no event follows.
+    /// The second value tells whether a read of it was uncorrectable.
+    fn close(&mut self, join: JoinId) -> (Outcome, bool);
+    /// Makes an open join wait for every data or record program issued so far.
+    fn barrier(&mut self, join: JoinId);
+    /// Marks an open join as failed (a page it wants is known to be lost).
+    fn fail(&mut self, join: JoinId);
+    /// Takes back an operation: queued commands never start, started ones run on and are counted
+    /// as wasted. No event follows. Only for joins made of reads.
+    fn cancel(&mut self, join: JoinId) -> Cancelled;
+    /// Reads a page.
+    fn read(&mut self, owner: Owner, read: Read) -> Outcome;
+    /// Programs a page.
+    fn program(&mut self, owner: Owner, command: Command) -> Outcome;
+    /// Copies the superseded page inside its plane without using the channel.
+    fn copyback(&mut self, owner: Owner, command: Command) -> Outcome;
+    /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
+    /// the outcome is `Done`.
+    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
+    /// Keeps a block from being erased until [`Flash::release`].
+    fn hold(&mut self, block: BlockId);
+    /// Lets go of a block.
+    fn release(&mut self, block: BlockId);
+    /// Issues a failed program again at another page, with the pins it kept.
+    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome;
+    /// Gives up a failed program whose data has been replaced for good: its pins are released, its
+    /// join counts it as completed, and reads that waited for it go to `readers_to`.
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
+    /// A failed program whose page is already superseded by a program still under way: that
+    /// program now supersedes `to` instead. `false`: no such program is under way.
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
+    /// Arms timer `timer` for `time`, or disarms it.
+    fn set_timer(&mut self, timer: u32, time: Option<Nanos>);
+}
+
+/// Whether an operation may be taken back (its commands are then remembered).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// [`Flash::cancel`] will not be called for it.
+    Never,
+    /// It may be.
+    Possible,
+}
+
+/// What a cancelled operation left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Cancelled {
+    /// Commands that never started.
+    pub unstarted: u32,
+    /// Commands already on a die or channel, which run on in vain.
+    pub wasted: u32,
+}
+
+/// Out-of-band area as a command will write it.
+pub(crate) fn oob_of(command: &Command) -> Oob {
+    use crate::contents::PageKind;
+    let kind = match command.what {
+        Program::Record(_) => PageKind::Metadata,
+        Program::Data { .. } | Program::Copy => PageKind::Data,
+    };
+    Oob { kind, logical: command.logical, sequence: command.sequence }
+}

@@ -1,0 +1,66 @@
+//! What a flash part can do and how long it takes.
+
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// Timing and endurance of a flash part, from its data sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Array read time of a page (tR), ns.
+    pub read_ns: Nanos,
+    /// Array program time of a page (tPROG), ns.
+    pub program_ns: Nanos,
+    /// Erase time of a block (tBERS), ns.
+    pub erase_ns: Nanos,
+    /// Bytes per second over the channel between controller and page register; 0 means the
+    /// transfer takes no time and the channel is never busy.
+    pub bus_bytes_per_second: u64,
+    /// Command and address cycles of one command, ns. Charged to the channel with the data of a
+    /// program, to the die for a read or an erase.
+    pub command_ns: Nanos,
+    /// Erases a block survives; 0 means it never wears out.
+    pub endurance: u32,
+}
+
+/// When a read may interrupt a running program or erase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuspendOption {
+    /// Never.
+    #[default]
+    Off,
+    /// An erase only.
+    Erase,
+    /// A program or an erase.
+    ProgramErase,
+}
+
+/// Optional commands of a part and how its queue is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CommandOptions {
+    /// Queued commands of one kind for different planes of a die start together.
+    pub multi_plane: bool,
+    /// The next page is read into the array register while the last one is transferred.
+    pub cache_read: bool,
+    /// The next page is transferred while the last one is programmed.
+    pub cache_program: bool,
+    /// Queued reads go before queued programs and erases of their die.
+    pub read_priority: bool,
+    /// Whether a read interrupts a running program or erase.
+    pub suspend: SuspendOption,
+    /// Time to suspend plus time to resume, ns; added once to the interrupted command.
+    pub suspend_ns: Nanos,
+    /// A read of a page whose program is still under way is answered from the controller's
+    /// buffer instead of waiting for the flash.
+    pub read_in_flight: bool,
+}
+
+impl Part {
+    /// Time to move `bytes` over the channel, ns, rounded up.
+    pub fn transfer_ns(&self, bytes: u64) -> Nanos {
+        match self.bus_bytes_per_second {
+            0 => 0,
+            rate => (bytes * 1_000_000_000).div_ceil(rate),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! State of a die and of a channel.
+
+use super::slab::Kind;
+use crate::NIL;
+use std::collections::VecDeque;
+
+/// One die. A *gang* is a list of commands for different planes that run together; without
+/// multi-plane commands it has one member.
+///
+/// ```text
+/// queue[0] programs, erases (and reads, unless reads go first)     array: cell array busy
+/// queue[1] reads, when they go first                               transfer: page register and channel
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Die {
+    pub head: [u32; 2],
+    pub tail: [u32; 2],
+    /// Gang in the cell array.
+    pub array: u32,
+    /// Gang in, or waiting for, its transfer.
+    pub transfer: u32,
+    /// Gang interrupted by reads.
+    pub suspended: u32,
+    /// Array time the interrupted gang still needs.
+    pub suspended_left: u64,
+    /// The array has finished a read but the register is still being transferred.
+    pub array_done: bool,
+    /// The register holds a program's data but the array is still busy.
+    pub loaded: bool,
+    /// Members of `transfer` already moved (a program gang keeps them).
+    pub moved: u8,
+    /// Interruptions of the gang in the array.
+    pub suspends: u8,
+}
+
+impl Die {
+    pub const IDLE: Die = Die {
+        head: [NIL; 2],
+        tail: [NIL; 2],
+        array: NIL,
+        transfer: NIL,
+        suspended: NIL,
+        suspended_left: 0,
+        array_done: false,
+        loaded: false,
+        moved: 0,
+        suspends: 0,
+    };
+
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.array & self.transfer & self.suspended & self.head[0] & self.head[1] == NIL
+    }
+
+    /// Index of the queue a command of `kind` joins.
+    #[inline]
+    pub fn lane(kind: Kind, reads_first: bool) -> usize {
+        usize::from(reads_first && kind == Kind::Read)
+    }
+}
+
+/// One channel: the die it serves and the dies that wait.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub serving: u32,
+    pub waiting: VecDeque<u32>,
+}
+
+impl Channel {
+    pub fn new(dies: usize) -> Self {
+        Self { serving: NIL, waiting: VecDeque::with_capacity(dies.max(4)) }
+    }
+}

@@ -1,0 +1,329 @@
+//! Taking commands from the layers: the [`Flash`] implementation.
+
+use super::TimedFlash;
+use super::account::Trace;
+use super::slab::{Kind, Slot, State, What, flag};
+use crate::NIL;
+use crate::contents::{PayloadId, RecordId};
+use crate::core::{FlashCore, LawBroken};
+use crate::flash::{
+    Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program, Read, Token,
+};
+use units::{BlockId, Cause, Nanos, Ppn};
+
+const EMPTY: Slot = Slot {
+    sequence: 0,
+    since: 0,
+    page: 0,
+    supersedes: NIL,
+    logical: NIL,
+    payload: NIL,
+    next: NIL,
+    prev: NIL,
+    successor: NIL,
+    completion: NIL,
+    generation: 0,
+    owner: 0,
+    kind: Kind::Read,
+    cause: 0,
+    root: 0,
+    state: State::Waiting,
+    waits: 0,
+    flags: 0,
+    sectors: 0,
+    epoch: 0,
+    what: What::Nothing,
+};
+
+impl TimedFlash {
+    #[inline(always)]
+    fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
+        let mut slot = slot;
+        match completion {
+            Some(Completion::Join(join)) => {
+                slot.flags |= flag::JOIN | flag::TRACED;
+                slot.completion = join.0;
+            }
+            Some(Completion::Notify(token)) => {
+                slot.flags |= flag::NOTIFY;
+                slot.completion = token;
+            }
+            None => {}
+        }
+        let traced = slot.flags & flag::TRACED != 0;
+        let id = self.slab.insert(slot);
+        if id as usize == self.traces.len() {
+            self.traces.push(Trace::NEW);
+        }
+        let command = CommandId { slot: id, generation: self.slab.get(id).generation };
+        if traced {
+            self.traces[id as usize].begin(self.now);
+            self.joins.add(slot.completion, command);
+        }
+        command
+    }
+
+    /// Waits for `after` if that is still in progress, otherwise goes on at once.
+    #[inline(always)]
+    fn begin(&mut self, id: CommandId, after: Option<CommandId>) {
+        if let Some(after) = after {
+            let before = self.slab.get(after.slot);
+            if before.generation == after.generation && before.state != State::Free {
+                self.slab.depend(after.slot, id.slot);
+                return;
+            }
+        }
+        self.ready(id.slot);
+    }
+
+    #[inline(always)]
+    fn issue_program(&mut self, owner: Owner, kind: Kind, command: Command) -> Outcome {
+        self.core.claim_page(command.page);
+        if let Some(old) = command.supersedes
+            && !self.core.breaks(LawBroken::PinsOff)
+        {
+            let old = self.core.geometry.block_of(old);
+            self.core.row(old).pins += 1;
+        }
+        let (what, payload) = match command.what {
+            Program::Data { payload, merge: false } => (What::Data, payload.0),
+            Program::Data { payload, merge: true } => (What::Merge, payload.0),
+            Program::Copy => (What::Copy, NIL),
+            Program::Record(record) => (What::Record, record.map_or(NIL, |r| r.0)),
+        };
+        let mut slot = Slot {
+            sequence: command.sequence,
+            page: command.page.0,
+            supersedes: command.supersedes.map_or(NIL, |page| page.0),
+            logical: command.logical,
+            payload,
+            owner,
+            kind,
+            cause: command.cause as u8,
+            root: command.cause as u8,
+            what,
+            ..EMPTY
+        };
+        if what != What::Copy {
+            slot.flags |= flag::BARRIER;
+            slot.epoch = self.barriers.issued();
+        }
+        let id = self.insert(slot, Some(command.completion));
+        self.begin(id, command.after);
+        Outcome::Pending(id)
+    }
+
+    /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
+    fn served_in_flight(&mut self, read: &Read) -> bool {
+        let page = read.page.0;
+        let found = self.slab.live_ids().find(|&id| {
+            let slot = self.slab.get(id);
+            slot.page == page && slot.what == What::Data && slot.kind == Kind::Program
+        });
+        let Some(id) = found else { return false };
+        let source = PayloadId(self.slab.get(id).payload);
+        if let Some(contents) = self.core.contents.as_deref_mut()
+            && read.payload != PayloadId::NONE
+            && source != PayloadId::NONE
+        {
+            contents.copy_payload(source, read.payload);
+        }
+        self.core.counters.in_flight_reads += 1;
+        true
+    }
+
+    pub(super) fn what_of(slot: &Slot) -> Program {
+        match slot.what {
+            What::Data => Program::Data { payload: PayloadId(slot.payload), merge: false },
+            What::Merge => Program::Data { payload: PayloadId(slot.payload), merge: true },
+            What::Copy => Program::Copy,
+            What::Record => Program::Record((slot.payload != NIL).then_some(RecordId(slot.payload))),
+            What::Nothing => unreachable!("a read or an erase writes nothing"),
+        }
+    }
+
+    fn drop_member(&mut self, command: CommandId, left: &mut Cancelled) {
+        let id = command.slot;
+        let slot = *self.slab.get(id);
+        if slot.generation != command.generation || slot.state == State::Free {
+            return;
+        }
+        assert!(slot.kind == Kind::Read, "only reads can be taken back");
+        let block = self.core.geometry.block_of(Ppn(slot.page));
+        self.slab.at(id).flags = (slot.flags & !flag::JOIN) | flag::WASTED;
+        match slot.state {
+            State::Queued => self.unlink(id),
+            State::Parked => self.leave_parked(block, id),
+            State::Waiting => {
+                left.unstarted += 1;
+                return; // dropped when the command it waits for completes
+            }
+            _ => {
+                left.wasted += 1;
+                return;
+            }
+        }
+        left.unstarted += 1;
+        self.slab.remove(id);
+        self.unpin(block);
+    }
+}
+
+impl Flash for TimedFlash {
+    #[inline]
+    fn core(&self) -> &FlashCore {
+        &self.core
+    }
+
+    #[inline]
+    fn core_mut(&mut self) -> &mut FlashCore {
+        &mut self.core
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    #[inline]
+    fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
+        JoinId(self.joins.open(owner, token, cancel))
+    }
+
+    #[inline]
+    fn close(&mut self, join: JoinId) -> (Outcome, bool) {
+        let entry = self.joins.at(join.0);
+        entry.remaining -= 1;
+        let failed = entry.failed;
+        if entry.remaining == 0 {
+            self.joins.remove(join.0);
+            return (Outcome::Done, failed);
+        }
+        (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
+    }
+
+    fn barrier(&mut self, join: JoinId) {
+        if !self.core.breaks(LawBroken::FlushBarrierOff) && self.barriers.add(join.0) {
+            self.joins.at(join.0).remaining += 1;
+        }
+    }
+
+    fn fail(&mut self, join: JoinId) {
+        self.joins.at(join.0).failed = true;
+    }
+
+    fn cancel(&mut self, join: JoinId) -> Cancelled {
+        let mut left = Cancelled::default();
+        let members = self.joins.take_members(join.0);
+        for &command in &members {
+            self.drop_member(command, &mut left);
+        }
+        self.joins.return_members(join.0, members);
+        self.joins.remove(join.0);
+        left
+    }
+
+    #[inline]
+    fn read(&mut self, owner: Owner, read: Read) -> Outcome {
+        let block = self.core.geometry.block_of(read.page);
+        if self.options.read_in_flight
+            && self.core.geometry.page_in_block(read.page) >= u32::from(self.core.block(block).done)
+            && self.served_in_flight(&read)
+        {
+            return Outcome::Done;
+        }
+        self.core.row(block).pins += 1;
+        let slot = Slot {
+            page: read.page.0,
+            payload: read.payload.0,
+            owner,
+            kind: Kind::Read,
+            cause: read.cause as u8,
+            root: read.cause as u8,
+            sectors: read.sectors,
+            ..EMPTY
+        };
+        let id = self.insert(slot, read.completion);
+        self.begin(id, read.after);
+        Outcome::Pending(id)
+    }
+
+    #[inline]
+    fn program(&mut self, owner: Owner, command: Command) -> Outcome {
+        self.issue_program(owner, Kind::Program, command)
+    }
+
+    #[inline]
+    fn copyback(&mut self, owner: Owner, command: Command) -> Outcome {
+        debug_assert!(command.what == Program::Copy, "a copyback copies");
+        self.issue_program(owner, Kind::Copyback, command)
+    }
+
+    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
+        let row = self.core.row(block);
+        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
+        row.set_erase_pending(true);
+        let pinned = row.pins > 0;
+        let page = self.core.geometry.page_at(block, 0).0;
+        let cause = cause as u8;
+        let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..EMPTY };
+        let id = self.insert(slot, None);
+        if pinned {
+            self.slab.at(id.slot).state = State::Pinned;
+            self.core.row(block).waiting_erase = id.slot;
+        } else {
+            self.enqueue(id.slot);
+        }
+        Outcome::Pending(id)
+    }
+
+    fn hold(&mut self, block: BlockId) {
+        self.core.row(block).pins += 1;
+    }
+
+    fn release(&mut self, block: BlockId) {
+        self.unpin(block);
+    }
+
+    fn place_again(&mut self, _: Owner, failed: CommandId, page: Ppn) -> Outcome {
+        let id = failed.slot;
+        let slot = *self.slab.get(id);
+        assert!(slot.state == State::Failed, "only a failed program is placed again");
+        let old_block = self.core.geometry.block_of(Ppn(slot.page));
+        self.core.claim_page(page);
+        self.slab.at(id).page = page.0;
+        self.slab.at(id).state = State::Waiting;
+        self.redirect_readers(old_block, slot.page, page);
+        self.ready(id);
+        self.unpin(old_block);
+        Outcome::Pending(failed)
+    }
+
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
+        let id = failed.slot;
+        let slot = *self.slab.get(id);
+        assert!(slot.state == State::Failed, "only a failed program is given up");
+        let block = self.core.geometry.block_of(Ppn(slot.page));
+        self.redirect_readers(block, slot.page, readers_to);
+        self.finish_program(&slot, block);
+        self.conclude(id, &slot, false);
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        let found = self.slab.live_ids().find(|&id| self.slab.get(id).supersedes == from.0);
+        let Some(id) = found else { return false };
+        self.slab.at(id).supersedes = to.0;
+        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
+        self.core.row(to).pins += 1;
+        self.unpin(from);
+        true
+    }
+
+    fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {
+        let slot = self.timer_base + timer;
+        match time {
+            Some(time) => self.queue.arm(slot, time.max(self.now)),
+            None => self.queue.disarm(slot),
+        }
+    }
+}

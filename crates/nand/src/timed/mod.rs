@@ -1,0 +1,155 @@
+//! Flash in virtual time: commands queue on dies, move over channels, and take the part's times.
+//!
+//! Faithful to: one command queue a die, one transfer at a time on a channel, page register held
+//! until its transfer ends, data sheet times; the command laws of ARCHITECTURE.md.
+//! Simplified: command cycles of reads and erases are charged to the die, not to the channel; a
+//! channel serves its dies in order of asking; suspended commands resume when no read is queued.
+//! Protects: order within a block, pins before erases, completion-time contents.
+//!
+//! ```text
+//!            ready?          turn in block?        die free?
+//! issue --> Waiting -------> Parked ----------> Queued ------> Active ------> completed
+//!            (edges)          (block list)       (die list)     array | transfer
+//! ```
+
+mod account;
+mod die;
+mod issue;
+mod join;
+mod slab;
+mod step;
+
+use crate::core::{FlashCore, Running};
+use crate::part::{CommandOptions, Part};
+use account::{Meter, Trace};
+use die::{Channel, Die};
+use engine::EventQueue;
+use join::{Barriers, Joins};
+use slab::{Kind, Slab};
+use units::{BlockId, Nanos, Ppn};
+
+/// Flash in virtual time: see the module description.
+#[derive(Clone, Debug)]
+pub struct TimedFlash {
+    core: FlashCore,
+    part: Part,
+    options: CommandOptions,
+    reads_first: bool,
+    now: Nanos,
+    queue: EventQueue,
+    slab: Slab,
+    traces: Vec<Trace>,
+    dies: Vec<Die>,
+    meters: Vec<Meter>,
+    channels: Vec<Channel>,
+    joins: Joins,
+    barriers: Barriers,
+    die_count: u32,
+    timer_base: u32,
+    page_transfer_ns: Nanos,
+}
+
+impl TimedFlash {
+    /// Timed flash over a given state, with room for `timers` timers.
+    pub fn new(core: FlashCore, part: Part, options: CommandOptions, timers: u32) -> Self {
+        let geometry = core.geometry;
+        let dies = geometry.dies();
+        let timer_base = dies + geometry.channels;
+        Self {
+            part,
+            options,
+            reads_first: options.read_priority || options.suspend != crate::SuspendOption::Off,
+            now: 0,
+            queue: EventQueue::new((timer_base + timers) as usize),
+            slab: Slab::new(),
+            traces: Vec::with_capacity(1 << 12),
+            dies: vec![Die::IDLE; dies as usize],
+            meters: vec![Meter::new(); dies as usize],
+            channels: vec![Channel::new(geometry.dies_per_channel as usize); geometry.channels as usize],
+            joins: Joins::new(),
+            barriers: Barriers::new(),
+            die_count: dies,
+            timer_base,
+            page_transfer_ns: part.transfer_ns(u64::from(geometry.page_bytes)) + part.command_ns,
+            core,
+        }
+    }
+
+    /// Gives the state back; everything in progress is lost, so drain first.
+    ///
+    /// # Panics
+    /// If commands are still in progress.
+    pub fn into_core(self) -> FlashCore {
+        assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
+        self.core
+    }
+
+    /// Commands issued and not completed.
+    pub fn in_progress(&self) -> u32 {
+        self.slab.live
+    }
+
+    /// The event queue's time of the next event.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.queue.peek().map(|(time, _)| time)
+    }
+
+    /// The latest simulated time this drive can reach.
+    pub fn time_limit(&self) -> Nanos {
+        self.queue.time_limit()
+    }
+
+    /// Time each die has been busy so far, ns.
+    pub fn die_busy_ns(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.meters.iter().map(Meter::total)
+    }
+
+    /// Runs one event. `false`: nothing is pending.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        let Some((time, slot)) = self.queue.pop() else { return false };
+        debug_assert!(time >= self.now, "time ran backwards from {} to {time}", self.now);
+        self.now = time;
+        self.handle(slot);
+        true
+    }
+
+    /// Runs events until something must be told to a layer, or nothing is pending (`false`).
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        while self.core.events.is_empty() {
+            if !self.step() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What a power cut at this moment leaves (see [`FlashCore::after_power_cut`]).
+    #[must_use]
+    pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashCore {
+        let mut running = Vec::new();
+        for die in &self.dies {
+            for gang in [die.array, die.suspended] {
+                self.collect_running(gang, &mut running);
+            }
+        }
+        self.core.after_power_cut(&running, stream)
+    }
+
+    fn collect_running(&self, gang: u32, running: &mut Vec<Running>) {
+        let mut id = gang;
+        while id != crate::NIL {
+            let slot = self.slab.get(id);
+            match slot.kind {
+                Kind::Read => {}
+                Kind::Program | Kind::Copyback => running.push(Running::Program(Ppn(slot.page))),
+                Kind::Erase => {
+                    let block = self.core.geometry.block_of(Ppn(slot.page));
+                    running.push(Running::Erase(BlockId(block.0)));
+                }
+            }
+            id = slot.next;
+        }
+    }
+}

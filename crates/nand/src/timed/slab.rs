@@ -1,0 +1,204 @@
+//! Commands in progress: plain records of 64 bytes in a slab, linked by 32-bit indices.
+
+use crate::NIL;
+use units::Nanos;
+
+/// What a command does to its die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Read,
+    Program,
+    Copyback,
+    Erase,
+}
+
+/// Where a command is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum State {
+    Free,
+    /// Waits for another command.
+    Waiting,
+    /// Waits for its turn within its block.
+    Parked,
+    /// In the queue of its die.
+    Queued,
+    /// On its die or channel.
+    Active,
+    /// An erase that waits for pins.
+    Pinned,
+    /// A failed program, back with its owner.
+    Failed,
+}
+
+/// What a program writes, packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum What {
+    Nothing,
+    Data,
+    Merge,
+    Copy,
+    Record,
+}
+
+pub(super) mod flag {
+    /// `completion` is a join.
+    pub const JOIN: u8 = 1;
+    /// `completion` is a token for the owner.
+    pub const NOTIFY: u8 = 2;
+    /// Waiting times are recorded (a command of a join).
+    pub const TRACED: u8 = 4;
+    /// Cancelled after it had started.
+    pub const WASTED: u8 = 8;
+    /// The read it depends on was uncorrectable.
+    pub const BASE_LOST: u8 = 16;
+    /// Some waiting time was charged.
+    pub const WAITED: u8 = 32;
+    /// Waited for by barriers.
+    pub const BARRIER: u8 = 64;
+}
+
+/// One command. The order of fields keeps the record at 64 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Slot {
+    pub sequence: u64,
+    /// When it entered the queue or asked for the channel.
+    pub since: Nanos,
+    pub page: u32,
+    pub supersedes: u32,
+    pub logical: u32,
+    /// Payload or record slot.
+    pub payload: u32,
+    pub next: u32,
+    pub prev: u32,
+    /// The command that waits for this one, or an edge list (high bit set), or NIL.
+    pub successor: u32,
+    /// Join or token.
+    pub completion: u32,
+    pub generation: u32,
+    pub owner: u16,
+    pub kind: Kind,
+    pub cause: u8,
+    pub root: u8,
+    pub state: State,
+    /// Commands this one still waits for.
+    pub waits: u8,
+    pub flags: u8,
+    pub sectors: u8,
+    pub epoch: u8,
+    pub what: What,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64);
+
+/// All commands in progress.
+#[derive(Clone, Debug)]
+pub(super) struct Slab {
+    slots: Vec<Slot>,
+    free: u32,
+    pub live: u32,
+    /// Dependency edges beyond the first of a command: (successor, next edge).
+    edges: Vec<(u32, u32)>,
+    free_edge: u32,
+}
+
+const EDGE: u32 = 1 << 31;
+
+impl Slab {
+    pub fn new() -> Self {
+        Self { slots: Vec::with_capacity(1 << 12), free: NIL, live: 0, edges: Vec::new(), free_edge: NIL }
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline(always)]
+    pub fn get(&self, id: u32) -> &Slot {
+        &self.slots[id as usize]
+    }
+
+    #[inline(always)]
+    pub fn at(&mut self, id: u32) -> &mut Slot {
+        &mut self.slots[id as usize]
+    }
+
+    #[inline(always)]
+    pub fn insert(&mut self, mut slot: Slot) -> u32 {
+        self.live += 1;
+        if self.free == NIL {
+            self.slots.push(slot);
+            assert!(self.slots.len() < EDGE as usize, "more than 2^31 commands in progress");
+            return self.slots.len() as u32 - 1;
+        }
+        let id = self.free;
+        let place = &mut self.slots[id as usize];
+        self.free = place.next;
+        slot.generation = place.generation;
+        *place = slot;
+        id
+    }
+
+    #[inline(always)]
+    pub fn remove(&mut self, id: u32) {
+        let slot = &mut self.slots[id as usize];
+        debug_assert!(slot.state != State::Free, "command {id} released twice");
+        slot.state = State::Free;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.next = self.free;
+        self.free = id;
+        self.live -= 1;
+    }
+
+    /// Makes `successor` wait for `id`.
+    #[inline]
+    pub fn depend(&mut self, id: u32, successor: u32) {
+        let first = self.slots[id as usize].successor;
+        self.slots[successor as usize].waits += 1;
+        if first == NIL {
+            self.slots[id as usize].successor = successor;
+            return;
+        }
+        let rest = if first & EDGE == 0 { self.edge(first, NIL) } else { first & !EDGE };
+        let edge = self.edge(successor, rest);
+        self.slots[id as usize].successor = edge | EDGE;
+    }
+
+    fn edge(&mut self, successor: u32, next: u32) -> u32 {
+        if self.free_edge == NIL {
+            self.edges.push((successor, next));
+            return self.edges.len() as u32 - 1;
+        }
+        let edge = self.free_edge;
+        self.free_edge = self.edges[edge as usize].1;
+        self.edges[edge as usize] = (successor, next);
+        edge
+    }
+
+    /// Takes the next successor of a finished command.
+    #[inline]
+    pub fn next_successor(&mut self, id: u32) -> Option<u32> {
+        let first = self.slots[id as usize].successor;
+        if first == NIL {
+            return None;
+        }
+        if first & EDGE == 0 {
+            self.slots[id as usize].successor = NIL;
+            return Some(first);
+        }
+        let edge = first & !EDGE;
+        let (successor, next) = self.edges[edge as usize];
+        self.edges[edge as usize].1 = self.free_edge;
+        self.free_edge = edge;
+        self.slots[id as usize].successor = if next == NIL { NIL } else { next | EDGE };
+        Some(successor)
+    }
+
+    /// Commands that are not free, in slot order (rare paths only: faults and inspection).
+    pub fn live_ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.iter().enumerate().filter(|(_, slot)| slot.state != State::Free).map(|(id, _)| id as u32)
+    }
+}

@@ -1,0 +1,220 @@
+//! Everything that can be wrong with a trace. Each text names the place, the value, the limit
+//! and the way out.
+
+use crate::WorkloadError;
+
+/// Why a trace cannot be opened or continued.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file could not be opened or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A compressed file is cut short or damaged.
+    #[error("{path}: this {kind} file cannot be unpacked to its end: {problem}; fetch or pack it again")]
+    Archive {
+        /// The file.
+        path: String,
+        /// Compression found by its magic bytes.
+        kind: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A container that is not seen through.
+    #[error("{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first")]
+    ForeignArchive {
+        /// The file.
+        path: String,
+        /// The container.
+        kind: &'static str,
+    },
+    /// A line without end: not a text trace.
+    #[error("{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a binary one")]
+    LongLine {
+        /// The file.
+        path: String,
+        /// The longest line accepted, in bytes.
+        limit: usize,
+    },
+    /// Text in UTF-16, as Windows tools write it.
+    #[error("{path}: the text is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8")]
+    Utf16 {
+        /// The file.
+        path: String,
+    },
+    /// A line or frame that is not what the format says.
+    #[error(transparent)]
+    Malformed(Box<Malformed>),
+    /// No format with this name.
+    #[error("no trace format is called \"{name}\"; the formats are {known}")]
+    NoSuchFormat {
+        /// The name asked for.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// No format fits the contents.
+    #[error("{path}: no trace format fits {what}; give --format with one of {known}")]
+    Unrecognised {
+        /// The file.
+        path: String,
+        /// What was looked at.
+        what: String,
+        /// All names.
+        known: String,
+    },
+    /// Several formats fit the contents.
+    #[error("{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them apart; give {choices}")]
+    Ambiguous {
+        /// The file.
+        path: String,
+        /// Number of formats that fit.
+        count: usize,
+        /// One `--format NAME (time unit, address unit)` for each.
+        choices: String,
+    },
+    /// A record earlier than the order allows.
+    #[error("{path}: {place}: the time goes back by {back_ns} ns{beyond}; give {remedy}")]
+    BackInTime {
+        /// The file.
+        path: String,
+        /// Line or record number.
+        place: String,
+        /// How far, in nanoseconds.
+        back_ns: u64,
+        /// Which limit was broken.
+        beyond: String,
+        /// Which option helps.
+        remedy: &'static str,
+    },
+    /// The times span more than the clock holds.
+    #[error("{path}: {place}: the times span more than 292 years; the time unit is not that of format \"{format}\", or the line is damaged")]
+    TimeSpan {
+        /// The file.
+        path: String,
+        /// Line or record number.
+        place: String,
+        /// The format being read.
+        format: &'static str,
+    },
+    /// More than one device, and no word on what to do with them.
+    #[error("{path}: the trace has {count} devices with address spaces of their own ({devices}); give devices = NUMBER to replay one, or devices = concat to lay them one after another")]
+    ManyDevices {
+        /// The file.
+        path: String,
+        /// How many devices were met.
+        count: usize,
+        /// The devices.
+        devices: String,
+    },
+    /// The device asked for is not in the trace.
+    #[error("{path}: no record is for device {device}; the trace has {devices}")]
+    NoSuchDevice {
+        /// The file.
+        path: String,
+        /// The device asked for.
+        device: u32,
+        /// The devices of the trace.
+        devices: String,
+    },
+    /// An address beyond the drive.
+    #[error("{path}: {what} ends at byte {end_bytes}, and the drive has {capacity_bytes}; give fit = modulo, compact or scale, or a larger drive")]
+    BeyondDrive {
+        /// The file.
+        path: String,
+        /// Which request or device.
+        what: String,
+        /// Where it ends.
+        end_bytes: u64,
+        /// Capacity of the drive.
+        capacity_bytes: u64,
+    },
+    /// The touched chunks do not fit on the drive.
+    #[error("{path}: the trace touches at least {chunks} chunks of 1 MiB, and the drive holds {capacity_chunks}; give fit = modulo or scale, or a larger drive")]
+    FootprintBeyondDrive {
+        /// The file.
+        path: String,
+        /// Chunks met.
+        chunks: u64,
+        /// Chunks the drive holds.
+        capacity_chunks: u64,
+    },
+    /// An option needs to see the whole trace first.
+    #[error("{path}: {option} needs a first pass over the trace, and standard input can be read only once; save it to a file")]
+    NeedsFile {
+        /// The input.
+        path: String,
+        /// The option.
+        option: &'static str,
+    },
+    /// An option with an impossible value.
+    #[error("{option} = {value}: {expected}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// The value given.
+        value: String,
+        /// What is accepted.
+        expected: &'static str,
+    },
+    /// No records at all.
+    #[error("{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with another name if that is wrong")]
+    Empty {
+        /// The file.
+        path: String,
+        /// The format read.
+        format: &'static str,
+        /// Rows left out.
+        dropped: u64,
+    },
+}
+
+/// A line or frame that is not what the format says.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {place}{}: found \"{found}\", expected {expected}; the trace is read as \"{format}\" ({columns}), so correct the file or give --format with another name", self.field())]
+pub struct Malformed {
+    /// The file.
+    pub path: String,
+    /// Line or record number, as text.
+    pub place: String,
+    /// 1-based column; 0 when the whole line is at fault.
+    pub column: u32,
+    /// Name of the column.
+    pub name: &'static str,
+    /// What stands there.
+    pub found: String,
+    /// What should.
+    pub expected: &'static str,
+    /// The format being read.
+    pub format: &'static str,
+    /// Its columns.
+    pub columns: &'static str,
+}
+
+impl Malformed {
+    fn field(&self) -> String {
+        match self.column {
+            0 => format!(" ({})", self.name),
+            column => format!(", column {column} ({})", self.name),
+        }
+    }
+}
+
+impl TraceError {
+    pub(crate) fn io(path: &str, source: std::io::Error) -> TraceError {
+        TraceError::Io { path: path.to_owned(), source }
+    }
+}
+
+impl From<TraceError> for WorkloadError {
+    fn from(error: TraceError) -> WorkloadError {
+        match error {
+            TraceError::Io { path, source } => WorkloadError::Io { path, source },
+            other => WorkloadError::Trace(Box::new(other)),
+        }
+    }
+}

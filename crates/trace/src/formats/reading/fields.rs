@@ -1,0 +1,175 @@
+//! Splitting a line into fields, with errors that name the field.
+
+use super::number;
+
+/// A field that is not what the format says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FieldError {
+    /// 1-based; 0 when the whole line is at fault.
+    pub column: u32,
+    pub name: &'static str,
+    pub found: String,
+    pub expected: &'static str,
+}
+
+/// Boxed, so that the good path returns in registers.
+pub(crate) type FieldResult<T> = Result<T, Box<FieldError>>;
+
+const FOUND_LIMIT: usize = 60;
+
+pub(crate) fn field_error(
+    column: u32,
+    name: &'static str,
+    found: &[u8],
+    expected: &'static str,
+) -> Box<FieldError> {
+    let shown = &found[..found.len().min(FOUND_LIMIT)];
+    let mut text: String = String::from_utf8_lossy(shown).chars().flat_map(char::escape_debug).collect();
+    if found.len() > FOUND_LIMIT {
+        text.push_str("...");
+    }
+    Box::new(FieldError { column, name, found: text, expected })
+}
+
+/// A cursor over the fields of one line.
+pub(crate) struct Fields<'a> {
+    rest: Option<&'a [u8]>,
+    /// `None` separates at runs of blanks and tabs.
+    separator: Option<u8>,
+    column: u32,
+    last: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// Fields separated by commas, blanks around them ignored.
+    pub fn commas(line: &'a [u8]) -> Fields<'a> {
+        Fields::separated(line, b',')
+    }
+
+    pub fn separated(line: &'a [u8], separator: u8) -> Fields<'a> {
+        Fields { rest: Some(line), separator: Some(separator), column: 0, last: b"" }
+    }
+
+    /// Fields separated by any run of blanks and tabs.
+    pub fn blanks(line: &'a [u8]) -> Fields<'a> {
+        Fields { rest: Some(line.trim_ascii()), separator: None, column: 0, last: b"" }
+    }
+
+    /// The next field, if there is one.
+    #[inline]
+    pub fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let is_end = |byte: &u8| match self.separator {
+            Some(separator) => *byte == separator,
+            None => matches!(byte, b' ' | b'\t'),
+        };
+        let (field, tail) = match rest.iter().position(is_end) {
+            Some(end) => (&rest[..end], Some(&rest[end + 1..])),
+            None => (rest, None),
+        };
+        self.rest = tail;
+        self.column += 1;
+        self.last = field;
+        if self.separator.is_none() {
+            self.rest = tail.map(<[u8]>::trim_ascii_start);
+            return (!field.is_empty()).then_some(field);
+        }
+        Some(field.trim_ascii())
+    }
+
+    /// The next field, which must be there and not empty.
+    #[inline]
+    pub fn text(&mut self, name: &'static str) -> FieldResult<&'a [u8]> {
+        match self.next() {
+            Some(field) if !field.is_empty() => Ok(field),
+            Some(_) => Err(self.wrong(name, "a value")),
+            None => Err(field_error(self.column + 1, name, b"the end of the line", "a value")),
+        }
+    }
+
+    /// An error about the field read last.
+    #[cold]
+    pub fn wrong(&self, name: &'static str, expected: &'static str) -> Box<FieldError> {
+        field_error(self.column, name, self.last, expected)
+    }
+
+    #[inline]
+    pub fn integer(&mut self, name: &'static str) -> FieldResult<u64> {
+        let text = self.text(name)?;
+        number::integer(text).ok_or_else(|| self.wrong(name, "an integer of 0 or more, below 2^64"))
+    }
+
+    /// An integer of at most 32 bits, such as a device number.
+    #[inline]
+    pub fn small(&mut self, name: &'static str) -> FieldResult<u32> {
+        let value = self.integer(name)?;
+        u32::try_from(value).map_err(|_| self.wrong(name, "an integer below 2^32"))
+    }
+
+    /// A decimal number times 10^`digits`.
+    #[inline]
+    pub fn decimal(&mut self, name: &'static str, digits: u32) -> FieldResult<i64> {
+        let text = self.text(name)?;
+        number::decimal(text, digits).ok_or_else(|| self.wrong(name, "a decimal number"))
+    }
+
+    /// An integer number of nanoseconds or of another unit of `unit_ns` nanoseconds.
+    #[inline]
+    pub fn time(&mut self, name: &'static str, unit_ns: i64) -> FieldResult<i64> {
+        let text = self.text(name)?;
+        number::integer(text)
+            .and_then(|value| i64::try_from(value).ok())
+            .and_then(|value| value.checked_mul(unit_ns))
+            .ok_or_else(|| self.wrong(name, "an integer time, below 292 years in its unit"))
+    }
+
+    /// An address or a length in units of `unit` bytes, as bytes. Zero passes.
+    #[inline]
+    pub fn bytes(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
+        let value = self.integer(name)?;
+        value.checked_mul(unit).ok_or_else(|| self.wrong(name, "an address below 2^64 bytes"))
+    }
+
+    /// A length in units of `unit` bytes, as bytes. Zero is refused.
+    #[inline]
+    pub fn length(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
+        match self.bytes(name, unit)? {
+            0 => Err(self.wrong(name, "a size above 0")),
+            length => Ok(length),
+        }
+    }
+
+    /// Nothing may follow.
+    #[inline]
+    pub fn end(&mut self) -> FieldResult<()> {
+        match self.next() {
+            None => Ok(()),
+            Some(extra) if extra.is_empty() && self.rest.is_none() => Ok(()),
+            Some(_) => Err(self.wrong("extra field", "the end of the line")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_blanks_are_one_separator() {
+        let mut fields = Fields::blanks(b"  1\t\t 22   x ");
+        assert_eq!(fields.integer("a"), Ok(1));
+        assert_eq!(fields.integer("b"), Ok(22));
+        assert_eq!(fields.text("c"), Ok(&b"x"[..]));
+        assert_eq!(fields.end(), Ok(()));
+    }
+
+    #[test]
+    fn errors_name_the_column() {
+        let mut fields = Fields::commas(b"1, y,");
+        fields.integer("a").unwrap();
+        let error = fields.integer("b").unwrap_err();
+        assert_eq!((error.column, error.name, error.found.as_str()), (2, "b", " y"));
+        assert_eq!(fields.text("c").unwrap_err().column, 3);
+        assert_eq!(fields.text("d").unwrap_err().found, "the end of the line");
+    }
+}

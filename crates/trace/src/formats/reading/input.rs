@@ -1,0 +1,67 @@
+//! Opening: files, standard input, and compression seen through by magic bytes.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+
+use super::TraceError;
+
+/// A stream of the trace's own bytes.
+pub(crate) struct Input {
+    pub reader: Box<dyn Read + Send>,
+    /// File name for messages.
+    pub path: String,
+    /// Compression found, for messages.
+    pub archive: Option<&'static str>,
+}
+
+const MAGIC_BYTES: usize = 6;
+
+/// Opens `path`, or standard input for `-`.
+pub(crate) fn open_path(path: &str) -> Result<Input, TraceError> {
+    if path == "-" {
+        return from_reader(Box::new(io::stdin()), "standard input");
+    }
+    let file = File::open(path).map_err(|source| TraceError::io(path, source))?;
+    from_reader(Box::new(file), path)
+}
+
+/// Sees through the compression of any stream.
+pub(crate) fn from_reader(mut raw: Box<dyn Read + Send>, path: &str) -> Result<Input, TraceError> {
+    let magic = read_magic(&mut raw).map_err(|source| TraceError::io(path, source))?;
+    let whole = Cursor::new(magic.clone()).chain(raw);
+    let (archive, reader): (_, Box<dyn Read + Send>) = match magic.as_slice() {
+        [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::read::MultiGzDecoder::new(whole))),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            let decoder = zstd::Decoder::new(whole).map_err(|source| TraceError::io(path, source))?;
+            (Some("zstd"), Box::new(decoder))
+        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => {
+            (Some("xz"), Box::new(liblzma::read::XzDecoder::new_multi_decoder(whole)))
+        }
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => {
+            (Some("bzip2"), Box::new(bzip2::read::MultiBzDecoder::new(whole)))
+        }
+        _ => (None, Box::new(whole)),
+    };
+    if let Some(kind) = foreign_archive(&magic) {
+        return Err(TraceError::ForeignArchive { path: path.to_owned(), kind });
+    }
+    Ok(Input { reader, path: path.to_owned(), archive })
+}
+
+/// Containers that are recognised only to say so.
+fn foreign_archive(magic: &[u8]) -> Option<&'static str> {
+    match magic {
+        [b'P', b'K', 3, 4, ..] => Some("zip"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some("7-Zip"),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some("lz4"),
+        [b'R', b'a', b'r', b'!', ..] => Some("rar"),
+        _ => None,
+    }
+}
+
+fn read_magic(raw: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut magic = Vec::with_capacity(MAGIC_BYTES);
+    raw.take(MAGIC_BYTES as u64).read_to_end(&mut magic)?;
+    Ok(magic)
+}

@@ -1,0 +1,22 @@
+//! What every reader shares: opening, splitting, numbers, order of time, detection, errors.
+//!
+//! ```text
+//!   file or stdin -> input (gz, zst, xz, bz2) -> buffer (lines or frames)
+//!        -> parser of the format -> reorder (time) -> Records -> caller
+//! ```
+
+pub(crate) mod buffer;
+mod detect;
+mod error;
+pub(crate) mod fields;
+mod input;
+pub(crate) mod number;
+pub(crate) mod parser;
+mod record;
+mod records;
+mod reorder;
+
+pub use detect::detect;
+pub use error::{Malformed, TraceError};
+pub use record::{Order, ReadStatistics, TraceRecord};
+pub use records::{OpenOptions, Records, open, open_reader};

@@ -1,0 +1,254 @@
+//! Numbers as traces spell them, parsed exactly: no value passes through a float, because a
+//! double cannot hold a FILETIME or Unix seconds with nine decimals.
+
+/// Digits a mantissa keeps; further fraction digits are below any unit used here.
+const MANTISSA_LIMIT: u64 = 1_000_000_000_000_000_000;
+
+/// A plain decimal integer.
+pub(crate) fn integer(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    if text.len() > 19 {
+        return long_integer(text, 10);
+    }
+    let mut value = 0_u64;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
+}
+
+fn long_integer(text: &[u8], radix: u32) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |value, &byte| {
+        let digit = char::from(byte).to_digit(radix)?;
+        value.checked_mul(u64::from(radix))?.checked_add(u64::from(digit))
+    })
+}
+
+/// A hexadecimal integer, with or without `0x`.
+pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
+    long_integer(strip_hex_prefix(text).unwrap_or(text), 16)
+}
+
+/// An integer as C's `strtoull` with base 0 reads it: `0x10` is 16, `010` is 8.
+pub(crate) fn c_integer(text: &[u8]) -> Option<u64> {
+    if let Some(digits) = strip_hex_prefix(text) {
+        return long_integer(digits, 16);
+    }
+    match text {
+        [b'0', digits @ ..] if !digits.is_empty() => long_integer(digits, 8),
+        _ => integer(text),
+    }
+}
+
+fn strip_hex_prefix(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))
+}
+
+/// A decimal number times 10^`digits`, rounded towards zero: `decimal("0.5", 9)` is 500,000,000.
+/// Takes a sign and an exponent, as C's `printf` writes them.
+pub(crate) fn decimal(text: &[u8], digits: u32) -> Option<i64> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let mantissa = Mantissa::parse(text)?;
+    let exponent = match text.get(mantissa.length..)? {
+        [] => 0,
+        [b'e' | b'E', rest @ ..] => exponent(rest)?,
+        _ => return None,
+    };
+    let power = i64::from(digits) + exponent - i64::from(mantissa.fraction_digits);
+    let value = shift(mantissa.value, power)?;
+    Some(if negative { -value } else { value })
+}
+
+struct Mantissa {
+    value: u64,
+    fraction_digits: u32,
+    length: usize,
+}
+
+impl Mantissa {
+    #[inline]
+    fn parse(text: &[u8]) -> Option<Mantissa> {
+        let mut mantissa = Mantissa { value: 0, fraction_digits: 0, length: text.len() };
+        let (mut in_fraction, mut any) = (false, false);
+        for (position, &byte) in text.iter().enumerate() {
+            match byte {
+                b'0'..=b'9' => {
+                    any = true;
+                    mantissa.push(byte - b'0', in_fraction)?;
+                }
+                b'.' if !in_fraction => in_fraction = true,
+                _ => {
+                    mantissa.length = position;
+                    break;
+                }
+            }
+        }
+        any.then_some(mantissa)
+    }
+
+    #[inline]
+    fn push(&mut self, digit: u8, in_fraction: bool) -> Option<()> {
+        if self.value < MANTISSA_LIMIT {
+            self.value = self.value * 10 + u64::from(digit);
+            self.fraction_digits += u32::from(in_fraction);
+            return Some(());
+        }
+        // A fraction digit this far down changes nothing; an integer digit would overflow.
+        in_fraction.then_some(())
+    }
+}
+
+fn exponent(text: &[u8]) -> Option<i64> {
+    let (sign, text) = match text {
+        [b'-', rest @ ..] => (-1, rest),
+        [b'+', rest @ ..] => (1, rest),
+        _ => (1, text),
+    };
+    let value = integer(text).filter(|&value| value < 1000)?;
+    Some(sign * value as i64)
+}
+
+#[inline]
+fn shift(value: u64, power: i64) -> Option<i64> {
+    if power >= 0 {
+        if value == 0 {
+            return Some(0);
+        }
+        let factor = 10_u64.checked_pow(u32::try_from(power).ok()?)?;
+        return i64::try_from(value.checked_mul(factor)?).ok();
+    }
+    let factor = u32::try_from(-power).ok().and_then(|power| 10_u64.checked_pow(power));
+    i64::try_from(factor.map_or(0, |factor| value / factor)).ok()
+}
+
+/// A decimal number of a localised export: the last `.` or `,` is the decimal mark, every other
+/// separator (points, commas, spaces, apostrophes, their UTF-8 relatives) groups thousands.
+/// Only for columns that always carry decimals.
+pub(crate) fn localised_decimal(text: &[u8], digits: u32) -> Option<i64> {
+    let mark = text.iter().rposition(|byte| matches!(byte, b'.' | b','));
+    let (whole, fraction) = match mark {
+        Some(mark) => (&text[..mark], &text[mark + 1..]),
+        None => (text, &b""[..]),
+    };
+    let mut plain = Plain::default();
+    plain.extend_grouped(whole)?;
+    if mark.is_some() {
+        plain.push(b'.')?;
+        fraction.iter().try_for_each(|&byte| plain.push(byte))?;
+    }
+    decimal(plain.bytes(), digits)
+}
+
+/// An integer of a localised export, with any grouping of thousands.
+pub(crate) fn localised_integer(text: &[u8]) -> Option<u64> {
+    let mut plain = Plain::default();
+    plain.extend_grouped(text)?;
+    integer(plain.bytes())
+}
+
+/// A number being rewritten without its grouping, on the stack.
+#[derive(Default)]
+struct Plain {
+    buffer: [u8; 32],
+    length: usize,
+}
+
+impl Plain {
+    fn push(&mut self, byte: u8) -> Option<()> {
+        *self.buffer.get_mut(self.length)? = byte;
+        self.length += 1;
+        Some(())
+    }
+
+    fn extend_grouped(&mut self, text: &[u8]) -> Option<()> {
+        for &byte in text {
+            match byte {
+                b'0'..=b'9' => self.push(byte)?,
+                // Not ASCII: the bytes of a no-break space in UTF-8, Latin-1 or Windows-1252.
+                b'.' | b',' | b' ' | b'\'' | 0x80.. => {}
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+}
+
+/// A time of day `HH:MM:SS[.fraction]`, in nanoseconds since midnight.
+pub(crate) fn clock(text: &[u8]) -> Option<i64> {
+    let mut parts = text.splitn(3, |&byte| byte == b':');
+    let hours = integer(parts.next()?).filter(|&hours| hours < 24)? as i64;
+    let minutes = integer(parts.next()?).filter(|&minutes| minutes < 60)? as i64;
+    let seconds = decimal(parts.next()?, 9).filter(|seconds| (0..61_000_000_000).contains(seconds))?;
+    Some((hours * 60 + minutes) * 60_000_000_000 + seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(decimal(b"1398396860.168065791", 9), Some(1_398_396_860_168_065_791));
+        assert_eq!(decimal(b"0.000000", 9), Some(0));
+        assert_eq!(decimal(b"13.191135", 6), Some(13_191_135));
+        assert_eq!(decimal(b"-2", 9), Some(-2_000_000_000));
+        assert_eq!(decimal(b".5", 1), Some(5));
+        assert_eq!(decimal(b"1.5e-05", 9), Some(15_000));
+        assert_eq!(decimal(b"1e3", 0), Some(1000));
+        assert_eq!(decimal(b"0.12345678901234567890123", 9), Some(123_456_789));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [&b""[..], b".", b"-", b"1.2.3", b"1e", b"0x10", b"1 2", b"99999999999999999999", b"e5"] {
+            assert_eq!(decimal(text, 9), None, "{}", String::from_utf8_lossy(text));
+        }
+        assert_eq!(decimal(b"9300000000", 9), None, "more than 292 years");
+        assert_eq!(integer(b"18446744073709551616"), None);
+        assert_eq!(integer(b"18446744073709551615"), Some(u64::MAX));
+    }
+
+    #[test]
+    fn prefixes_follow_c() {
+        assert_eq!(c_integer(b"0x10"), Some(16));
+        assert_eq!(c_integer(b"010"), Some(8));
+        assert_eq!(c_integer(b"0"), Some(0));
+        assert_eq!(c_integer(b"08"), None);
+        assert_eq!(hexadecimal(b"10"), Some(16));
+    }
+
+    #[test]
+    fn localised_numbers() {
+        assert_eq!(localised_decimal(b"35,020173300", 9), Some(35_020_173_300));
+        assert_eq!(localised_decimal(b"1.795,900", 3), Some(1_795_900));
+        assert_eq!(localised_decimal(b"1,795.900", 3), Some(1_795_900));
+        assert_eq!(localised_decimal("1\u{a0}795,900".as_bytes(), 3), Some(1_795_900));
+        assert_eq!(localised_integer(b"42.496"), Some(42_496));
+        assert_eq!(localised_integer(b"1,048,576"), Some(1_048_576));
+        assert_eq!(localised_integer(b"x"), None);
+    }
+
+    #[test]
+    fn clocks() {
+        assert_eq!(clock(b"00:01:02.5"), Some(62_500_000_000));
+        assert_eq!(clock(b"24:00:00"), None);
+        assert_eq!(clock(b"1:2"), None);
+    }
+}

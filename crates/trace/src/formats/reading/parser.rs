@@ -1,0 +1,114 @@
+//! What a format supplies: a parser of lines or of binary frames.
+
+use std::collections::BTreeMap;
+
+use super::fields::{FieldResult, field_error};
+use super::{ReadStatistics, TraceRecord};
+
+/// Where a parser puts what it finds.
+#[derive(Default)]
+pub(crate) struct Sink {
+    /// Records found and not yet taken.
+    pub records: Vec<TraceRecord>,
+    /// What was left out.
+    pub statistics: ReadStatistics,
+}
+
+impl Sink {
+    /// Keeps a record.
+    #[inline]
+    pub fn push(&mut self, record: TraceRecord) -> FieldResult<()> {
+        if record.offset_bytes.checked_add(record.length_bytes).is_none() {
+            let found = format!("{} + {}", record.offset_bytes, record.length_bytes);
+            return Err(field_error(
+                0,
+                "address + size in bytes",
+                found.as_bytes(),
+                "an end below 2^64 bytes",
+            ));
+        }
+        self.statistics.records += 1;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Counts a header or comment.
+    pub fn comment(&mut self) {
+        self.statistics.dropped_comment += 1;
+    }
+
+    /// Counts a row that is no request to replay.
+    pub fn other(&mut self) {
+        self.statistics.dropped_other += 1;
+    }
+
+    /// Counts a request of size 0 that the format allows.
+    pub fn zero(&mut self) {
+        self.statistics.dropped_zero += 1;
+    }
+}
+
+/// A text format: one line at a time, without its line end, never blank.
+pub(crate) trait LineParser: Send {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()>;
+
+    /// The file's own name of a device, where it is not the number itself.
+    fn device_name(&self, _device: u32) -> Option<String> {
+        None
+    }
+}
+
+/// A binary format.
+pub(crate) trait FrameParser: Send {
+    /// Reads one frame at the start of `bytes` and returns its length, or `None` when more bytes
+    /// are needed.
+    fn parse(&mut self, bytes: &[u8], sink: &mut Sink) -> FieldResult<Option<usize>>;
+}
+
+/// The reader of one format.
+pub(crate) enum Parser {
+    Lines(Box<dyn LineParser>),
+    Frames(Box<dyn FrameParser>),
+}
+
+/// A line parser without memory.
+pub(crate) struct Stateless(pub fn(&[u8], &mut Sink) -> FieldResult<()>);
+
+impl LineParser for Stateless {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
+        (self.0)(line, sink)
+    }
+}
+
+/// Numbers device names in order of first appearance.
+#[derive(Default)]
+pub(crate) struct Names {
+    names: Vec<Vec<u8>>,
+    numbers: BTreeMap<Vec<u8>, u32>,
+    last: u32,
+}
+
+impl Names {
+    /// The number of `name`; traces have long runs of one device, so the last answer is tried
+    /// first.
+    pub fn number(&mut self, name: &[u8]) -> u32 {
+        if self.names.get(self.last as usize).is_none_or(|last| last != name) {
+            self.last = match self.numbers.get(name) {
+                Some(&number) => number,
+                None => self.add(name),
+            };
+        }
+        self.last
+    }
+
+    fn add(&mut self, name: &[u8]) -> u32 {
+        let number = self.names.len() as u32;
+        self.names.push(name.to_vec());
+        self.numbers.insert(name.to_vec(), number);
+        number
+    }
+
+    pub fn name(&self, number: u32) -> Option<String> {
+        self.names.get(number as usize).map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+}

@@ -1,0 +1,88 @@
+//! The normal form every format is brought to.
+
+use units::HostOp;
+
+/// One record of a trace, whatever the format it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceRecord {
+    /// Arrival in nanoseconds. Parsers fill in the time of the file; [`super::Records`] hands it
+    /// out relative to the first record, so it starts at 0 and never falls.
+    pub time_ns: i64,
+    /// Device within the trace: the number the file gives, or the order of first appearance where
+    /// the file gives names. Each device has its own address space.
+    pub device: u32,
+    /// First byte; 0 for a flush.
+    pub offset_bytes: u64,
+    /// Length in bytes; 0 only for a flush.
+    pub length_bytes: u64,
+    /// What was asked.
+    pub op: HostOp,
+    /// Response time measured on the traced system, where the format has one.
+    pub latency_ns: Option<u64>,
+    /// Force unit access, where the format can tell; otherwise false.
+    pub fua: bool,
+}
+
+impl TraceRecord {
+    /// A record without latency and force unit access.
+    pub fn new(time_ns: i64, device: u32, op: HostOp, offset_bytes: u64, length_bytes: u64) -> TraceRecord {
+        TraceRecord { time_ns, device, offset_bytes, length_bytes, op, latency_ns: None, fua: false }
+    }
+
+    /// The byte after the last one.
+    pub fn end_bytes(&self) -> u64 {
+        self.offset_bytes + self.length_bytes
+    }
+}
+
+/// What to do with a record that is earlier than the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Refuse the trace, naming the line.
+    Error,
+    /// Let it arrive together with the one before it.
+    Clamp,
+    /// Sort within a bounded window; earlier than the window reaches is refused, naming the line.
+    Sort,
+}
+
+impl Order {
+    /// The order called `name`.
+    pub fn from_name(name: &str) -> Option<Order> {
+        match name {
+            "error" => Some(Order::Error),
+            "clamp" => Some(Order::Clamp),
+            "sort" => Some(Order::Sort),
+            _ => None,
+        }
+    }
+
+    /// The name used on the command line and in configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Error => "error",
+            Order::Clamp => "clamp",
+            Order::Sort => "sort",
+        }
+    }
+}
+
+/// What a reader met and left out so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ReadStatistics {
+    /// Records read and kept.
+    pub records: u64,
+    /// Requests of size 0, dropped where the format allows them.
+    pub dropped_zero: u64,
+    /// Blank lines.
+    pub dropped_blank: u64,
+    /// Headers, comments and trailing summaries.
+    pub dropped_comment: u64,
+    /// Rows that are no request to replay: other trace points, unanswered requests, commands
+    /// without an address.
+    pub dropped_other: u64,
+    /// Records moved to an earlier place by `order = sort`.
+    pub reordered: u64,
+    /// Records delayed to the time of the one before by `order = clamp`.
+    pub clamped: u64,
+}

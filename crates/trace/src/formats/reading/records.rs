@@ -1,0 +1,293 @@
+//! The stream of records of one trace.
+
+use std::io::Read;
+
+use super::buffer::Buffer;
+use super::detect::{SAMPLE_BYTES, detect};
+use super::error::Malformed;
+use super::fields::FieldError;
+use super::input::{self, Input};
+use super::parser::{Parser, Sink};
+use super::reorder::Reorder;
+use super::{Order, ReadStatistics, TraceError, TraceRecord};
+use crate::WorkloadError;
+use crate::formats::{self, Format};
+
+/// Records parsed in one go; large enough to amortise, small enough to stay in cache.
+const BATCH_RECORDS: usize = 512;
+
+/// How to read a trace.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// Name of the format; `None` detects it.
+    pub format: Option<String>,
+    /// What to do when time goes back; `None` takes what is usual for the format.
+    pub order: Option<Order>,
+    /// Records the window of `order = sort` holds; default 65,536. Larger bridges longer gaps and
+    /// takes 56 bytes each.
+    pub window_records: usize,
+}
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        OpenOptions { format: None, order: None, window_records: 1 << 16 }
+    }
+}
+
+/// The records of a trace, in order of time, the first at 0 ns.
+///
+/// Iteration ends after the first error; the records before it stay valid.
+pub struct Records {
+    format: &'static Format,
+    buffer: Buffer,
+    parser: Parser,
+    sink: Sink,
+    reorder: Reorder,
+    /// Number of the line or frame last read.
+    position: u64,
+    ended: bool,
+    failure: Option<TraceError>,
+    ready: Vec<TraceRecord>,
+    taken: usize,
+    origin_ns: Option<i64>,
+}
+
+/// Opens the trace at `path`, or standard input for `-`; compression is seen through.
+///
+/// # Errors
+/// When the file cannot be read or its format is unknown or ambiguous.
+pub fn open(path: &str, options: &OpenOptions) -> Result<Records, WorkloadError> {
+    Ok(start(input::open_path(path)?, options)?)
+}
+
+/// Reads a trace from `reader`; `name` stands for the file name in messages and detection.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_reader(
+    reader: Box<dyn Read + Send>,
+    name: &str,
+    options: &OpenOptions,
+) -> Result<Records, WorkloadError> {
+    Ok(start(input::from_reader(reader, name)?, options)?)
+}
+
+fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
+    let named = options.format.as_deref().map(formats::by_name).transpose()?;
+    let mut buffer = Buffer::new(input);
+    buffer.ensure(SAMPLE_BYTES)?;
+    let format = match named {
+        Some(format) => format,
+        None => {
+            let sample = buffer.available();
+            let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
+            detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?
+        }
+    };
+    let parser = (format.parser)();
+    if matches!(parser, Parser::Lines(_)) && buffer.available().starts_with(b"\xef\xbb\xbf") {
+        buffer.consume(3);
+    }
+    Ok(Records {
+        format,
+        buffer,
+        parser,
+        sink: Sink::default(),
+        reorder: Reorder::new(options.order.unwrap_or(format.usual_order), options.window_records),
+        position: 0,
+        ended: false,
+        failure: None,
+        ready: Vec::with_capacity(BATCH_RECORDS),
+        taken: 0,
+        origin_ns: None,
+    })
+}
+
+impl Records {
+    /// The format being read.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// What was read and left out so far.
+    pub fn statistics(&self) -> ReadStatistics {
+        self.sink.statistics
+    }
+
+    /// The file name, for messages.
+    pub fn path(&self) -> &str {
+        self.buffer.path()
+    }
+
+    /// The file's own time of the first record, which [`Records`] calls 0; `None` before it.
+    pub fn origin_ns(&self) -> Option<i64> {
+        self.origin_ns
+    }
+
+    /// How the file calls a device met so far.
+    pub fn device_name(&self, device: u32) -> String {
+        let named = match &self.parser {
+            Parser::Lines(parser) => parser.device_name(device),
+            Parser::Frames(_) => None,
+        };
+        named.map_or_else(|| device.to_string(), |name| format!("{device} = {name}"))
+    }
+
+    /// Line or record number last read, as messages show it.
+    pub(crate) fn place(&self) -> String {
+        match self.parser {
+            Parser::Lines(_) => format!("line {}", self.position),
+            Parser::Frames(_) => format!("record {}", self.position),
+        }
+    }
+
+    /// The next record, without the cost of an iterator item of the size of an error.
+    #[inline]
+    pub(crate) fn next_record(&mut self) -> Result<Option<TraceRecord>, TraceError> {
+        if self.taken == self.ready.len() && !self.refill()? {
+            return Ok(None);
+        }
+        let record = self.ready[self.taken];
+        self.taken += 1;
+        Ok(Some(record))
+    }
+
+    /// Parses further records into the empty `ready`; false at the end.
+    fn refill(&mut self) -> Result<bool, TraceError> {
+        self.ready.clear();
+        self.taken = 0;
+        while self.ready.is_empty() && !self.ended && self.failure.is_none() {
+            if let Err(error) = self.parse_batch() {
+                self.failure = Some(error);
+            }
+        }
+        if self.ready.is_empty() {
+            // What still waits in the window comes before the end, and before any error.
+            self.reorder.release(BATCH_RECORDS, &mut self.ready);
+        }
+        if self.ready.is_empty() {
+            self.ended = true;
+            return self.failure.take().map_or(Ok(false), Err);
+        }
+        self.rebase()?;
+        Ok(true)
+    }
+
+    fn parse_batch(&mut self) -> Result<(), TraceError> {
+        for _ in 0..BATCH_RECORDS {
+            let more = match self.parser {
+                Parser::Lines(_) => self.parse_line()?,
+                Parser::Frames(_) => self.parse_frame()?,
+            };
+            if !more {
+                self.ended = true;
+                return Ok(());
+            }
+            for index in 0..self.sink.records.len() {
+                let record = self.sink.records[index];
+                self.reorder
+                    .admit(record, &mut self.ready, &mut self.sink.statistics)
+                    .map_err(|back| self.back_in_time(back.back_ns))?;
+            }
+            self.sink.records.clear();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn parse_line(&mut self) -> Result<bool, TraceError> {
+        let Some(range) = self.buffer.next_line()? else { return Ok(false) };
+        self.position += 1;
+        let line = self.buffer.slice(range);
+        if line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty() {
+            self.sink.statistics.dropped_blank += 1;
+            return Ok(true);
+        }
+        let Parser::Lines(parser) = &mut self.parser else { unreachable!("checked by the caller") };
+        parser.parse(line, &mut self.sink).map_err(|error| self.malformed(*error))?;
+        Ok(true)
+    }
+
+    fn parse_frame(&mut self) -> Result<bool, TraceError> {
+        // Comfortably more than any frame or text header; fewer bytes only at the end.
+        self.buffer.ensure(SAMPLE_BYTES)?;
+        if self.buffer.available().is_empty() {
+            return Ok(false);
+        }
+        self.position += 1;
+        let Parser::Frames(parser) = &mut self.parser else { unreachable!("checked by the caller") };
+        let length = parser
+            .parse(self.buffer.available(), &mut self.sink)
+            .and_then(|length| length.ok_or_else(|| cut_frame(self.buffer.available().len())))
+            .map_err(|error| self.malformed(*error))?;
+        self.buffer.consume(length);
+        Ok(true)
+    }
+
+    /// Makes the times of `ready` relative to the first record.
+    fn rebase(&mut self) -> Result<(), TraceError> {
+        let origin = *self.origin_ns.get_or_insert(self.ready[0].time_ns);
+        for index in 0..self.ready.len() {
+            let Some(time_ns) = self.ready[index].time_ns.checked_sub(origin) else {
+                self.ready.truncate(index);
+                return Err(self.time_span());
+            };
+            self.ready[index].time_ns = time_ns;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn malformed(&self, error: FieldError) -> TraceError {
+        TraceError::Malformed(Box::new(Malformed {
+            path: self.path().to_owned(),
+            place: self.place(),
+            column: error.column,
+            name: error.name,
+            found: error.found,
+            expected: error.expected,
+            format: self.format.name,
+            columns: self.format.columns,
+        }))
+    }
+
+    #[cold]
+    fn back_in_time(&self, back_ns: u64) -> TraceError {
+        let (beyond, remedy) = match self.reorder.order() {
+            Order::Sort => (
+                ", further than the sorting window reaches".to_owned(),
+                "a larger window, or order = clamp",
+            ),
+            _ => (
+                format!(", which order = {} refuses", self.reorder.order().name()),
+                "order = sort or order = clamp",
+            ),
+        };
+        TraceError::BackInTime { path: self.path().to_owned(), place: self.place(), back_ns, beyond, remedy }
+    }
+
+    #[cold]
+    fn time_span(&mut self) -> TraceError {
+        self.ended = true;
+        self.ready.clear();
+        TraceError::TimeSpan { path: self.path().to_owned(), place: self.place(), format: self.format.name }
+    }
+}
+
+fn cut_frame(length: usize) -> Box<FieldError> {
+    super::fields::field_error(
+        0,
+        "end of file",
+        format!("{length} bytes").as_bytes(),
+        "a whole record; the file is cut short",
+    )
+}
+
+impl Iterator for Records {
+    type Item = Result<TraceRecord, WorkloadError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().map_err(WorkloadError::from).transpose()
+    }
+}

@@ -1,0 +1,56 @@
+import { shares, sum, type Share } from "./causes";
+import type { Num, Run, Slice } from "./types";
+
+export type Scope = "both" | "read" | "write";
+export type Blame = "direct" | "root";
+
+export interface View {
+  scope: Scope;
+  blame: Blame;
+}
+
+export const SLICES: readonly { slice: Slice; label: string }[] = [
+  { slice: "all", label: "All requests" },
+  { slice: "p99", label: "Slowest 1\u202f%" },
+  { slice: "p999", label: "Slowest 0.1\u202f%" },
+];
+
+/** Where the numbers of a view live in the result; a cause name follows. */
+export function waitingPath(view: View, slice: Slice): string[] {
+  if (view.scope === "both") return [view.blame === "direct" ? "waiting" : "waiting_root", slice];
+  return ["waiting_by_op", view.scope, view.blame, slice];
+}
+
+export function servicePath(view: View, slice: Slice): string[] {
+  return view.scope === "both" ? ["service_ns", slice] : ["waiting_by_op", view.scope, "service_ns", slice];
+}
+
+export function waiting(run: Run, view: View, slice: Slice): Share[] {
+  const { result } = run;
+  if (view.scope === "both") return shares((view.blame === "direct" ? result.waiting : result.waiting_root)?.[slice]);
+  return shares(result.waiting_by_op?.[view.scope]?.[view.blame]?.[slice]);
+}
+
+/** Mean time not spent waiting; null where the result does not give it. */
+export function service(run: Run, view: View, slice: Slice): Num {
+  const table = view.scope === "both" ? run.result.service_ns : run.result.waiting_by_op?.[view.scope]?.service_ns;
+  return table?.[slice] ?? null;
+}
+
+export interface Blamed {
+  cause: string;
+  /** Share of all waiting, 0..1. */
+  share: number;
+}
+
+/** Causes by their share of the waiting, largest first. */
+export function blamed(list: readonly Share[]): Blamed[] {
+  const total = sum(list);
+  return list.map(({ cause, value }) => ({ cause, share: value / total })).sort((a, b) => b.share - a.share);
+}
+
+export function requestsIn(run: Run, scope: Scope): number {
+  const { read, write } = run.result.latency_ns;
+  const counts = { read: read?.count ?? 0, write: write?.count ?? 0 };
+  return scope === "both" ? counts.read + counts.write : counts[scope];
+}

@@ -1,0 +1,77 @@
+import { append, h } from "./dom";
+import { tabs } from "./parts/tabs";
+import { amplification } from "./sections/amplification";
+import { comparison } from "./sections/comparison";
+import { configuration, differences } from "./sections/configuration";
+import { figures } from "./sections/figures";
+import { header } from "./sections/header";
+import { heatmaps } from "./sections/heatmaps";
+import { latency, overlaidLatency } from "./sections/latency";
+import { memory } from "./sections/memory";
+import { timeline } from "./sections/timeline";
+import { runLabel, whySlow } from "./sections/waiting";
+import type { Result, Run } from "./types";
+
+const CONTENTS: readonly [id: string, label: string][] = [
+  ["figures", "Key figures"],
+  ["why", "Why slow"],
+  ["latency", "Latency"],
+  ["timeline", "Over time"],
+  ["amplification", "Amplification"],
+  ["maps", "Maps"],
+  ["memory", "Memory"],
+  ["configuration", "Configuration"],
+];
+
+function letter(index: number): string {
+  return index < 26 ? String.fromCharCode(65 + index) : String(index + 1);
+}
+
+function details(run: Run): HTMLElement {
+  return h(
+    "div",
+    { class: "run" },
+    header(run),
+    h(
+      "nav",
+      { class: "contents", "aria-label": `Sections of ${run.name}` },
+      CONTENTS.map(([id, label]) => h("a", { href: `#run-${run.index}-${id}` }, label)),
+    ),
+    figures(run),
+    whySlow([run]),
+    latency(run),
+    timeline(run),
+    amplification(run),
+    heatmaps(run),
+    memory(run),
+    configuration(run),
+  );
+}
+
+function brand(text: string): HTMLElement {
+  return h("div", { class: "brand" }, h("h1", {}, h("span", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, text)));
+}
+
+function page(results: readonly Result[]): HTMLElement[] {
+  const runs = results.map((result, index): Run => ({ index, letter: letter(index), name: result.stack, result }));
+  const [only] = runs;
+  if (!only) return [brand("report"), h("p", { class: "empty" }, "This report holds no result.")];
+  if (runs.length === 1) return [brand("run report"), details(only)];
+  return [
+    brand(`comparison of ${runs.length} runs`),
+    comparison(runs),
+    whySlow(runs),
+    overlaidLatency(runs),
+    differences(runs),
+    h("h2", { class: "tabs-title" }, "Each run"),
+    tabs("Runs", runs.map((run) => ({ label: runLabel(run), panel: details(run) }))),
+  ];
+}
+
+const data = document.getElementById("results")?.textContent ?? "";
+const { results } = JSON.parse(data) as { results: Result[] };
+const root = document.getElementById("report");
+if (root) {
+  root.replaceChildren();
+  append(root, page(results));
+}

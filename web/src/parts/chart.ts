@@ -1,0 +1,132 @@
+import uPlot from "uplot";
+import { h } from "../dom";
+import { NONE, type Format } from "../format";
+import { ink, isPrinting, onRedraw } from "../theme";
+import type { Num } from "../types";
+
+export interface ChartSeries {
+  label: string;
+  color: () => string;
+  dash?: number[];
+  width?: number;
+  values: Num[];
+}
+
+export interface ChartSpec {
+  title: string;
+  /** What the picture shows, for a reader who cannot see it. */
+  description: string;
+  x: number[];
+  xLabel: string;
+  xFormat: Format;
+  xAxis: Format;
+  /** Positions of the x ticks for a plot of the given width; the default is uPlot's. */
+  xTicks?: (width: number) => number[];
+  xScale: "linear" | "log";
+  xRange: [number, number];
+  yScale: "linear" | "log";
+  yFormat: Format;
+  yAxis: Format;
+  series: ChartSeries[];
+  height: number;
+  /** Charts with one key move their cursors together. */
+  sync?: string;
+}
+
+const PRINT_WIDTH = 660;
+const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+
+export function chart(spec: ChartSpec): HTMLElement {
+  const host = h("div", { class: "plot", role: "img", "aria-label": spec.description });
+  let plot: uPlot | null = null;
+  const draw = (): void => {
+    const width = isPrinting() ? Math.min(PRINT_WIDTH, host.clientWidth) : host.clientWidth;
+    // A hidden panel has no width; the observer calls again when it is shown.
+    if (width === 0) return;
+    plot?.destroy();
+    plot = new uPlot(options(spec, width), [spec.x, ...spec.series.map((series) => series.values)], host);
+  };
+  new ResizeObserver(() => {
+    if (plot && host.clientWidth > 0 && !isPrinting()) plot.setSize({ width: host.clientWidth, height: spec.height });
+    else if (!plot) draw();
+  }).observe(host);
+  onRedraw(draw);
+  return h("figure", { class: "chart" }, h("figcaption", {}, spec.title), host);
+}
+
+function options(spec: ChartSpec, width: number): uPlot.Options {
+  const colors = ink();
+  const shared: uPlot.Axis = {
+    stroke: colors.text,
+    font: FONT,
+    labelFont: FONT,
+    grid: { stroke: colors.grid, width: 1 },
+    ticks: { stroke: colors.grid, width: 1, size: 5 },
+  };
+  const xAxis: uPlot.Axis = {
+    ...shared,
+    label: spec.xLabel,
+    labelSize: 18,
+    size: 34,
+    space: 64,
+    values: (_plot, splits) => splits.map((value) => spec.xAxis(value)),
+  };
+  const { xTicks } = spec;
+  if (xTicks) {
+    xAxis.splits = (plot) => xTicks(plot.width);
+    xAxis.filter = (_plot, splits) => splits;
+  }
+  const yAxis: uPlot.Axis = { ...shared, size: 62, values: (_plot, splits) => splits.map((value) => spec.yAxis(value)) };
+  if (spec.yScale === "log") {
+    yAxis.splits = (_plot, _axis, low, high) => logTicks(low, high);
+    yAxis.filter = (_plot, splits) => splits;
+  }
+  const cursor: uPlot.Cursor = { drag: { x: true, y: false, uni: 20 }, points: { size: 7 } };
+  if (spec.sync) cursor.sync = { key: spec.sync };
+  return {
+    width,
+    height: spec.height,
+    cursor,
+    padding: [8, 34, 0, 0],
+    legend: { markers: { dash: (_plot, index) => (spec.series[index - 1]?.dash?.length ? "dashed" : "solid") } },
+    scales: {
+      x: { time: false, distr: spec.xScale === "log" ? 3 : 1, range: (_plot, low, high) => xRange(spec, low, high) },
+      y: { distr: spec.yScale === "log" ? 3 : 1, range: (_plot, low, high) => yRange(spec, low, high) },
+    },
+    axes: [xAxis, yAxis],
+    series: [
+      { label: spec.xLabel, value: (_plot, value: Num) => (value === null ? NONE : spec.xFormat(value)) },
+      ...spec.series.map((series): uPlot.Series => ({
+        label: series.label,
+        stroke: series.color(),
+        width: series.width ?? 1.75,
+        points: { show: series.values.filter((value) => value !== null).length < 3, size: 6 },
+        value: (_plot, value: Num) => spec.yFormat(value),
+        ...(series.dash ? { dash: series.dash } : {}),
+      })),
+    ],
+  };
+}
+
+function xRange(spec: ChartSpec, low: number | null, high: number | null): [number, number] {
+  // A zoomed range is kept; the full range is the spec's, so that charts of one section line up.
+  const zoomed = low !== null && high !== null && high > low;
+  const isFull = low === spec.x[0] && high === spec.x[spec.x.length - 1];
+  return zoomed && !isFull ? [low, high] : spec.xRange;
+}
+
+/** Decades; with few of them also their halves and fifths. */
+function logTicks(low: number, high: number): number[] {
+  const first = Math.round(Math.log10(low));
+  const last = Math.round(Math.log10(high));
+  const steps = last - first <= 2 ? [1, 2, 5] : [1];
+  const ticks: number[] = [];
+  for (let decade = first; decade <= last; decade += 1) ticks.push(...steps.map((step) => step * 10 ** decade));
+  return ticks.filter((tick) => tick <= high * 1.0001);
+}
+
+function yRange(spec: ChartSpec, low: number | null, high: number | null): [number, number] {
+  if (spec.yScale === "linear") return [0, high !== null && high > 0 ? high * 1.08 : 1];
+  if (low === null || high === null || low <= 0) return [1e3, 1e6];
+  return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high * 1.0001))];
+}

@@ -1,0 +1,139 @@
+import { h } from "../dom";
+import type { Format } from "../format";
+import type { Num } from "../types";
+
+export interface HeatmapSpec {
+  title: string;
+  description: string;
+  rows: number;
+  columns: number;
+  /** Row 0 is drawn at the bottom when true. */
+  upward: boolean;
+  value: (row: number, column: number) => Num;
+  /** Spreads values over the colours; must grow with its argument. */
+  spread: (value: number) => number;
+  range: [number, number];
+  format: Format;
+  /** What a cell without a value means: nothing happened there, or the drive has no such block. */
+  missing: "nothing" | "absent";
+  describe: (row: number, column: number, value: Num) => string;
+  yLabels: [top: string, bottom: string];
+  xLabels: [left: string, right: string];
+}
+
+/** Viridis, which keeps its order for every kind of colour vision and in grey. */
+const STOPS: readonly [number, number, number][] = [
+  [68, 1, 84],
+  [70, 50, 126],
+  [54, 92, 141],
+  [39, 127, 142],
+  [31, 161, 135],
+  [74, 193, 109],
+  [160, 218, 57],
+  [253, 231, 37],
+];
+
+function color(share: number): [number, number, number] {
+  const place = Math.min(1, Math.max(0, share)) * (STOPS.length - 1);
+  const index = Math.min(STOPS.length - 2, Math.floor(place));
+  const low = STOPS[index] ?? [0, 0, 0];
+  const high = STOPS[index + 1] ?? low;
+  const rest = place - index;
+  return [low[0] + (high[0] - low[0]) * rest, low[1] + (high[1] - low[1]) * rest, low[2] + (high[2] - low[2]) * rest];
+}
+
+export function heatmap(spec: HeatmapSpec): HTMLElement {
+  const canvas = h("canvas", {
+    width: spec.columns,
+    height: spec.rows,
+    tabindex: 0,
+    role: "img",
+    "aria-label": `${spec.description} Arrow keys move over the cells.`,
+  });
+  canvas.style.height = `${Math.min(280, Math.max(40, spec.rows * 12))}px`;
+  paint(canvas, spec);
+  const marker = h("div", { class: "heat-marker", hidden: true });
+  const readout = h("output", { class: "heat-readout", "aria-live": "polite" }, "Point at a cell, or focus the map and use the arrow keys");
+  follow(canvas, marker, readout, spec);
+  return h(
+    "figure",
+    { class: "heat" },
+    h("figcaption", {}, spec.title),
+    h(
+      "div",
+      { class: "heat-frame" },
+      h("div", { class: "heat-y", "aria-hidden": "true" }, h("span", {}, spec.yLabels[0]), h("span", {}, spec.yLabels[1])),
+      h("div", { class: spec.missing === "absent" ? "heat-canvas absent" : "heat-canvas" }, canvas, marker),
+      h("div", { class: "heat-x", "aria-hidden": "true" }, h("span", {}, spec.xLabels[0]), h("span", {}, spec.xLabels[1])),
+    ),
+    h("div", { class: "heat-foot" }, legend(spec), readout),
+  );
+}
+
+function scaleOf(spec: HeatmapSpec): (value: number) => number {
+  const low = spec.spread(spec.range[0]);
+  const high = spec.spread(spec.range[1]);
+  return (value) => (high > low ? (spec.spread(value) - low) / (high - low) : 0);
+}
+
+function paint(canvas: HTMLCanvasElement, spec: HeatmapSpec): void {
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  const scale = scaleOf(spec);
+  const image = context.createImageData(spec.columns, spec.rows);
+  for (let y = 0; y < spec.rows; y += 1) {
+    const row = spec.upward ? spec.rows - 1 - y : y;
+    for (let column = 0; column < spec.columns; column += 1) {
+      const value = spec.value(row, column);
+      // A cell without a value stays transparent and shows the frame behind the canvas.
+      if (value === null) continue;
+      image.data.set([...color(scale(value)), 255], (y * spec.columns + column) * 4);
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+function legend(spec: HeatmapSpec): HTMLElement {
+  const steps = STOPS.map((stop) => `rgb(${stop.join(" ")})`).join(", ");
+  const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
+  ramp.style.backgroundImage = `linear-gradient(90deg, ${steps})`;
+  const absent = spec.missing === "absent";
+  return h(
+    "div",
+    { class: "heat-legend" },
+    spec.format(spec.range[0]),
+    ramp,
+    spec.format(spec.range[1]),
+    h("span", { class: absent ? "absent-swatch" : "blank-swatch", "aria-hidden": "true" }),
+    absent ? "no usable block" : "none",
+  );
+}
+
+function follow(canvas: HTMLCanvasElement, marker: HTMLElement, readout: HTMLElement, spec: HeatmapSpec): void {
+  let row = 0;
+  let column = 0;
+  const show = (nextRow: number, nextColumn: number): void => {
+    row = Math.min(spec.rows - 1, Math.max(0, nextRow));
+    column = Math.min(spec.columns - 1, Math.max(0, nextColumn));
+    const y = spec.upward ? spec.rows - 1 - row : row;
+    marker.hidden = false;
+    marker.style.left = `${(column / spec.columns) * 100}%`;
+    marker.style.top = `${(y / spec.rows) * 100}%`;
+    marker.style.width = `${100 / spec.columns}%`;
+    marker.style.height = `${100 / spec.rows}%`;
+    readout.textContent = spec.describe(row, column, spec.value(row, column));
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const y = Math.floor(((event.clientY - box.top) / box.height) * spec.rows);
+    show(spec.upward ? spec.rows - 1 - y : y, Math.floor(((event.clientX - box.left) / box.width) * spec.columns));
+  });
+  canvas.addEventListener("focus", () => show(row, column));
+  canvas.addEventListener("keydown", (event) => {
+    const up = spec.upward ? 1 : -1;
+    const step = { ArrowUp: [up, 0], ArrowDown: [-up, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show(row + (step[0] ?? 0), column + (step[1] ?? 0));
+  });
+}

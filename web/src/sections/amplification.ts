@@ -1,0 +1,61 @@
+import { causesIn, shares, sum } from "../causes";
+import { derived, empty, h, metric, section, type Child } from "../dom";
+import { count, factor, percent, size } from "../format";
+import { causeChip, stackedBars } from "../parts/stacked";
+import { table } from "../parts/table";
+import type { Run } from "../types";
+
+export function amplification(run: Run): HTMLElement {
+  const { flash, waf, merges } = run.result;
+  const parts = shares(waf);
+  const names = causesIn(flash.reads, flash.programs, flash.erases, waf);
+  const programs = flash.programs.total ?? 0;
+  const rows = names.map((cause): Child[] => [
+    causeChip(cause),
+    metric(run, ["flash", "reads", cause], count),
+    metric(run, ["flash", "programs", cause], count),
+    derived(run, `program_share.${cause}`, programs > 0 ? (flash.programs[cause] ?? 0) / programs : null, percent),
+    metric(run, ["flash", "erases", cause], count),
+    metric(run, ["waf", cause], factor),
+  ]);
+  const total: Child[] = [
+    "total",
+    metric(run, ["flash", "reads", "total"], count),
+    metric(run, ["flash", "programs", "total"], count),
+    "",
+    metric(run, ["flash", "erases", "total"], count),
+    metric(run, ["waf", "total"], factor),
+  ];
+  const merged = Object.values(merges ?? {}).some((value) => (value ?? 0) > 0);
+  return section(
+    run,
+    "amplification",
+    "Write amplification and flash work",
+    "WAF is flash page programs over the pages the host wrote; all causes count. A buffer that absorbs writes can push it below 1.",
+    parts.length > 0
+      ? stackedBars([{ label: "WAF", spoken: "Write amplification by cause", shares: parts, full: sum(parts), total: factor(waf.total) }], factor)
+      : empty("Nothing was programmed."),
+    table("Flash operations by cause", ["Cause", "Reads", "Programs", "Share of programs", "Erases", "WAF"], [...rows, total]),
+    merged
+      ? table("Merges", ["Switch", "Partial", "Full"], [
+          [metric(run, ["merges", "switch"], count), metric(run, ["merges", "partial"], count), metric(run, ["merges", "full"], count)],
+        ])
+      : null,
+    hostTable(run),
+  );
+}
+
+function hostTable(run: Run): HTMLElement {
+  const ops = (["read", "write", "trim", "flush"] as const).filter((op) => (run.result.host[op]?.requests ?? 0) > 0);
+  if (ops.length === 0) return h("p", { class: "empty" }, "The host sent no request.");
+  return table(
+    "Host requests",
+    ["Operation", "Requests", "Pages", "Bytes"],
+    ops.map((op): Child[] => [
+      op,
+      metric(run, ["host", op, "requests"], count),
+      metric(run, ["host", op, "pages"], count),
+      metric(run, ["host", op, "bytes"], size),
+    ]),
+  );
+}

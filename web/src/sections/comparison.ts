@@ -1,0 +1,77 @@
+import { derived, h, lookup, metric, section, type Child } from "../dom";
+import { count, factor, NONE, percent, plain, rate, size, time, type Format } from "../format";
+import { table } from "../parts/table";
+import type { Num, Run } from "../types";
+import { gcShare } from "./figures";
+import { loopText, status } from "./header";
+import { runLabel } from "./waiting";
+
+type Better = "higher" | "lower";
+
+interface Row {
+  label: string;
+  format: Format;
+  better: Better;
+  path: string[];
+}
+
+/** A ratio this close to 1 is neither better nor worse. */
+const EVEN = 0.01;
+
+const ROWS: readonly Row[] = [
+  { label: "IOPS", format: plain, better: "higher", path: ["iops"] },
+  { label: "Read bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "read"] },
+  { label: "Write bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "write"] },
+  ...(["read", "write"] as const).flatMap((op) =>
+    ["mean", "p50", "p99", "p999", "max"].map((key): Row => ({
+      label: `${op === "read" ? "Read" : "Write"} latency ${key === "p999" ? "p99.9" : key}`,
+      format: time,
+      better: "lower",
+      path: ["latency_ns", op, key],
+    })),
+  ),
+  { label: "WAF", format: factor, better: "lower", path: ["waf", "total"] },
+  { label: "Flash programs", format: count, better: "lower", path: ["flash", "programs", "total"] },
+  { label: "Erases", format: count, better: "lower", path: ["flash", "erases", "total"] },
+  { label: "Most-erased block", format: count, better: "lower", path: ["wear", "max"] },
+];
+
+export function comparison(runs: readonly Run[]): HTMLElement {
+  const [first] = runs;
+  const rows: Child[][] = [
+    ["Status", ...runs.map((run): Child => status(run.result))],
+    ["Hash", ...runs.map((run): Child => h("code", {}, run.result.hash))],
+    ...ROWS.map((row): Child[] => [
+      row.label,
+      ...runs.map((run): Child => [metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
+    ]),
+    ["GC share of programs", ...runs.map((run): Child => derived(run, "gc_share", gcShare(run), percent))],
+    ["RAM, all layers", ...runs.map((run): Child => derived(run, "ram_bytes_total", ramTotal(run), size))],
+  ];
+  return section(
+    null,
+    "compare-figures",
+    "Side by side",
+    first ? `Ratios are against ${first.letter} ${first.name}. ${workloads(runs)}` : null,
+    table("Key figures of all runs", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }),
+  );
+}
+
+function workloads(runs: readonly Run[]): string {
+  const names = new Set(runs.map((run) => `${run.result.workload.name}, ${loopText(run.result)}`));
+  const [only] = names;
+  return names.size === 1 ? `Workload: ${only}.` : "The runs had different workloads or loops: compare with care.";
+}
+
+function ramTotal(run: Run): number {
+  return Object.values(run.result.ram_bytes ?? {}).reduce<number>((total, bytes) => total + (bytes ?? 0), 0);
+}
+
+function ratio(first: Run, run: Run, row: Row): HTMLElement {
+  const base = lookup(first, row.path);
+  const value = lookup(run, row.path);
+  const against: Num = base && value !== null ? value / base : null;
+  if (against === null) return h("span", { class: "ratio" }, NONE);
+  const change = Math.abs(against - 1) < EVEN ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
+  return h("span", { class: `ratio ${change}`, title: change }, `\u00d7${factor(against)}`, h("span", { class: "hidden" }, ` (${change})`));
+}

@@ -1,0 +1,101 @@
+import { blamed, waiting, type Blamed } from "../breakdown";
+import { derived, h, metric, section, type Child } from "../dom";
+import { count, factor, percent, plain, rate, time } from "../format";
+import { causeChip } from "../parts/stacked";
+import type { Num, Run } from "../types";
+
+/** The first screen's answers to "how fast, how slow, how much amplified", then why in words. */
+export function figures(run: Run): HTMLElement {
+  const words = verdicts(run);
+  return section(
+    run,
+    "figures",
+    "Key figures",
+    null,
+    h("div", { class: "tiles" }, throughput(run), latency(run, "read"), latency(run, "write"), amplification(run)),
+    words.length > 0 ? h("ul", { class: "verdicts" }, words.map((verdict) => h("li", {}, verdict))) : null,
+  );
+}
+
+function tile(title: string, main: Child, unit: string, rest: [string, Child][]): HTMLElement {
+  return h(
+    "div",
+    { class: "tile" },
+    h("h3", {}, title),
+    h("p", { class: "main-figure" }, main, unit ? h("span", { class: "unit" }, unit) : null),
+    h("dl", {}, rest.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+  );
+}
+
+function throughput(run: Run): HTMLElement {
+  return tile("Throughput", metric(run, ["iops"], (value) => ((value ?? 0) >= 100 ? count(value) : plain(value))), "IOPS", [
+    ["Read", metric(run, ["bandwidth_bytes_per_s", "read"], rate)],
+    ["Write", metric(run, ["bandwidth_bytes_per_s", "write"], rate)],
+  ]);
+}
+
+function latency(run: Run, op: "read" | "write"): HTMLElement {
+  const title = op === "read" ? "Read latency" : "Write latency";
+  if ((run.result.latency_ns[op]?.count ?? 0) === 0) {
+    return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "empty" }, `No ${op}s in this run`));
+  }
+  return tile(title, metric(run, ["latency_ns", op, "p99"], time), "p99", [
+    ["p50", metric(run, ["latency_ns", op, "p50"], time)],
+    ["p99.9", metric(run, ["latency_ns", op, "p999"], time)],
+  ]);
+}
+
+/** Share of all flash programs that garbage collection made; null when nothing was programmed. */
+export function gcShare(run: Run): Num {
+  const { programs } = run.result.flash;
+  return programs.total ? (programs["gc"] ?? 0) / programs.total : null;
+}
+
+function amplification(run: Run): HTMLElement {
+  return tile("Write amplification", metric(run, ["waf", "total"], factor), "WAF", [
+    ["GC share", derived(run, "gc_share", gcShare(run), percent)],
+    ["Erases", metric(run, ["flash", "erases", "total"], count)],
+  ]);
+}
+
+function verdicts(run: Run): Child[] {
+  return [tail(run, "write"), tail(run, "read"), amplified(run)].filter((verdict) => verdict !== null);
+}
+
+function tail(run: Run, op: "read" | "write"): Child {
+  const latency = run.result.latency_ns[op];
+  if (!latency || latency.count === 0) return null;
+  const direct = blamed(waiting(run, { scope: op, blame: "direct" }, "p99"));
+  const root = blamed(waiting(run, { scope: op, blame: "root" }, "p99"));
+  const subject = h("strong", {}, `The slowest 1\u202f% of ${op}s`);
+  const [first] = direct;
+  if (!first) return [subject, " waited for nothing: their time is their own flash and transfer time."];
+  const [deepest] = root;
+  const behind =
+    deepest && deepest.cause !== first.cause
+      ? [" At the root of the queue: ", causeChip(deepest.cause), ` (${percent(deepest.share)}).`]
+      : null;
+  return [subject, " waited ", waitedFor(direct), ".", behind];
+}
+
+/** One name when it explains most of the waiting, two when no single cause does. */
+function waitedFor(causes: Blamed[]): Child {
+  const named = (entry: Blamed): Child => [causeChip(entry.cause), ` (${percent(entry.share)})`];
+  const [first, second] = causes;
+  if (!first) return null;
+  if (first.share >= 0.5 || !second) return ["mostly for ", named(first)];
+  return ["for ", named(first), " and ", named(second)];
+}
+
+function amplified(run: Run): Child {
+  const { waf, flash } = run.result;
+  if (waf.total === null || waf.total === undefined || !flash.programs.total) return null;
+  const [first] = blamed(
+    Object.entries(flash.programs)
+      .filter(([cause]) => cause !== "total" && cause !== "host")
+      .map(([cause, value]) => ({ cause, value: value ?? 0 })),
+  );
+  const cost = [h("strong", {}, "Each page the host wrote"), ` cost ${factor(waf.total)} page programs`];
+  const extra = first ? (flash.programs[first.cause] ?? 0) / flash.programs.total : 0;
+  return first && extra > 0 ? [cost, "; ", causeChip(first.cause), ` made ${percent(extra)} of them.`] : [cost, "."];
+}

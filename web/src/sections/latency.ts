@@ -1,0 +1,89 @@
+import { empty, h, metric, section, type Child } from "../dom";
+import { axisTime, count, time } from "../format";
+import { chart, type ChartSeries } from "../parts/chart";
+import { table } from "../parts/table";
+import { quantileCurve, quantileGrid, quantileName, quantileTicks } from "../quantiles";
+import { ink, runColor } from "../theme";
+import type { Op, Run } from "../types";
+
+export const PERCENTILES: readonly { key: string; label: string }[] = [
+  { key: "mean", label: "mean" },
+  { key: "p50", label: "p50" },
+  { key: "p90", label: "p90" },
+  { key: "p99", label: "p99" },
+  { key: "p999", label: "p99.9" },
+  { key: "p9999", label: "p99.99" },
+  { key: "max", label: "max" },
+];
+
+const OPS: readonly Op[] = ["read", "write", "trim", "flush"];
+const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 4, 2, 4]];
+
+export function latency(run: Run): HTMLElement {
+  const ops = OPS.filter((op) => (run.result.latency_ns[op]?.count ?? 0) > 0);
+  const curves = (["read", "write"] as const).filter((op) => ops.includes(op));
+  const grid = quantileGrid(curves.map((op) => run.result.latency_ns[op].count));
+  const series = curves.map((op) => ({
+    label: op,
+    color: () => ink()[op],
+    values: quantileCurve(run.result.latency_ns[op], grid),
+  }));
+  return section(
+    run,
+    "latency",
+    "Latency",
+    "From arrival to the last byte known (read) or to the acknowledgement the stack promises (write). Each further nine of the percentile axis takes the same room.",
+    series.length > 0 ? quantileChart("Latency by percentile", grid, series) : empty("No reads or writes in this run."),
+    ops.length > 0
+      ? table(
+          "Latency percentiles",
+          ["", "requests", ...PERCENTILES.map((percentile) => percentile.label)],
+          ops.map((op): Child[] => [
+            op,
+            metric(run, ["latency_ns", op, "count"], count),
+            ...PERCENTILES.map(({ key }) => metric(run, ["latency_ns", op, key], time)),
+          ]),
+          { wide: true },
+        )
+      : null,
+  );
+}
+
+/** Curves of several runs, one picture for reads and one for writes, on the same axes. */
+export function overlaidLatency(runs: readonly Run[]): HTMLElement {
+  const pictures = (["read", "write"] as const).map((op): Child => {
+    const shown = runs.filter((run) => (run.result.latency_ns[op]?.count ?? 0) > 0);
+    if (shown.length === 0) return null;
+    const grid = quantileGrid(shown.map((run) => run.result.latency_ns[op].count));
+    const series = shown.map((run): ChartSeries => ({
+      label: `${run.letter} ${run.name}`,
+      color: () => runColor(run.index),
+      // Dashes repeat later than colours are confused, so that two similar hues still differ.
+      dash: DASHES[run.index % DASHES.length] ?? [],
+      values: quantileCurve(run.result.latency_ns[op], grid),
+    }));
+    return quantileChart(op === "read" ? "Read latency by percentile" : "Write latency by percentile", grid, series);
+  });
+  const any = pictures.some((picture) => picture !== null);
+  return section(null, "compare-latency", "Latency", null, any ? h("div", { class: "pair" }, pictures) : empty("No reads or writes."));
+}
+
+function quantileChart(title: string, grid: number[], series: ChartSeries[]): HTMLElement {
+  const end = grid[grid.length - 1] ?? 100;
+  return chart({
+    title,
+    description: `${title}: ${series.map((line) => line.label).join(", ")}. The table below gives the numbers.`,
+    x: grid,
+    xLabel: "percentile",
+    xFormat: quantileName,
+    xAxis: quantileName,
+    xTicks: quantileTicks(end),
+    xScale: "log",
+    xRange: [1, end],
+    yScale: "log",
+    yFormat: time,
+    yAxis: axisTime,
+    series,
+    height: 300,
+  });
+}

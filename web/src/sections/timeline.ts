@@ -1,0 +1,102 @@
+import { empty, folded, h, section, type Child } from "../dom";
+import { axisTime, compact, count, plain, rate, time, type Format } from "../format";
+import { chart, type ChartSeries } from "../parts/chart";
+import { table } from "../parts/table";
+import { ink } from "../theme";
+import type { Num, Run } from "../types";
+
+const TABLE_ROWS_MAX = 500;
+const THIN = [4, 3];
+
+/** Positive values only: an interval without requests has no latency, and a logarithmic axis no zero. */
+function positive(values: Num[]): Num[] {
+  return values.map((value) => (value !== null && value > 0 ? value : null));
+}
+
+export function timeline(run: Run): HTMLElement {
+  const { columns, interval_ns: interval } = run.result.series;
+  const x = (columns["time_ns"] ?? []).map((value) => value ?? 0);
+  const title = "Over time";
+  if (x.length === 0) return section(run, "timeline", title, null, empty("No intervals were recorded."));
+  const column = (name: string): Num[] => columns[name] ?? x.map(() => null);
+  const perSecond = (name: string): Num[] => column(name).map((value) => (value === null ? null : (value * 1e9) / interval));
+  const start = x[0] ?? 0;
+  const end = Math.max(x[x.length - 1] ?? 0, start + interval);
+  const panel = (name: string, series: ChartSeries[], yFormat: Format, yAxis: Format, yScale: "linear" | "log" = "linear"): HTMLElement =>
+    chart({
+      title: name,
+      description: `${name} over simulated time: ${series.map((line) => line.label).join(", ")}. The table below gives the numbers.`,
+      x,
+      xLabel: "simulated time",
+      xFormat: time,
+      xAxis: axisTime,
+      xScale: "linear",
+      xRange: [start, end],
+      yScale,
+      yFormat,
+      yAxis,
+      series,
+      height: 210,
+      sync: `run-${run.index}`,
+    });
+  const read = (): string => ink().read;
+  const write = (): string => ink().write;
+  return section(
+    run,
+    "timeline",
+    title,
+    `One point per ${time(interval)} of simulated time. Drag to zoom, double-click to see all.`,
+    h(
+      "div",
+      { class: "pair" },
+      panel(
+        "Throughput",
+        [
+          { label: "read", color: read, values: perSecond("read_bytes") },
+          { label: "write", color: write, values: perSecond("write_bytes") },
+        ],
+        rate,
+        (value) => (value ? rate(value).replace(/\.0+(?=\D)/, "") : "0"),
+      ),
+      panel(
+        "Latency",
+        [
+          { label: "read mean", color: read, values: positive(column("read_latency_mean_ns")) },
+          { label: "read max", color: read, dash: THIN, width: 1, values: positive(column("read_latency_max_ns")) },
+          { label: "write mean", color: write, values: positive(column("write_latency_mean_ns")) },
+          { label: "write max", color: write, dash: THIN, width: 1, values: positive(column("write_latency_max_ns")) },
+        ],
+        time,
+        axisTime,
+        "log",
+      ),
+      panel("Queue depth, mean", [{ label: "requests", color: () => ink().text, values: column("queue_depth") }], plain, compact),
+      panel(
+        "Flash programs per second",
+        [
+          { label: "host", color: () => ink().host, values: perSecond("host_programs") },
+          { label: "gc", color: () => ink().gc, values: perSecond("gc_programs") },
+        ],
+        plain,
+        compact,
+      ),
+    ),
+    folded("Numbers behind the curves", () => numbers(columns, x.length)),
+  );
+}
+
+function numbers(columns: Record<string, Num[]>, length: number): Child {
+  const names = Object.keys(columns).filter((name) => name !== "time_ns");
+  const stride = Math.ceil(length / TABLE_ROWS_MAX);
+  const rows: Child[][] = [];
+  for (let index = 0; index < length; index += stride) {
+    rows.push([time(columns["time_ns"]?.[index]), ...names.map((name) => formatOf(name)(columns[name]?.[index]))]);
+  }
+  const caption = stride === 1 ? "Every interval" : `Every ${stride}th interval; result.json has all ${count(length)}`;
+  return table(caption, ["time", ...names.map((name) => name.replace(/_ns$/, "").replaceAll("_", " "))], rows, { wide: true });
+}
+
+function formatOf(name: string): Format {
+  if (name.endsWith("_ns")) return time;
+  return name === "queue_depth" ? plain : count;
+}

@@ -1,0 +1,91 @@
+/** The result document, `nandarium.result/1`. Times are nanoseconds, sizes bytes; a ratio without a denominator arrives as null. */
+
+export type Op = "read" | "write" | "trim" | "flush";
+export type Slice = "all" | "p99" | "p999";
+export type Num = number | null;
+
+/** Cause name to amount; a cause that is absent is zero. */
+export type Causes = Record<string, Num>;
+export type Sliced<T> = Record<Slice, T>;
+
+export interface Traffic {
+  requests: number;
+  pages: number;
+  bytes: number;
+}
+
+export interface Latency {
+  count: number;
+  mean: Num;
+  p50: Num;
+  p90: Num;
+  p99: Num;
+  p999: Num;
+  p9999: Num;
+  max: Num;
+  /** Non-empty buckets as [upper bound in ns, count], ascending. */
+  histogram: [number, number][];
+}
+
+export interface OpWaiting {
+  direct: Sliced<Causes>;
+  root: Sliced<Causes>;
+  service_ns?: Sliced<Num>;
+}
+
+export interface BlockMap {
+  rows: number;
+  columns: number;
+  values: Num[];
+  row_label: string;
+  column_label: string;
+}
+
+export interface AddressMap {
+  time_bins: number;
+  address_bins: number;
+  interval_ns: number;
+  sectors_per_bin: number;
+  /** Requests per cell; cell (t, a) is at t * address_bins + a. */
+  reads: Num[];
+  writes: Num[];
+}
+
+export interface Result {
+  schema: string;
+  hash: string;
+  seed: number | string;
+  wall_s: Num;
+  sim_ns: Num;
+  requests_per_wall_s: Num;
+  stack: string;
+  workload: { name: string; loop: "open" | "closed"; queue_depth: Num };
+  status: string;
+  config: Record<string, string>;
+  host: Record<Op, Traffic>;
+  iops: Num;
+  bandwidth_bytes_per_s: { read: Num; write: Num };
+  latency_ns: Record<Op, Latency>;
+  waiting: Sliced<Causes>;
+  waiting_root: Sliced<Causes>;
+  waiting_by_op: Record<"read" | "write", OpWaiting>;
+  service_ns: Sliced<Num>;
+  flash: { reads: Causes; programs: Causes; erases: Causes };
+  waf: Causes;
+  merges: { switch: Num; partial: Num; full: Num };
+  cache: Record<string, { hits: Num; misses: Num; hit_ratio: Num }>;
+  wear: { min: Num; mean: Num; max: Num; histogram: [number, number][] };
+  ram_bytes: Record<string, Num>;
+  series: { interval_ns: number; columns: Record<string, Num[]> };
+  heatmaps: { wear?: BlockMap | null; valid?: BlockMap | null; address?: AddressMap | null };
+  notes: string[];
+}
+
+/** A result with its place in the document, which names it in `data-run` and picks its colour. */
+export interface Run {
+  index: number;
+  /** "A", "B", ... */
+  letter: string;
+  name: string;
+  result: Result;
+}

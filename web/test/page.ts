@@ -1,0 +1,90 @@
+/** Builds report pages the way the command line does, and opens them in a browser without a network. */
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium, type BrowserContext, type Page } from "playwright-core";
+import type { Result } from "../src/types";
+
+const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export const MISSING = existsSync(CHROMIUM)
+  ? false
+  : `no browser at ${CHROMIUM}: install chromium (apt-get install chromium) or set CHROMIUM to its path`;
+
+export interface Viewport {
+  width: number;
+  height: number;
+  scheme: "light" | "dark";
+}
+
+export interface Opened {
+  page: Page;
+  /** Console errors and warnings, page errors, and requests that would have left the machine. */
+  complaints: string[];
+}
+
+export async function writePage(folder: string, name: string, results: Result[]): Promise<string> {
+  const [template, css, js] = await Promise.all(["template.html", "report.css", "report.js"].map((file) => readFile(join("dist", file), "utf8")));
+  const json = JSON.stringify({ results }).replaceAll("<", "\\u003c");
+  const page = (template ?? "")
+    .replace("<!--TITLE-->", () => "nandarium report")
+    .replace("/*CSS*/", () => css ?? "")
+    .replace("/*RESULTS*/", () => json)
+    .replace("/*JS*/", () => js ?? "");
+  const file = join(folder, name);
+  await writeFile(file, page);
+  return file;
+}
+
+/** One browser with a profile of its own, closed and deleted by `close`. */
+export class Browser {
+  private constructor(
+    readonly folder: string,
+    private readonly context: BrowserContext,
+  ) {}
+
+  static async start(): Promise<Browser> {
+    const folder = await mkdtemp(join(tmpdir(), "nandarium-report-"));
+    const context = await chromium.launchPersistentContext(join(folder, "profile"), {
+      executablePath: CHROMIUM,
+      headless: true,
+      args: FLAGS,
+    });
+    return new Browser(folder, context);
+  }
+
+  async open(file: string, { width, height, scheme }: Viewport): Promise<Opened> {
+    const page = await this.context.newPage();
+    const complaints: string[] = [];
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") complaints.push(`console ${message.type()}: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
+    page.on("request", (request) => {
+      if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`);
+    });
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.goto(pathToFileURL(file).href);
+    await page.waitForSelector("section");
+    // Charts are drawn by a resize observer, one frame after the layout.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    return { page, complaints };
+  }
+
+  async close(): Promise<void> {
+    await this.context.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,198 @@
+/** Synthetic results with the shape of real ones: seeded, so that every run of the tests renders the same pages. */
+import type { BlockMap, Causes, Latency, Op, Result, Sliced } from "../src/types";
+
+/** Mulberry32. */
+function stream(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function latencyOf(random: () => number, count: number, floor: number, tail: number): Latency {
+  if (count === 0) return { count: 0, mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, p9999: 0, max: 0, histogram: [] };
+  const samples = Array.from({ length: 20_000 }, () => {
+    const slow = random() < 0.04 ? tail * (1 + 3 * random() ** 6) * random() : 0;
+    return Math.round(floor * (1 + 0.6 * random() ** 3) + slow);
+  }).sort((a, b) => a - b);
+  const at = (share: number): number => samples[Math.min(samples.length - 1, Math.ceil(share * samples.length) - 1)] ?? 0;
+  const buckets = new Map<number, number>();
+  for (const sample of samples) {
+    const step = 2 ** Math.max(0, Math.floor(Math.log2(sample)) - 4);
+    const upper = (Math.floor(sample / step) + 1) * step;
+    buckets.set(upper, (buckets.get(upper) ?? 0) + count / samples.length);
+  }
+  return {
+    count,
+    mean: samples.reduce((all, sample) => all + sample, 0) / samples.length,
+    p50: at(0.5),
+    p90: at(0.9),
+    p99: at(0.99),
+    p999: at(0.999),
+    p9999: at(0.9999),
+    max: at(1),
+    histogram: [...buckets].sort((a, b) => a[0] - b[0]),
+  };
+}
+
+function sliced(all: Causes, growth: number): Sliced<Causes> {
+  const times = (by: number, favourite: string): Causes =>
+    Object.fromEntries(Object.entries(all).map(([cause, value]) => [cause, (value ?? 0) * (cause === favourite ? by : by ** 0.6)]));
+  return { all, p99: times(growth, "gc"), p999: times(growth * 2.5, "gc") };
+}
+
+function blockMap(random: () => number, rows: number, columns: number, value: () => number): BlockMap {
+  const values = Array.from({ length: rows * columns }, () => (random() < 0.005 ? null : value()));
+  return { rows, columns, values, row_label: "die", column_label: "block" };
+}
+
+export interface SampleOptions {
+  stack: string;
+  seed: number;
+  /** Multiplies gc work and tails. */
+  pressure: number;
+  status?: string;
+}
+
+export function sample({ stack, seed, pressure, status = "complete" }: SampleOptions): Result {
+  const random = stream(seed);
+  const bins = 240;
+  const times = Array.from({ length: bins }, (_, index) => index * 50_000_000);
+  const wave = times.map((_, index) => 1 + 0.25 * Math.sin(index / 9) + 0.15 * random() - (index > 90 ? 0.35 * pressure : 0));
+  const column = (base: number, spread: number): number[] => wave.map((level) => Math.max(0, Math.round(base * level + spread * random())));
+  const hostPrograms = 1_340_211;
+  const gcPrograms = Math.round(2_951_840 * pressure);
+  const total = hostPrograms + gcPrograms + 12_090;
+  const writes = 1_340_211;
+  const op = (requests: number): { requests: number; pages: number; bytes: number } => ({ requests, pages: requests, bytes: requests * 4096 });
+  const direct = sliced({ host: 61_000, gc: 118_000 * pressure, mapping: 4_100, metadata: 900, bus: 14_500, queue: 2_200, space: 21_000 * pressure }, 22);
+  const root = sliced({ host: 22_000, gc: 172_000 * pressure, mapping: 4_900, metadata: 1_100, bus: 14_500, queue: 2_200, space: 5_000 }, 22);
+  const wear = new Map<number, number>();
+  for (let block = 0; block < 2_048; block += 1) {
+    const erases = Math.round(14 + 30 * random() ** 2 + 8 * random());
+    wear.set(erases, (wear.get(erases) ?? 0) + 1);
+  }
+  const addresses = 64;
+  const map = (hot: number): number[] =>
+    Array.from({ length: 160 * addresses }, (_, cell) => (cell % addresses < hot ? Math.round(400 * random() ** 2) : random() < 0.3 ? Math.round(12 * random()) : 0));
+  return {
+    schema: "nandarium.result/1",
+    hash: "9f3c1a77e04b52d8",
+    seed,
+    wall_s: 1.8342,
+    sim_ns: 12_000_000_000,
+    requests_per_wall_s: 1_461_302.4,
+    stack,
+    workload: { name: "mixed", loop: "closed", queue_depth: 32 },
+    status,
+    config: {
+      "drive.capacity": "8GiB",
+      "drive.over_provisioning": "7%",
+      "drive.precondition": "steady",
+      "flash.part": "tlc-generic",
+      "flash.channels": "8",
+      "flash.dies_per_channel": "4",
+      "flash.planes_per_die": "2",
+      "flash.page_size": "4KiB",
+      "flash.pages_per_block": "256",
+      "engine.time": "virtual",
+      "engine.contents": "none",
+      "ftl.kind": stack,
+      "ftl.gc.victim": pressure > 0.7 ? "greedy" : "cost-benefit",
+      "buffer.kind": "none",
+      "stripe.kind": "none",
+      "remap.kind": "none",
+      "workload.requests": "2680422",
+      "workload.queue_depth": "32",
+      "workload.request_size": "4KiB",
+      "workload.seed": String(seed),
+    },
+    host: { read: op(1_340_000), write: op(writes), trim: op(211), flush: { requests: 0, pages: 0, bytes: 0 } },
+    iops: 223_368.5 / (0.5 + pressure),
+    bandwidth_bytes_per_s: { read: 457_386_666.7 / (0.5 + pressure), write: 457_458_688 / (0.5 + pressure) },
+    latency_ns: {
+      read: latencyOf(random, 1_340_000, 62_000, 3_900_000 * pressure),
+      write: latencyOf(random, writes, 214_000, 9_800_000 * pressure),
+      trim: latencyOf(random, 211, 2_000, 0),
+      flush: latencyOf(random, 0, 0, 0),
+    },
+    waiting: direct,
+    waiting_root: root,
+    waiting_by_op: {
+      read: { direct: sliced({ host: 41_000, gc: 58_000 * pressure, bus: 9_000 }, 20), root: sliced({ host: 12_000, gc: 87_000 * pressure, bus: 9_000 }, 20) },
+      write: { direct, root },
+    },
+    service_ns: { all: 140_000, p99: 182_000, p999: 190_500 },
+    flash: {
+      reads: { host: 1_340_000, gc: gcPrograms, mapping: 40_112, total: 1_380_112 + gcPrograms },
+      programs: { host: hostPrograms, gc: gcPrograms, mapping: 11_800, metadata: 290, total },
+      erases: { gc: Math.round(total / 256), total: Math.round(total / 256) },
+    },
+    waf: { host: 1, gc: gcPrograms / writes, mapping: 11_800 / writes, metadata: 290 / writes, total: total / writes },
+    merges: { switch: 0, partial: 0, full: 0 },
+    cache: { "ftl.map": { hits: 2_610_002, misses: 70_420, hit_ratio: 0.97373 } },
+    wear: { min: 14, mean: 28.4, max: 52, histogram: [...wear].sort((a, b) => a[0] - b[0]) },
+    ram_bytes: { "ftl.map": 16_777_216, "ftl.blocks": 98_304, buffer: 0 },
+    series: {
+      interval_ns: 50_000_000,
+      columns: {
+        time_ns: times,
+        read_requests: column(5_600, 300),
+        write_requests: column(5_600, 300),
+        read_bytes: column(22_900_000, 900_000),
+        write_bytes: column(22_900_000, 900_000),
+        queue_depth: times.map(() => 31 + random()),
+        host_programs: column(5_600, 300),
+        gc_programs: column(12_300 * pressure, 2_000),
+        read_latency_mean_ns: column(96_000, 40_000),
+        write_latency_mean_ns: column(301_000, 90_000),
+        read_latency_max_ns: column(2_900_000, 4_000_000),
+        write_latency_max_ns: column(8_900_000, 9_000_000),
+      },
+    },
+    heatmaps: {
+      wear: blockMap(random, 32, 64, () => Math.round(14 + 30 * random() ** 2)),
+      valid: blockMap(random, 32, 64, () => Math.min(1, 0.35 + 0.65 * random() ** 0.5)),
+      address: { time_bins: 160, address_bins: addresses, interval_ns: 75_000_000, sectors_per_bin: 262_144, reads: map(20), writes: map(9) },
+    },
+    notes: ["Preconditioned to steady state: 2 overwrites of the whole drive <not measured>."],
+  };
+}
+
+/** A run that ended before its first request: every list empty, every ratio without a denominator. */
+export function emptySample(): Result {
+  const latency = (): Latency => ({ count: 0, mean: null, p50: null, p90: null, p99: null, p999: null, p9999: null, max: null, histogram: [] });
+  const ops = <T>(make: () => T): Record<Op, T> => ({ read: make(), write: make(), trim: make(), flush: make() });
+  const nothing = (): Sliced<Causes> => ({ all: {}, p99: {}, p999: {} });
+  return {
+    ...sample({ stack: "page", seed: 1, pressure: 1, status: "interrupted" }),
+    workload: { name: "trace.csv", loop: "open", queue_depth: null },
+    sim_ns: 0,
+    wall_s: 0,
+    requests_per_wall_s: null,
+    iops: 0,
+    config: {},
+    host: ops(() => ({ requests: 0, pages: 0, bytes: 0 })),
+    bandwidth_bytes_per_s: { read: 0, write: 0 },
+    latency_ns: ops(latency),
+    waiting: nothing(),
+    waiting_root: nothing(),
+    waiting_by_op: { read: { direct: nothing(), root: nothing() }, write: { direct: nothing(), root: nothing() } },
+    service_ns: { all: 0, p99: 0, p999: 0 },
+    flash: { reads: { total: 0 }, programs: { total: 0 }, erases: { total: 0 } },
+    waf: { total: null },
+    cache: {},
+    wear: { min: 0, mean: 0, max: 0, histogram: [] },
+    ram_bytes: {},
+    series: { interval_ns: 1_000_000, columns: { time_ns: [], read_requests: [] } },
+    heatmaps: {
+      wear: { rows: 0, columns: 0, values: [], row_label: "die", column_label: "block" },
+      valid: { rows: 0, columns: 0, values: [], row_label: "die", column_label: "block" },
+      address: { time_bins: 0, address_bins: 0, interval_ns: 0, sectors_per_bin: 0, reads: [], writes: [] },
+    },
+    notes: [],
+  };
+}
