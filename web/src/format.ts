@@ -12,8 +12,9 @@ function isNumber(value: Num | undefined): value is number {
 
 /** Three significant digits without exponent: 0.0123, 1.23, 12.3, 123, 1,234. */
 function significant(value: number): string {
-  const magnitude = Math.abs(value);
-  if (magnitude >= 100 || value === 0) return Math.round(value).toLocaleString("en-US");
+  if (Math.abs(value) >= 99.95 || value === 0) return Math.round(value).toLocaleString("en-US");
+  // The digits are those of the rounded number: 0.9996 is 1.00, not 1.000.
+  const magnitude = Math.abs(Number(value.toPrecision(3)));
   const digits = magnitude >= 10 ? 1 : magnitude >= 1 ? 2 : Math.min(6, 2 - Math.floor(Math.log10(magnitude)));
   return value.toFixed(digits);
 }

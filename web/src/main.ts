@@ -49,7 +49,11 @@ function details(run: Run): HTMLElement {
 }
 
 function brand(text: string): HTMLElement {
-  return h("div", { class: "brand" }, h("h1", {}, h("span", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, text)));
+  return h(
+    "div",
+    { class: "brand" },
+    h("h1", {}, h("span", { class: "logo", "aria-hidden": "true" }), "nandarium ", h("span", {}, text)),
+  );
 }
 
 function page(results: readonly Result[]): HTMLElement[] {
@@ -64,7 +68,10 @@ function page(results: readonly Result[]): HTMLElement[] {
     overlaidLatency(runs),
     differences(runs),
     h("h2", { class: "tabs-title" }, "Each run"),
-    tabs("Runs", runs.map((run) => ({ label: runLabel(run), panel: details(run) }))),
+    tabs(
+      "Runs",
+      runs.map((run) => ({ label: runLabel(run), panel: details(run) })),
+    ),
   ];
 }
 

@@ -6,7 +6,7 @@ const DECADES_MAX = 6;
 /** Pixels: the y axis with its padding, the widest tick label, and the width from which "50 %" has room beside "0 %". */
 const AXIS_WIDTH = 96;
 const LABEL_WIDTH = 64;
-const WIDE = 640;
+const WIDE = 720;
 
 /**
  * Quantile curves on one grid. Position x stands for the quantile 1 - 1/x, so that every further nine takes the same room:

@@ -35,7 +35,9 @@ export interface Opened {
 }
 
 export async function writePage(folder: string, name: string, results: Result[]): Promise<string> {
-  const [template, css, js] = await Promise.all(["template.html", "report.css", "report.js"].map((file) => readFile(join("dist", file), "utf8")));
+  const [template, css, js] = await Promise.all(
+    ["template.html", "report.css", "report.js"].map((file) => readFile(join("dist", file), "utf8")),
+  );
   const json = JSON.stringify({ results }).replaceAll("<", "\\u003c");
   const page = (template ?? "")
     .replace("<!--TITLE-->", () => "nandarium report")
@@ -68,7 +70,8 @@ export class Browser {
     const page = await this.context.newPage();
     const complaints: string[] = [];
     page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") complaints.push(`console ${message.type()}: ${message.text()}`);
+      if (message.type() === "error" || message.type() === "warning")
+        complaints.push(`console ${message.type()}: ${message.text()}`);
     });
     page.on("pageerror", (error) => complaints.push(`page error: ${error.message}`));
     page.on("request", (request) => {
@@ -77,7 +80,7 @@ export class Browser {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: scheme });
     await page.goto(pathToFileURL(file).href);
-    await page.waitForSelector("section");
+    await page.waitForSelector("h1");
     // Charts are drawn by a resize observer, one frame after the layout.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     return { page, complaints };

@@ -40,7 +40,9 @@ function latencyOf(random: () => number, count: number, floor: number, tail: num
 
 function sliced(all: Causes, growth: number): Sliced<Causes> {
   const times = (by: number, favourite: string): Causes =>
-    Object.fromEntries(Object.entries(all).map(([cause, value]) => [cause, (value ?? 0) * (cause === favourite ? by : by ** 0.6)]));
+    Object.fromEntries(
+      Object.entries(all).map(([cause, value]) => [cause, (value ?? 0) * (cause === favourite ? by : by ** 0.6)]),
+    );
   return { all, p99: times(growth, "gc"), p999: times(growth * 2.5, "gc") };
 }
 
@@ -62,14 +64,25 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
   const bins = 240;
   const times = Array.from({ length: bins }, (_, index) => index * 50_000_000);
   const wave = times.map((_, index) => 1 + 0.25 * Math.sin(index / 9) + 0.15 * random() - (index > 90 ? 0.35 * pressure : 0));
-  const column = (base: number, spread: number): number[] => wave.map((level) => Math.max(0, Math.round(base * level + spread * random())));
+  const column = (base: number, spread: number): number[] =>
+    wave.map((level) => Math.max(0, Math.round(base * level + spread * random())));
   const hostPrograms = 1_340_211;
   const gcPrograms = Math.round(2_951_840 * pressure);
   const total = hostPrograms + gcPrograms + 12_090;
   const writes = 1_340_211;
-  const op = (requests: number): { requests: number; pages: number; bytes: number } => ({ requests, pages: requests, bytes: requests * 4096 });
-  const direct = sliced({ host: 61_000, gc: 118_000 * pressure, mapping: 4_100, metadata: 900, bus: 14_500, queue: 2_200, space: 21_000 * pressure }, 22);
-  const root = sliced({ host: 22_000, gc: 172_000 * pressure, mapping: 4_900, metadata: 1_100, bus: 14_500, queue: 2_200, space: 5_000 }, 22);
+  const op = (requests: number): { requests: number; pages: number; bytes: number } => ({
+    requests,
+    pages: requests,
+    bytes: requests * 4096,
+  });
+  const direct = sliced(
+    { host: 61_000, gc: 118_000 * pressure, mapping: 4_100, metadata: 900, bus: 14_500, queue: 2_200, space: 21_000 * pressure },
+    22,
+  );
+  const root = sliced(
+    { host: 22_000, gc: 172_000 * pressure, mapping: 4_900, metadata: 1_100, bus: 14_500, queue: 2_200, space: 5_000 },
+    22,
+  );
   const wear = new Map<number, number>();
   for (let block = 0; block < 2_048; block += 1) {
     const erases = Math.round(14 + 30 * random() ** 2 + 8 * random());
@@ -77,7 +90,9 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
   }
   const addresses = 64;
   const map = (hot: number): number[] =>
-    Array.from({ length: 160 * addresses }, (_, cell) => (cell % addresses < hot ? Math.round(400 * random() ** 2) : random() < 0.3 ? Math.round(12 * random()) : 0));
+    Array.from({ length: 160 * addresses }, (_, cell) =>
+      cell % addresses < hot ? Math.round(400 * random() ** 2) : random() < 0.3 ? Math.round(12 * random()) : 0,
+    );
   return {
     schema: "nandarium.result/1",
     hash: "9f3c1a77e04b52d8",
@@ -122,7 +137,10 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
     waiting: direct,
     waiting_root: root,
     waiting_by_op: {
-      read: { direct: sliced({ host: 41_000, gc: 58_000 * pressure, bus: 9_000 }, 20), root: sliced({ host: 12_000, gc: 87_000 * pressure, bus: 9_000 }, 20) },
+      read: {
+        direct: sliced({ host: 41_000, gc: 58_000 * pressure, bus: 9_000 }, 20),
+        root: sliced({ host: 12_000, gc: 87_000 * pressure, bus: 9_000 }, 20),
+      },
       write: { direct, root },
     },
     service_ns: { all: 140_000, p99: 182_000, p999: 190_500 },
@@ -156,7 +174,14 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
     heatmaps: {
       wear: blockMap(random, 32, 64, () => Math.round(14 + 30 * random() ** 2)),
       valid: blockMap(random, 32, 64, () => Math.min(1, 0.35 + 0.65 * random() ** 0.5)),
-      address: { time_bins: 160, address_bins: addresses, interval_ns: 75_000_000, sectors_per_bin: 262_144, reads: map(20), writes: map(9) },
+      address: {
+        time_bins: 160,
+        address_bins: addresses,
+        interval_ns: 75_000_000,
+        sectors_per_bin: 262_144,
+        reads: map(20),
+        writes: map(9),
+      },
     },
     notes: ["Preconditioned to steady state: 2 overwrites of the whole drive <not measured>."],
   };
@@ -164,7 +189,17 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
 
 /** A run that ended before its first request: every list empty, every ratio without a denominator. */
 export function emptySample(): Result {
-  const latency = (): Latency => ({ count: 0, mean: null, p50: null, p90: null, p99: null, p999: null, p9999: null, max: null, histogram: [] });
+  const latency = (): Latency => ({
+    count: 0,
+    mean: null,
+    p50: null,
+    p90: null,
+    p99: null,
+    p999: null,
+    p9999: null,
+    max: null,
+    histogram: [],
+  });
   const ops = <T>(make: () => T): Record<Op, T> => ({ read: make(), write: make(), trim: make(), flush: make() });
   const nothing = (): Sliced<Causes> => ({ all: {}, p99: {}, p999: {} });
   return {

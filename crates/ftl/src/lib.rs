@@ -1,1 +1,11 @@
-//! placeholder
+//! Flash translation layers: mapping, allocation, garbage collection, wear levelling, recovery.
+//!
+//! An FTL sees flash only through [`nand::Flash`] and never computes a latency.
+
+pub mod alloc;
+mod blocks;
+pub mod gc;
+pub mod mapping;
+
+pub use blocks::BlockTable;
+pub use mapping::{FtlContext, MappingEntry, RecoverError};

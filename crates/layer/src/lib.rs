@@ -1,1 +1,164 @@
-//! placeholder
+//! The page-operation waist: what a buffer, a stripe and a flash translation layer have in common.
+//!
+//! ```text
+//!   host ---- submit ---> layer ---- submit ---> layer ---- commands ---> flash
+//!   host <--- outbox ---- layer <--- outbox ---- layer <--- events ------ flash
+//! ```
+//! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
+//! empties, so layers never re-enter each other.
+
+mod gate;
+pub mod parameter;
+mod snapshot;
+
+pub use gate::{Gate, GateMode};
+pub use parameter::{Parameter, ParameterKind, Value, Values};
+pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
+
+use nand::{Cancelled, Event, Flash, JoinId, PayloadId, Token};
+use std::collections::BTreeMap;
+use units::{HostOp, Request};
+
+/// One operation on an extent of logical pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageOp {
+    /// What to do.
+    pub op: HostOp,
+    /// First logical page.
+    pub first: u32,
+    /// Number of pages, 1 and up (0 for a flush).
+    pub pages: u32,
+    /// Sectors meant in the first page (bit 0 is the page's first sector).
+    pub first_mask: u64,
+    /// Sectors meant in the last page; equals `first_mask` for a single page.
+    pub last_mask: u64,
+    /// A write must survive a power cut once it is acknowledged.
+    pub fua: bool,
+    /// The operation may be taken back with [`PageLayer::cancel`] (reads only).
+    pub cancellable: bool,
+    /// First of `pages` payload slots with the cells to write or to fill.
+    pub payload: PayloadId,
+    /// Handed back when the operation is done.
+    pub token: Token,
+}
+
+impl PageOp {
+    /// Sectors meant in the page at `index` of the extent; `full` is a whole page.
+    #[inline]
+    pub fn mask_at(&self, index: u32, full: u64) -> u64 {
+        if index == 0 {
+            self.first_mask
+        } else if index + 1 == self.pages {
+            self.last_mask
+        } else {
+            full
+        }
+    }
+}
+
+/// An operation that is under way and can be asked after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpHandle(pub JoinId);
+
+/// What a layer says to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Done already; nothing will follow.
+    Done {
+        /// Some page of a read is uncorrectable.
+        failed: bool,
+    },
+    /// Under way; the outbox will name its token.
+    Pending(OpHandle),
+    /// No room. `taken` pages of the extent were accepted and are under way under the
+    /// operation's token (if any); submit the rest again after [`Signal::Room`].
+    Full {
+        /// Pages accepted.
+        taken: u32,
+        /// The accepted pages are not all done: their token will appear in the outbox.
+        pending: bool,
+    },
+}
+
+/// What a layer tells the one above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// An operation is done.
+    Done {
+        /// Its token.
+        token: Token,
+        /// Some page of a read is uncorrectable.
+        failed: bool,
+        /// Its waiting times: an index into the waits delivered with the events being handled.
+        wait: Option<u32>,
+    },
+    /// An operation that was answered `Full` may find room now.
+    Room,
+    /// The layer can accept no more writes, ever: spare space or blocks are used up.
+    Exhausted,
+}
+
+/// Where a layer puts what it has to say.
+pub type Outbox = Vec<Signal>;
+
+/// Counters of one layer for the result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LayerReport {
+    /// Name of the layer, as in the configuration.
+    pub name: &'static str,
+    /// Bytes of memory a real controller would need for its state.
+    pub ram_bytes: u64,
+    /// Switch, partial and full merges of a hybrid mapping.
+    pub merges: [u64; 3],
+    /// Hits and misses of its cache, if it has one.
+    pub cache: Option<(u64, u64)>,
+    /// Further counters by name.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// Share of valid pages by block, for the report (FTLs only).
+    pub valid_pages: Vec<u16>,
+}
+
+/// A buffer, a stripe or a flash translation layer over flash of kind `F`.
+pub trait PageLayer<F: Flash> {
+    /// Takes an operation.
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
+
+    /// Takes an operation back. Queued commands never start; started ones run on, counted as
+    /// wasted. The token will not appear in the outbox.
+    fn cancel(&mut self, flash: &mut F, handle: OpHandle) -> Cancelled {
+        flash.cancel(handle.0)
+    }
+
+    /// Hears an event of flash.
+    fn on_event(&mut self, flash: &mut F, event: &Event, outbox: &mut Outbox);
+
+    /// The host has nothing to do: background work may begin. Returns whether any was begun.
+    fn on_idle(&mut self, flash: &mut F) -> bool;
+
+    /// These requests come soon: bring their map entries into the cache.
+    fn hint_map(&self, flash: &F, soon: &[Request]);
+
+    /// These requests come next and their map entries have been brought: bring what they point to.
+    fn hint_target(&self, flash: &F, next: &[Request]);
+
+    /// Checks every invariant of the layer against flash.
+    ///
+    /// # Errors
+    /// The first law broken, in words.
+    fn check(&self, flash: &F) -> Result<(), String>;
+
+    /// Counters for the result.
+    fn report(&self, reports: &mut Vec<LayerReport>);
+
+    /// Starts counting anew (after preconditioning).
+    fn reset_counters(&mut self);
+
+    /// Writes the state of a drained drive.
+    fn save(&self, writer: &mut SnapshotWriter);
+
+    /// Reads what [`PageLayer::save`] wrote.
+    ///
+    /// # Errors
+    /// The snapshot does not fit this layer.
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
+}

@@ -208,6 +208,8 @@ impl Contents {
     pub(crate) fn write_record(&mut self, page: u32, record: RecordId, oob: Oob) {
         let bytes = self.pending_records[record.0 as usize].take().expect("a record is programmed once");
         self.records.insert(page, bytes);
+        let page_bytes = self.page_bytes();
+        self.cells[page as usize * page_bytes..][..page_bytes].fill(0);
         self.oob[page as usize] = oob;
     }
 

@@ -129,11 +129,7 @@ pub struct FlashCore {
 
 impl FlashCore {
     /// Factory-fresh flash.
-    ///
-    /// # Panics
-    /// If the geometry was not validated.
     pub fn new(geometry: Geometry, contents: ContentsKind) -> Self {
-        geometry.validate().expect("the geometry was validated when the configuration was read");
         let contents = match contents {
             ContentsKind::None => None,
             ContentsKind::Stamp => {

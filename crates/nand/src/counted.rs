@@ -201,6 +201,10 @@ impl Flash for CountedFlash {
         self.unpin_both(&command);
     }
 
+    fn is_being_superseded(&self, page: Ppn) -> bool {
+        self.failed.iter().flatten().any(|command| command.supersedes == Some(page))
+    }
+
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
         let found = self.failed.iter_mut().flatten().find(|command| command.supersedes == Some(from));
         let Some(command) = found else { return false };

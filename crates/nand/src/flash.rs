@@ -221,6 +221,8 @@ pub trait Flash {
     /// Gives up a failed program whose data has been replaced for good: its pins are released, its
     /// join counts it as completed, and reads that waited for it go to `readers_to`.
     fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
+    /// Whether a program under way supersedes `page`.
+    fn is_being_superseded(&self, page: Ppn) -> bool;
     /// A failed program whose page is already superseded by a program still under way: that
     /// program now supersedes `to` instead. `false`: no such program is under way.
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;

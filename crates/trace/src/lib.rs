@@ -36,4 +36,7 @@ pub enum WorkloadError {
         /// What the operating system or the decompressor said.
         source: std::io::Error,
     },
+    /// A trace is malformed, unreadable or does not fit the options.
+    #[error(transparent)]
+    Trace(Box<formats::TraceError>),
 }

@@ -1,6 +1,29 @@
 //! The shape of the flash array and the only place where addresses are packed and unpacked.
 
 use crate::{BlockId, ChannelId, DieId, Ppn, SECTOR_BYTES};
+use std::ops::Deref;
+
+/// Division by a number known at run time as one multiplication: exact for every 32-bit dividend
+/// (the error of the rounded-up reciprocal times the dividend stays below 2^64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reciprocal {
+    multiplier: u64,
+}
+
+impl Reciprocal {
+    const fn new(divisor: u32) -> Self {
+        // For a divisor of 1 the reciprocal does not fit; 0 stands for it.
+        Self { multiplier: if divisor == 1 { 0 } else { u64::MAX / divisor as u64 + 1 } }
+    }
+
+    #[inline(always)]
+    const fn divide(self, number: u32) -> u32 {
+        if self.multiplier == 0 {
+            return number;
+        }
+        ((number as u128 * self.multiplier as u128) >> 64) as u32
+    }
+}
 
 /// Channels × dies × planes × blocks × pages. Chips are packages of dies and carry no state of
 /// their own here: a chip's dies are those behind one channel at one position.
@@ -11,7 +34,7 @@ use crate::{BlockId, ChannelId, DieId, Ppn, SECTOR_BYTES};
 /// channel of a die = die mod channels
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
+pub struct Shape {
     /// Number of channels, 1 and up.
     pub channels: u32,
     /// Dies behind each channel, 1 and up.
@@ -20,7 +43,7 @@ pub struct Geometry {
     pub planes_per_die: u32,
     /// Blocks of a die over all its planes.
     pub blocks_per_die: u32,
-    /// Pages of a block, at most 65,535.
+    /// Pages of a block, at most 16,383.
     pub pages_per_block: u32,
     /// Bytes of a page without its out-of-band area; a multiple of the sector, at most 32 KiB.
     pub page_bytes: u32,
@@ -61,15 +84,15 @@ pub enum GeometryError {
     },
 }
 
-/// Most pages in a drive: the all-ones address is kept for "none".
-const PAGES_LIMIT: u64 = u32::MAX as u64;
+/// Most pages in a drive: the high bit of an address is kept for other uses of a map entry.
+const PAGES_LIMIT: u64 = 1 << 31;
 
-impl Geometry {
+impl Shape {
     /// Checks every bound named in the field descriptions.
     ///
     /// # Errors
     /// The first [`GeometryError`] met.
-    pub fn validate(&self) -> Result<(), GeometryError> {
+    fn validate(&self) -> Result<(), GeometryError> {
         for (field, value) in [
             ("flash.channels", self.channels),
             ("flash.dies_per_channel", self.dies_per_channel),
@@ -87,9 +110,9 @@ impl Geometry {
         }
         for (field, value, limit) in [
             ("flash.page_size", u64::from(self.page_bytes), 64 * SECTOR_BYTES),
-            ("flash.pages_per_block", u64::from(self.pages_per_block), 32_767),
+            ("flash.pages_per_block", u64::from(self.pages_per_block), 16_383),
             ("the number of dies", u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
-            ("the number of flash pages", self.pages_u64(), PAGES_LIMIT - 1),
+            ("the number of flash pages", self.pages_u64(), PAGES_LIMIT),
         ] {
             if value > limit {
                 return Err(GeometryError::TooLarge { field, value, limit });
@@ -154,47 +177,87 @@ impl Geometry {
     pub const fn full_mask(&self) -> u64 {
         u64::MAX >> (64 - self.sectors_per_page())
     }
+}
+
+/// A checked [`Shape`], with what it takes to divide quickly by its counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    shape: Shape,
+    by_pages_per_block: Reciprocal,
+    by_blocks_per_die: Reciprocal,
+    by_blocks_per_plane: Reciprocal,
+}
+
+impl Deref for Geometry {
+    type Target = Shape;
+
+    #[inline(always)]
+    fn deref(&self) -> &Shape {
+        &self.shape
+    }
+}
+
+impl Geometry {
+    /// Checks a shape.
+    ///
+    /// # Errors
+    /// The first [`GeometryError`] met.
+    pub fn new(shape: Shape) -> Result<Self, GeometryError> {
+        shape.validate()?;
+        Ok(Self {
+            shape,
+            by_pages_per_block: Reciprocal::new(shape.pages_per_block),
+            by_blocks_per_die: Reciprocal::new(shape.blocks_per_die),
+            by_blocks_per_plane: Reciprocal::new(shape.blocks_per_plane()),
+        })
+    }
+
+    /// Plane of a block, numbered over the whole drive.
+    #[inline]
+    pub const fn lane_of(&self, block: BlockId) -> u32 {
+        self.by_blocks_per_plane.divide(block.0)
+    }
 
     /// Block of a page.
     #[inline]
     pub const fn block_of(&self, page: Ppn) -> BlockId {
-        BlockId(page.0 / self.pages_per_block)
+        BlockId(self.by_pages_per_block.divide(page.0))
     }
 
     /// Position of a page in its block.
     #[inline]
     pub const fn page_in_block(&self, page: Ppn) -> u32 {
-        page.0 % self.pages_per_block
+        page.0 - self.by_pages_per_block.divide(page.0) * self.shape.pages_per_block
     }
 
     /// The page at position `page` of `block`.
     #[inline]
     pub const fn page_at(&self, block: BlockId, page: u32) -> Ppn {
-        Ppn(block.0 * self.pages_per_block + page)
+        Ppn(block.0 * self.shape.pages_per_block + page)
     }
 
     /// Die of a block.
     #[inline]
     pub const fn die_of(&self, block: BlockId) -> DieId {
-        DieId(block.0 / self.blocks_per_die)
+        DieId(self.by_blocks_per_die.divide(block.0))
     }
 
     /// Plane of a block within its die.
     #[inline]
     pub const fn plane_of(&self, block: BlockId) -> u32 {
-        (block.0 % self.blocks_per_die) / self.blocks_per_plane()
+        self.by_blocks_per_plane.divide(block.0) % self.shape.planes_per_die
     }
 
     /// First block of a die.
     #[inline]
     pub const fn first_block(&self, die: DieId) -> BlockId {
-        BlockId(die.0 * self.blocks_per_die)
+        BlockId(die.0 * self.shape.blocks_per_die)
     }
 
     /// Channel of a die.
     #[inline]
     pub const fn channel_of(&self, die: DieId) -> ChannelId {
-        ChannelId(die.0 % self.channels)
+        ChannelId(die.0 % self.shape.channels)
     }
 }
 
@@ -202,7 +265,7 @@ impl Geometry {
 mod tests {
     use super::*;
 
-    const SMALL: Geometry = Geometry {
+    const SMALL: Shape = Shape {
         channels: 2,
         dies_per_channel: 3,
         planes_per_die: 2,
@@ -213,22 +276,33 @@ mod tests {
 
     #[test]
     fn packing_round_trips_for_every_page() {
+        let geometry = Geometry::new(SMALL).unwrap();
         for number in 0..SMALL.pages() {
             let page = Ppn(number);
-            let block = SMALL.block_of(page);
-            assert_eq!(SMALL.page_at(block, SMALL.page_in_block(page)), page);
-            assert!(SMALL.die_of(block).0 < SMALL.dies());
-            assert!(SMALL.plane_of(block) < SMALL.planes_per_die);
+            let block = geometry.block_of(page);
+            assert_eq!(geometry.page_at(block, geometry.page_in_block(page)), page);
+            assert!(geometry.die_of(block).0 < SMALL.dies());
+            assert!(geometry.plane_of(block) < SMALL.planes_per_die);
         }
         assert_eq!(SMALL.full_mask(), 0xff);
     }
 
     #[test]
     fn impossible_shapes_are_refused() {
-        assert!(matches!(Geometry { channels: 0, ..SMALL }.validate(), Err(GeometryError::Zero { .. })));
-        assert!(matches!(Geometry { page_bytes: 1000, ..SMALL }.validate(), Err(GeometryError::PageSize { .. })));
-        assert!(matches!(Geometry { planes_per_die: 3, ..SMALL }.validate(), Err(GeometryError::Planes { .. })));
-        assert!(matches!(Geometry { blocks_per_die: 1 << 31, ..SMALL }.validate(), Err(GeometryError::TooLarge { .. })));
+        assert!(matches!(Shape { channels: 0, ..SMALL }.validate(), Err(GeometryError::Zero { .. })));
+        assert!(matches!(Shape { page_bytes: 1000, ..SMALL }.validate(), Err(GeometryError::PageSize { .. })));
+        assert!(matches!(Shape { planes_per_die: 3, ..SMALL }.validate(), Err(GeometryError::Planes { .. })));
+        assert!(matches!(Shape { blocks_per_die: 1 << 31, ..SMALL }.validate(), Err(GeometryError::TooLarge { .. })));
         assert_eq!(SMALL.validate(), Ok(()));
+    }
+
+    #[test]
+    fn reciprocals_divide_exactly() {
+        for divisor in [1, 2, 3, 5, 7, 64, 1180, 65_535, 1 << 20, u32::MAX] {
+            let reciprocal = Reciprocal::new(divisor);
+            for number in [0, 1, 2, divisor - 1, divisor, 12_345_678, u32::MAX - 1, u32::MAX] {
+                assert_eq!(reciprocal.divide(number), number / divisor, "{number} / {divisor}");
+            }
+        }
     }
 }

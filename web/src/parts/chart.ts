@@ -33,6 +33,7 @@ export interface ChartSpec {
   sync?: string;
 }
 
+/** Pixels that fit a portrait A4 or Letter page within the print margins. */
 const PRINT_WIDTH = 660;
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
@@ -40,9 +41,9 @@ export function chart(spec: ChartSpec): HTMLElement {
   const host = h("div", { class: "plot", role: "img", "aria-label": spec.description });
   let plot: uPlot | null = null;
   const draw = (): void => {
-    const width = isPrinting() ? Math.min(PRINT_WIDTH, host.clientWidth) : host.clientWidth;
     // A hidden panel has no width; the observer calls again when it is shown.
-    if (width === 0) return;
+    if (host.clientWidth === 0) return;
+    const width = isPrinting() ? PRINT_WIDTH : host.clientWidth;
     plot?.destroy();
     plot = new uPlot(options(spec, width), [spec.x, ...spec.series.map((series) => series.values)], host);
   };

@@ -1,6 +1,7 @@
-import { h } from "../dom";
+import { folded, h } from "../dom";
 import type { Format } from "../format";
 import type { Num } from "../types";
+import { table } from "./table";
 
 export interface HeatmapSpec {
   title: string;
@@ -16,6 +17,7 @@ export interface HeatmapSpec {
   format: Format;
   /** What a cell without a value means: nothing happened there, or the drive has no such block. */
   missing: "nothing" | "absent";
+  rowName: (row: number) => string;
   describe: (row: number, column: number, value: Num) => string;
   yLabels: [top: string, bottom: string];
   xLabels: [left: string, right: string];
@@ -53,7 +55,11 @@ export function heatmap(spec: HeatmapSpec): HTMLElement {
   canvas.style.height = `${Math.min(280, Math.max(40, spec.rows * 12))}px`;
   paint(canvas, spec);
   const marker = h("div", { class: "heat-marker", hidden: true });
-  const readout = h("output", { class: "heat-readout", "aria-live": "polite" }, "Point at a cell, or focus the map and use the arrow keys");
+  const readout = h(
+    "output",
+    { class: "heat-readout", "aria-live": "polite" },
+    "Point at a cell, or focus the map and use the arrow keys",
+  );
   follow(canvas, marker, readout, spec);
   return h(
     "figure",
@@ -67,7 +73,20 @@ export function heatmap(spec: HeatmapSpec): HTMLElement {
       h("div", { class: "heat-x", "aria-hidden": "true" }, h("span", {}, spec.xLabels[0]), h("span", {}, spec.xLabels[1])),
     ),
     h("div", { class: "heat-foot" }, legend(spec), readout),
+    folded("Numbers behind the map", () => rowTable(spec)),
   );
+}
+
+/** One line per row of the map: the cells themselves are too many to read as text. */
+function rowTable(spec: HeatmapSpec): HTMLElement {
+  const lines = Array.from({ length: spec.rows }, (_, row) => {
+    const cells = Array.from({ length: spec.columns }, (_, column) => spec.value(row, column)).filter((value) => value !== null);
+    const mean = cells.length > 0 ? cells.reduce((all, value) => all + value, 0) / cells.length : null;
+    const least = cells.length > 0 ? Math.min(...cells) : null;
+    const most = cells.length > 0 ? Math.max(...cells) : null;
+    return [spec.rowName(row), String(cells.length), spec.format(least), spec.format(mean), spec.format(most)];
+  });
+  return table(`${spec.title}, by row`, ["", "Cells with a value", "Least", "Mean", "Most"], lines);
 }
 
 function scaleOf(spec: HeatmapSpec): (value: number) => number {

@@ -1,5 +1,5 @@
 import { folded, h } from "../dom";
-import { count, plain } from "../format";
+import { count } from "../format";
 import { table } from "./table";
 
 const BINS_MAX = 40;
@@ -31,9 +31,10 @@ export function histogram(title: string, pairs: readonly [number, number][], qua
   if (pairs.length === 0) return h("p", { class: "empty" }, `${title}: nothing recorded.`);
   const bins = binned(pairs);
   const top = Math.max(...bins.map((bin) => bin.count), 1);
+  const rangeOf = (bin: Bin): string => (bin.low === bin.high ? count(bin.low) : `${count(bin.low)} to ${count(bin.high)}`);
+  const filled = bins.filter((bin) => bin.count > 0);
   const columns = bins.map((bin) => {
-    const range = bin.low === bin.high ? plain(bin.low) : `${plain(bin.low)} to ${plain(bin.high)}`;
-    const column = h("div", { class: "column", title: `${range} ${quantity}: ${count(bin.count)} ${items}` });
+    const column = h("div", { class: "column", title: `${rangeOf(bin)} ${quantity}: ${count(bin.count)} ${items}` });
     column.style.height = `${(bin.count / top) * 100}%`;
     return column;
   });
@@ -45,12 +46,26 @@ export function histogram(title: string, pairs: readonly [number, number][], qua
     h("figcaption", {}, title),
     h(
       "div",
-      { class: "columns", role: "img", "aria-label": `${title}, at most ${count(top)} in a column. The table below gives the numbers.` },
+      {
+        class: "columns",
+        role: "img",
+        "aria-label": `${title}, at most ${count(top)} in a column. The table below gives the numbers.`,
+      },
       columns,
     ),
-    h("div", { class: "columns-x", "aria-hidden": "true" }, h("span", {}, plain(first?.low)), h("span", {}, quantity), h("span", {}, plain(last?.high))),
+    h(
+      "div",
+      { class: "columns-x", "aria-hidden": "true" },
+      h("span", {}, count(first?.low)),
+      h("span", {}, quantity),
+      h("span", {}, count(last?.high)),
+    ),
     folded("Numbers behind the columns", () =>
-      table(title, [quantity, items], bins.filter((bin) => bin.count > 0).map((bin) => [bin.low === bin.high ? plain(bin.low) : `${plain(bin.low)}\u2013${plain(bin.high)}`, count(bin.count)])),
+      table(
+        title,
+        [quantity, items],
+        filled.map((bin) => [rangeOf(bin), count(bin.count)]),
+      ),
     ),
   );
 }

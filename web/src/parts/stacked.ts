@@ -19,7 +19,11 @@ export function causeChip(cause: string): HTMLElement {
 }
 
 export function stackedBars(bars: readonly Bar[], format: Format): HTMLElement {
-  return h("div", { class: "bars" }, bars.map((bar) => row(bar, format)));
+  return h(
+    "div",
+    { class: "bars" },
+    bars.map((bar) => row(bar, format)),
+  );
 }
 
 function row(bar: Bar, format: Format): HTMLElement {
@@ -27,7 +31,13 @@ function row(bar: Bar, format: Format): HTMLElement {
   const spoken = bar.shares.map((share) => `${share.cause} ${percent(share.value / total)}`).join(", ") || "nothing";
   const track = h("div", { class: "track", role: "img", "aria-label": `${bar.spoken}: ${spoken}` });
   for (const share of bar.shares) track.append(segment(share, total, bar.full, format));
-  return h("div", { class: "bar" }, h("div", { class: "bar-label" }, bar.label), track, h("div", { class: "bar-total" }, bar.total));
+  return h(
+    "div",
+    { class: "bar" },
+    h("div", { class: "bar-label" }, bar.label),
+    track,
+    h("div", { class: "bar-total" }, bar.total),
+  );
 }
 
 function segment(share: Share, total: number, full: number, format: Format): HTMLElement {
@@ -49,5 +59,9 @@ function segment(share: Share, total: number, full: number, format: Format): HTM
 }
 
 export function causeLegend(causes: readonly string[]): HTMLElement {
-  return h("ul", { class: "legend", "aria-label": "Causes" }, causes.map((cause) => h("li", {}, causeChip(cause))));
+  return h(
+    "ul",
+    { class: "legend", "aria-label": "Causes" },
+    causes.map((cause) => h("li", {}, causeChip(cause))),
+  );
 }

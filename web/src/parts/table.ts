@@ -6,12 +6,25 @@ export function table(caption: string, head: Child[], rows: Child[][], options: 
     "table",
     {},
     h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, head.map((cell) => h("th", { scope: "col" }, cell)))),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        head.map((cell) => h("th", { scope: "col" }, cell)),
+      ),
+    ),
     h(
       "tbody",
       {},
       rows.map(([first, ...rest]) =>
-        h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell))),
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, first),
+          rest.map((cell) => h("td", {}, cell)),
+        ),
       ),
     ),
   );

@@ -27,12 +27,19 @@ export function tabs(label: string, list: readonly Tab[]): HTMLElement {
   strip.addEventListener("keydown", (event) => {
     const last = buttons.length - 1;
     const here = buttons.findIndex((button) => button === document.activeElement);
-    const next = { ArrowLeft: here === 0 ? last : here - 1, ArrowRight: here === last ? 0 : here + 1, Home: 0, End: last }[event.key];
+    const next = { ArrowLeft: here === 0 ? last : here - 1, ArrowRight: here === last ? 0 : here + 1, Home: 0, End: last }[
+      event.key
+    ];
     if (next === undefined) return;
     event.preventDefault();
     select(next);
     buttons[next]?.focus();
   });
   select(0);
-  return h("div", {}, strip, list.map(({ panel }) => panel));
+  return h(
+    "div",
+    {},
+    strip,
+    list.map(({ panel }) => panel),
+  );
 }

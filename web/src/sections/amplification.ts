@@ -33,13 +33,24 @@ export function amplification(run: Run): HTMLElement {
     "Write amplification and flash work",
     "WAF is flash page programs over the pages the host wrote; all causes count. A buffer that absorbs writes can push it below 1.",
     parts.length > 0
-      ? stackedBars([{ label: "WAF", spoken: "Write amplification by cause", shares: parts, full: sum(parts), total: factor(waf.total) }], factor)
+      ? stackedBars(
+          [{ label: "WAF", spoken: "Write amplification by cause", shares: parts, full: sum(parts), total: factor(waf.total) }],
+          factor,
+        )
       : empty("Nothing was programmed."),
     table("Flash operations by cause", ["Cause", "Reads", "Programs", "Share of programs", "Erases", "WAF"], [...rows, total]),
     merged
-      ? table("Merges", ["Switch", "Partial", "Full"], [
-          [metric(run, ["merges", "switch"], count), metric(run, ["merges", "partial"], count), metric(run, ["merges", "full"], count)],
-        ])
+      ? table(
+          "Merges",
+          ["Switch", "Partial", "Full"],
+          [
+            [
+              metric(run, ["merges", "switch"], count),
+              metric(run, ["merges", "partial"], count),
+              metric(run, ["merges", "full"], count),
+            ],
+          ],
+        )
       : null,
     hostTable(run),
   );

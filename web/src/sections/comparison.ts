@@ -2,7 +2,7 @@ import { derived, h, lookup, metric, section, type Child } from "../dom";
 import { count, factor, NONE, percent, plain, rate, size, time, type Format } from "../format";
 import { table } from "../parts/table";
 import type { Num, Run } from "../types";
-import { gcShare } from "./figures";
+import { gcShare, tailCause } from "./figures";
 import { loopText, status } from "./header";
 import { runLabel } from "./waiting";
 
@@ -46,6 +46,8 @@ export function comparison(runs: readonly Run[]): HTMLElement {
       ...runs.map((run): Child => [metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
     ]),
     ["GC share of programs", ...runs.map((run): Child => derived(run, "gc_share", gcShare(run), percent))],
+    ["Read p99 tail waits for", ...runs.map((run): Child => tailCause(run, "read") ?? NONE)],
+    ["Write p99 tail waits for", ...runs.map((run): Child => tailCause(run, "write") ?? NONE)],
     ["RAM, all layers", ...runs.map((run): Child => derived(run, "ram_bytes_total", ramTotal(run), size))],
   ];
   return section(
@@ -73,5 +75,10 @@ function ratio(first: Run, run: Run, row: Row): HTMLElement {
   const against: Num = base && value !== null ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
   const change = Math.abs(against - 1) < EVEN ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
-  return h("span", { class: `ratio ${change}`, title: change }, `\u00d7${factor(against)}`, h("span", { class: "hidden" }, ` (${change})`));
+  return h(
+    "span",
+    { class: `ratio ${change}`, title: change },
+    `\u00d7${factor(against)}`,
+    h("span", { class: "hidden" }, ` (${change})`),
+  );
 }

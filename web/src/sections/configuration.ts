@@ -16,7 +16,13 @@ export function configuration(run: Run): HTMLElement {
       "div",
       { class: "config-group" },
       h("h3", {}, group),
-      h("dl", {}, entries.map(([key, value]) => h("div", {}, h("dt", {}, h("code", {}, key)), h("dd", { "data-config": key }, h("code", {}, value))))),
+      h(
+        "dl",
+        {},
+        entries.map(([key, value]) =>
+          h("div", {}, h("dt", {}, h("code", {}, key)), h("dd", { "data-config": key }, h("code", {}, value))),
+        ),
+      ),
     ),
   );
   return section(
@@ -34,7 +40,10 @@ export function differences(runs: readonly Run[]): HTMLElement {
   const rows = keys
     .map((key): { key: string; values: (string | undefined)[] } => ({ key, values: runs.map((run) => run.result.config?.[key]) }))
     .filter(({ values }) => new Set(values).size > 1)
-    .map(({ key, values }): Child[] => [h("code", {}, key), ...values.map((value) => (value === undefined ? "\u2013" : h("code", {}, value)))]);
+    .map(({ key, values }): Child[] => [
+      h("code", {}, key),
+      ...values.map((value) => (value === undefined ? "\u2013" : h("code", {}, value))),
+    ]);
   return section(
     null,
     "compare-configuration",

@@ -13,7 +13,13 @@ export function figures(run: Run): HTMLElement {
     "Key figures",
     null,
     h("div", { class: "tiles" }, throughput(run), latency(run, "read"), latency(run, "write"), amplification(run)),
-    words.length > 0 ? h("ul", { class: "verdicts" }, words.map((verdict) => h("li", {}, verdict))) : null,
+    words.length > 0
+      ? h(
+          "ul",
+          { class: "verdicts" },
+          words.map((verdict) => h("li", {}, verdict)),
+        )
+      : null,
   );
 }
 
@@ -23,15 +29,24 @@ function tile(title: string, main: Child, unit: string, rest: [string, Child][])
     { class: "tile" },
     h("h3", {}, title),
     h("p", { class: "main-figure" }, main, unit ? h("span", { class: "unit" }, unit) : null),
-    h("dl", {}, rest.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    h(
+      "dl",
+      {},
+      rest.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    ),
   );
 }
 
 function throughput(run: Run): HTMLElement {
-  return tile("Throughput", metric(run, ["iops"], (value) => ((value ?? 0) >= 100 ? count(value) : plain(value))), "IOPS", [
-    ["Read", metric(run, ["bandwidth_bytes_per_s", "read"], rate)],
-    ["Write", metric(run, ["bandwidth_bytes_per_s", "write"], rate)],
-  ]);
+  return tile(
+    "Throughput",
+    metric(run, ["iops"], (value) => ((value ?? 0) >= 100 ? count(value) : plain(value))),
+    "IOPS",
+    [
+      ["Read", metric(run, ["bandwidth_bytes_per_s", "read"], rate)],
+      ["Write", metric(run, ["bandwidth_bytes_per_s", "write"], rate)],
+    ],
+  );
 }
 
 function latency(run: Run, op: "read" | "write"): HTMLElement {
@@ -76,6 +91,12 @@ function tail(run: Run, op: "read" | "write"): Child {
       ? [" At the root of the queue: ", causeChip(deepest.cause), ` (${percent(deepest.share)}).`]
       : null;
   return [subject, " waited ", waitedFor(direct), ".", behind];
+}
+
+/** What the slowest 1 % of an operation waited for, in a few words; null when nothing did. */
+export function tailCause(run: Run, op: "read" | "write"): Child {
+  const [first] = blamed(waiting(run, { scope: op, blame: "direct" }, "p99"));
+  return first ? [causeChip(first.cause), ` ${percent(first.share)}`] : null;
 }
 
 /** One name when it explains most of the waiting, two when no single cause does. */

@@ -51,8 +51,17 @@ export function status(result: Result): HTMLElement {
 }
 
 function notes(result: Result): Child {
-  const explained = result.status === "complete" ? [] : [STATUS[result.status] ?? `The run ended as \u201c${result.status}\u201d.`];
+  const explained =
+    result.status === "complete" ? [] : [STATUS[result.status] ?? `The run ended as \u201c${result.status}\u201d.`];
   const all = [...explained, ...(result.notes ?? [])];
   if (all.length === 0) return null;
-  return h("aside", { class: result.status === "complete" ? "notes" : "notes warn", "aria-label": "Notes" }, h("ul", {}, all.map((note) => h("li", {}, note))));
+  return h(
+    "aside",
+    { class: result.status === "complete" ? "notes" : "notes warn", "aria-label": "Notes" },
+    h(
+      "ul",
+      {},
+      all.map((note) => h("li", {}, note)),
+    ),
+  );
 }

@@ -15,12 +15,14 @@ export function heatmaps(run: Run): HTMLElement {
     "maps",
     "Maps of the drive",
     null,
-    maps?.address && maps.address.time_bins * maps.address.address_bins > 0 ? addressMap(maps.address) : empty("No address map was recorded."),
+    maps?.address && maps.address.time_bins * maps.address.address_bins > 0
+      ? addressMap(maps.address)
+      : empty("No address map was recorded."),
     maps?.valid && maps.valid.rows * maps.valid.columns > 0
       ? blockMap("Valid pages per block, end of run", maps.valid, "valid share of the block's pages", percent, [0, 1])
       : empty("No map of valid pages was recorded."),
     maps?.wear && maps.wear.rows * maps.wear.columns > 0
-      ? blockMap("Erases per block, end of run", maps.wear, "erase count", plain, null)
+      ? blockMap("Erases per block, end of run", maps.wear, "erase count", count, null)
       : empty("No wear map was recorded."),
     wearSummary(run),
   );
@@ -36,7 +38,12 @@ function addressMap(map: AddressMap): HTMLElement {
     { value: "writes" as const, label: "Writes" },
     { value: "reads" as const, label: "Reads" },
   ];
-  return h("div", { class: "map-group" }, h("div", { class: "controls" }, toggle("Host requests", choices, initial, draw)), holder);
+  return h(
+    "div",
+    { class: "map-group" },
+    h("div", { class: "controls" }, toggle("Host requests", choices, initial, draw)),
+    holder,
+  );
 }
 
 function addressSpec(map: AddressMap, op: "reads" | "writes"): HeatmapSpec {
@@ -54,6 +61,7 @@ function addressSpec(map: AddressMap, op: "reads" | "writes"): HeatmapSpec {
     range: [1, Math.max(1, top)],
     format: count,
     missing: "nothing",
+    rowName: (row) => `from ${size(row * bytes)}`,
     describe: (row, column, value) =>
       `${time(column * map.interval_ns)} to ${time((column + 1) * map.interval_ns)}, address ${size(row * bytes)} to ${size((row + 1) * bytes)}: ${count(value ?? 0)} ${op}`,
     yLabels: [size(map.address_bins * bytes), "address 0"],
@@ -76,6 +84,7 @@ function blockMap(title: string, map: BlockMap, quantity: string, format: Format
     range: fixed ?? [low, high],
     format,
     missing: "absent",
+    rowName: (row) => `${map.row_label} ${row}`,
     describe: (row, column, value) =>
       `${map.row_label} ${row}, ${map.column_label} ${column}: ${value === null ? "no value" : `${quantity} ${format(value)}`}`,
     yLabels: [`${map.row_label} 0`, `${map.row_label} ${map.rows - 1}`],

@@ -65,7 +65,13 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
     return quantileChart(op === "read" ? "Read latency by percentile" : "Write latency by percentile", grid, series);
   });
   const any = pictures.some((picture) => picture !== null);
-  return section(null, "compare-latency", "Latency", null, any ? h("div", { class: "pair" }, pictures) : empty("No reads or writes."));
+  return section(
+    null,
+    "compare-latency",
+    "Latency",
+    null,
+    any ? h("div", { class: "pair" }, pictures) : empty("No reads or writes."),
+  );
 }
 
 function quantileChart(title: string, grid: number[], series: ChartSeries[]): HTMLElement {

@@ -14,7 +14,8 @@ function positive(values: Num[]): Num[] {
 }
 
 export function timeline(run: Run): HTMLElement {
-  const { columns, interval_ns: interval } = run.result.series;
+  const { columns } = run.result.series;
+  const interval = Math.max(1, run.result.series.interval_ns);
   const x = (columns["time_ns"] ?? []).map((value) => value ?? 0);
   const title = "Over time";
   if (x.length === 0) return section(run, "timeline", title, null, empty("No intervals were recorded."));
@@ -22,7 +23,13 @@ export function timeline(run: Run): HTMLElement {
   const perSecond = (name: string): Num[] => column(name).map((value) => (value === null ? null : (value * 1e9) / interval));
   const start = x[0] ?? 0;
   const end = Math.max(x[x.length - 1] ?? 0, start + interval);
-  const panel = (name: string, series: ChartSeries[], yFormat: Format, yAxis: Format, yScale: "linear" | "log" = "linear"): HTMLElement =>
+  const panel = (
+    name: string,
+    series: ChartSeries[],
+    yFormat: Format,
+    yAxis: Format,
+    yScale: "linear" | "log" = "linear",
+  ): HTMLElement =>
     chart({
       title: name,
       description: `${name} over simulated time: ${series.map((line) => line.label).join(", ")}. The table below gives the numbers.`,

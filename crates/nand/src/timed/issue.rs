@@ -151,6 +151,7 @@ impl TimedFlash {
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
         let block = self.core.geometry.block_of(Ppn(slot.page));
         self.slab.at(id).flags = (slot.flags & !flag::JOIN) | flag::WASTED;
+        self.slab.at(id).payload = NIL; // its payload slot may be used again at once
         match slot.state {
             State::Queued => self.unlink(id),
             State::Parked => self.leave_parked(block, id),
@@ -307,6 +308,10 @@ impl Flash for TimedFlash {
         self.redirect_readers(block, slot.page, readers_to);
         self.finish_program(&slot, block);
         self.conclude(id, &slot, false);
+    }
+
+    fn is_being_superseded(&self, page: Ppn) -> bool {
+        self.slab.live_ids().any(|id| self.slab.get(id).supersedes == page.0)
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {

@@ -112,10 +112,6 @@ impl Slab {
         Self { slots: Vec::with_capacity(1 << 12), free: NIL, live: 0, edges: Vec::new(), free_edge: NIL }
     }
 
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-
     #[inline(always)]
     pub fn get(&self, id: u32) -> &Slot {
         &self.slots[id as usize]

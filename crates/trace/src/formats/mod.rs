@@ -1,1 +1,125 @@
-//! placeholder
+//! Trace formats: one file each, registered in [`FORMATS`], and what they share.
+//!
+//! Address unit, time unit and operation code differ between formats, and hardly any file says
+//! which one it is. So every format has an explicit name, and detection refuses to guess between
+//! formats that read the same bytes differently.
+
+mod alibaba;
+mod arc;
+mod biosnoop;
+mod biotracer;
+mod blkparse;
+mod diskmon;
+mod disksim;
+mod fio_iolog;
+mod fiu;
+mod hp_srt;
+mod midas;
+mod mqsim;
+mod msr;
+mod nandarium;
+mod nvme_ftrace;
+mod pixel;
+mod reading;
+mod replay;
+mod reports;
+mod spc;
+mod ssdsim;
+mod systor;
+mod tencent;
+mod tracetracker;
+mod vscsi;
+mod wpa;
+
+pub use reading::{
+    Malformed, OpenOptions, Order, ReadStatistics, Records, TraceError, TraceRecord, detect, open,
+    open_reader,
+};
+pub use replay::{DevicePolicy, Fit, TraceOptions, TraceWorkload};
+pub use reports::{DeviceSummary, OpSummary, SizeSummary, TraceSummary, summarise, write_nandarium};
+
+use reading::parser::Parser;
+
+/// Bytes of a sector in every format that counts sectors and does not say otherwise.
+const SECTOR: u64 = units::SECTOR_BYTES;
+
+/// One trace format.
+pub struct Format {
+    /// The name `--format` takes.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub doc: &'static str,
+    /// The columns, in order.
+    pub columns: &'static str,
+    /// Unit of the time column.
+    pub time_unit: &'static str,
+    /// Unit of addresses, and of sizes where that differs.
+    pub address_unit: &'static str,
+    /// File-name endings that settle a choice between formats the contents fit.
+    pub extensions: &'static [&'static str],
+    /// What to do when time goes back, unless the caller says otherwise.
+    pub usual_order: Order,
+    pub(crate) parser: fn() -> Parser,
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Format").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Every format, in alphabetical order.
+pub static FORMATS: &[Format] = &[
+    alibaba::FORMAT,
+    arc::FORMAT,
+    biosnoop::FORMAT,
+    biotracer::FORMAT,
+    blkparse::FORMAT,
+    blkparse::FORMAT_COMPLETE,
+    blkparse::FORMAT_ISSUE,
+    diskmon::FORMAT,
+    disksim::FORMAT,
+    fio_iolog::FORMAT,
+    fiu::FORMAT,
+    hp_srt::FORMAT,
+    midas::FORMAT,
+    mqsim::FORMAT,
+    msr::FORMAT,
+    nandarium::FORMAT,
+    nvme_ftrace::FORMAT,
+    nvme_ftrace::FORMAT_4K,
+    pixel::FORMAT,
+    spc::FORMAT,
+    ssdsim::FORMAT,
+    systor::FORMAT,
+    tencent::FORMAT,
+    tracetracker::FORMAT,
+    vscsi::FORMAT_1,
+    vscsi::FORMAT_2,
+    wpa::FORMAT,
+];
+
+/// The format called `name`.
+///
+/// # Errors
+/// [`TraceError::NoSuchFormat`], listing the names.
+pub fn by_name(name: &str) -> Result<&'static Format, TraceError> {
+    FORMATS
+        .iter()
+        .find(|format| format.name == name)
+        .ok_or_else(|| TraceError::NoSuchFormat { name: name.to_owned(), known: format_names() })
+}
+
+fn format_names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FORMATS;
+
+    #[test]
+    fn the_table_is_alphabetical() {
+        assert!(FORMATS.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+}

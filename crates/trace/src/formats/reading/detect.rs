@@ -103,7 +103,10 @@ fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {
     let choices: Vec<String> = fitting
         .iter()
         .map(|format| {
-            format!("--format {} (time in {}, address in {})", format.name, format.time_unit, format.address_unit)
+            format!(
+                "--format {} (time in {}, address in {})",
+                format.name, format.time_unit, format.address_unit
+            )
         })
         .collect();
     TraceError::Ambiguous { path: path.to_owned(), count: fitting.len(), choices: choices.join(" or ") }
@@ -114,7 +117,10 @@ fn unrecognised(sample: &[u8], path: &str) -> TraceError {
     let what = if sample.is_empty() {
         "an empty file".to_owned()
     } else {
-        let shown: String = String::from_utf8_lossy(&first[..first.len().min(80)]).chars().flat_map(char::escape_debug).collect();
+        let shown: String = String::from_utf8_lossy(&first[..first.len().min(80)])
+            .chars()
+            .flat_map(char::escape_debug)
+            .collect();
         format!("a file that starts with \"{shown}\"")
     };
     TraceError::Unrecognised { path: path.to_owned(), what, known: format_names() }

@@ -25,7 +25,9 @@ pub enum TraceError {
         problem: String,
     },
     /// A container that is not seen through.
-    #[error("{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first")]
+    #[error(
+        "{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first"
+    )]
     ForeignArchive {
         /// The file.
         path: String,
@@ -33,7 +35,9 @@ pub enum TraceError {
         kind: &'static str,
     },
     /// A line without end: not a text trace.
-    #[error("{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a binary one")]
+    #[error(
+        "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a binary one"
+    )]
     LongLine {
         /// The file.
         path: String,
@@ -68,7 +72,9 @@ pub enum TraceError {
         known: String,
     },
     /// Several formats fit the contents.
-    #[error("{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them apart; give {choices}")]
+    #[error(
+        "{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them apart; give {choices}"
+    )]
     Ambiguous {
         /// The file.
         path: String,
@@ -92,7 +98,9 @@ pub enum TraceError {
         remedy: &'static str,
     },
     /// The times span more than the clock holds.
-    #[error("{path}: {place}: the times span more than 292 years; the time unit is not that of format \"{format}\", or the line is damaged")]
+    #[error(
+        "{path}: {place}: the times span more than 292 years; the time unit is not that of format \"{format}\", or the line is damaged"
+    )]
     TimeSpan {
         /// The file.
         path: String,
@@ -102,7 +110,9 @@ pub enum TraceError {
         format: &'static str,
     },
     /// More than one device, and no word on what to do with them.
-    #[error("{path}: the trace has {count} devices with address spaces of their own ({devices}); give devices = NUMBER to replay one, or devices = concat to lay them one after another")]
+    #[error(
+        "{path}: the trace has {count} devices with address spaces of their own ({devices}); give devices = NUMBER to replay one, or devices = concat to lay them one after another"
+    )]
     ManyDevices {
         /// The file.
         path: String,
@@ -122,7 +132,9 @@ pub enum TraceError {
         devices: String,
     },
     /// An address beyond the drive.
-    #[error("{path}: {what} ends at byte {end_bytes}, and the drive has {capacity_bytes}; give fit = modulo, compact or scale, or a larger drive")]
+    #[error(
+        "{path}: {what} ends at byte {end_bytes}, and the drive has {capacity_bytes}; give fit = modulo, compact or scale, or a larger drive"
+    )]
     BeyondDrive {
         /// The file.
         path: String,
@@ -134,7 +146,9 @@ pub enum TraceError {
         capacity_bytes: u64,
     },
     /// The touched chunks do not fit on the drive.
-    #[error("{path}: the trace touches at least {chunks} chunks of 1 MiB, and the drive holds {capacity_chunks}; give fit = modulo or scale, or a larger drive")]
+    #[error(
+        "{path}: the trace touches at least {chunks} chunks of 1 MiB, and the drive holds {capacity_chunks}; give fit = modulo or scale, or a larger drive"
+    )]
     FootprintBeyondDrive {
         /// The file.
         path: String,
@@ -144,7 +158,9 @@ pub enum TraceError {
         capacity_chunks: u64,
     },
     /// An option needs to see the whole trace first.
-    #[error("{path}: {option} needs a first pass over the trace, and standard input can be read only once; save it to a file")]
+    #[error(
+        "{path}: {option} needs a first pass over the trace, and standard input can be read only once; save it to a file"
+    )]
     NeedsFile {
         /// The input.
         path: String,
@@ -162,7 +178,9 @@ pub enum TraceError {
         expected: &'static str,
     },
     /// No records at all.
-    #[error("{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with another name if that is wrong")]
+    #[error(
+        "{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with another name if that is wrong"
+    )]
     Empty {
         /// The file.
         path: String,

@@ -17,6 +17,7 @@ pub(crate) type FieldResult<T> = Result<T, Box<FieldError>>;
 
 const FOUND_LIMIT: usize = 60;
 
+#[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
 pub(crate) fn field_error(
     column: u32,
     name: &'static str,
@@ -88,6 +89,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An error about the field read last.
+    #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
     #[cold]
     pub fn wrong(&self, name: &'static str, expected: &'static str) -> Box<FieldError> {
         field_error(self.column, name, self.last, expected)

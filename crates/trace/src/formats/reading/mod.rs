@@ -8,6 +8,7 @@
 pub(crate) mod buffer;
 mod detect;
 mod error;
+pub(crate) mod extents;
 pub(crate) mod fields;
 mod input;
 pub(crate) mod number;
@@ -15,6 +16,8 @@ pub(crate) mod parser;
 mod record;
 mod records;
 mod reorder;
+pub(crate) mod rwbs;
+pub(crate) mod tokens;
 
 pub use detect::detect;
 pub use error::{Malformed, TraceError};

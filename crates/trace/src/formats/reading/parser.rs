@@ -83,8 +83,8 @@ impl LineParser for Stateless {
 /// Numbers device names in order of first appearance.
 #[derive(Default)]
 pub(crate) struct Names {
-    names: Vec<Vec<u8>>,
-    numbers: BTreeMap<Vec<u8>, u32>,
+    in_order: Vec<Vec<u8>>,
+    known: BTreeMap<Vec<u8>, u32>,
     last: u32,
 }
 
@@ -92,8 +92,8 @@ impl Names {
     /// The number of `name`; traces have long runs of one device, so the last answer is tried
     /// first.
     pub fn number(&mut self, name: &[u8]) -> u32 {
-        if self.names.get(self.last as usize).is_none_or(|last| last != name) {
-            self.last = match self.numbers.get(name) {
+        if self.in_order.get(self.last as usize).is_none_or(|last| last != name) {
+            self.last = match self.known.get(name) {
                 Some(&number) => number,
                 None => self.add(name),
             };
@@ -102,13 +102,13 @@ impl Names {
     }
 
     fn add(&mut self, name: &[u8]) -> u32 {
-        let number = self.names.len() as u32;
-        self.names.push(name.to_vec());
-        self.numbers.insert(name.to_vec(), number);
+        let number = self.in_order.len() as u32;
+        self.in_order.push(name.to_vec());
+        self.known.insert(name.to_vec(), number);
         number
     }
 
     pub fn name(&self, number: u32) -> Option<String> {
-        self.names.get(number as usize).map(|name| String::from_utf8_lossy(name).into_owned())
+        self.in_order.get(number as usize).map(|name| String::from_utf8_lossy(name).into_owned())
     }
 }

@@ -76,13 +76,12 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
     let named = options.format.as_deref().map(formats::by_name).transpose()?;
     let mut buffer = Buffer::new(input);
     buffer.ensure(SAMPLE_BYTES)?;
-    let format = match named {
-        Some(format) => format,
-        None => {
-            let sample = buffer.available();
-            let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
-            detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?
-        }
+    let format = if let Some(format) = named {
+        format
+    } else {
+        let sample = buffer.available();
+        let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
+        detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?
     };
     let parser = (format.parser)();
     if matches!(parser, Parser::Lines(_)) && buffer.available().starts_with(b"\xef\xbb\xbf") {
@@ -254,10 +253,9 @@ impl Records {
     #[cold]
     fn back_in_time(&self, back_ns: u64) -> TraceError {
         let (beyond, remedy) = match self.reorder.order() {
-            Order::Sort => (
-                ", further than the sorting window reaches".to_owned(),
-                "a larger window, or order = clamp",
-            ),
+            Order::Sort => {
+                (", further than the sorting window reaches".to_owned(), "a larger window, or order = clamp")
+            }
             _ => (
                 format!(", which order = {} refuses", self.reorder.order().name()),
                 "order = sort or order = clamp",
@@ -274,6 +272,7 @@ impl Records {
     }
 }
 
+#[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
 fn cut_frame(length: usize) -> Box<FieldError> {
     super::fields::field_error(
         0,

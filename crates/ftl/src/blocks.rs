@@ -1,0 +1,194 @@
+//! Which pages are valid and which blocks may be collected: shared ground of all page-grained FTLs.
+
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use units::{BlockId, Geometry, Ppn};
+
+/// Marks a block that is free, open, being collected or bad: no candidate for collection.
+/// Larger than any valid count, so the least valid candidate is simply the smallest key.
+const NO_CANDIDATE: i16 = 0x4000;
+
+/// Valid pages of every block. 1 bit a page and 6 bytes a block.
+#[derive(Clone, Debug)]
+pub struct BlockTable {
+    geometry: Geometry,
+    words_per_block: usize,
+    /// One bit a page, blocks padded to whole words.
+    valid: Vec<u64>,
+    /// Valid pages of each block, plus `NO_CANDIDATE`.
+    keys: Vec<i16>,
+    /// When each block was closed, as a running number.
+    closed_at: Vec<u32>,
+    closings: u32,
+}
+
+impl BlockTable {
+    /// All blocks free.
+    pub fn new(geometry: Geometry) -> Self {
+        let words_per_block = geometry.pages_per_block.div_ceil(64) as usize;
+        let blocks = geometry.blocks() as usize;
+        Self {
+            geometry,
+            words_per_block,
+            valid: vec![0; blocks * words_per_block],
+            keys: vec![NO_CANDIDATE; blocks],
+            closed_at: vec![0; blocks],
+            closings: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn bit(&self, page: Ppn) -> (usize, u64) {
+        let block = self.geometry.block_of(page);
+        let position = page.0 - block.0 * self.geometry.pages_per_block;
+        (block.index() * self.words_per_block + position as usize / 64, 1 << (position % 64))
+    }
+
+    /// Makes a page valid.
+    #[inline(always)]
+    pub fn validate(&mut self, page: Ppn) {
+        let (word, bit) = self.bit(page);
+        debug_assert!(self.valid[word] & bit == 0, "page {page} became valid twice");
+        self.valid[word] |= bit;
+        self.keys[self.geometry.block_of(page).index()] += 1;
+    }
+
+    /// Makes a page invalid.
+    #[inline(always)]
+    pub fn invalidate(&mut self, page: Ppn) {
+        let (word, bit) = self.bit(page);
+        debug_assert!(self.valid[word] & bit != 0, "page {page} became invalid twice");
+        self.valid[word] &= !bit;
+        self.keys[self.geometry.block_of(page).index()] -= 1;
+    }
+
+    /// Whether a page is valid.
+    #[inline(always)]
+    pub fn is_valid(&self, page: Ppn) -> bool {
+        let (word, bit) = self.bit(page);
+        self.valid[word] & bit != 0
+    }
+
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid_count(&self, block: BlockId) -> u32 {
+        (self.keys[block.index()] & !NO_CANDIDATE) as u32
+    }
+
+    /// A block becomes a candidate for collection: nothing more will be programmed into it.
+    pub fn close(&mut self, block: BlockId) {
+        debug_assert!(!self.is_candidate(block), "block {block} was closed twice");
+        self.keys[block.index()] &= !NO_CANDIDATE;
+        self.closed_at[block.index()] = self.closings;
+        self.closings += 1;
+    }
+
+    /// A closed block is taken for collection, or put back with [`BlockTable::put_back`].
+    pub fn take(&mut self, block: BlockId) {
+        debug_assert!(self.is_candidate(block), "block {block} is no candidate");
+        self.keys[block.index()] |= NO_CANDIDATE;
+    }
+
+    /// A block taken becomes a candidate again, as old as it was.
+    pub fn put_back(&mut self, block: BlockId) {
+        self.keys[block.index()] &= !NO_CANDIDATE;
+    }
+
+    /// Whether a block may be chosen for collection.
+    #[inline]
+    pub fn is_candidate(&self, block: BlockId) -> bool {
+        self.keys[block.index()] < NO_CANDIDATE
+    }
+
+    /// Keys of the blocks `first..first + count`.
+    pub fn keys(&self, first: BlockId, count: u32) -> &[i16] {
+        &self.keys[first.index()..first.index() + count as usize]
+    }
+
+    /// Closing numbers of the blocks `first..first + count`.
+    pub fn closed_at(&self, first: BlockId, count: u32) -> &[u32] {
+        &self.closed_at[first.index()..first.index() + count as usize]
+    }
+
+    /// Closings so far: the age of a block is this minus its closing number.
+    pub fn closings(&self) -> u32 {
+        self.closings
+    }
+
+    /// Appends the valid pages of a block in ascending order.
+    pub fn valid_pages(&self, block: BlockId, pages: &mut Vec<u32>) {
+        let first = block.0 * self.geometry.pages_per_block;
+        for word in 0..self.words_per_block {
+            let mut bits = self.valid[block.index() * self.words_per_block + word];
+            while bits != 0 {
+                pages.push(first + word as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// Brings the row of a page's block into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, page: Ppn) {
+        let (word, _) = self.bit(page);
+        units::prefetch(&self.valid, word);
+        units::prefetch(&self.keys, self.geometry.block_of(page).index());
+    }
+
+    /// Checks that counts and bits agree; returns the number of valid pages.
+    ///
+    /// # Errors
+    /// The first block where they differ, in words.
+    pub fn check(&self) -> Result<u64, String> {
+        let mut total = 0;
+        for block in 0..self.geometry.blocks() {
+            let words = &self.valid[block as usize * self.words_per_block..][..self.words_per_block];
+            let bits: u32 = words.iter().map(|word| word.count_ones()).sum();
+            let count = self.valid_count(BlockId(block));
+            if bits != count {
+                return Err(format!("block {block} counts {count} valid pages but marks {bits}"));
+            }
+            total += u64::from(bits);
+        }
+        Ok(total)
+    }
+
+    /// Bytes a controller needs for this table.
+    pub fn ram_bytes(&self) -> u64 {
+        (self.valid.len() * 8 + self.keys.len() * 2 + self.closed_at.len() * 4) as u64
+    }
+
+    /// Writes the table into a snapshot.
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u64("blocks.valid", self.valid.iter().copied());
+        writer.put_u16("blocks.keys", self.keys.iter().map(|key| *key as u16));
+        writer.put_u32("blocks.closed_at", self.closed_at.iter().copied());
+        writer.put_u32("blocks.closings", [self.closings].into_iter());
+    }
+
+    /// Reads the table from a snapshot.
+    ///
+    /// # Errors
+    /// The snapshot is of another shape.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let valid = reader.get_u64("blocks.valid")?;
+        let keys: Vec<i16> = reader.get_u16("blocks.keys")?.into_iter().map(|key| key as i16).collect();
+        let closed_at = reader.get_u32("blocks.closed_at")?;
+        let closings = reader.get_u32("blocks.closings")?;
+        let fits = valid.len() == self.valid.len()
+            && keys.len() == self.keys.len()
+            && closed_at.len() == self.closed_at.len()
+            && closings.len() == 1;
+        if !fits {
+            let problem = "the number of blocks or pages differs".to_owned();
+            return Err(SnapshotError::Unfit { section: "blocks", problem });
+        }
+        (self.valid, self.keys, self.closed_at, self.closings) = (valid, keys, closed_at, closings[0]);
+        Ok(())
+    }
+}
+
+/// Whether a key in [`BlockTable::keys`] belongs to a candidate.
+#[inline]
+pub(crate) fn key_is_candidate(key: i16) -> bool {
+    key < NO_CANDIDATE
+}

@@ -1,0 +1,30 @@
+//! d-choices: the least valid of d random blocks (Van Houdt 2013). d = 1 is random, d = 10 is
+//! almost greedy, at a cost that does not grow with the drive.
+
+use super::random::random_candidate;
+use super::{VictimEntry, VictimPolicy, VictimView};
+use engine::random::Stream;
+use layer::{Parameter, ParameterKind};
+
+pub(super) const ENTRY: VictimEntry = VictimEntry {
+    name: "d-choices",
+    doc: "the block with the fewest valid pages among d random ones",
+    parameters: &[Parameter {
+        key: "ftl.gc.choices",
+        kind: ParameterKind::Count { min: 1, max: 1000 },
+        default: Some("10"),
+        doc: "Blocks drawn at random for each victim (victim policy d-choices).",
+    }],
+    build: |values| Box::new(DChoices { choices: values.whole("ftl.gc.choices") }),
+};
+
+struct DChoices {
+    choices: u64,
+}
+
+impl VictimPolicy for DChoices {
+    fn pick(&mut self, view: &VictimView<'_>, stream: &mut Stream) -> Option<usize> {
+        let draws = (0..self.choices).filter_map(|_| random_candidate(view, stream));
+        draws.min_by_key(|block| view.valid(*block))
+    }
+}

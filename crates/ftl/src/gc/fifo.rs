@@ -1,0 +1,32 @@
+//! FIFO: the block that was closed first (Desnoyers 2012 calls it LRU cleaning). Wears all blocks
+//! alike; copies cold data again and again. One scan a call.
+
+use super::{VictimEntry, VictimPolicy, VictimView};
+use engine::random::Stream;
+
+pub(super) const ENTRY: VictimEntry = VictimEntry {
+    name: "fifo",
+    doc: "the block that was closed first",
+    parameters: &[],
+    build: |_| Box::new(Fifo),
+};
+
+struct Fifo;
+
+impl VictimPolicy for Fifo {
+    fn pick(&mut self, view: &VictimView<'_>, _: &mut Stream) -> Option<usize> {
+        let oldest = view.candidates().min_by_key(|(block, _)| view.closed_at[*block]);
+        oldest.map(|(block, _)| block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gc::testing::pick;
+
+    #[test]
+    fn oldest_wins_whatever_it_holds() {
+        assert_eq!(pick(&mut Fifo, &[Some(9), Some(3), None], &[4, 7, 1]), Some(0));
+    }
+}

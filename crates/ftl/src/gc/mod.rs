@@ -1,0 +1,130 @@
+//! Victim policies: which closed block is collected next.
+//!
+//! A policy decides and does not act: it sees valid counts, closing order and wear of the blocks
+//! of one plane and names one of them. To add one: a file here and a line in [`VICTIMS`].
+
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod random;
+mod windowed_greedy;
+
+use crate::blocks::key_is_candidate;
+use engine::random::Stream;
+use layer::{Parameter, Values};
+use nand::BlockRow;
+
+/// What a victim policy sees: the blocks of one plane.
+#[derive(Debug)]
+pub struct VictimView<'a> {
+    pub(crate) keys: &'a [i16],
+    /// Running number at which each block was closed.
+    pub closed_at: &'a [u32],
+    /// Running number the next closing would get.
+    pub closings: u32,
+    /// Wear and other states of each block.
+    pub rows: &'a [BlockRow],
+    /// Pages of a block.
+    pub pages_per_block: u32,
+}
+
+impl VictimView<'_> {
+    /// Number of blocks, candidates or not.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether the plane has no block.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Valid pages of a block if it may be collected.
+    #[inline]
+    pub fn valid(&self, block: usize) -> Option<u32> {
+        let key = self.keys[block];
+        key_is_candidate(key).then_some(key as u32)
+    }
+
+    /// The candidate with the fewest valid pages, the lowest number among equals.
+    pub fn least_valid(&self) -> Option<usize> {
+        let least = self.keys.iter().copied().min().filter(|key| key_is_candidate(*key))?;
+        self.keys.iter().position(|key| *key == least)
+    }
+
+    /// All candidates with their valid counts.
+    pub fn candidates(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let candidates = self.keys.iter().enumerate().filter(|(_, key)| key_is_candidate(**key));
+        candidates.map(|(block, key)| (block, *key as u32))
+    }
+}
+
+/// Chooses the block to collect.
+pub trait VictimPolicy {
+    /// The block to collect, or `None` to wait. It must be a candidate.
+    fn pick(&mut self, view: &VictimView<'_>, stream: &mut Stream) -> Option<usize>;
+}
+
+/// A line of [`VICTIMS`].
+#[derive(Debug)]
+pub struct VictimEntry {
+    /// Name in the configuration.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub doc: &'static str,
+    /// Parameters only this policy reads.
+    pub parameters: &'static [Parameter],
+    /// Builds it.
+    pub build: fn(&Values) -> Box<dyn VictimPolicy>,
+}
+
+/// Every victim policy, alphabetically.
+pub const VICTIMS: &[VictimEntry] = &[
+    cost_benefit::ENTRY,
+    d_choices::ENTRY,
+    fifo::ENTRY,
+    greedy::ENTRY,
+    random::ENTRY,
+    windowed_greedy::ENTRY,
+];
+
+/// Names of all victim policies.
+pub fn victim_names() -> Vec<&'static str> {
+    VICTIMS.iter().map(|entry| entry.name).collect()
+}
+
+/// Builds the policy called `name`.
+///
+/// # Panics
+/// If there is none of that name (names are checked with the configuration).
+pub fn build_victim(name: &str, values: &Values) -> Box<dyn VictimPolicy> {
+    let entry = VICTIMS.iter().find(|entry| entry.name == name);
+    (entry.expect("victim names are checked with the configuration").build)(values)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// Runs a policy over hand-made blocks: `None` is no candidate.
+    pub fn pick(policy: &mut dyn VictimPolicy, valid: &[Option<i16>], closed_at: &[u32]) -> Option<usize> {
+        let keys: Vec<i16> = valid.iter().map(|v| v.unwrap_or(0x4000)).collect();
+        let view = VictimView { keys: &keys, closed_at, closings: 100, rows: &[], pages_per_block: 64 };
+        policy.pick(&view, &mut Stream::new(1, "test"))
+    }
+
+    #[test]
+    fn every_policy_picks_only_candidates_and_nothing_when_there_is_none() {
+        let mut values = Values::default();
+        for entry in VICTIMS {
+            for parameter in entry.parameters {
+                let default = parameter.default.expect("policy parameters have defaults");
+                values.set(parameter.key, parameter.kind.parse(default).expect("defaults are valid"));
+            }
+            let mut policy = (entry.build)(&values);
+            assert_eq!(pick(&mut *policy, &[None, Some(5), None], &[3, 2, 1]), Some(1), "{}", entry.name);
+            assert_eq!(pick(&mut *policy, &[None, None], &[1, 2]), None, "{}", entry.name);
+        }
+    }
+}

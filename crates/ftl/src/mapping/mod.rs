@@ -1,0 +1,65 @@
+//! Mappings: how logical pages find their flash pages.
+//!
+//! To add one: a file (or folder) here and a line in [`mappings`]. From that line come its
+//! configuration name, its parameters, the help text and the conformance and crash tests.
+
+pub mod page;
+
+use layer::{PageLayer, Parameter, Values};
+use nand::{Flash, FlashCore, Owner};
+use units::Geometry;
+
+/// What a mapping is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct FtlContext<'a> {
+    /// Shape of the flash.
+    pub geometry: Geometry,
+    /// Logical pages to serve.
+    pub user_pages: u32,
+    /// The unit's number among several FTLs.
+    pub owner: Owner,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Checked configuration.
+    pub values: &'a Values,
+}
+
+/// Why a mapping cannot be rebuilt from flash.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecoverError {
+    /// Flash holds no out-of-band areas.
+    #[error("nothing can be recovered: contents are off, so flash holds no out-of-band areas")]
+    NoContents,
+    /// What a lost die held cannot be told from what was overwritten since.
+    #[error("die {die} is lost and the mapping keeps no redundancy: older versions of its pages on other dies cannot be told from the newest")]
+    DieLost {
+        /// The die.
+        die: u32,
+    },
+}
+
+/// A line of [`mappings`].
+pub struct MappingEntry<F: Flash> {
+    /// Name in the configuration.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub doc: &'static str,
+    /// Parameters it reads.
+    pub parameters: fn() -> Vec<Parameter>,
+    /// Spare blocks of each plane it needs beyond the user's pages.
+    pub reserve_blocks: fn(&Values) -> u32,
+    /// Builds it over erased flash.
+    pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
+    /// Rebuilds it from what a power cut left.
+    pub recover: fn(&FtlContext<'_>, &FlashCore) -> Result<Box<dyn PageLayer<F>>, RecoverError>,
+}
+
+/// Every mapping, alphabetically.
+pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
+    vec![page::entry()]
+}
+
+/// Names of all mappings.
+pub fn mapping_names() -> Vec<&'static str> {
+    mappings::<nand::CountedFlash>().iter().map(|entry| entry.name).collect()
+}

@@ -1,0 +1,79 @@
+//! Programs that fail: the data is placed again, the block is emptied and given up.
+
+use super::PageMap;
+use super::TRIMMED;
+use nand::{Flash, ProgramFailure};
+use units::{BlockId, Ppn};
+
+impl PageMap {
+    pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
+        self.give_up(self.geometry.block_of(failure.page));
+        if !self.house(flash, failure) {
+            self.homeless.push_back(*failure);
+        }
+        let lane = self.lane_of(failure.page);
+        self.collect(flash, lane);
+    }
+
+    /// Stops programming into a block and lists it to be emptied.
+    fn give_up(&mut self, block: BlockId) {
+        let lane = self.geometry.lane_of(block) as usize;
+        let entry = &mut self.lanes[lane];
+        if entry.failing.contains(&block) || entry.collection.as_ref().is_some_and(|c| c.victim == block) {
+            return;
+        }
+        entry.failing.push(block);
+        for frontier in [&mut entry.host, &mut entry.copies] {
+            if frontier.block == Some(block) {
+                *frontier = super::Frontier::NONE;
+                return;
+            }
+        }
+        if self.blocks.is_candidate(block) {
+            self.blocks.take(block);
+        }
+    }
+
+    /// Programs that found no room when they failed try again.
+    pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
+        while let Some(failure) = self.homeless.pop_front() {
+            if !self.house(flash, &failure) {
+                self.homeless.push_front(failure);
+                return;
+            }
+        }
+    }
+
+    /// Finds a new page for a failed program. `false`: there is no room in any plane.
+    fn house<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) -> bool {
+        let back = self.back[failure.page.index()];
+        let is_tombstone = back & TRIMMED != 0;
+        let entry = if is_tombstone { failure.page.0 } else { self.map[back as usize] };
+        let newest = entry == failure.page.0;
+        // An older version is still needed while what replaced it (a newer program, or a trim) is
+        // not on flash yet; after that it is not.
+        let needed = newest || flash.is_being_superseded(failure.page) || self.is_held(failure.page);
+        if !needed {
+            let readers_to = if entry < TRIMMED { Ppn(entry) } else { self.tombstone_page(entry) };
+            flash.abandon(failure.id, readers_to);
+            return true;
+        }
+        let start = self.lane_of(failure.page);
+        let count = self.lanes.len();
+        let target = (0..count).find_map(|step| self.copy_page((start + step) % count));
+        let Some(target) = target else { return false };
+        if is_tombstone {
+            self.move_tombstone(back & !TRIMMED, target);
+        } else if newest {
+            self.map[back as usize] = target.0;
+            self.blocks.invalidate(failure.page);
+            self.blocks.validate(target);
+        } else {
+            flash.retarget(failure.page, target);
+            self.move_hold(flash, failure.page, target);
+        }
+        self.back[target.index()] = back;
+        flash.place_again(self.owner, failure.id, target);
+        true
+    }
+}

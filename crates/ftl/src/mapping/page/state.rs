@@ -1,0 +1,236 @@
+//! State of one plane, invariants, snapshot.
+
+use super::collect::Collection;
+use super::{PENDING, PageMap, TRIMMED, UNMAPPED};
+use crate::blocks::BlockTable;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{BlockRow, FlashCore};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{BlockId, Geometry, Ppn};
+
+/// The open block of a stream of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frontier {
+    pub block: Option<BlockId>,
+    next: u32,
+    end: u32,
+}
+
+impl Frontier {
+    pub const NONE: Frontier = Frontier { block: None, next: 0, end: 0 };
+
+    pub fn open(geometry: &Geometry, block: BlockId) -> Self {
+        let next = geometry.page_at(block, 0).0;
+        Self { block: Some(block), next, end: next + geometry.pages_per_block }
+    }
+
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.next == self.end
+    }
+
+    /// Pages left.
+    pub fn room(&self) -> u32 {
+        self.end - self.next
+    }
+
+    /// The next page; the frontier must not be full.
+    #[inline(always)]
+    pub fn take(&mut self) -> Ppn {
+        debug_assert!(!self.is_full(), "a full frontier has no next page");
+        self.next += 1;
+        Ppn(self.next - 1)
+    }
+}
+
+/// Free blocks of a plane, least worn first, or first erased first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FreeList {
+    heap: BinaryHeap<Reverse<(u32, BlockIdOrd)>>,
+    entered: u32,
+}
+
+type BlockIdOrd = u32;
+
+impl FreeList {
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    pub fn push(&mut self, block: BlockId, erases: u32, least_worn_first: bool) {
+        let key = if least_worn_first { erases } else { self.entered };
+        self.entered += 1;
+        self.heap.push(Reverse((key, block.0)));
+    }
+
+    pub fn pop(&mut self) -> Option<BlockId> {
+        self.heap.pop().map(|Reverse((_, block))| BlockId(block))
+    }
+
+    fn blocks(&self) -> Vec<(u32, u32)> {
+        let mut blocks: Vec<_> = self.heap.iter().map(|Reverse(entry)| *entry).collect();
+        blocks.sort_unstable();
+        blocks
+    }
+}
+
+/// One plane: its free blocks, frontiers and collection.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    pub first: BlockId,
+    pub count: u32,
+    pub free: FreeList,
+    /// Blocks whose erase was issued and has not completed.
+    pub erasing: u32,
+    pub host: Frontier,
+    pub copies: Frontier,
+    pub collection: Option<Collection>,
+    /// Copies under way.
+    pub in_flight: u32,
+    /// Blocks with a failed program, to be emptied and given up.
+    pub failing: Vec<BlockId>,
+    /// Memory of the last collection's page list, to be used again.
+    pub spare_list: Vec<u32>,
+}
+
+impl Lane {
+    pub fn new(geometry: &Geometry, lane: u32, rows: &[BlockRow]) -> Self {
+        let count = geometry.blocks_per_plane();
+        let first = BlockId(lane * count);
+        let mut free = FreeList::default();
+        for block in (first.0..first.0 + count).map(BlockId) {
+            let row = &rows[block.index()];
+            if !row.is_bad() && row.done == 0 {
+                free.push(block, row.erases, true);
+            }
+        }
+        Self {
+            first,
+            count,
+            free,
+            erasing: 0,
+            host: Frontier::NONE,
+            copies: Frontier::NONE,
+            collection: None,
+            in_flight: 0,
+            failing: Vec::new(),
+            spare_list: Vec::new(),
+        }
+    }
+}
+
+impl PageMap {
+    /// Every invariant of the mapping.
+    pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
+        let valid = self.blocks.check()?;
+        let mut mapped = 0_u64;
+        let mut trimmed = vec![0_u32; self.trims.slots()];
+        for (logical, &entry) in self.map.iter().enumerate() {
+            if entry < TRIMMED {
+                mapped += 1;
+                let page = Ppn(entry);
+                if !self.blocks.is_valid(page) || self.back[page.index()] != logical as u32 {
+                    return Err(format!("logical page {logical} maps to page {page}, which is not its own"));
+                }
+                let block = core.block(self.geometry.block_of(page));
+                if self.geometry.page_in_block(page) >= u32::from(block.issued) {
+                    return Err(format!("logical page {logical} maps to page {page}, never programmed"));
+                }
+            } else if entry != UNMAPPED && entry & PENDING == 0 {
+                trimmed[(entry & !TRIMMED) as usize] += 1;
+            }
+        }
+        self.trims.check(&trimmed)?;
+        let metadata = self.trims.live_pages();
+        if valid != mapped + metadata {
+            return Err(format!("{valid} valid pages, but {mapped} mapped and {metadata} tombstones"));
+        }
+        let total = |counter| FlashCore::total(counter);
+        let (programs, erases) = (total(&core.counters.programs), total(&core.counters.erases));
+        let pages = u64::from(self.geometry.pages_per_block);
+        if (erases + u64::from(self.geometry.blocks())) * pages < programs {
+            return Err(format!("{programs} programs into {erases} erases: pages were programmed twice"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
+        writer.put_u32("page.map", self.map.iter().copied());
+        writer.put_u32("page.back", self.back.iter().copied());
+        self.blocks.save(writer);
+        self.trims.save(writer);
+        let numbers = [self.turn as u64, self.sequence, u64::from(self.retired_blocks)];
+        writer.put_u64("page.numbers", numbers.into_iter().chain(self.stream.state()).collect::<Vec<_>>().into_iter());
+        for lane in &self.lanes {
+            let frontier = |f: &Frontier| [f.block.map_or(UNMAPPED, |b| b.0), f.next, f.end];
+            let mut state: Vec<u32> = vec![lane.free.entered];
+            state.extend(frontier(&lane.host));
+            state.extend(frontier(&lane.copies));
+            writer.put_u32("lane.state", state.into_iter());
+            let free = lane.free.blocks();
+            writer.put_u32("lane.free", free.iter().flat_map(|(key, block)| [*key, *block]).collect::<Vec<_>>().into_iter());
+            writer.put_u32("lane.failing", lane.failing.iter().map(|block| block.0));
+            let collection = lane.collection.as_ref().map(Collection::export).unwrap_or_default();
+            writer.put_u32("lane.collection", collection.into_iter());
+        }
+    }
+
+    pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
+        let map = reader.get_u32("page.map")?;
+        let back = reader.get_u32("page.back")?;
+        if map.len() != self.map.len() || back.len() != self.back.len() {
+            return Err(unfit("the number of pages differs"));
+        }
+        let mut blocks = BlockTable::new(self.geometry);
+        blocks.load(reader)?;
+        self.trims.load(reader)?;
+        let numbers = reader.get_u64("page.numbers")?;
+        let [turn, sequence, retired, state @ ..] = numbers.as_slice() else {
+            return Err(unfit("counters are missing"));
+        };
+        let state: [u64; 4] = state.try_into().map_err(|_| unfit("the random state is missing"))?;
+        for index in 0..self.lanes.len() {
+            self.lanes[index] = self.load_lane(index, reader)?;
+        }
+        (self.map, self.back, self.blocks) = (map, back, blocks);
+        self.turn = *turn as usize % self.order.len();
+        self.sequence = *sequence;
+        self.retired_blocks = *retired as u32;
+        self.stream = engine::random::Stream::from_state(state);
+        Ok(())
+    }
+
+    fn load_lane(&self, index: usize, reader: &mut SnapshotReader<'_>) -> Result<Lane, SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "lane", problem: problem.to_owned() };
+        let old = &self.lanes[index];
+        let state = reader.get_u32("lane.state")?;
+        let &[entered, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
+            return Err(unfit("a frontier is missing"));
+        };
+        let frontier = |block: u32, next, end| Frontier { block: (block != UNMAPPED).then_some(BlockId(block)), next, end };
+        let mut free = FreeList { entered, ..FreeList::default() };
+        for pair in reader.get_u32("lane.free")?.chunks_exact(2) {
+            free.heap.push(Reverse((pair[0], pair[1])));
+        }
+        let failing = reader.get_u32("lane.failing")?.into_iter().map(BlockId).collect();
+        let collection = Collection::import(&reader.get_u32("lane.collection")?);
+        Ok(Lane {
+            first: old.first,
+            count: old.count,
+            free,
+            erasing: 0,
+            host: frontier(host, host_next, host_end),
+            copies: frontier(copies, copies_next, copies_end),
+            collection,
+            in_flight: 0,
+            failing,
+            spare_list: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,416 @@
+//! Trims: unmapped at once, logged on flash as tombstones, never answered with an older version.
+//!
+//! A trimmed page keeps a hold on the block of its last version until the tombstone that names it
+//! is on flash. Then a power cut finds either the last version or the tombstone, and nothing older
+//! can surface. A tombstone page is valid as long as one of its logical pages is still trimmed;
+//! when its block is collected, its live entries simply go back to the log.
+
+use super::{PENDING, PageMap, TOMBSTONE_TOKEN, TRIMMED, UNMAPPED};
+use layer::{Answer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{
+    Cancel, Command, Completion, Flash, LawBroken, Outcome, PayloadId, Program, Read,
+};
+use units::{BlockId, Cause, Ppn};
+
+/// Bytes of one entry of a tombstone: first page, count, sequence number.
+const RANGE_BYTES: usize = 16;
+
+/// Consecutive logical pages trimmed by one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub first: u32,
+    pub count: u32,
+    pub sequence: u64,
+}
+
+/// A trimmed page whose tombstone is not on flash yet.
+#[derive(Clone, Copy, Debug)]
+struct PendingPage {
+    /// Where its last version (or its last tombstone) is; `UNMAPPED` once it was written again.
+    old: u32,
+}
+
+/// A tombstone page on flash or on its way there.
+#[derive(Clone, Debug)]
+struct Tombstone {
+    page: u32,
+    /// Logical pages that are trimmed by this one and not written since.
+    live: u32,
+    durable: bool,
+    ranges: Vec<Range>,
+    /// Pages whose blocks are held until this is durable.
+    held: Vec<u32>,
+}
+
+/// Trims not yet logged, and tombstones.
+#[derive(Clone, Debug)]
+pub(super) struct TrimLog {
+    pending: Vec<PendingPage>,
+    ranges: Vec<Range>,
+    tombstones: Vec<Option<Tombstone>>,
+    live_pages: u64,
+    capacity: usize,
+}
+
+impl TrimLog {
+    pub fn new(page_bytes: u32) -> Self {
+        let capacity = page_bytes as usize / RANGE_BYTES;
+        Self { pending: Vec::new(), ranges: Vec::new(), tombstones: Vec::new(), live_pages: 0, capacity }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub fn slots(&self) -> usize {
+        self.tombstones.len()
+    }
+
+    /// Tombstone pages that are valid.
+    pub fn live_pages(&self) -> u64 {
+        self.live_pages
+    }
+
+    pub fn ram_bytes(&self) -> u64 {
+        let ranges: usize = self.tombstones.iter().flatten().map(|t| t.ranges.len()).sum();
+        ((ranges + self.ranges.len()) * RANGE_BYTES + self.pending.len() * 4) as u64
+    }
+
+    /// Compares the live counts with what the map says.
+    pub fn check(&self, trimmed: &[u32]) -> Result<(), String> {
+        for (slot, count) in trimmed.iter().enumerate() {
+            let live = self.tombstones[slot].as_ref().map_or(0, |t| t.live);
+            if live != *count {
+                return Err(format!("tombstone {slot} counts {live} pages, the map names {count}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_range(&mut self, logical: u32, sequence: u64) {
+        match self.ranges.last_mut() {
+            Some(last) if last.first + last.count == logical && last.sequence == sequence => last.count += 1,
+            _ => self.ranges.push(Range { first: logical, count: 1, sequence }),
+        }
+    }
+
+    fn insert(&mut self, tombstone: Tombstone) -> u32 {
+        let slot = self.tombstones.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.tombstones.push(None);
+            self.tombstones.len() - 1
+        });
+        self.tombstones[slot] = Some(tombstone);
+        slot as u32
+    }
+
+    fn at(&mut self, slot: u32) -> &mut Tombstone {
+        self.tombstones[slot as usize].as_mut().expect("a map entry names a living tombstone")
+    }
+
+    /// Takes a tombstone found on flash after a power cut.
+    pub fn restore(&mut self, page: Ppn, ranges: Vec<Range>) -> u32 {
+        self.insert(Tombstone { page: page.0, live: 0, durable: true, ranges, held: Vec::new() })
+    }
+
+    /// Counts one more trimmed page for a restored tombstone; `true` for the first.
+    pub fn revive(&mut self, slot: u32) -> bool {
+        let tombstone = self.at(slot);
+        tombstone.live += 1;
+        let first = tombstone.live == 1;
+        self.live_pages += u64::from(first);
+        first
+    }
+
+    /// Forgets restored tombstones that trim nothing.
+    pub fn drop_dead(&mut self) {
+        for slot in &mut self.tombstones {
+            if slot.as_ref().is_some_and(|tombstone| tombstone.live == 0) {
+                *slot = None;
+            }
+        }
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        assert!(self.pending.is_empty(), "a drive is flushed before its state is saved");
+        writer.put_u32("trims.slots", [self.tombstones.len() as u32].into_iter());
+        for (slot, tombstone) in self.tombstones.iter().enumerate() {
+            let Some(tombstone) = tombstone else { continue };
+            assert!(tombstone.durable, "a drive is drained before its state is saved");
+            writer.put_u32("trims.head", [slot as u32, tombstone.page, tombstone.live].into_iter());
+            let numbers = tombstone.ranges.iter().flat_map(|r| [u64::from(r.first), u64::from(r.count), r.sequence]);
+            writer.put_u64("trims.ranges", numbers.collect::<Vec<_>>().into_iter());
+        }
+        writer.put_u32("trims.head", std::iter::empty());
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "trims", problem: problem.to_owned() };
+        let slots = reader.get_u32("trims.slots")?;
+        let slots = slots.first().copied().ok_or_else(|| unfit("their number is missing"))? as usize;
+        let mut tombstones = vec![None; slots];
+        let mut live_pages = 0;
+        loop {
+            let head = reader.get_u32("trims.head")?;
+            let &[slot, page, live] = head.as_slice() else { break };
+            let ranges = reader.get_u64("trims.ranges")?;
+            let ranges = ranges
+                .chunks_exact(3)
+                .map(|r| Range { first: r[0] as u32, count: r[1] as u32, sequence: r[2] })
+                .collect();
+            let place = tombstones.get_mut(slot as usize).ok_or_else(|| unfit("a slot is out of range"))?;
+            *place = Some(Tombstone { page, live, durable: true, ranges, held: Vec::new() });
+            live_pages += u64::from(live > 0);
+        }
+        (self.tombstones, self.live_pages) = (tombstones, live_pages);
+        self.pending.clear();
+        self.ranges.clear();
+        Ok(())
+    }
+}
+
+/// Writes ranges as a tombstone's record.
+fn encode(ranges: &[Range]) -> Box<[u8]> {
+    let bytes = ranges.iter().flat_map(|range| {
+        let words = [range.first.to_le_bytes(), range.count.to_le_bytes()];
+        words.into_iter().flatten().chain(range.sequence.to_le_bytes())
+    });
+    bytes.collect()
+}
+
+/// Reads a tombstone's record.
+pub(super) fn decode(record: &[u8]) -> Vec<Range> {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let ranges = record.chunks_exact(RANGE_BYTES).map(|entry| Range {
+        first: word(&entry[..4]),
+        count: word(&entry[4..8]),
+        sequence: u64::from_le_bytes(entry[8..].try_into().expect("eight bytes")),
+    });
+    ranges.collect()
+}
+
+impl PageMap {
+    pub(super) fn submit_trim<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        let full = self.geometry.full_mask();
+        let sequence = self.next_sequence();
+        for index in 0..op.pages {
+            if op.mask_at(index, full) != full {
+                continue; // a trim is advice: a page trimmed in part keeps its contents
+            }
+            let logical = op.first + index;
+            let entry = self.map[logical as usize];
+            if entry >= TRIMMED {
+                continue;
+            }
+            if self.trims.ranges.len() >= self.trims.capacity && !self.log_trims(flash, None) {
+                self.starved = true;
+                return Answer::Full { taken: index, pending: false };
+            }
+            let old = Ppn(entry);
+            self.blocks.invalidate(old);
+            self.add_pending(flash, logical, old, sequence);
+            self.trimmed_pages += 1;
+        }
+        Answer::Done { failed: false }
+    }
+
+    /// Unmaps a page whose last version (or last tombstone) is at `old`, which stays held.
+    fn add_pending<F: Flash>(&mut self, flash: &mut F, logical: u32, old: Ppn, sequence: u64) {
+        if !flash.core().breaks(LawBroken::TrimHoldsOff) {
+            flash.hold(self.geometry.block_of(old));
+        }
+        self.map[logical as usize] = TRIMMED | PENDING | self.trims.pending.len() as u32;
+        self.trims.pending.push(PendingPage { old: old.0 });
+        self.trims.add_range(logical, sequence);
+    }
+
+    /// A trimmed page is written again: what the new version supersedes, and the block whose hold
+    /// its program replaces.
+    pub(super) fn leave_trim(&mut self, entry: u32, release: &mut Option<BlockId>) -> Option<Ppn> {
+        if entry & PENDING != 0 {
+            let pending = &mut self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize];
+            let old = Ppn(std::mem::replace(&mut pending.old, UNMAPPED));
+            *release = Some(self.geometry.block_of(old));
+            return Some(old);
+        }
+        let slot = entry & !TRIMMED;
+        let page = Ppn(self.trims.at(slot).page);
+        self.bury(slot);
+        Some(page)
+    }
+
+    /// One page fewer is trimmed by this tombstone; the last one makes its page invalid.
+    fn bury(&mut self, slot: u32) {
+        let tombstone = self.trims.at(slot);
+        tombstone.live -= 1;
+        if tombstone.live == 0 {
+            let (page, durable) = (Ppn(tombstone.page), tombstone.durable);
+            self.blocks.invalidate(page);
+            self.trims.live_pages -= 1;
+            if durable {
+                self.trims.tombstones[slot as usize] = None;
+            }
+        }
+    }
+
+    pub(super) fn submit_flush<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        let join = flash.open(self.owner, op.token, Cancel::Never);
+        if !self.trims.is_empty() && !self.log_trims(flash, None) {
+            self.starved = true;
+            let (outcome, _) = flash.close(join);
+            return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
+        }
+        flash.barrier(join);
+        Self::answer(flash, join)
+    }
+
+    /// Programs the trims gathered so far as tombstones: into the collecting plane `lane`, or
+    /// wherever the host may write. `false`: no room now.
+    pub(super) fn log_trims<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lane: Option<usize>,
+    ) -> bool {
+        while !self.trims.ranges.is_empty() {
+            let page = match lane {
+                Some(lane) => self.copy_page(lane),
+                None => self.page_in_turn(flash),
+            };
+            let Some(page) = page else { return false };
+            self.program_tombstone(flash, page);
+        }
+        true
+    }
+
+    fn program_tombstone<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
+        let count = self.trims.ranges.len().min(self.trims.capacity);
+        let rest = self.trims.ranges.split_off(count);
+        let ranges = std::mem::replace(&mut self.trims.ranges, rest);
+        let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
+        let sequence = self.next_sequence();
+        let tombstone = Tombstone { page: page.0, live: 0, durable: false, ranges, held: Vec::new() };
+        let slot = self.trims.insert(tombstone);
+        self.move_pending(slot);
+        self.back[page.index()] = TRIMMED | slot;
+        if self.trims.at(slot).live > 0 {
+            self.trims.live_pages += 1;
+            self.blocks.validate(page);
+        }
+        let command = Command {
+            page,
+            supersedes: None,
+            what: Program::Record(record),
+            logical: UNMAPPED,
+            sequence,
+            cause: Cause::Metadata,
+            completion: Completion::Notify(TOMBSTONE_TOKEN | slot),
+            after: None,
+        };
+        if flash.program(self.owner, command) == Outcome::Done {
+            self.tombstone_durable(flash, slot);
+        }
+    }
+
+    /// The pages of the tombstone's ranges now point to it; it takes over their holds.
+    fn move_pending(&mut self, slot: u32) {
+        let ranges = self.trims.at(slot).ranges.clone();
+        let (mut live, mut held) = (0, Vec::new());
+        for range in &ranges {
+            for logical in range.first..range.first + range.count {
+                let entry = self.map[logical as usize];
+                if entry & (TRIMMED | PENDING) != TRIMMED | PENDING || entry == UNMAPPED {
+                    continue; // written again since
+                }
+                let pending = &mut self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize];
+                held.push(std::mem::replace(&mut pending.old, UNMAPPED));
+                self.map[logical as usize] = TRIMMED | slot;
+                live += 1;
+            }
+        }
+        if self.trims.ranges.is_empty() {
+            self.trims.pending.clear();
+        }
+        let tombstone = self.trims.at(slot);
+        (tombstone.live, tombstone.held) = (live, held);
+    }
+
+    /// A tombstone is on flash: the pages it trims may go.
+    pub(super) fn tombstone_durable<F: Flash>(&mut self, flash: &mut F, slot: u32) {
+        let tombstone = self.trims.at(slot);
+        tombstone.durable = true;
+        let dead = tombstone.live == 0;
+        let held = std::mem::take(&mut tombstone.held);
+        if dead {
+            self.trims.tombstones[slot as usize] = None;
+        }
+        if !flash.core().breaks(LawBroken::TrimHoldsOff) {
+            for page in held {
+                flash.release(self.geometry.block_of(Ppn(page)));
+            }
+        }
+    }
+
+    /// Collection reached a tombstone: what it still trims goes back to the log, which is written
+    /// before the victim's erase can start because the victim is held.
+    pub(super) fn relocate_tombstone<F: Flash>(&mut self, flash: &mut F, lane: usize, slot: u32) -> bool {
+        if self.trims.ranges.len() >= self.trims.capacity && !self.log_trims(flash, Some(lane)) {
+            return false;
+        }
+        let (page, ranges) = {
+            let tombstone = self.trims.at(slot);
+            debug_assert!(tombstone.durable, "a victim is fully on flash");
+            (Ppn(tombstone.page), tombstone.ranges.clone())
+        };
+        let read = Read {
+            page,
+            cause: Cause::Metadata,
+            sectors: self.geometry.sectors_per_page() as u8,
+            payload: PayloadId::NONE,
+            completion: None,
+            after: None,
+        };
+        flash.read(self.owner, read);
+        for range in ranges {
+            for logical in range.first..range.first + range.count {
+                if self.map[logical as usize] == TRIMMED | slot {
+                    self.add_pending(flash, logical, page, range.sequence);
+                    self.bury(slot);
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether a trim not yet on flash holds `page`.
+    pub(super) fn is_held(&self, page: Ppn) -> bool {
+        let held = self.trims.tombstones.iter().flatten().flat_map(|tombstone| &tombstone.held);
+        self.trims.pending.iter().map(|pending| &pending.old).chain(held).any(|held| *held == page.0)
+    }
+
+    /// The page of a held version moved because its program failed.
+    pub(super) fn move_hold<F: Flash>(&mut self, flash: &mut F, from: Ppn, to: Ppn) {
+        let pending = self.trims.pending.iter_mut().map(|pending| &mut pending.old);
+        let held = self.trims.tombstones.iter_mut().flatten().flat_map(|tombstone| tombstone.held.iter_mut());
+        if let Some(place) = pending.chain(held).find(|place| **place == from.0) {
+            *place = to.0;
+            flash.hold(self.geometry.block_of(to));
+            flash.release(self.geometry.block_of(from));
+        }
+    }
+
+    /// Where the tombstone is that a map entry names.
+    pub(super) fn tombstone_page(&mut self, entry: u32) -> Ppn {
+        debug_assert!(entry & PENDING == 0, "a pending trim holds the page");
+        Ppn(self.trims.at(entry & !TRIMMED).page)
+    }
+
+    /// The tombstone in `slot` is programmed at another page.
+    pub(super) fn move_tombstone(&mut self, slot: u32, to: Ppn) {
+        let tombstone = self.trims.at(slot);
+        let from = Ppn(std::mem::replace(&mut tombstone.page, to.0));
+        let live = tombstone.live > 0;
+        if live {
+            self.blocks.invalidate(from);
+            self.blocks.validate(to);
+        }
+    }
+}

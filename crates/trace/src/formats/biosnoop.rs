@@ -1,0 +1,132 @@
+//! biosnoop of bcc (Python) and libbpf-tools: one line per completed request.
+//!
+//! The time printed is that of completion; the request was issued `LAT` earlier, and that is when
+//! it arrives here. The process name may contain blanks, so a line is read from the right. `P`
+//! and `QUE` columns are optional and announced by the header. Rows of 0 bytes without an `F` are
+//! passthrough commands or flushes the tool cannot tell, and are counted, not replayed.
+
+use units::HostOp;
+
+use super::reading::fields::{FieldResult, field_error};
+use super::reading::number;
+use super::reading::parser::{LineParser, Names, Parser, Sink};
+use super::reading::rwbs;
+use super::reading::tokens::Tokens;
+use super::{Format, Order, SECTOR, TraceRecord};
+
+pub(super) const FORMAT: Format = Format {
+    name: "biosnoop",
+    doc: "biosnoop of bcc or libbpf-tools",
+    columns: "TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)",
+    time_unit: "s, of completion",
+    address_unit: "512-byte sectors, sizes in bytes",
+    extensions: &[".biosnoop"],
+    usual_order: Order::Sort,
+    parser: || Parser::Lines(Box::new(Biosnoop::default())),
+};
+
+#[derive(Default)]
+struct Biosnoop {
+    disks: Names,
+    /// Columns between BYTES and LAT.
+    optional_columns: usize,
+    last_clock_ns: i64,
+    days: i64,
+}
+
+/// One day; a clock that falls by more than half of it has passed midnight.
+const DAY_NS: i64 = 86_400_000_000_000;
+
+impl LineParser for Biosnoop {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
+        if line.starts_with(b"TIME") {
+            self.read_header(line)?;
+            sink.comment();
+            return Ok(());
+        }
+        if line.starts_with(b"Tracing ") {
+            sink.comment();
+            return Ok(());
+        }
+        let tokens = Tokens::split(line)?;
+        let lowest = 7 + self.optional_columns;
+        if tokens.count() < lowest {
+            return Err(field_error(0, "line", line, "at least TIME COMM PID T SECTOR BYTES LAT"));
+        }
+        let latency_at = tokens.count() - 1;
+        let bytes_at = latency_at - 1 - self.optional_columns;
+        let (sector_at, letters_at) = (bytes_at - 1, bytes_at - 2);
+        let latency = tokens
+            .decimal(latency_at, "LAT(ms)", 6)
+            .and_then(|ns| u64::try_from(ns).map_err(|_| tokens.wrong(latency_at, "LAT(ms)", "0 or more")))?;
+        let letters = rwbs::parse(tokens.get(letters_at))
+            .ok_or_else(|| tokens.wrong(letters_at, "T", "letters such as R, W, WS or FF"))?;
+        let length = tokens.bytes(bytes_at, "BYTES", 1)?;
+        let disk = disk(&tokens, letters_at)?;
+        let time = self.time(&tokens)?.saturating_sub(latency as i64);
+        let flush = letters.op == Some(HostOp::Flush) || letters.preflush;
+        let mut record = TraceRecord::new(time, self.disks.number(disk), HostOp::Flush, 0, 0);
+        record.latency_ns = Some(latency);
+        if length == 0 {
+            if !flush {
+                sink.zero();
+                return Ok(());
+            }
+            return sink.push(record);
+        }
+        if letters.preflush {
+            sink.push(record)?;
+        }
+        let Some(op) = letters.op.filter(|op| *op != HostOp::Flush) else {
+            sink.other();
+            return Ok(());
+        };
+        record.op = op;
+        record.fua = letters.fua;
+        record.offset_bytes = tokens.bytes(sector_at, "SECTOR", SECTOR)?;
+        record.length_bytes = length;
+        sink.push(record)
+    }
+
+    fn device_name(&self, device: u32) -> Option<String> {
+        self.disks.name(device)
+    }
+}
+
+impl Biosnoop {
+    fn read_header(&mut self, line: &[u8]) -> FieldResult<()> {
+        let tokens = Tokens::split(line)?;
+        let bytes = (0..tokens.count()).find(|&index| tokens.get(index) == b"BYTES");
+        let Some(bytes) = bytes.filter(|bytes| tokens.count() >= bytes + 2) else {
+            return Err(field_error(0, "header", line, "columns SECTOR BYTES ... LAT(ms)"));
+        };
+        self.optional_columns = tokens.count() - bytes - 2;
+        Ok(())
+    }
+
+    fn time(&mut self, tokens: &Tokens<'_>) -> FieldResult<i64> {
+        let text = tokens.get(0);
+        if !text.contains(&b':') {
+            return tokens.decimal(0, "TIME(s)", 9);
+        }
+        let clock = number::clock(text).ok_or_else(|| tokens.wrong(0, "TIME", "HH:MM:SS or seconds"))?;
+        if self.last_clock_ns - clock > DAY_NS / 2 {
+            self.days += 1;
+        }
+        self.last_clock_ns = clock;
+        Ok(clock + self.days * DAY_NS)
+    }
+}
+
+/// The DISK column, which is empty for requests without a disk name: then the field left of `T`
+/// is the PID.
+fn disk<'a>(tokens: &Tokens<'a>, letters_at: usize) -> FieldResult<&'a [u8]> {
+    let left = tokens.get(letters_at - 1);
+    if letters_at >= 4 && number::integer(tokens.get(letters_at - 2)).is_some() {
+        return Ok(left);
+    }
+    if number::integer(left).is_some() {
+        return Ok(b"");
+    }
+    Err(tokens.wrong(letters_at - 2, "PID", "an integer left of DISK"))
+}

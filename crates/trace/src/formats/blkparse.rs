@@ -1,0 +1,135 @@
+//! Text of blkparse in its default layout.
+//!
+//! blktrace shows each request several times on its way. Exactly one step must be replayed, and
+//! the choice changes sizes by orders of magnitude, because merging happens between them:
+//!
+//! ```text
+//!   Q queued by the host (blkparse) -> merged -> D issued to the drive (blkparse-issue)
+//!                                               -> C completed (blkparse-complete)
+//! ```
+//!
+//! Message rows (`m`) and the other steps are counted and left out; the summary after the last
+//! row ends the trace. A leading `F` in the letters becomes a flush before the data.
+
+use units::HostOp;
+
+use super::reading::fields::{FieldResult, Fields, field_error};
+use super::reading::number;
+use super::reading::parser::{LineParser, Parser, Sink};
+use super::reading::rwbs::{self, Rwbs};
+use super::{Format, Order, SECTOR, TraceRecord};
+
+const COLUMNS: &str =
+    "major,minor cpu sequence seconds.nanoseconds pid action RWBS sector + sectors [process]";
+
+pub(super) const FORMAT: Format = Format {
+    name: "blkparse",
+    doc: "blkparse text, rows of action Q: what the host queued",
+    columns: COLUMNS,
+    time_unit: "s since the start of the trace, 9 decimals",
+    address_unit: "512-byte sectors",
+    extensions: &[".blkparse"],
+    usual_order: Order::Sort,
+    parser: || Parser::Lines(Box::new(Blkparse { action: b'Q', ended: false })),
+};
+
+pub(super) const FORMAT_ISSUE: Format = Format {
+    name: "blkparse-issue",
+    doc: "blkparse text, rows of action D: what was issued to the drive after merging",
+    parser: || Parser::Lines(Box::new(Blkparse { action: b'D', ended: false })),
+    ..FORMAT
+};
+
+pub(super) const FORMAT_COMPLETE: Format = Format {
+    name: "blkparse-complete",
+    doc: "blkparse text, rows of action C: completions, at the time of completion",
+    parser: || Parser::Lines(Box::new(Blkparse { action: b'C', ended: false })),
+    ..FORMAT
+};
+
+struct Blkparse {
+    action: u8,
+    /// The summary has begun.
+    ended: bool,
+}
+
+impl LineParser for Blkparse {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
+        self.ended |= starts_summary(line);
+        if self.ended || line.starts_with(b"Input file ") {
+            sink.comment();
+            return Ok(());
+        }
+        let mut fields = Fields::blanks(line);
+        let device_text = fields.text("device")?;
+        let device = device(device_text).ok_or_else(|| fields.wrong("device", "MAJOR,MINOR"))?;
+        fields.integer("cpu")?;
+        fields.integer("sequence")?;
+        let time = fields.decimal("time", 9)?;
+        fields.integer("pid")?;
+        let action = fields.text("action")?;
+        if action != [self.action] {
+            if action.len() > 3 || !action.iter().all(u8::is_ascii_alphabetic) {
+                return Err(fields.wrong("action", "letters such as Q, D or C"));
+            }
+            sink.other();
+            return Ok(());
+        }
+        let letters = rwbs::parse(fields.text("RWBS")?)
+            .ok_or_else(|| fields.wrong("RWBS", "letters such as R, W, WS or FWFS"))?;
+        push(&mut fields, letters, TraceRecord::new(time, device, HostOp::Flush, 0, 0), sink)
+    }
+
+    fn device_name(&self, device: u32) -> Option<String> {
+        Some(format!("{},{}", device >> 20, device & 0xf_ffff))
+    }
+}
+
+fn starts_summary(line: &[u8]) -> bool {
+    line.starts_with(b"CPU") || line.starts_with(b"Total ") || line.starts_with(b"Throughput ")
+}
+
+/// Major and minor number in one, as the kernel packs them.
+fn device(text: &[u8]) -> Option<u32> {
+    let comma = text.iter().position(|&byte| byte == b',')?;
+    let major = number::integer(&text[..comma]).filter(|&major| major < 1 << 12)?;
+    let minor = number::integer(&text[comma + 1..]).filter(|&minor| minor < 1 << 20)?;
+    Some((major << 20 | minor) as u32)
+}
+
+/// Reads `sector + sectors`, which a bare flush and a passthrough command do not have.
+fn push(fields: &mut Fields<'_>, letters: Rwbs, mut record: TraceRecord, sink: &mut Sink) -> FieldResult<()> {
+    let flush = letters.preflush || letters.op == Some(HostOp::Flush);
+    let sector = fields.next().unwrap_or(b"[");
+    let Some(sector) = number::integer(sector).filter(|_| fields.next() == Some(b"+")) else {
+        // `[process]`, or `bytes (command bytes)` of a passthrough command.
+        if flush {
+            return sink.push(record);
+        }
+        sink.other();
+        return Ok(());
+    };
+    let length = fields.bytes("sectors", SECTOR)?;
+    if flush {
+        sink.push(record)?;
+    }
+    match letters.op {
+        Some(op) if op != HostOp::Flush && length > 0 => {
+            record.op = op;
+            record.fua = letters.fua;
+            record.length_bytes = length;
+            record.offset_bytes = sector.checked_mul(SECTOR).ok_or_else(|| {
+                field_error(8, "sector", sector.to_string().as_bytes(), "an address below 2^64 bytes")
+            })?;
+            sink.push(record)
+        }
+        Some(HostOp::Read | HostOp::Write | HostOp::Trim) if !flush => {
+            Err(fields.wrong("sectors", "a size above 0"))
+        }
+        None if !flush => {
+            sink.other();
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,90 @@
+//! Log of the Sysinternals `DiskMon`, saved as text: tab-separated, no header.
+//!
+//! Rows are logged at completion. The duration column is in microseconds, milliseconds or
+//! seconds depending on the version, and often 0, so it is not used. The decimal mark follows the
+//! locale. Time is seconds since the capture began, or the time of day.
+
+use units::HostOp;
+
+use super::reading::fields::{FieldResult, Fields};
+use super::reading::number;
+use super::reading::parser::{LineParser, Parser, Sink};
+use super::{Format, Order, SECTOR, TraceRecord};
+
+pub(super) const FORMAT: Format = Format {
+    name: "diskmon",
+    doc: "Sysinternals DiskMon log",
+    columns: "number, time, duration, disk, request, sector, length (tab-separated)",
+    time_unit: "s or HH:MM:SS, of completion",
+    address_unit: "512-byte sectors",
+    extensions: &[".diskmon"],
+    usual_order: Order::Sort,
+    parser: || Parser::Lines(Box::new(DiskMon::default())),
+};
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+#[derive(Default)]
+struct DiskMon {
+    last_clock_ns: i64,
+    days: i64,
+}
+
+impl LineParser for DiskMon {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
+        if line.starts_with(b"#\t") {
+            sink.comment();
+            return Ok(());
+        }
+        let mut fields = Fields::separated(line, b'\t');
+        fields.integer("number")?;
+        let time = self.time(&mut fields)?;
+        let duration = fields.text("duration")?;
+        number::localised_decimal(duration, 9).ok_or_else(|| fields.wrong("duration", "a decimal number"))?;
+        let disk = fields.small("disk")?;
+        let op = match fields.text("request")? {
+            text if text.eq_ignore_ascii_case(b"read") => HostOp::Read,
+            text if text.eq_ignore_ascii_case(b"write") => HostOp::Write,
+            _ => return Err(fields.wrong("request", "Read or Write")),
+        };
+        let offset = fields.bytes("sector", SECTOR)?;
+        let length = fields.length("length", SECTOR)?;
+        if let Some(extra) = fields.next()
+            && !extra.is_empty()
+        {
+            return Err(fields.wrong("trailing column", "nothing"));
+        }
+        sink.push(TraceRecord::new(time, disk, op, offset, length))
+    }
+}
+
+impl DiskMon {
+    fn time(&mut self, fields: &mut Fields<'_>) -> FieldResult<i64> {
+        let text = fields.text("time")?;
+        if !text.contains(&b':') {
+            return number::localised_decimal(text, 9)
+                .ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"));
+        }
+        let (text, half_day) = twelve_hour(text);
+        let clock = number::clock(text).ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"))?;
+        let clock = match half_day {
+            Some(afternoon) => clock % (DAY_NS / 2) + if afternoon { DAY_NS / 2 } else { 0 },
+            None => clock,
+        };
+        if self.last_clock_ns - clock > DAY_NS / 2 {
+            self.days += 1;
+        }
+        self.last_clock_ns = clock;
+        Ok(clock + self.days * DAY_NS)
+    }
+}
+
+/// Splits off `AM` or `PM`; the second value is true in the afternoon.
+fn twelve_hour(text: &[u8]) -> (&[u8], Option<bool>) {
+    for (suffix, afternoon) in [(b" AM", false), (b" PM", true)] {
+        if let Some(clock) = text.strip_suffix(suffix) {
+            return (clock, Some(afternoon));
+        }
+    }
+    (text, None)
+}

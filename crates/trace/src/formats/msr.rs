@@ -1,0 +1,69 @@
+//! MSR Cambridge: Windows FILETIME, bytes, one volume per file.
+//!
+//! A FILETIME counts 100 ns since 1601 and does not fit a double; as nanoseconds it does not even
+//! fit 64 bits, so it is moved to 1970 first. Copies with counts from zero are taken as they are.
+
+use units::HostOp;
+
+use super::reading::fields::{FieldResult, Fields};
+use super::reading::parser::{LineParser, Names, Parser, Sink};
+use super::{Format, Order, TraceRecord};
+
+pub(super) const FORMAT: Format = Format {
+    name: "msr",
+    doc: "MSR Cambridge CSV",
+    columns: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+    time_unit: "FILETIME, 100 ns since 1601",
+    address_unit: "bytes",
+    extensions: &[],
+    usual_order: Order::Sort,
+    parser: || Parser::Lines(Box::new(Msr::default())),
+};
+
+const TICK_NS: i64 = 100;
+/// FILETIME of 1970-01-01.
+const UNIX_EPOCH_TICKS: i64 = 116_444_736_000_000_000;
+/// Disks a host may have before its numbers run into those of the next host.
+const DISKS_PER_HOST: u32 = 1 << 16;
+
+#[derive(Default)]
+struct Msr {
+    hosts: Names,
+}
+
+impl LineParser for Msr {
+    fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
+        if line.starts_with(b"Timestamp,") {
+            sink.comment();
+            return Ok(());
+        }
+        let mut fields = Fields::commas(line);
+        let ticks = fields.time("Timestamp", 1)?;
+        let since = if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks };
+        let time =
+            since.checked_mul(TICK_NS).ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262"))?;
+        let host = fields.text("Hostname")?;
+        let disk = fields.small("DiskNumber")?;
+        if disk >= DISKS_PER_HOST {
+            return Err(fields.wrong("DiskNumber", "a disk number below 65536"));
+        }
+        let op = match fields.text("Type")? {
+            text if text.eq_ignore_ascii_case(b"read") => HostOp::Read,
+            text if text.eq_ignore_ascii_case(b"write") => HostOp::Write,
+            _ => return Err(fields.wrong("Type", "Read or Write")),
+        };
+        let offset = fields.bytes("Offset", 1)?;
+        let length = fields.length("Size", 1)?;
+        let response = fields.bytes("ResponseTime", TICK_NS as u64)?;
+        fields.end()?;
+        let host = self.hosts.number(host).min(u32::from(u16::MAX));
+        let mut record = TraceRecord::new(time, host * DISKS_PER_HOST + disk, op, offset, length);
+        record.latency_ns = Some(response);
+        sink.push(record)
+    }
+
+    fn device_name(&self, device: u32) -> Option<String> {
+        let host = self.hosts.name(device / DISKS_PER_HOST)?;
+        Some(format!("{host}_{}", device % DISKS_PER_HOST))
+    }
+}

@@ -1,0 +1,66 @@
+//! Which parts of a trace's devices are touched, in chunks of 1 MiB.
+
+use std::collections::BTreeMap;
+
+use super::TraceRecord;
+
+/// Bytes of a chunk.
+pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
+
+/// A set of touched chunks, as disjoint extents per device: bounded by the number of separate
+/// regions, however large requests are.
+#[derive(Default)]
+pub(crate) struct Extents {
+    /// Start to end, in chunks.
+    extents: BTreeMap<(u32, u64), u64>,
+}
+
+impl Extents {
+    /// Adds the chunks of a record with at least one byte.
+    pub fn add(&mut self, record: &TraceRecord) {
+        let mut start = record.offset_bytes / CHUNK_BYTES;
+        let mut end = record.end_bytes().div_ceil(CHUNK_BYTES);
+        let device = record.device;
+        if let Some((&(_, before), &before_end)) =
+            self.extents.range((device, 0)..=(device, start)).next_back()
+            && before_end >= start
+        {
+            if before_end >= end {
+                return;
+            }
+            start = before;
+        }
+        // Swallow the extents the new one reaches.
+        while let Some((&(_, next), &next_end)) = self.extents.range((device, start)..=(device, end)).next() {
+            end = end.max(next_end);
+            self.extents.remove(&(device, next));
+        }
+        self.extents.insert((device, start), end);
+    }
+
+    /// Number of chunks in the set.
+    pub fn chunks(&self) -> u64 {
+        self.extents.iter().map(|(&(_, start), &end)| end - start).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_merge() {
+        let mut extents = Extents::default();
+        let mut add = |device, first: u64, chunks: u64| {
+            let record = TraceRecord::new(0, device, units::HostOp::Read, first << 20, chunks << 20);
+            extents.add(&record);
+            extents.chunks()
+        };
+        assert_eq!(add(0, 10, 2), 2);
+        assert_eq!(add(0, 14, 2), 4);
+        assert_eq!(add(0, 11, 4), 6);
+        assert_eq!(add(0, 12, 1), 6);
+        assert_eq!(add(1, 12, 1), 7);
+        assert_eq!(add(0, 0, 1 << 30), (1 << 30) + 1);
+    }
+}

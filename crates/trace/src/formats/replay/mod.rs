@@ -1,0 +1,9 @@
+//! From trace records to requests for a drive: devices, addresses, times.
+
+mod fit;
+mod options;
+mod survey;
+mod workload;
+
+pub use options::{DevicePolicy, Fit, TraceOptions};
+pub use workload::TraceWorkload;

@@ -1,0 +1,134 @@
+//! Options of a trace replay.
+
+use super::super::{OpenOptions, Order, TraceError};
+
+/// What to do with a trace of several devices. Each device has its own address space, so laying
+/// them over each other silently is never an option.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DevicePolicy {
+    /// Refuse, listing the devices.
+    #[default]
+    Error,
+    /// Replay one device and leave the others out.
+    Select(u32),
+    /// One after another on the drive, in order of device number, each taking the space up to its
+    /// highest address, rounded up to 1 MiB. Needs a first pass over the file.
+    Concat,
+}
+
+impl DevicePolicy {
+    /// `error`, `concat`, or the number of a device.
+    ///
+    /// # Errors
+    /// [`TraceError::Option`] for anything else.
+    pub fn parse(text: &str) -> Result<DevicePolicy, TraceError> {
+        match text {
+            "error" => Ok(DevicePolicy::Error),
+            "concat" => Ok(DevicePolicy::Concat),
+            number => number.parse().map(DevicePolicy::Select).map_err(|_| TraceError::Option {
+                option: "devices",
+                value: text.to_owned(),
+                expected: "error, concat, or the number of a device",
+            }),
+        }
+    }
+}
+
+/// What to do with addresses beyond the drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fit {
+    /// Refuse, naming the address.
+    #[default]
+    Error,
+    /// Wrap around at the end of the drive; a request across the end becomes two. A request
+    /// larger than the drive is cut to its size.
+    Modulo,
+    /// Place touched chunks of 1 MiB densely, in order of first touch. Keeps locality within a
+    /// chunk, loses distances; a request across chunks may become several. Trims of chunks never
+    /// touched are left out.
+    Compact,
+    /// Multiply addresses by drive / span of the trace, in units of 4 KiB. Sizes stay, so
+    /// sequential runs overlap when shrunk and leave gaps when stretched. Needs a first pass over
+    /// the file.
+    Scale,
+}
+
+impl Fit {
+    /// The policy called `name`.
+    ///
+    /// # Errors
+    /// [`TraceError::Option`] for an unknown name.
+    pub fn parse(name: &str) -> Result<Fit, TraceError> {
+        match name {
+            "error" => Ok(Fit::Error),
+            "modulo" => Ok(Fit::Modulo),
+            "compact" => Ok(Fit::Compact),
+            "scale" => Ok(Fit::Scale),
+            _ => Err(TraceError::Option {
+                option: "fit",
+                value: name.to_owned(),
+                expected: "error, modulo, compact or scale",
+            }),
+        }
+    }
+}
+
+/// How to replay a trace.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// Name of the format; `None` detects it.
+    pub format: Option<String>,
+    /// Several devices; default: refuse.
+    pub devices: DevicePolicy,
+    /// Addresses beyond the drive; default: refuse.
+    pub fit: Fit,
+    /// Factor on all times: 0.5 arrives twice as fast. Finite and above 0; default 1.
+    pub time_scale: f64,
+    /// Capacity of the drive in sectors of 512 bytes; above 0.
+    pub capacity_sectors: u64,
+    /// What to do when time goes back; `None` takes what is usual for the format.
+    pub order: Option<Order>,
+    /// Records the window of `order = sort` holds; default 65,536.
+    pub window_records: usize,
+    /// Stop after this many requests; `None` replays all.
+    pub requests: Option<u64>,
+}
+
+impl TraceOptions {
+    /// The defaults, for a drive of `capacity_sectors`.
+    pub fn new(capacity_sectors: u64) -> TraceOptions {
+        let open = OpenOptions::default();
+        TraceOptions {
+            format: open.format,
+            devices: DevicePolicy::default(),
+            fit: Fit::default(),
+            time_scale: 1.0,
+            capacity_sectors,
+            order: open.order,
+            window_records: open.window_records,
+            requests: None,
+        }
+    }
+
+    pub(super) fn open_options(&self) -> OpenOptions {
+        OpenOptions { format: self.format.clone(), order: self.order, window_records: self.window_records }
+    }
+
+    pub(super) fn check(&self) -> Result<(), TraceError> {
+        if !(self.time_scale.is_finite() && self.time_scale > 0.0) {
+            return Err(TraceError::Option {
+                option: "time_scale",
+                value: self.time_scale.to_string(),
+                expected: "a finite factor above 0; 0.5 arrives twice as fast",
+            });
+        }
+        if self.capacity_sectors == 0 || self.capacity_sectors > u64::MAX / units::SECTOR_BYTES {
+            return Err(TraceError::Option {
+                option: "capacity_sectors",
+                value: self.capacity_sectors.to_string(),
+                expected: "a drive of at least one sector and below 2^64 bytes",
+            });
+        }
+        Ok(())
+    }
+}

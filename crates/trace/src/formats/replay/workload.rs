@@ -1,0 +1,242 @@
+//! A trace as a [`Workload`].
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Read;
+use std::path::Path;
+
+use units::{HostOp, Nanos, Request, SECTOR_BYTES};
+
+use super::super::{
+    DevicePolicy, Fit, ReadStatistics, Records, TraceError, TraceOptions, TraceRecord, open, open_reader,
+};
+use super::fit::{Fitter, Misfit, Run};
+use super::survey::Survey;
+use crate::{Workload, WorkloadError};
+
+/// The longest request that keeps both 32-bit sector counts and 4 KiB alignment.
+const SECTORS_MAX: u64 = (u32::MAX as u64) / 8 * 8;
+
+/// The requests of a trace, fitted to a drive.
+///
+/// A regular file is read twice: the first pass refuses several devices and addresses beyond the
+/// drive before anything runs. Standard input is read once, and the same refusals come when the
+/// offending record does.
+pub struct TraceWorkload {
+    records: Records,
+    options: TraceOptions,
+    fitter: Fitter,
+    /// First byte of each device (concat).
+    bases: BTreeMap<u32, u64>,
+    /// The only device so far (error policy).
+    only_device: Option<u32>,
+    /// Time of the first record replayed.
+    origin_ns: Option<i64>,
+    /// Pieces of one record not handed out yet.
+    pending: VecDeque<Request>,
+    pieces: VecDeque<Run>,
+    emitted: u64,
+    /// Records not read yet, after a first pass.
+    records_left: Option<u64>,
+    failed: bool,
+}
+
+impl TraceWorkload {
+    /// Opens the trace at `path`, or standard input for `-`.
+    ///
+    /// # Errors
+    /// [`WorkloadError::Trace`] for impossible options, an unreadable or malformed file, several
+    /// devices or addresses the options do not allow.
+    pub fn open(path: &str, options: &TraceOptions) -> Result<TraceWorkload, WorkloadError> {
+        options.check()?;
+        let mut options = options.clone();
+        let regular = path != "-" && Path::new(path).is_file();
+        let mut survey = None;
+        if regular {
+            let mut first_pass = open(path, &options.open_options())?;
+            // The second pass must read what the first one checked.
+            options.format = Some(first_pass.format().name.to_owned());
+            survey = Some(Survey::take(&mut first_pass, &options)?);
+        }
+        let records = open(path, &options.open_options())?;
+        Ok(TraceWorkload::start(records, options, survey.as_ref())?)
+    }
+
+    /// Reads a trace that can be read only once; `name` stands for the file name.
+    ///
+    /// # Errors
+    /// As [`TraceWorkload::open`]; `devices = concat` and `fit = scale` need a file.
+    pub fn from_reader(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        options: &TraceOptions,
+    ) -> Result<TraceWorkload, WorkloadError> {
+        options.check()?;
+        let records = open_reader(reader, name, &options.open_options())?;
+        Ok(TraceWorkload::start(records, options.clone(), None)?)
+    }
+
+    fn start(
+        records: Records,
+        options: TraceOptions,
+        survey: Option<&Survey>,
+    ) -> Result<TraceWorkload, TraceError> {
+        if survey.is_none() {
+            let option = match (options.devices, options.fit) {
+                (DevicePolicy::Concat, _) => Some("devices = concat"),
+                (_, Fit::Scale) => Some("fit = scale"),
+                _ => None,
+            };
+            if let Some(option) = option {
+                return Err(TraceError::NeedsFile { path: records.path().to_owned(), option });
+            }
+        }
+        let span_bytes = survey.map_or(0, |survey| survey.span_bytes(&options));
+        let concat = options.devices == DevicePolicy::Concat;
+        Ok(TraceWorkload {
+            fitter: Fitter::new(options.fit, options.capacity_sectors, span_bytes.div_ceil(SECTOR_BYTES)),
+            bases: survey.filter(|_| concat).map(Survey::bases).unwrap_or_default(),
+            records_left: survey.map(|survey| survey.records(&options)),
+            records,
+            options,
+            only_device: None,
+            origin_ns: None,
+            pending: VecDeque::new(),
+            pieces: VecDeque::new(),
+            emitted: 0,
+            failed: false,
+        })
+    }
+
+    /// What was read and left out so far.
+    pub fn statistics(&self) -> ReadStatistics {
+        self.records.statistics()
+    }
+
+    /// Name of the format being read.
+    pub fn format_name(&self) -> &'static str {
+        self.records.format().name
+    }
+
+    /// Puts the requests of the next record into `pending`; false at the end.
+    fn advance(&mut self) -> Result<bool, TraceError> {
+        let Some(record) = self.records.next_record()? else { return Ok(false) };
+        if !self.selected(&record)? {
+            return Ok(true);
+        }
+        self.records_left = self.records_left.map(|left| left.saturating_sub(1));
+        let arrival = self.arrival(record.time_ns);
+        let mut request = Request { arrival, first_sector: 0, sectors: 0, op: record.op, fua: record.fua };
+        if record.op == HostOp::Flush {
+            self.pending.push_back(request);
+            return Ok(true);
+        }
+        let run = self.run(&record)?;
+        self.pieces.clear();
+        self.fitter
+            .place(run, record.op != HostOp::Trim, &mut self.pieces)
+            .map_err(|misfit| self.misfit(&misfit, run))?;
+        while let Some(mut piece) = self.pieces.pop_front() {
+            while piece.sectors > 0 {
+                let sectors = piece.sectors.min(SECTORS_MAX);
+                request.first_sector = piece.first;
+                request.sectors = sectors as u32;
+                self.pending.push_back(request);
+                piece = Run { first: piece.first + sectors, sectors: piece.sectors - sectors };
+            }
+        }
+        Ok(true)
+    }
+
+    fn selected(&mut self, record: &TraceRecord) -> Result<bool, TraceError> {
+        match self.options.devices {
+            DevicePolicy::Select(device) => Ok(record.device == device),
+            DevicePolicy::Concat => Ok(true),
+            DevicePolicy::Error => {
+                let only = *self.only_device.get_or_insert(record.device);
+                if only == record.device {
+                    return Ok(true);
+                }
+                let names = [only, record.device].map(|device| self.records.device_name(device));
+                Err(TraceError::ManyDevices {
+                    path: self.records.path().to_owned(),
+                    count: 2,
+                    devices: format!("{}, by {}", names.join(", "), self.records.place()),
+                })
+            }
+        }
+    }
+
+    /// Nanoseconds since the first record replayed, scaled; rounded to the nearest nanosecond.
+    fn arrival(&mut self, time_ns: i64) -> Nanos {
+        let origin = *self.origin_ns.get_or_insert(time_ns);
+        let since = time_ns.abs_diff(origin);
+        #[expect(clippy::float_cmp, reason = "exactly the default: times stay exact integers")]
+        if self.options.time_scale == 1.0 {
+            return since;
+        }
+        (since as f64 * self.options.time_scale).round() as Nanos
+    }
+
+    fn run(&self, record: &TraceRecord) -> Result<Run, TraceError> {
+        let base = self.bases.get(&record.device).copied().unwrap_or(0);
+        let offset = record
+            .offset_bytes
+            .checked_add(base)
+            .filter(|offset| offset.checked_add(record.length_bytes).is_some());
+        let Some(offset) = offset else {
+            let run = Run::covering(record.offset_bytes, record.length_bytes);
+            return Err(self.misfit(&Misfit::Beyond, run));
+        };
+        Ok(Run::covering(offset, record.length_bytes))
+    }
+
+    #[cold]
+    fn misfit(&self, misfit: &Misfit, run: Run) -> TraceError {
+        let path = self.records.path().to_owned();
+        match *misfit {
+            Misfit::Beyond => TraceError::BeyondDrive {
+                path,
+                what: format!("the request near {}", self.records.place()),
+                end_bytes: run.end().saturating_mul(SECTOR_BYTES),
+                capacity_bytes: self.options.capacity_sectors * SECTOR_BYTES,
+            },
+            Misfit::Footprint(chunks) => TraceError::FootprintBeyondDrive {
+                path,
+                chunks,
+                capacity_chunks: self.options.capacity_sectors / super::fit::CHUNK_SECTORS,
+            },
+        }
+    }
+
+    fn below_limit(&self) -> bool {
+        self.options.requests.is_none_or(|limit| self.emitted < limit)
+    }
+}
+
+impl Workload for TraceWorkload {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        let mut appended = 0;
+        while appended < limit && self.below_limit() && !self.failed {
+            if let Some(request) = self.pending.pop_front() {
+                batch.push(request);
+                self.emitted += 1;
+                appended += 1;
+                continue;
+            }
+            match self.advance() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.failed = true;
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        let left = self.records_left? + self.pending.len() as u64;
+        Some(self.options.requests.map_or(left, |limit| left.min(limit - self.emitted.min(limit))))
+    }
+}

@@ -1,0 +1,201 @@
+//! A summary of a trace, in one streaming pass.
+
+use std::collections::BTreeMap;
+
+use units::HostOp;
+
+use super::super::reading::extents::Extents;
+use super::super::{ReadStatistics, Records, TraceRecord};
+use crate::WorkloadError;
+
+/// What a trace holds.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct TraceSummary {
+    /// Name of the format.
+    pub format: &'static str,
+    /// Records kept.
+    pub records: u64,
+    /// Counts and bytes of each operation, in display order.
+    pub ops: Vec<OpSummary>,
+    /// The devices, by number.
+    pub devices: Vec<DeviceSummary>,
+    /// From the first record to the last.
+    pub duration_ns: u64,
+    /// Mean time between records; `None` for fewer than two.
+    pub inter_arrival_ns_mean: Option<f64>,
+    /// Sizes of reads and writes; `None` without any.
+    pub sizes: Option<SizeSummary>,
+    /// Share of reads and writes whose start and size are multiples of 4 KiB; 0 to 1.
+    pub aligned_4k_share: f64,
+    /// Share of reads and writes that start where the one before on their device ended; 0 to 1.
+    pub sequential_share: f64,
+    /// Chunks of 1 MiB that reads and writes touch, over all devices.
+    pub footprint_mib: u64,
+    /// The highest end of a request on any device.
+    pub end_bytes_max: u64,
+    /// What was read and left out.
+    pub statistics: ReadStatistics,
+}
+
+/// One kind of operation.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct OpSummary {
+    /// Name of the operation.
+    pub op: &'static str,
+    /// Records.
+    pub records: u64,
+    /// Sum of their lengths.
+    pub bytes: u64,
+}
+
+/// One device.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct DeviceSummary {
+    /// Number, and the file's own name where it has one.
+    pub device: String,
+    /// Records.
+    pub records: u64,
+    /// Lowest start of a request; 0 without any but flushes.
+    pub start_bytes: u64,
+    /// Highest end of a request.
+    pub end_bytes: u64,
+}
+
+/// Sizes of reads and writes, in bytes; percentiles are the smallest size that many requests do
+/// not exceed.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct SizeSummary {
+    /// Arithmetic mean.
+    pub bytes_mean: f64,
+    /// Smallest.
+    pub bytes_min: u64,
+    /// Median.
+    pub bytes_p50: u64,
+    /// 90 %.
+    pub bytes_p90: u64,
+    /// 99 %.
+    pub bytes_p99: u64,
+    /// Largest.
+    pub bytes_max: u64,
+}
+
+const ALIGNMENT: u64 = 4096;
+
+struct DeviceState {
+    records: u64,
+    start_bytes: u64,
+    end_bytes: u64,
+    /// Where the last read or write ended.
+    next_bytes: Option<u64>,
+}
+
+#[derive(Default)]
+struct Tally {
+    records: u64,
+    ops: [(u64, u64); HostOp::ALL.len()],
+    devices: BTreeMap<u32, DeviceState>,
+    sizes: BTreeMap<u64, u64>,
+    aligned: u64,
+    sequential: u64,
+    touched: Extents,
+    last_ns: i64,
+}
+
+impl Tally {
+    fn add(&mut self, record: &TraceRecord) {
+        self.records += 1;
+        self.last_ns = record.time_ns;
+        let (records, bytes) = &mut self.ops[record.op.index()];
+        *records += 1;
+        *bytes = bytes.saturating_add(record.length_bytes);
+        let device = self.devices.entry(record.device).or_insert(DeviceState {
+            records: 0,
+            start_bytes: u64::MAX,
+            end_bytes: 0,
+            next_bytes: None,
+        });
+        device.records += 1;
+        if record.op == HostOp::Flush {
+            return;
+        }
+        device.start_bytes = device.start_bytes.min(record.offset_bytes);
+        device.end_bytes = device.end_bytes.max(record.end_bytes());
+        if record.op == HostOp::Trim {
+            return;
+        }
+        self.sequential += u64::from(device.next_bytes == Some(record.offset_bytes));
+        device.next_bytes = Some(record.end_bytes());
+        self.aligned += u64::from((record.offset_bytes | record.length_bytes).is_multiple_of(ALIGNMENT));
+        *self.sizes.entry(record.length_bytes).or_default() += 1;
+        self.touched.add(record);
+    }
+
+    fn sizes(&self) -> Option<SizeSummary> {
+        let count: u64 = self.sizes.values().sum();
+        let total: u128 = self.sizes.iter().map(|(&size, &count)| u128::from(size) * u128::from(count)).sum();
+        let percentile = |percent: u64| {
+            let rank = (u128::from(count) * u128::from(percent)).div_ceil(100);
+            let mut seen = 0_u128;
+            self.sizes.iter().find_map(|(&size, &count)| {
+                seen += u128::from(count);
+                (seen >= rank).then_some(size)
+            })
+        };
+        Some(SizeSummary {
+            bytes_mean: total as f64 / count as f64,
+            bytes_min: *self.sizes.first_key_value()?.0,
+            bytes_p50: percentile(50)?,
+            bytes_p90: percentile(90)?,
+            bytes_p99: percentile(99)?,
+            bytes_max: *self.sizes.last_key_value()?.0,
+        })
+    }
+
+    fn devices(&self, records: &Records) -> Vec<DeviceSummary> {
+        let summary = |(&number, state): (&u32, &DeviceState)| DeviceSummary {
+            device: records.device_name(number),
+            records: state.records,
+            start_bytes: state.start_bytes.min(state.end_bytes),
+            end_bytes: state.end_bytes,
+        };
+        self.devices.iter().map(summary).collect()
+    }
+
+    fn summary(&self, records: &Records) -> TraceSummary {
+        let data: u64 = self.sizes.values().sum();
+        let share = |part: u64| if data == 0 { 0.0 } else { part as f64 / data as f64 };
+        let duration_ns = self.last_ns.unsigned_abs();
+        TraceSummary {
+            format: records.format().name,
+            records: self.records,
+            ops: HostOp::ALL
+                .into_iter()
+                .map(|op| {
+                    let (records, bytes) = self.ops[op.index()];
+                    OpSummary { op: op.name(), records, bytes }
+                })
+                .collect(),
+            devices: self.devices(records),
+            duration_ns,
+            inter_arrival_ns_mean: (self.records > 1).then(|| duration_ns as f64 / (self.records - 1) as f64),
+            sizes: self.sizes(),
+            aligned_4k_share: share(self.aligned),
+            sequential_share: share(self.sequential),
+            footprint_mib: self.touched.chunks(),
+            end_bytes_max: self.devices.values().map(|device| device.end_bytes).max().unwrap_or(0),
+            statistics: records.statistics(),
+        }
+    }
+}
+
+/// Reads the rest of `records` and sums it up.
+///
+/// # Errors
+/// The first error of the trace.
+pub fn summarise(records: &mut Records) -> Result<TraceSummary, WorkloadError> {
+    let mut tally = Tally::default();
+    while let Some(record) = records.next_record()? {
+        tally.add(&record);
+    }
+    Ok(tally.summary(records))
+}

@@ -1,0 +1,93 @@
+//! Compression is seen through, and cut archives are named.
+
+mod support;
+
+use std::io::{Read, Write};
+
+use support::open_bytes;
+use trace::formats::OpenOptions;
+
+fn text() -> String {
+    (0..20_000_u64)
+        .map(|row| format!("{} {} {} 8 {}\n", row * 997, row % 3, row * row % 99_991, row % 2))
+        .collect()
+}
+
+fn packed() -> Vec<(&'static str, Vec<u8>)> {
+    let text = text();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let mut bzip2 = Vec::new();
+    bzip2::read::BzEncoder::new(text.as_bytes(), bzip2::Compression::fast()).read_to_end(&mut bzip2).unwrap();
+    let mut xz = Vec::new();
+    liblzma::read::XzEncoder::new(text.as_bytes(), 1).read_to_end(&mut xz).unwrap();
+    let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+    vec![("gzip", gzip.finish().unwrap()), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd)]
+}
+
+#[test]
+fn all_four_are_seen_through_whatever_the_name() {
+    for (kind, bytes) in packed() {
+        let reader = open_bytes(&bytes, "x.ssdsim.zip", &support::named("ssdsim")).unwrap();
+        assert_eq!(reader.map(Result::unwrap).count(), 20_000, "{kind}");
+        let reader = open_bytes(&bytes, "x.ssdsim.gz", &OpenOptions::default()).unwrap();
+        assert_eq!(reader.format().name, "ssdsim", "{kind}");
+    }
+}
+
+#[test]
+fn several_members_in_one_file_are_one_trace() {
+    for (kind, bytes) in packed() {
+        let second = b"20000000000 0 8 8 1\n";
+        let mut joined = bytes.clone();
+        match kind {
+            "gzip" => {
+                let mut member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                member.write_all(second).unwrap();
+                joined.extend(member.finish().unwrap());
+            }
+            "zstd" => joined.extend(zstd::encode_all(&second[..], 1).unwrap()),
+            "xz" => {
+                liblzma::read::XzEncoder::new(&second[..], 1).read_to_end(&mut joined).unwrap();
+            }
+            _ => {
+                bzip2::read::BzEncoder::new(&second[..], bzip2::Compression::fast())
+                    .read_to_end(&mut joined)
+                    .unwrap();
+            }
+        }
+        let reader = open_bytes(&joined, "x.ssdsim", &support::named("ssdsim")).unwrap();
+        assert_eq!(reader.map(Result::unwrap).count(), 20_001, "{kind}");
+    }
+}
+
+#[test]
+fn cut_archives_say_what_is_wrong() {
+    for (kind, bytes) in packed() {
+        for length in [bytes.len() / 2, bytes.len() - 3] {
+            let error = match open_bytes(&bytes[..length], "cut.ssdsim", &support::named("ssdsim")) {
+                Err(error) => error,
+                Ok(reader) => reader.filter_map(Result::err).next().expect("the cut is noticed"),
+            };
+            let text = error.to_string();
+            for part in ["cut.ssdsim", kind, "cut short"] {
+                assert!(text.contains(part), "{kind} at {length}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_archives_are_errors() {
+    for (kind, mut bytes) in packed() {
+        let middle = bytes.len() / 2;
+        for byte in &mut bytes[middle..middle + 64] {
+            *byte = !*byte;
+        }
+        let failed = match open_bytes(&bytes, "x", &support::named("ssdsim")) {
+            Err(_) => true,
+            Ok(mut reader) => reader.any(|record| record.is_err()),
+        };
+        assert!(failed, "{kind}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Detection: certain where the contents are, refusing where they are not.
+
+mod support;
+
+use support::detected;
+use trace::formats::FORMATS;
+
+#[test]
+fn contents_with_one_reading_are_recognised() {
+    for (name, text) in [
+        ("alibaba", "419,W,8792731648,16384,1577808144360767\n"),
+        (
+            "biosnoop",
+            "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n0.000004 supervise 1950 xvda1 W 13092560 4096 0.74\n",
+        ),
+        ("biotracer", "8\t8\t4096\t5\t1.5\t1.5\t1.5\t1.5\n"),
+        (
+            "blkparse",
+            "8,0 3 1 0.000000000 697 Q W 223490 + 8 [kjournald]\n8,0 3 1 0.1 697 D W 223490 + 8 [kjournald]\n",
+        ),
+        (
+            "blkparse-issue",
+            "8,0 3 1 0.000000000 697 D W 223490 + 8 [kjournald]\n8,0 3 1 0.1 697 C W 223490 + 8 [0]\n",
+        ),
+        ("blkparse-complete", "8,0 3 1 0.000000000 697 C W 223490 + 8 [0]\n"),
+        ("diskmon", "0\t0.01\t0.0\t0\tRead\t100\t8\n"),
+        ("disksim", "13.191135\t30\t0\t5\t1\n17.829285\t20\t576560\t6\t1\n"),
+        ("fio-iolog", "fio version 3 iolog\n1 a add\n2 a write 0 16384\n"),
+        ("fiu", "89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065\n"),
+        ("midas", "0.146559796 1 10 4096 \n"),
+        ("msr", "128166372003061629,hm,1,Read,383496192,32768,413\n"),
+        ("nandarium", "time_ns,device,op,offset_bytes,length_bytes\n0,0,R,0,512\n"),
+        ("pixel", "proces,device,rw_flag,sector,size,timestamp\nx,8388608,W,128,8,0.1\n"),
+        ("spc", "0,303567,3584,w,0.000000\n1,8,512,R,0.1,x,y\n"),
+        ("systor", "Timestamp,Response,IOType,LUN,Offset,Size\n1456142400.123456789,0.001,W,4,512,4096\n"),
+        ("tencent", "1538323200,12910952,128,0,1063\n"),
+        ("tracetracker", "0.000001 RS 8 8 seq 0.1 0.2 0.3\n"),
+    ] {
+        assert_eq!(detected(text, "unnamed"), Ok(name));
+        assert_eq!(detected(text.replace('\n', "\r\n"), "unnamed"), Ok(name), "CRLF");
+        assert_eq!(detected(text.trim_end(), "unnamed"), Ok(name), "no final newline");
+    }
+}
+
+const FIVE_INTEGERS: &str = "0 0 303567 7 0\n26214000 1 240840 6 1\n";
+
+#[test]
+fn five_integer_columns_are_refused_with_the_choices() {
+    let error = detected(FIVE_INTEGERS, "trace.txt").unwrap_err();
+    for part in ["trace.txt", "--format disksim (time in ms", "--format mqsim (time in ns", "--format ssdsim"]
+    {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+}
+
+#[test]
+fn the_file_name_settles_what_the_contents_allow() {
+    assert_eq!(detected(FIVE_INTEGERS, "a.ssdsim"), Ok("ssdsim"));
+    assert_eq!(detected(FIVE_INTEGERS, "a.MQSIM.gz"), Ok("mqsim"));
+    assert_eq!(detected(FIVE_INTEGERS, "a.disksim.xz"), Ok("disksim"));
+    assert!(detected(FIVE_INTEGERS, "a.spc").is_err(), "contents that are no SPC");
+}
+
+#[test]
+fn nvme_block_size_is_never_guessed() {
+    let line = "a-1 [000] ..... 9.271124: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmd=(nvme_cmd_write slba=8, len=7, ctrl=0x0)\n";
+    let error = detected(line, "x").unwrap_err();
+    assert!(error.contains("--format nvme-ftrace ") && error.contains("--format nvme-ftrace-4k "), "{error}");
+}
+
+#[test]
+fn nonsense_is_refused_with_the_names() {
+    for text in ["", "hello world\n", "\0\x01\x02", "{\"a\": 1}\n"] {
+        let error = detected(text, "x").unwrap_err();
+        assert!(error.contains("no trace format fits") && error.contains("nandarium"), "{error}");
+    }
+    assert!(detected(b"\xff\xfeI\0O\0", "x").unwrap_err().contains("UTF-16"));
+    assert!(detected(b"PK\x03\x04....", "x").unwrap_err().contains("zip"));
+}
+
+#[test]
+fn every_format_says_what_it_is() {
+    for format in FORMATS {
+        for text in [format.doc, format.columns, format.time_unit, format.address_unit] {
+            assert!(!text.is_empty(), "{}", format.name);
+        }
+    }
+}
