@@ -1,1 +1,12 @@
-//! placeholder
+//! What a run measured: histograms, waiting times, time series, and the shape of `result.json`.
+//! No printing, no clock.
+
+mod histogram;
+mod latency;
+mod report;
+mod series;
+
+pub use histogram::{Histogram, PERCENTILES};
+pub use latency::{LatencyRecorder, Tail};
+pub use report::{OpTotals, RunResult, SCHEMA, Status};
+pub use series::{AddressMap, Sample, Series};

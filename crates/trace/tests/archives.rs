@@ -8,9 +8,8 @@ use support::open_bytes;
 use trace::formats::OpenOptions;
 
 fn text() -> String {
-    (0..20_000_u64)
-        .map(|row| format!("{} {} {} 8 {}\n", row * 997, row % 3, row * row % 99_991, row % 2))
-        .collect()
+    let row = |row: u64| format!("{} {} {} 8 {}\n", row * 997, row % 3, row * row % 99_991, row % 2);
+    (0..20_000).map(row).collect::<Vec<_>>().concat()
 }
 
 fn packed() -> Vec<(&'static str, Vec<u8>)> {
@@ -67,7 +66,7 @@ fn cut_archives_say_what_is_wrong() {
         for length in [bytes.len() / 2, bytes.len() - 3] {
             let error = match open_bytes(&bytes[..length], "cut.ssdsim", &support::named("ssdsim")) {
                 Err(error) => error,
-                Ok(reader) => reader.filter_map(Result::err).next().expect("the cut is noticed"),
+                Ok(mut reader) => reader.find_map(Result::err).expect("the cut is noticed"),
             };
             let text = error.to_string();
             for part in ["cut.ssdsim", kind, "cut short"] {

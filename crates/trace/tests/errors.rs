@@ -99,8 +99,8 @@ fn time_going_back_is_refused_clamped_or_sorted() {
 
 #[test]
 fn the_sorting_window_is_bounded() {
-    let text: String =
-        (0..100).map(|time| format!("{} 0 8 8 1\n", 1000 + time)).collect::<String>() + "5 0 8 8 1\n";
+    let rows = (0..100).map(|time| format!("{} 0 8 8 1\n", 1000 + time)).collect::<Vec<_>>().concat();
+    let text = rows + "5 0 8 8 1\n";
     let options = OpenOptions { order: Some(Order::Sort), window_records: 10, ..named("ssdsim") };
     let results: Vec<_> = open_bytes(text.as_bytes(), "t", &options).unwrap().collect();
     assert_eq!(results.iter().filter(|record| record.is_ok()).count(), 100, "what came before stays valid");

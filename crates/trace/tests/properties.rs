@@ -34,7 +34,9 @@ fn any_trace() -> impl Strategy<Value = Vec<TraceRecord>> {
     prop::collection::vec(any_record(), 0..50).prop_map(|mut records| {
         records.sort_by_key(|record| record.time_ns);
         let origin = records.first().map_or(0, |record| record.time_ns);
-        records.iter_mut().for_each(|record| record.time_ns -= origin);
+        for record in &mut records {
+            record.time_ns -= origin;
+        }
         records
     })
 }
@@ -98,7 +100,7 @@ fn trace_like() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
     fn convert_and_read_back_is_identity(trace in any_trace()) {

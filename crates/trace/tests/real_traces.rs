@@ -5,7 +5,10 @@ mod support;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use trace::formats::{OpenOptions, TraceSummary, open, summarise};
+use trace::Workload;
+use trace::formats::{
+    DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, open, summarise,
+};
 use units::HostOp;
 
 /// The path of `name`, or `None` with the reason printed.
@@ -85,5 +88,23 @@ fn smartphones() {
     ] {
         let Some(summary) = summary(name) else { continue };
         assert_eq!((summary.format, summary.records), ("biotracer", records), "{name}");
+    }
+}
+
+#[test]
+fn every_fit_replays_a_trace_of_many_devices_on_a_small_drive() {
+    let Some(path) = real("fin1-first10k.ssdsim.xz") else { return };
+    let capacity_sectors = (1 << 30) / 512;
+    let options = TraceOptions::new(capacity_sectors);
+    let refused = TraceWorkload::open(&path, &options).err().expect("several devices").to_string();
+    assert!(refused.contains("22 devices"), "{refused}");
+    for fit in [Fit::Modulo, Fit::Compact, Fit::Scale] {
+        let options = TraceOptions { devices: DevicePolicy::Concat, fit, ..options.clone() };
+        let mut workload = TraceWorkload::open(&path, &options).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(workload.remaining(), Some(10_000));
+        let mut requests = Vec::new();
+        workload.next_batch(&mut requests, usize::MAX).unwrap_or_else(|error| panic!("{error}"));
+        assert!(requests.len() >= 10_000, "{fit:?}");
+        assert!(requests.iter().all(|request| request.end_sector() <= capacity_sectors), "{fit:?}");
     }
 }

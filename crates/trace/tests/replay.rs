@@ -118,7 +118,7 @@ fn times_scale_and_impossible_factors_are_refused() {
 
 #[test]
 fn requests_are_limited_and_counted_down() {
-    let rows: String = (0..10).map(|time| format!("{time},0,W,0,4096,0\n")).collect();
+    let rows = (0..10).map(|time| format!("{time},0,W,0,4096,0\n")).collect::<Vec<_>>().concat();
     let file = file(&rows);
     let options = TraceOptions { requests: Some(4), ..drive(1) };
     let mut workload = TraceWorkload::open(file.path().to_str().unwrap(), &options).unwrap();
@@ -152,9 +152,9 @@ fn a_stream_is_checked_as_it_comes() {
     let rows = "0,0,W,0,4096,0\n1,1,W,1048576,4096,0\n";
     assert_eq!(places(&stream("0,0,W,0,4096,0\n", &drive(1)).unwrap()), [(0, 0, 8)]);
     let error = stream(rows, &drive(1)).unwrap_err();
-    assert!(error.contains("devices") && error.contains("line 3"), "{error}");
+    assert!(error.contains("devices") && error.contains("request number 2"), "{error}");
     let error = stream(rows, &TraceOptions { devices: DevicePolicy::Select(1), ..drive(1) }).unwrap_err();
-    assert!(error.contains("near line 3") && error.contains("1052672"), "{error}");
+    assert!(error.contains("request number 2 in order") && error.contains("1052672"), "{error}");
     for options in [
         TraceOptions { devices: DevicePolicy::Concat, ..drive(1) },
         TraceOptions { fit: Fit::Scale, ..drive(1) },

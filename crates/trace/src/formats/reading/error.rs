@@ -99,7 +99,7 @@ pub enum TraceError {
     },
     /// The times span more than the clock holds.
     #[error(
-        "{path}: {place}: the times span more than 292 years; the time unit is not that of format \"{format}\", or the line is damaged"
+        "{path}: the times up to {place} span more than 292 years; the time unit is not that of format \"{format}\", or the line is damaged"
     )]
     TimeSpan {
         /// The file.

@@ -133,7 +133,7 @@ impl Records {
     }
 
     /// Line or record number last read, as messages show it.
-    pub(crate) fn place(&self) -> String {
+    fn place(&self) -> String {
         match self.parser {
             Parser::Lines(_) => format!("line {}", self.position),
             Parser::Frames(_) => format!("record {}", self.position),

@@ -32,7 +32,11 @@ impl Survey {
         let mut kept = 0;
         while options.requests.is_none_or(|limit| kept < limit) {
             let Some(record) = records.next_record()? else { break };
-            kept += u64::from(survey.add(&record, records, options, &mut touched));
+            let selected = survey.add(&record, records, options, &mut touched);
+            // A trim may vanish when chunks are compacted, so it does not count towards the limit:
+            // the first pass must not stop before the second does.
+            let certain = options.fit != Fit::Compact || record.op != HostOp::Trim;
+            kept += u64::from(selected && certain);
         }
         survey.check(records, options)?;
         if options.fit == Fit::Compact {

@@ -35,6 +35,8 @@ pub struct TraceWorkload {
     pending: VecDeque<Request>,
     pieces: VecDeque<Run>,
     emitted: u64,
+    /// Records taken from the trace so far, for messages.
+    taken: u64,
     /// Records not read yet, after a first pass.
     records_left: Option<u64>,
     failed: bool,
@@ -103,6 +105,7 @@ impl TraceWorkload {
             pending: VecDeque::new(),
             pieces: VecDeque::new(),
             emitted: 0,
+            taken: 0,
             failed: false,
         })
     }
@@ -120,6 +123,7 @@ impl TraceWorkload {
     /// Puts the requests of the next record into `pending`; false at the end.
     fn advance(&mut self) -> Result<bool, TraceError> {
         let Some(record) = self.records.next_record()? else { return Ok(false) };
+        self.taken += 1;
         if !self.selected(&record)? {
             return Ok(true);
         }
@@ -160,7 +164,7 @@ impl TraceWorkload {
                 Err(TraceError::ManyDevices {
                     path: self.records.path().to_owned(),
                     count: 2,
-                    devices: format!("{}, by {}", names.join(", "), self.records.place()),
+                    devices: format!("{}, ... up to request number {}", names.join(", "), self.taken),
                 })
             }
         }
@@ -196,7 +200,7 @@ impl TraceWorkload {
         match *misfit {
             Misfit::Beyond => TraceError::BeyondDrive {
                 path,
-                what: format!("the request near {}", self.records.place()),
+                what: format!("request number {} in order of time", self.taken),
                 end_bytes: run.end().saturating_mul(SECTOR_BYTES),
                 capacity_bytes: self.options.capacity_sectors * SECTOR_BYTES,
             },

@@ -1,0 +1,55 @@
+//! The block-request waist: a simulated drive, a host driver over one, later a real device.
+
+use nand::WaitVector;
+use units::{HostOp, Nanos, Request};
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The number given when it was submitted.
+    pub tag: u32,
+    /// What it was.
+    pub op: HostOp,
+    /// Data could not be corrected.
+    pub failed: bool,
+    /// Index into [`Completions::waits`]; `None`: its commands waited for nothing.
+    pub wait: Option<u32>,
+    /// Time in the host link's queue.
+    pub queue_ns: Nanos,
+    /// Time until the drive had room for it.
+    pub space_ns: Nanos,
+}
+
+/// Requests that have ended since the last look.
+#[derive(Clone, Debug, Default)]
+pub struct Completions {
+    /// In order of completion.
+    pub done: Vec<Completion>,
+    /// Waiting times the entries refer to.
+    pub waits: Vec<WaitVector>,
+}
+
+/// What [`BlockDevice::advance`] achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Something completed, or the wake-up time came.
+    Worked,
+    /// Nothing is under way: without a further request nothing will ever happen.
+    Idle,
+}
+
+/// Something that serves block requests in simulated time.
+pub trait BlockDevice {
+    /// Simulated time, ns.
+    fn now(&self) -> Nanos;
+    /// Size in sectors; requests must end within it.
+    fn sectors(&self) -> u64;
+    /// Takes a request now; `tag` comes back with its completion.
+    fn submit(&mut self, tag: u32, request: &Request);
+    /// Lets time pass until something completes or the wake-up time comes.
+    fn advance(&mut self, completions: &mut Completions) -> Progress;
+    /// Asks [`BlockDevice::advance`] to return at `time`.
+    fn wake_at(&mut self, time: Nanos);
+    /// Announces requests: `soon` further ahead than `next`. Changes nothing but speed.
+    fn hint(&self, soon: &[Request], next: &[Request]);
+}

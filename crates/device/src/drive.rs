@@ -1,0 +1,547 @@
+//! A whole drive: the host interface over a stack of layers over flash.
+
+use crate::block_device::{BlockDevice, Completion, Completions, Progress};
+use crate::oracle::Oracle;
+use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
+use nand::{CountedFlash, Event, Flash, Owner, PayloadId, TimedFlash, WaitVector};
+use std::collections::VecDeque;
+use units::{HostOp, Nanos, Request};
+
+/// Flash that can let time pass.
+pub trait Clocked: Flash {
+    /// Runs until there is an event for a layer; `false`: nothing is pending.
+    fn advance(&mut self) -> bool;
+}
+
+impl Clocked for CountedFlash {
+    #[inline]
+    fn advance(&mut self) -> bool {
+        !self.core().events.is_empty()
+    }
+}
+
+impl Clocked for TimedFlash {
+    #[inline]
+    fn advance(&mut self) -> bool {
+        TimedFlash::advance(self)
+    }
+}
+
+/// Timers of the host interface; layers' timers follow.
+const WAKE: u32 = 0;
+const LINK_IN: u32 = 1;
+const LINK_OUT: u32 = 2;
+const IDLE: u32 = 3;
+/// Timers every drive needs.
+pub const HOST_TIMERS: u32 = 4;
+
+/// Settings of the host interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostOptions {
+    /// Bytes per second in each direction; 0: transfers take no time.
+    pub link_bytes_per_second: u64,
+    /// Idle time after which layers may begin background work, ns; 0: never.
+    pub idle_after_ns: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    request: Request,
+    tag: u32,
+    next_page: u32,
+    end_page: u32,
+    /// Operations under way below.
+    outstanding: u32,
+    failed: bool,
+    queue_ns: Nanos,
+    space_ns: Nanos,
+    /// When it found no room, or joined the link's queue.
+    since: Nanos,
+    payload: PayloadId,
+}
+
+/// One direction of the host link: first come, first served.
+#[derive(Debug, Default)]
+struct Link {
+    free_at: Nanos,
+    queue: VecDeque<(Nanos, u32, Option<WaitVector>)>,
+}
+
+/// A simulated drive over flash of kind `F`.
+pub struct Drive<F: Clocked> {
+    flash: F,
+    top: Box<dyn PageLayer<F>>,
+    options: HostOptions,
+    sectors: u64,
+    sectors_per_page: u32,
+    full_mask: u64,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    outstanding: u32,
+    stalled: VecDeque<u32>,
+    outbox: Outbox,
+    events: Vec<(Owner, Event)>,
+    waits: Vec<WaitVector>,
+    done: Vec<Completion>,
+    woken: bool,
+    link_in: Link,
+    link_out: Link,
+    oracle: Option<Box<Oracle>>,
+}
+
+impl<F: Clocked> Drive<F> {
+    /// A drive of `user_pages` over `flash`, served by `top`.
+    pub fn new(flash: F, top: Box<dyn PageLayer<F>>, user_pages: u32, options: HostOptions) -> Self {
+        let geometry = flash.core().geometry;
+        let sectors_per_page = geometry.sectors_per_page();
+        let sectors = u64::from(user_pages) * u64::from(sectors_per_page);
+        let oracle = flash.core().contents.is_some().then(|| Box::new(Oracle::new(sectors, sectors_per_page)));
+        Self {
+            flash,
+            top,
+            options,
+            sectors,
+            sectors_per_page,
+            full_mask: geometry.full_mask(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            outstanding: 0,
+            stalled: VecDeque::new(),
+            outbox: Outbox::new(),
+            events: Vec::new(),
+            waits: Vec::new(),
+            done: Vec::new(),
+            woken: false,
+            link_in: Link::default(),
+            link_out: Link::default(),
+            oracle,
+        }
+    }
+
+    /// The flash below.
+    pub fn flash(&self) -> &F {
+        &self.flash
+    }
+
+    /// The flash below, to set faults or counters.
+    pub fn flash_mut(&mut self) -> &mut F {
+        &mut self.flash
+    }
+
+    /// The top layer.
+    pub fn top(&self) -> &dyn PageLayer<F> {
+        &*self.top
+    }
+
+    /// The top layer, to reset counters or load state.
+    pub fn top_mut(&mut self) -> &mut dyn PageLayer<F> {
+        &mut *self.top
+    }
+
+    /// What reads are checked against, when contents are on.
+    pub fn oracle(&self) -> Option<&Oracle> {
+        self.oracle.as_deref()
+    }
+
+    /// What reads are checked against, to be moved to the drive after a power cut.
+    pub fn oracle_mut(&mut self) -> Option<&mut Oracle> {
+        self.oracle.as_deref_mut()
+    }
+
+    /// Takes the drive apart.
+    pub fn into_parts(self) -> (F, Box<dyn PageLayer<F>>) {
+        (self.flash, self.top)
+    }
+
+    /// Requests taken and not completed.
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// Whether some request waits for room.
+    pub fn is_stalled(&self) -> bool {
+        !self.stalled.is_empty()
+    }
+
+    fn new_slot(&mut self, tag: u32, request: &Request) -> u32 {
+        let per_page = u64::from(self.sectors_per_page);
+        let slot = Slot {
+            request: *request,
+            tag,
+            next_page: (request.first_sector / per_page) as u32,
+            end_page: request.end_sector().div_ceil(per_page) as u32,
+            outstanding: 0,
+            failed: false,
+            queue_ns: 0,
+            space_ns: 0,
+            since: 0,
+            payload: PayloadId::NONE,
+        };
+        self.outstanding += 1;
+        if let Some(id) = self.free.pop() {
+            self.slots[id as usize] = slot;
+            return id;
+        }
+        self.slots.push(slot);
+        self.slots.len() as u32 - 1
+    }
+
+    /// Gives a request its cells: stamps to write, or room to read into.
+    #[cold]
+    fn attach_contents(&mut self, id: u32) {
+        let (Some(oracle), Some(contents)) = (self.oracle.as_deref_mut(), self.flash.core_mut().contents.as_deref_mut())
+        else {
+            return;
+        };
+        let slot = &mut self.slots[id as usize];
+        let pages = slot.end_page - slot.next_page;
+        oracle.submitted(id, &slot.request);
+        if pages == 0 || !matches!(slot.request.op, HostOp::Read | HostOp::Write) {
+            return;
+        }
+        slot.payload = contents.take_payload(pages);
+        let per_page = u64::from(self.sectors_per_page);
+        for page in 0..pages {
+            let payload = slot.payload.offset(page);
+            let first = (u64::from(slot.next_page) + u64::from(page)) * per_page;
+            let from = slot.request.first_sector.max(first) - first;
+            let to = slot.request.end_sector().min(first + per_page) - first;
+            contents.set_payload_mask(payload, (self.full_mask >> (per_page - (to - from))) << from);
+            let cell = contents.cell_bytes();
+            let cells = contents.payload_mut(payload);
+            for sector in from..to {
+                let stamp = oracle.stamp(id, first + sector).to_le_bytes();
+                let stamp = if slot.request.op == HostOp::Write { stamp } else { [0xee; 8] };
+                cells[sector as usize * cell..][..8].copy_from_slice(&stamp);
+            }
+        }
+    }
+
+    #[cold]
+    fn check_contents(&mut self, id: u32) {
+        let (Some(oracle), Some(contents)) = (self.oracle.as_deref_mut(), self.flash.core_mut().contents.as_deref_mut())
+        else {
+            return;
+        };
+        let slot = &self.slots[id as usize];
+        let per_page = u64::from(self.sectors_per_page);
+        if slot.request.op == HostOp::Read && !slot.failed {
+            let cell = contents.cell_bytes();
+            for sector in slot.request.first_sector..slot.request.end_sector() {
+                let page = (sector / per_page - slot.request.first_sector / per_page) as u32;
+                let at = (sector % per_page) as usize * cell;
+                let bytes = &contents.payload(slot.payload.offset(page))[at..at + 8];
+                oracle.check_read(id, sector, u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+            }
+        }
+        oracle.completed(id, slot.failed);
+        if slot.payload != PayloadId::NONE {
+            let first = (slot.request.first_sector / per_page) as u32;
+            contents.release_payload(slot.payload, slot.end_page - first);
+        }
+    }
+
+    /// Hands the pages of a request that are not yet taken to the layers.
+    #[inline]
+    fn start(&mut self, id: u32) {
+        let slot = &self.slots[id as usize];
+        let per_page = u64::from(self.sectors_per_page);
+        let request = &slot.request;
+        let first_page = (request.first_sector / per_page) as u32;
+        let pages = slot.end_page - slot.next_page;
+        let head = request.first_sector - u64::from(first_page) * per_page;
+        let tail = u64::from(slot.end_page) * per_page - request.end_sector();
+        let head_mask = if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
+        let tail_mask = if request.op == HostOp::Flush { self.full_mask } else { self.full_mask >> tail };
+        let (first_mask, last_mask) =
+            if pages == 1 { (head_mask & tail_mask, head_mask & tail_mask) } else { (head_mask, tail_mask) };
+        let op = PageOp {
+            op: request.op,
+            first: slot.next_page,
+            pages,
+            first_mask,
+            last_mask,
+            fua: request.fua,
+            cancellable: false,
+            payload: slot.payload.offset(slot.next_page - first_page),
+            token: id,
+        };
+        match self.top.submit(&mut self.flash, &op, &mut self.outbox) {
+            Answer::Done { failed } => {
+                let slot = &mut self.slots[id as usize];
+                slot.failed |= failed;
+                slot.next_page = slot.end_page;
+                if slot.outstanding == 0 {
+                    self.finish(id, None);
+                }
+            }
+            Answer::Pending(_) => {
+                let slot = &mut self.slots[id as usize];
+                slot.outstanding += 1;
+                slot.next_page = slot.end_page;
+            }
+            Answer::Full { taken, pending } => self.stall(id, taken, pending),
+        }
+    }
+
+    #[cold]
+    fn stall(&mut self, id: u32, taken: u32, pending: bool) {
+        let now = self.flash.now();
+        let slot = &mut self.slots[id as usize];
+        slot.next_page += taken;
+        slot.outstanding += u32::from(pending);
+        slot.since = now;
+        self.stalled.push_front(id);
+    }
+
+    /// Whether all of a request's pages were taken. A flush has none: it is in the line or not.
+    fn is_stalled_request(&self, id: u32) -> bool {
+        self.stalled.contains(&id)
+    }
+
+    #[cold]
+    fn retry_stalled(&mut self) {
+        while let Some(id) = self.stalled.pop_front() {
+            let now = self.flash.now();
+            let slot = &mut self.slots[id as usize];
+            slot.space_ns += now - slot.since;
+            slot.since = now;
+            let waiting = self.stalled.len();
+            self.start(id);
+            if self.stalled.len() > waiting {
+                return; // it went back to the head of the line
+            }
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, id: u32, wait: Option<u32>) {
+        if self.options.link_bytes_per_second > 0 && self.slots[id as usize].request.op == HostOp::Read {
+            self.send(id, wait);
+        } else {
+            self.complete(id, wait);
+        }
+    }
+
+    /// Puts a read's data onto the host link.
+    fn send(&mut self, id: u32, wait: Option<u32>) {
+        let now = self.flash.now();
+        let slot = &mut self.slots[id as usize];
+        let time = link_time(slot.request.bytes_moved(), self.options.link_bytes_per_second);
+        slot.queue_ns += self.link_out.free_at.saturating_sub(now);
+        self.link_out.free_at = self.link_out.free_at.max(now) + time;
+        let wait = wait.map(|index| self.waits[index as usize]);
+        self.link_out.queue.push_back((self.link_out.free_at, id, wait));
+        if self.link_out.queue.len() == 1 {
+            self.flash.set_timer(LINK_OUT, Some(self.link_out.free_at));
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, id: u32, wait: Option<u32>) {
+        if self.oracle.is_some() {
+            self.check_contents(id);
+        }
+        let slot = &self.slots[id as usize];
+        self.done.push(Completion {
+            tag: slot.tag,
+            op: slot.request.op,
+            failed: slot.failed,
+            wait,
+            queue_ns: slot.queue_ns,
+            space_ns: slot.space_ns,
+        });
+        self.free.push(id);
+        self.outstanding -= 1;
+        if self.outstanding == 0 && self.options.idle_after_ns > 0 {
+            let now = self.flash.now();
+            self.flash.set_timer(IDLE, Some(now + self.options.idle_after_ns));
+        }
+    }
+
+    /// Empties the outbox of the layers.
+    #[inline]
+    fn drain_outbox(&mut self) {
+        let mut index = 0;
+        while index < self.outbox.len() {
+            match self.outbox[index] {
+                Signal::Done { token, failed, wait } => {
+                    let slot = &mut self.slots[token as usize];
+                    slot.failed |= failed;
+                    slot.outstanding -= 1;
+                    if slot.outstanding == 0
+                        && slot.next_page == slot.end_page
+                        && (self.stalled.is_empty() || !self.is_stalled_request(token))
+                    {
+                        self.finish(token, wait);
+                    }
+                }
+                Signal::Room => self.retry_stalled(),
+                Signal::Exhausted => {} // seen by the runner as a drive that makes no progress
+            }
+            index += 1;
+        }
+        self.outbox.clear();
+    }
+
+    /// Handles what flash has to tell; waits of the batch stay readable until the next one.
+    #[inline]
+    fn handle_events(&mut self) {
+        let mut events = std::mem::take(&mut self.events);
+        let core = self.flash.core_mut();
+        std::mem::swap(&mut events, &mut core.events);
+        self.waits.clear();
+        std::mem::swap(&mut self.waits, &mut core.waits);
+        for (_, event) in &events {
+            match *event {
+                Event::Timer { timer } if timer < HOST_TIMERS => self.on_timer(timer),
+                ref event => self.top.on_event(&mut self.flash, event, &mut self.outbox),
+            }
+            if !self.outbox.is_empty() {
+                self.drain_outbox();
+            }
+        }
+        events.clear();
+        self.events = events;
+    }
+
+    #[cold]
+    fn on_timer(&mut self, timer: u32) {
+        match timer {
+            WAKE => self.woken = true,
+            LINK_IN => self.link_arrivals(),
+            LINK_OUT => self.link_departures(),
+            _ => {
+                if self.outstanding == 0 {
+                    self.top.on_idle(&mut self.flash);
+                }
+            }
+        }
+    }
+
+    fn link_arrivals(&mut self) {
+        let now = self.flash.now();
+        while let Some(&(time, id, _)) = self.link_in.queue.front() {
+            if time > now {
+                self.flash.set_timer(LINK_IN, Some(time));
+                return;
+            }
+            self.link_in.queue.pop_front();
+            self.enter(id);
+        }
+    }
+
+    fn link_departures(&mut self) {
+        let now = self.flash.now();
+        while let Some(&(time, id, wait)) = self.link_out.queue.front() {
+            if time > now {
+                self.flash.set_timer(LINK_OUT, Some(time));
+                return;
+            }
+            self.link_out.queue.pop_front();
+            let wait = wait.map(|wait| {
+                self.waits.push(wait);
+                self.waits.len() as u32 - 1
+            });
+            self.complete(id, wait);
+        }
+    }
+
+    /// A request's data (if any) has arrived: it goes to the layers, or behind those that wait.
+    #[inline]
+    fn enter(&mut self, id: u32) {
+        let waits_its_turn = !self.stalled.is_empty() && self.slots[id as usize].request.op != HostOp::Read;
+        if waits_its_turn {
+            self.slots[id as usize].since = self.flash.now();
+            self.stalled.push_back(id);
+        } else {
+            self.start(id);
+        }
+    }
+}
+
+fn link_time(bytes: u64, rate: u64) -> Nanos {
+    (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as Nanos
+}
+
+impl<F: Clocked> BlockDevice for Drive<F> {
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.flash.now()
+    }
+
+    fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    #[inline]
+    fn submit(&mut self, tag: u32, request: &Request) {
+        assert!(request.end_sector() <= self.sectors, "a request beyond the drive must be refused by its source");
+        let id = self.new_slot(tag, request);
+        if self.oracle.is_some() {
+            self.attach_contents(id);
+        }
+        let rate = self.options.link_bytes_per_second;
+        if rate > 0 {
+            // Everything passes the inbound link in order; only writes bring data with them.
+            let now = self.flash.now();
+            let bytes = if request.op == HostOp::Write { request.bytes_moved() } else { 0 };
+            self.slots[id as usize].queue_ns += self.link_in.free_at.saturating_sub(now);
+            self.link_in.free_at = self.link_in.free_at.max(now) + link_time(bytes, rate);
+            if self.link_in.free_at > now {
+                self.link_in.queue.push_back((self.link_in.free_at, id, None));
+                if self.link_in.queue.len() == 1 {
+                    self.flash.set_timer(LINK_IN, Some(self.link_in.free_at));
+                }
+                return;
+            }
+        }
+        self.enter(id);
+        if !self.outbox.is_empty() {
+            self.drain_outbox();
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, completions: &mut Completions) -> Progress {
+        completions.done.clear();
+        loop {
+            if !self.done.is_empty() || self.woken {
+                self.woken = false;
+                std::mem::swap(&mut completions.done, &mut self.done);
+                std::mem::swap(&mut completions.waits, &mut self.waits);
+                return Progress::Worked;
+            }
+            if self.flash.core().events.is_empty() && !self.flash.advance() {
+                return Progress::Idle;
+            }
+            self.handle_events();
+        }
+    }
+
+    fn wake_at(&mut self, time: Nanos) {
+        self.flash.set_timer(WAKE, Some(time));
+    }
+
+    #[inline]
+    fn hint(&self, soon: &[Request], next: &[Request]) {
+        self.top.hint_map(&self.flash, soon);
+        self.top.hint_target(&self.flash, next);
+    }
+}
+
+impl Drive<TimedFlash> {
+    /// Runs exactly one event (the crash campaign cuts power after each). `false`: none is pending.
+    pub fn step(&mut self) -> bool {
+        if self.flash.core().events.is_empty() && !self.flash.step() {
+            return false;
+        }
+        self.handle_events();
+        true
+    }
+
+    /// Takes what completed since the last look.
+    pub fn take_done(&mut self) -> Vec<Completion> {
+        std::mem::take(&mut self.done)
+    }
+}

@@ -1,0 +1,210 @@
+//! The oracle: a plain map from sector to the last acknowledged version.
+//!
+//! Every write and trim gets a number in order of submission. A sector of a write holds the stamp
+//! `number << 32 | sector + 1`, so stale, mixed and foreign data all look wrong; a trimmed or never
+//! written sector holds zero. Several requests for one sector may be under way at once; a read may then
+//! return any version from the last one acknowledged before it began to the last one submitted before it
+//! ended, and nothing else.
+
+use units::{HostOp, Request};
+
+/// What is known of one sector.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Newest version acknowledged.
+    acknowledged: u32,
+    /// Oldest version a power cut may leave.
+    durable: u32,
+    /// Newest version submitted.
+    submitted: u32,
+    /// Newest trim submitted; 0 (never written) counts as one.
+    trim: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Pending {
+    request: Request,
+    number: u32,
+    /// For a read: what was acknowledged for each sector when it began.
+    floor: Vec<u32>,
+    /// For a flush: how many trims it makes durable.
+    trims: u64,
+}
+
+/// Sectors trimmed and acknowledged, not yet flushed.
+#[derive(Clone, Copy, Debug)]
+struct UnflushedTrim {
+    first: u64,
+    end: u64,
+    number: u32,
+}
+
+/// The expected state of a drive.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    sectors: Vec<Known>,
+    sectors_per_page: u64,
+    pending: Vec<Option<Pending>>,
+    unflushed: Vec<UnflushedTrim>,
+    /// Trims removed from the front of `unflushed` so far.
+    flushed: u64,
+    number: u32,
+    violation: Option<String>,
+    reads: u64,
+}
+
+impl Oracle {
+    /// An oracle for an empty drive.
+    pub fn new(sectors: u64, sectors_per_page: u32) -> Self {
+        Self {
+            sectors: vec![Known::default(); sectors as usize],
+            sectors_per_page: u64::from(sectors_per_page),
+            pending: Vec::new(),
+            unflushed: Vec::new(),
+            flushed: 0,
+            number: 0,
+            violation: None,
+            reads: 0,
+        }
+    }
+
+    /// The first violation seen, in words.
+    pub fn violation(&self) -> Option<&str> {
+        self.violation.as_deref()
+    }
+
+    /// Sectors whose contents were checked so far.
+    pub fn sectors_checked(&self) -> u64 {
+        self.reads
+    }
+
+    /// The sectors a request changes: a trim changes whole pages only.
+    fn range(&self, request: &Request) -> std::ops::Range<u64> {
+        if request.op == HostOp::Trim {
+            let first = request.first_sector.next_multiple_of(self.sectors_per_page);
+            let end = request.end_sector() / self.sectors_per_page * self.sectors_per_page;
+            return first..end.max(first);
+        }
+        request.first_sector..request.end_sector()
+    }
+
+    /// A request was submitted under `id`.
+    pub fn submitted(&mut self, id: u32, request: &Request) {
+        let range = self.range(request);
+        let mut pending = Pending { request: *request, number: 0, floor: Vec::new(), trims: 0 };
+        match request.op {
+            HostOp::Read => {
+                pending.floor = range.map(|sector| self.sectors[sector as usize].acknowledged).collect();
+            }
+            HostOp::Write | HostOp::Trim => {
+                self.number += 1;
+                pending.number = self.number;
+                for sector in range {
+                    let known = &mut self.sectors[sector as usize];
+                    known.submitted = self.number;
+                    if request.op == HostOp::Trim {
+                        known.trim = self.number;
+                    }
+                }
+            }
+            HostOp::Flush => pending.trims = self.flushed + self.unflushed.len() as u64,
+        }
+        if self.pending.len() <= id as usize {
+            self.pending.resize(id as usize + 1, None);
+        }
+        self.pending[id as usize] = Some(pending);
+    }
+
+    /// The stamp the write `id` puts into `sector`.
+    pub fn stamp(&self, id: u32, sector: u64) -> u64 {
+        let number = self.pending[id as usize].as_ref().map_or(0, |pending| pending.number);
+        u64::from(number) << 32 | (sector + 1)
+    }
+
+    /// Checks one sector a read returned.
+    pub fn check_read(&mut self, id: u32, sector: u64, value: u64) {
+        self.reads += 1;
+        let Some(pending) = &self.pending[id as usize] else { return };
+        let floor = pending.floor[(sector - pending.request.first_sector) as usize];
+        self.check(sector, value, floor, "a read");
+    }
+
+    /// Checks one sector found after a power cut.
+    pub fn check_after_cut(&mut self, sector: u64, value: u64) {
+        let floor = self.sectors[sector as usize].durable;
+        self.check(sector, value, floor, "the drive after a power cut");
+    }
+
+    fn check(&mut self, sector: u64, value: u64, floor: u32, who: &str) {
+        let known = self.sectors[sector as usize];
+        let legal = if value == 0 {
+            known.trim >= floor
+        } else {
+            let number = (value >> 32) as u32;
+            value & 0xffff_ffff == sector + 1 && (floor..=known.submitted).contains(&number)
+        };
+        if !legal && self.violation.is_none() {
+            self.violation = Some(format!(
+                "sector {sector}: {who} returned version {} of sector {}, but versions {floor} to {} are legal (last trim {})",
+                value >> 32,
+                (value & 0xffff_ffff) as i64 - 1,
+                known.submitted,
+                known.trim,
+            ));
+        }
+    }
+
+    /// Request `id` was acknowledged (or ended with an error, which acknowledges nothing).
+    pub fn completed(&mut self, id: u32, failed: bool) {
+        let Some(pending) = self.pending[id as usize].take() else { return };
+        if failed {
+            return;
+        }
+        let range = self.range(&pending.request);
+        match pending.request.op {
+            HostOp::Read => {}
+            HostOp::Write => {
+                for sector in range {
+                    let known = &mut self.sectors[sector as usize];
+                    known.acknowledged = known.acknowledged.max(pending.number);
+                    known.durable = known.durable.max(pending.number);
+                }
+            }
+            HostOp::Trim => {
+                for sector in range.clone() {
+                    let known = &mut self.sectors[sector as usize];
+                    known.acknowledged = known.acknowledged.max(pending.number);
+                }
+                let trim = UnflushedTrim { first: range.start, end: range.end, number: pending.number };
+                self.unflushed.push(trim);
+            }
+            HostOp::Flush => {
+                let count = pending.trims.saturating_sub(self.flushed) as usize;
+                for trim in self.unflushed.drain(..count) {
+                    for sector in trim.first..trim.end {
+                        let known = &mut self.sectors[sector as usize];
+                        known.durable = known.durable.max(trim.number);
+                    }
+                }
+                self.flushed += count as u64;
+            }
+        }
+    }
+
+    /// Power was cut: what was under way is forgotten, and `found` is what the drive holds now. From
+    /// here on that is what it must keep.
+    pub fn after_cut(&mut self, found: &[u64]) {
+        self.pending.clear();
+        self.flushed += self.unflushed.len() as u64;
+        self.unflushed.clear();
+        for (known, value) in self.sectors.iter_mut().zip(found) {
+            let number = if *value == 0 { known.trim } else { (*value >> 32) as u32 };
+            *known = Known {
+                acknowledged: number,
+                durable: number,
+                submitted: number,
+                trim: if *value == 0 { number } else { 0 },
+            };
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Latency of one kind of request, with the reasons for waiting summed in each latency bucket: the
+//! slowest 1 % can be explained without keeping anything for each request.
+
+use crate::histogram::Histogram;
+use units::{Nanos, WAIT_KINDS, Wait};
+
+const LANES: usize = 2 * WAIT_KINDS;
+
+/// Latency histogram and waiting times by bucket.
+#[derive(Clone, Debug)]
+pub struct LatencyRecorder {
+    histogram: Histogram,
+    /// Direct then root waiting of each bucket.
+    waits: Vec<[Nanos; LANES]>,
+}
+
+impl Default for LatencyRecorder {
+    fn default() -> Self {
+        Self { histogram: Histogram::default(), waits: vec![[0; LANES]; Histogram::buckets()] }
+    }
+}
+
+/// Means over the slowest requests, ns a request.
+#[derive(Clone, Debug, Default)]
+pub struct Tail {
+    /// Requests covered.
+    pub requests: u64,
+    /// Latency.
+    pub latency: f64,
+    /// Waiting by direct blocker, indexed by [`Wait::index`].
+    pub direct: [f64; WAIT_KINDS],
+    /// Waiting by root cause.
+    pub root: [f64; WAIT_KINDS],
+}
+
+impl Tail {
+    /// Latency that was no waiting: the request's own commands and transfers.
+    pub fn service(&self) -> f64 {
+        (self.latency - self.direct.iter().sum::<f64>()).max(0.0)
+    }
+}
+
+impl LatencyRecorder {
+    /// Adds a request: its latency, what its last command waited for, and its wait before the
+    /// drive took it (in a queue, and for space).
+    #[inline]
+    pub fn record(
+        &mut self,
+        latency: Nanos,
+        waits: Option<(&[Nanos; WAIT_KINDS], &[Nanos; WAIT_KINDS])>,
+        queue: Nanos,
+        space: Nanos,
+    ) {
+        let bucket = self.histogram.record(latency);
+        if let Some((direct, root)) = waits {
+            let sums = &mut self.waits[bucket];
+            for kind in 0..WAIT_KINDS {
+                sums[kind] += direct[kind];
+                sums[WAIT_KINDS + kind] += root[kind];
+            }
+        }
+        if queue | space != 0 {
+            self.record_host_wait(bucket, queue, space);
+        }
+    }
+
+    fn record_host_wait(&mut self, bucket: usize, queue: Nanos, space: Nanos) {
+        for (wait, time) in [(Wait::Queue, queue), (Wait::Space, space)] {
+            self.waits[bucket][wait.index()] += time;
+            self.waits[bucket][WAIT_KINDS + wait.index()] += time;
+        }
+    }
+
+    /// The latencies.
+    pub fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// Adds another recorder.
+    pub fn merge(&mut self, other: &LatencyRecorder) {
+        self.histogram.merge(&other.histogram);
+        for (mine, theirs) in self.waits.iter_mut().zip(&other.waits) {
+            for (a, b) in mine.iter_mut().zip(theirs) {
+                *a += b;
+            }
+        }
+    }
+
+    /// Means over the slowest `share` of the requests (1 is all), rounded up to whole buckets.
+    pub fn tail(&self, share: f64) -> Tail {
+        let wanted = (self.histogram.count() as f64 * share).ceil() as u64;
+        let mut tail = Tail::default();
+        for (bucket, count) in self.histogram.filled().rev() {
+            if tail.requests >= wanted {
+                break;
+            }
+            tail.requests += count;
+            // At most 1/64 too much; the mean over all requests is exact.
+            tail.latency += Histogram::upper(bucket) as f64 * count as f64;
+            for kind in 0..WAIT_KINDS {
+                tail.direct[kind] += self.waits[bucket][kind] as f64;
+                tail.root[kind] += self.waits[bucket][WAIT_KINDS + kind] as f64;
+            }
+        }
+        let requests = tail.requests.max(1) as f64;
+        tail.latency = if share >= 1.0 { self.histogram.mean() } else { tail.latency / requests };
+        for sum in tail.direct.iter_mut().chain(&mut tail.root) {
+            *sum /= requests;
+        }
+        tail
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_explained_by_the_slow_requests_alone() {
+        let mut recorder = LatencyRecorder::default();
+        let (mut gc, none) = ([0; WAIT_KINDS], [0; WAIT_KINDS]);
+        gc[units::Cause::Gc.index()] = 900;
+        for _ in 0..99 {
+            recorder.record(100, Some((&none, &none)), 0, 0);
+        }
+        recorder.record(1000, Some((&gc, &none)), 0, 40);
+        let all = recorder.tail(1.0);
+        let slow = recorder.tail(0.01);
+        assert!((all.direct[units::Cause::Gc.index()] - 9.0).abs() < 1e-9);
+        assert_eq!(slow.requests, 1);
+        assert!((slow.direct[units::Cause::Gc.index()] - 900.0).abs() < 1e-9);
+        assert!((slow.direct[Wait::Space.index()] - 40.0).abs() < 1e-9);
+    }
+}

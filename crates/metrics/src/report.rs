@@ -1,0 +1,312 @@
+//! The result of a run and its JSON form (`result.json`). Keys are stable: scripts rely on them.
+
+use crate::histogram::PERCENTILES;
+use crate::latency::{LatencyRecorder, Tail};
+use crate::series::{AddressMap, Sample};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use units::{CAUSES, DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "nandarium.result/1";
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All requests were served.
+    Complete,
+    /// The user stopped it; everything up to then was measured.
+    Interrupted,
+    /// The drive could not accept further writes.
+    DriveFull,
+    /// So many blocks went bad that the drive could not accept further writes.
+    WornOut,
+}
+
+impl Status {
+    /// The name used in `result.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Complete => "complete",
+            Status::Interrupted => "interrupted",
+            Status::DriveFull => "drive-full",
+            Status::WornOut => "worn-out",
+        }
+    }
+}
+
+/// Requests of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpTotals {
+    /// Requests completed.
+    pub requests: u64,
+    /// Flash pages touched, each request by itself (a page written twice counts twice).
+    pub pages: u64,
+    /// Bytes named.
+    pub bytes: u64,
+    /// Requests that ended with an error (uncorrectable data).
+    pub failed: u64,
+}
+
+/// Everything a run measured.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// Name of the stack.
+    pub stack: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Queue depth of a closed loop; `None`: open loop at trace time.
+    pub queue_depth: Option<u64>,
+    /// How it ended.
+    pub status: Status,
+    /// Hash over everything simulated.
+    pub hash: u64,
+    /// Seed.
+    pub seed: u64,
+    /// Wall-clock time of the measured part, seconds.
+    pub wall_s: f64,
+    /// Simulated time of the measured part.
+    pub sim_ns: Nanos,
+    /// Resolved configuration.
+    pub config: BTreeMap<String, String>,
+    /// Requests by kind, indexed by [`HostOp::index`].
+    pub host: [OpTotals; 4],
+    /// Latencies by kind, same index.
+    pub latency: Vec<LatencyRecorder>,
+    /// Flash reads, programs and erases by cause.
+    pub flash: [[u64; DIE_CAUSES]; 3],
+    /// Switch, partial and full merges.
+    pub merges: [u64; 3],
+    /// Hits and misses of each cache.
+    pub caches: Vec<(String, u64, u64)>,
+    /// Erase count of each block; `None` for a bad block.
+    pub erases: Vec<Option<u32>>,
+    /// Valid pages of each block.
+    pub valid: Vec<u16>,
+    /// Pages of a block, and blocks of a die.
+    pub shape: (u32, u32),
+    /// Memory a controller would need, by layer.
+    pub ram_bytes: Vec<(String, u64)>,
+    /// Further counters, `layer.name`.
+    pub counters: BTreeMap<String, u64>,
+    /// Interval and samples over time.
+    pub series: (Nanos, Vec<Sample>),
+    /// Requests over time and address.
+    pub addresses: AddressMap,
+    /// Remarks for the reader.
+    pub notes: Vec<String>,
+}
+
+impl RunResult {
+    /// Requests completed.
+    pub fn requests(&self) -> u64 {
+        self.host.iter().map(|op| op.requests).sum()
+    }
+
+    /// Flash programs for a host page write, all causes; `None` without host writes.
+    pub fn waf(&self) -> Option<f64> {
+        let pages = self.host[HostOp::Write.index()].pages;
+        (pages > 0).then(|| self.flash[1].iter().sum::<u64>() as f64 / pages as f64)
+    }
+
+    /// Requests completed in a simulated second; `None` when no time passed.
+    pub fn iops(&self) -> Option<f64> {
+        (self.sim_ns > 0).then(|| self.requests() as f64 * 1e9 / self.sim_ns as f64)
+    }
+
+    /// Bytes moved in a simulated second; `None` when no time passed.
+    pub fn bandwidth(&self, op: HostOp) -> Option<f64> {
+        (self.sim_ns > 0).then(|| self.host[op.index()].bytes as f64 * 1e9 / self.sim_ns as f64)
+    }
+
+    fn reads_and_writes(&self) -> LatencyRecorder {
+        let mut both = self.latency[HostOp::Read.index()].clone();
+        both.merge(&self.latency[HostOp::Write.index()]);
+        both
+    }
+
+    /// The JSON form.
+    pub fn to_json(&self) -> Value {
+        let both = self.reads_and_writes();
+        let by_op = |name: HostOp| waits_of(&self.latency[name.index()]);
+        let mut host = Map::new();
+        let mut latency = Map::new();
+        for op in HostOp::ALL {
+            let OpTotals { requests, pages, bytes, failed } = self.host[op.index()];
+            host.insert(op.name().into(), json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}));
+            latency.insert(op.name().into(), latency_json(&self.latency[op.index()]));
+        }
+        let both = waits_of(&both);
+        json!({
+            "schema": SCHEMA,
+            "hash": format!("{:016x}", self.hash),
+            "seed": self.seed.to_string(),
+            "stack": self.stack,
+            "workload": {
+                "name": self.workload,
+                "loop": if self.queue_depth.is_some() { "closed" } else { "open" },
+                "queue_depth": self.queue_depth,
+            },
+            "status": self.status.name(),
+            "wall_s": self.wall_s,
+            "sim_ns": self.sim_ns,
+            "requests_per_wall_s": self.requests() as f64 / self.wall_s.max(1e-9),
+            "config": self.config,
+            "host": host,
+            "iops": self.iops(),
+            "bandwidth_bytes_per_s": {"read": self.bandwidth(HostOp::Read), "write": self.bandwidth(HostOp::Write)},
+            "latency_ns": latency,
+            "waiting": both["direct"],
+            "waiting_root": both["root"],
+            "service_ns": both["service_ns"],
+            "waiting_by_op": {"read": by_op(HostOp::Read), "write": by_op(HostOp::Write)},
+            "flash": self.flash_json(),
+            "waf": self.waf_json(),
+            "merges": {"switch": self.merges[0], "partial": self.merges[1], "full": self.merges[2]},
+            "cache": self.cache_json(),
+            "wear": self.wear_json(),
+            "ram_bytes": self.ram_bytes.iter().map(|(layer, bytes)| (layer.clone(), json!(bytes))).collect::<Map<_, _>>(),
+            "counters": self.counters,
+            "series": self.series_json(),
+            "heatmaps": self.heatmaps_json(),
+            "notes": self.notes,
+        })
+    }
+
+    fn flash_json(&self) -> Value {
+        let mut flash = Map::new();
+        for (name, counts) in ["reads", "programs", "erases"].into_iter().zip(&self.flash) {
+            flash.insert(name.into(), by_cause(|cause| json!(counts[cause]), json!(counts.iter().sum::<u64>())));
+        }
+        Value::Object(flash)
+    }
+
+    fn waf_json(&self) -> Value {
+        let pages = self.host[HostOp::Write.index()].pages;
+        let share = |programs: u64| if pages == 0 { Value::Null } else { json!(programs as f64 / pages as f64) };
+        by_cause(|cause| share(self.flash[1][cause]), share(self.flash[1].iter().sum()))
+    }
+
+    fn cache_json(&self) -> Value {
+        let caches = self.caches.iter().map(|(layer, hits, misses)| {
+            let ratio = if hits + misses == 0 { Value::Null } else { json!(*hits as f64 / (hits + misses) as f64) };
+            (layer.clone(), json!({"hits": hits, "misses": misses, "hit_ratio": ratio}))
+        });
+        Value::Object(caches.collect())
+    }
+
+    fn wear_json(&self) -> Value {
+        let mut histogram = BTreeMap::new();
+        for erases in self.erases.iter().flatten() {
+            *histogram.entry(*erases).or_insert(0_u64) += 1;
+        }
+        let blocks = histogram.values().sum::<u64>().max(1) as f64;
+        let sum: f64 = histogram.iter().map(|(erases, count)| f64::from(*erases) * *count as f64).sum();
+        json!({
+            "min": histogram.keys().next().copied().unwrap_or(0),
+            "mean": sum / blocks,
+            "max": histogram.keys().next_back().copied().unwrap_or(0),
+            "bad_blocks": self.erases.iter().filter(|erases| erases.is_none()).count(),
+            "histogram": histogram.into_iter().collect::<Vec<_>>(),
+        })
+    }
+
+    fn series_json(&self) -> Value {
+        let (interval, samples) = &self.series;
+        let column = |value: &dyn Fn(usize, &Sample) -> f64| -> Vec<f64> {
+            samples.iter().enumerate().map(|(index, sample)| value(index, sample)).collect()
+        };
+        let mean = |sample: &Sample, op: usize| sample.latency_sum[op] as f64 / sample.requests[op].max(1) as f64;
+        json!({"interval_ns": interval, "columns": {
+            "time_ns": column(&|index, _| index as f64 * *interval as f64),
+            "read_requests": column(&|_, s| s.requests[0] as f64),
+            "write_requests": column(&|_, s| s.requests[1] as f64),
+            "read_bytes": column(&|_, s| s.bytes[0] as f64),
+            "write_bytes": column(&|_, s| s.bytes[1] as f64),
+            "queue_depth": column(&|_, s| s.occupancy as f64 / *interval as f64),
+            "host_programs": column(&|_, s| s.programs[0] as f64),
+            "gc_programs": column(&|_, s| s.programs[1] as f64),
+            "read_latency_mean_ns": column(&|_, s| mean(s, 0)),
+            "write_latency_mean_ns": column(&|_, s| mean(s, 1)),
+            "read_latency_max_ns": column(&|_, s| s.latency_max[0] as f64),
+            "write_latency_max_ns": column(&|_, s| s.latency_max[1] as f64),
+        }})
+    }
+
+    fn heatmaps_json(&self) -> Value {
+        let (pages_per_block, blocks_per_die) = self.shape;
+        let wear = self.erases.iter().map(|erases| erases.map(f64::from)).collect();
+        let usable = |block: usize| self.erases.get(block).copied().flatten().is_some();
+        let valid = self.valid.iter().enumerate().map(|(block, valid)| {
+            usable(block).then(|| f64::from(*valid) / f64::from(pages_per_block))
+        });
+        let rows = self.addresses.rows();
+        json!({
+            "wear": block_map(wear, blocks_per_die),
+            "valid": block_map(valid.collect(), blocks_per_die),
+            "address": {
+                "time_bins": rows,
+                "address_bins": self.addresses.bins,
+                "requests_per_row": self.addresses.requests_per_row,
+                "interval_ns": self.sim_ns / rows.max(1) as u64,
+                "sectors_per_bin": self.addresses.sectors_per_bin,
+                "reads": self.addresses.counts(0),
+                "writes": self.addresses.counts(1),
+            },
+        })
+    }
+}
+
+/// Most columns of a block map; neighbouring blocks are averaged beyond it.
+const MAP_COLUMNS: usize = 1024;
+
+fn block_map(values: Vec<Option<f64>>, blocks_per_die: u32) -> Value {
+    let per_row = (blocks_per_die as usize).max(1);
+    let group = per_row.div_ceil(MAP_COLUMNS);
+    let columns = per_row.div_ceil(group);
+    let cells: Vec<Option<f64>> = values
+        .chunks(per_row)
+        .flat_map(|row| row.chunks(group))
+        .map(|cell| {
+            let known: Vec<f64> = cell.iter().copied().flatten().collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        })
+        .collect();
+    json!({"rows": values.len() / per_row, "columns": columns, "values": cells, "row_label": "die", "column_label": "block"})
+}
+
+fn by_cause(value: impl Fn(usize) -> Value, total: Value) -> Value {
+    let mut map: Map<String, Value> = CAUSES.iter().map(|c| (c.name().to_owned(), value(c.index()))).collect();
+    map.insert("total".into(), total);
+    Value::Object(map)
+}
+
+fn latency_json(recorder: &LatencyRecorder) -> Value {
+    let histogram = recorder.histogram();
+    let mut map = Map::new();
+    map.insert("count".into(), json!(histogram.count()));
+    map.insert("mean".into(), json!(histogram.mean()));
+    for (name, share) in PERCENTILES {
+        map.insert(name.into(), json!(histogram.percentile(share)));
+    }
+    map.insert("max".into(), json!(histogram.max()));
+    let buckets: Vec<_> =
+        histogram.filled().map(|(b, count)| json!([crate::Histogram::upper(b).min(histogram.max()), count])).collect();
+    map.insert("histogram".into(), Value::Array(buckets));
+    Value::Object(map)
+}
+
+fn waits_of(recorder: &LatencyRecorder) -> Value {
+    let tails: [(&str, Tail); 3] =
+        [("all", recorder.tail(1.0)), ("p99", recorder.tail(0.01)), ("p999", recorder.tail(0.001))];
+    let waits = |pick: fn(&Tail) -> &[f64; WAIT_KINDS]| -> Value {
+        let tails = tails.iter().map(|(name, tail)| {
+            let kinds = pick(tail).iter().enumerate().map(|(kind, ns)| (Wait::name_at(kind).to_owned(), json!(ns)));
+            ((*name).to_owned(), Value::Object(kinds.collect()))
+        });
+        Value::Object(tails.collect())
+    };
+    let service: Map<String, Value> =
+        tails.iter().map(|(name, tail)| ((*name).to_owned(), json!(tail.service()))).collect();
+    json!({"direct": waits(|t| &t.direct), "root": waits(|t| &t.root), "service_ns": service})
+}

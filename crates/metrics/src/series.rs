@@ -1,0 +1,223 @@
+//! Time series of bounded size: when the table is full, neighbouring intervals are merged and the
+//! interval doubles, so a run of any length gives between 200 and 400 points.
+
+use units::{HostOp, Nanos};
+
+/// Most intervals kept.
+const POINTS: usize = 400;
+/// First interval, ns.
+const FIRST_INTERVAL: Nanos = 100_000;
+
+/// Sums over one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Requests completed, by [`HostOp::index`].
+    pub requests: [u64; 4],
+    /// Bytes moved, reads then writes.
+    pub bytes: [u64; 2],
+    /// Sum of latencies, reads then writes, ns.
+    pub latency_sum: [u64; 2],
+    /// Longest latency, reads then writes, ns.
+    pub latency_max: [u64; 2],
+    /// Sum of latencies of all requests: divided by the interval, the mean queue depth.
+    pub occupancy: u64,
+    /// Flash programs for the host, and all others.
+    pub programs: [u64; 2],
+}
+
+impl Sample {
+    fn add(&mut self, other: &Sample) {
+        for (a, b) in self.requests.iter_mut().zip(other.requests) {
+            *a += b;
+        }
+        for index in 0..2 {
+            self.bytes[index] += other.bytes[index];
+            self.latency_sum[index] += other.latency_sum[index];
+            self.latency_max[index] = self.latency_max[index].max(other.latency_max[index]);
+            self.programs[index] += other.programs[index];
+        }
+        self.occupancy += other.occupancy;
+    }
+}
+
+/// The series of a run.
+#[derive(Clone, Debug)]
+pub struct Series {
+    interval: Nanos,
+    done: Vec<Sample>,
+    current: Sample,
+    current_end: Nanos,
+    programs_before: [u64; 2],
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            interval: FIRST_INTERVAL,
+            done: Vec::with_capacity(POINTS),
+            current: Sample::default(),
+            current_end: FIRST_INTERVAL,
+            programs_before: [0; 2],
+        }
+    }
+}
+
+impl Series {
+    /// Whether `now` lies beyond the current interval, so that [`Series::roll`] is due.
+    #[inline]
+    pub fn is_over(&self, now: Nanos) -> bool {
+        now >= self.current_end
+    }
+
+    /// Closes intervals up to `now`; `programs` are the totals so far (host, all others).
+    pub fn roll(&mut self, now: Nanos, programs: [u64; 2]) {
+        self.close(programs);
+        while now >= self.current_end {
+            if self.done.len() == POINTS {
+                self.halve();
+                continue;
+            }
+            self.done.push(std::mem::take(&mut self.current));
+            self.current_end += self.interval;
+        }
+    }
+
+    fn close(&mut self, programs: [u64; 2]) {
+        for index in 0..2 {
+            self.current.programs[index] += programs[index] - self.programs_before[index];
+        }
+        self.programs_before = programs;
+    }
+
+    fn halve(&mut self) {
+        let merged = self.done.chunks(2).map(|pair| {
+            let mut sum = pair[0];
+            pair.get(1).into_iter().for_each(|second| sum.add(second));
+            sum
+        });
+        self.done = merged.collect();
+        self.interval *= 2;
+        self.current_end = (self.done.len() as u64 + 1) * self.interval;
+    }
+
+    /// Adds a completed request.
+    #[inline]
+    pub fn record(&mut self, op: HostOp, latency: Nanos, bytes: u64) {
+        let sample = &mut self.current;
+        sample.requests[op.index()] += 1;
+        sample.occupancy += latency;
+        if op.index() < 2 {
+            sample.bytes[op.index()] += bytes;
+            sample.latency_sum[op.index()] += latency;
+            sample.latency_max[op.index()] = sample.latency_max[op.index()].max(latency);
+        }
+    }
+
+    /// Interval, ns, and all samples of a finished run.
+    pub fn finish(mut self, programs: [u64; 2]) -> (Nanos, Vec<Sample>) {
+        self.close(programs);
+        if self.current != Sample::default() {
+            self.done.push(self.current);
+        }
+        (self.interval, self.done)
+    }
+}
+
+/// Requests over time and address.
+#[derive(Clone, Debug)]
+pub struct AddressMap {
+    /// Address bins.
+    pub bins: usize,
+    /// Sectors of an address bin.
+    pub sectors_per_bin: u64,
+    /// Requests a row covers.
+    pub requests_per_row: u64,
+    in_row: u64,
+    rows: Vec<Vec<[u32; 2]>>,
+}
+
+const MAP_ROWS: usize = 128;
+const MAP_BINS: u64 = 96;
+
+impl AddressMap {
+    /// A map over a drive of `sectors`.
+    pub fn new(sectors: u64) -> Self {
+        let sectors_per_bin = sectors.div_ceil(MAP_BINS).max(1);
+        let bins = sectors.div_ceil(sectors_per_bin).max(1) as usize;
+        Self { bins, sectors_per_bin, requests_per_row: 16, in_row: 0, rows: vec![vec![[0; 2]; bins]] }
+    }
+
+    /// Adds a request. Rows hold equal numbers of requests, so that a pause in the workload does not
+    /// squeeze the rest into a few rows.
+    #[inline]
+    pub fn record(&mut self, op: HostOp, first_sector: u64) {
+        if op.index() > 1 {
+            return;
+        }
+        if self.in_row == self.requests_per_row {
+            self.next_row();
+        }
+        self.in_row += 1;
+        let bin = (first_sector / self.sectors_per_bin) as usize;
+        if let (Some(row), true) = (self.rows.last_mut(), bin < self.bins) {
+            row[bin][op.index()] += 1;
+        }
+    }
+
+    fn next_row(&mut self) {
+        self.in_row = 0;
+        if self.rows.len() == MAP_ROWS {
+            let merged = self.rows.chunks(2).map(|pair| {
+                let sum = |bin: usize, op: usize| pair.iter().map(|row| row[bin][op]).sum();
+                (0..self.bins).map(|bin| [sum(bin, 0), sum(bin, 1)]).collect()
+            });
+            self.rows = merged.collect();
+            self.requests_per_row *= 2;
+        }
+        self.rows.push(vec![[0; 2]; self.bins]);
+    }
+
+    /// Counts of one kind (0 reads, 1 writes), row after row.
+    pub fn counts(&self, op: usize) -> Vec<u32> {
+        self.rows.iter().flatten().map(|bin| bin[op]).collect()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_when_intervals_merge() {
+        let mut series = Series::default();
+        for step in 0..10_000_u64 {
+            let now = step * 77_777;
+            if series.is_over(now) {
+                series.roll(now, [step, 2 * step]);
+            }
+            series.record(HostOp::Write, 5, 4096);
+        }
+        let (interval, samples) = series.finish([10_000, 20_000]);
+        assert!(samples.len() <= POINTS && samples.len() >= POINTS / 4, "{}", samples.len());
+        assert!(interval.is_multiple_of(FIRST_INTERVAL));
+        assert_eq!(samples.iter().map(|s| s.requests[1]).sum::<u64>(), 10_000);
+        assert_eq!(samples.iter().map(|s| s.programs[0]).sum::<u64>(), 10_000);
+        assert_eq!(samples.iter().map(|s| s.programs[1]).sum::<u64>(), 20_000);
+    }
+
+    #[test]
+    fn the_address_map_keeps_every_request() {
+        let mut map = AddressMap::new(1000);
+        for request in 0..100_000_u64 {
+            map.record(HostOp::Read, request % 1000);
+        }
+        assert!(map.rows() <= MAP_ROWS);
+        assert_eq!(map.counts(0).iter().sum::<u32>(), 100_000);
+        assert_eq!(map.counts(1).iter().sum::<u32>(), 0);
+    }
+}
