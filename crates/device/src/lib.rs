@@ -1,1 +1,16 @@
-//! placeholder
+//! Whole drives: layers assembled from a configuration, the host interface, runs over a workload.
+//!
+//! The only crate that names every layer, and the only one that reads configuration files.
+
+mod block_device;
+mod build;
+pub mod config;
+mod drive;
+mod oracle;
+pub mod run;
+
+pub use block_device::{BlockDevice, Completion, Completions, Progress};
+pub use build::DrivePlan;
+pub use config::{Config, ConfigError, Setting};
+pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions};
+pub use oracle::Oracle;

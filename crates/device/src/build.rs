@@ -1,0 +1,218 @@
+//! Turning a configuration into a drive.
+
+use crate::config::{Config, ConfigError};
+use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions};
+use engine::random::Stream;
+use ftl::mapping::{FtlContext, MappingEntry, mappings};
+use layer::PageLayer;
+use nand::{CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, Part, SuspendOption, TimedFlash};
+use units::{BlockId, Geometry, Shape, quantity};
+
+/// Everything needed to build drives of one configuration.
+#[derive(Clone, Debug)]
+pub struct DrivePlan {
+    /// The configuration.
+    pub config: Config,
+    /// Shape of the flash.
+    pub geometry: Geometry,
+    /// Logical pages the user sees.
+    pub user_pages: u32,
+    part: Part,
+    options: CommandOptions,
+    host: HostOptions,
+}
+
+fn together(problem: String) -> ConfigError {
+    ConfigError::Together { problem }
+}
+
+impl DrivePlan {
+    /// Checks that the values of a configuration fit together.
+    ///
+    /// # Errors
+    /// [`ConfigError::Together`], with the limit and how to mend it.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        let values = &config.values;
+        let page = values.whole("flash.page_size");
+        let capacity = values.whole("drive.capacity");
+        if !page.is_multiple_of(512) {
+            return Err(together(format!(
+                "flash.page_size is {page} bytes, no whole number of 512-byte sectors; try \"{}\"",
+                quantity::format_size(page.next_multiple_of(512))
+            )));
+        }
+        if !capacity.is_multiple_of(page) {
+            return Err(together(format!(
+                "drive.capacity is {capacity} bytes, no whole number of {page}-byte pages (flash.page_size); the nearest that is: \"{}B\"",
+                capacity / page * page
+            )));
+        }
+        let user_pages = capacity / page;
+        let shape = Self::shape(&config, user_pages)?;
+        let geometry = Geometry::new(shape).map_err(|error| {
+            together(format!("{error}; lower drive.capacity or raise flash.page_size"))
+        })?;
+        let plan = Self {
+            part: Self::part(&config),
+            options: Self::options(&config),
+            host: HostOptions {
+                link_bytes_per_second: values.whole("host.link_bandwidth"),
+                idle_after_ns: values.whole("host.idle_after"),
+            },
+            geometry,
+            user_pages: user_pages as u32,
+            config,
+        };
+        plan.check_faults()?;
+        Ok(plan)
+    }
+
+    /// Blocks a plane follow from capacity and spare space; a plane also needs its reserve.
+    fn shape(config: &Config, user_pages: u64) -> Result<Shape, ConfigError> {
+        let values = &config.values;
+        let pages_per_block = values.whole("flash.pages_per_block");
+        let planes = values.whole("flash.channels") * values.whole("flash.dies_per_channel")
+            * values.whole("flash.planes_per_die");
+        let per_plane = planes * pages_per_block;
+        let physical = (user_pages as f64 * (1.0 + values.real("drive.over_provisioning"))).ceil() as u64;
+        let blocks = physical.div_ceil(per_plane);
+        let entry = mapping_entry::<CountedFlash>(config);
+        let reserve = u64::from((entry.reserve_blocks)(values));
+        let room = blocks.saturating_sub(reserve) * per_plane;
+        if room < user_pages {
+            let needed = (user_pages.div_ceil(per_plane) + reserve) * per_plane;
+            return Err(together(format!(
+                "too little spare flash: {user_pages} user pages and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
+                 drive.over_provisioning gives {}; raise it to \"{:.1}%\", or use fewer planes or smaller blocks",
+                blocks * per_plane,
+                ((needed as f64 / user_pages as f64 - 1.0) * 1000.0).ceil() / 10.0,
+            )));
+        }
+        let blocks_per_die = blocks * values.whole("flash.planes_per_die");
+        let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
+        Ok(Shape {
+            channels: values.whole("flash.channels") as u32,
+            dies_per_channel: values.whole("flash.dies_per_channel") as u32,
+            planes_per_die: values.whole("flash.planes_per_die") as u32,
+            blocks_per_die: u32::try_from(blocks_per_die).map_err(too_many)?,
+            pages_per_block: pages_per_block as u32,
+            page_bytes: values.whole("flash.page_size") as u32,
+        })
+    }
+
+    fn part(config: &Config) -> Part {
+        let values = &config.values;
+        Part {
+            read_ns: values.whole("flash.read_time"),
+            program_ns: values.whole("flash.program_time"),
+            erase_ns: values.whole("flash.erase_time"),
+            bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
+            command_ns: values.whole("flash.command_overhead"),
+            endurance: values.whole("flash.endurance") as u32,
+        }
+    }
+
+    fn options(config: &Config) -> CommandOptions {
+        let values = &config.values;
+        CommandOptions {
+            multi_plane: values.on("flash.multi_plane"),
+            cache_read: values.on("flash.cache_read"),
+            cache_program: values.on("flash.cache_program"),
+            read_priority: values.on("flash.read_priority"),
+            suspend: match values.name("flash.suspend") {
+                "erase" => SuspendOption::Erase,
+                "program-erase" => SuspendOption::ProgramErase,
+                _ => SuspendOption::Off,
+            },
+            suspend_ns: values.whole("flash.suspend_time"),
+            read_in_flight: values.on("flash.read_in_flight"),
+        }
+    }
+
+    fn check_faults(&self) -> Result<(), ConfigError> {
+        let values = &self.config.values;
+        if values.real("flash.fault.read") > 0.0 && values.name("engine.contents") == "none" {
+            return Err(together(
+                "flash.fault.read needs contents to lose: set engine.contents to \"stamp\"".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn fault_plan(&self) -> FaultPlan {
+        let values = &self.config.values;
+        FaultPlan {
+            program: values.real("flash.fault.program"),
+            erase: values.real("flash.fault.erase"),
+            read: values.real("flash.fault.read"),
+            endurance: self.part.endurance,
+            ..FaultPlan::default()
+        }
+    }
+
+    fn seed(&self) -> u64 {
+        self.config.values.whole("engine.seed")
+    }
+
+    /// Whether commands take time.
+    pub fn is_timed(&self) -> bool {
+        self.config.values.name("engine.time") == "virtual"
+    }
+
+    /// Factory-fresh flash.
+    pub fn fresh_core(&self) -> FlashCore {
+        let contents = match self.config.values.name("engine.contents") {
+            "stamp" => ContentsKind::Stamp,
+            _ => ContentsKind::None,
+        };
+        let mut core = FlashCore::new(self.geometry, contents);
+        let bad = self.config.values.real("flash.fault.factory_bad");
+        let mut stream = Stream::new(self.seed(), "flash.factory");
+        for block in (0..self.geometry.blocks()).map(BlockId) {
+            if bad > 0.0 && stream.chance(bad) {
+                core.mark_bad(block);
+            }
+        }
+        core.set_faults(self.fault_plan(), self.seed());
+        core
+    }
+
+    /// Timed flash over a state.
+    pub fn timed(&self, core: FlashCore) -> TimedFlash {
+        TimedFlash::new(core, self.part, self.options, HOST_TIMERS)
+    }
+
+    fn context(&self) -> FtlContext<'_> {
+        FtlContext {
+            geometry: self.geometry,
+            user_pages: self.user_pages,
+            owner: 0,
+            seed: self.seed(),
+            values: &self.config.values,
+        }
+    }
+
+    /// A drive with an empty stack of layers over `flash` in its fresh state.
+    pub fn assemble<F: Clocked>(&self, flash: F) -> Drive<F> {
+        let top = (mapping_entry::<F>(&self.config).build)(&self.context(), &flash);
+        self.drive(flash, top)
+    }
+
+    /// A drive whose layers rebuild themselves from what a power cut left.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
+    pub fn recover(&self, image: FlashCore) -> Result<Drive<TimedFlash>, ftl::RecoverError> {
+        let top = (mapping_entry::<TimedFlash>(&self.config).recover)(&self.context(), &image)?;
+        Ok(self.drive(self.timed(image), top))
+    }
+
+    fn drive<F: Clocked>(&self, flash: F, top: Box<dyn PageLayer<F>>) -> Drive<F> {
+        Drive::new(flash, top, self.user_pages, self.host)
+    }
+}
+
+fn mapping_entry<F: Clocked>(config: &Config) -> MappingEntry<F> {
+    let name = config.values.name("ftl.kind");
+    mappings::<F>().into_iter().find(|entry| entry.name == name).expect("mapping names are checked")
+}

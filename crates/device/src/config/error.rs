@@ -1,0 +1,100 @@
+//! What can be wrong with a configuration.
+
+use super::{Setting, keys};
+use layer::Parameter;
+
+/// A configuration that cannot be used: place, value, limit and remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A key nobody reads.
+    #[error("{place}: unknown key `{key}`{hint}; `nandarium explain {group}` lists what there is")]
+    UnknownKey {
+        /// Key found.
+        key: String,
+        /// Where.
+        place: String,
+        /// `; did you mean …`, or nothing.
+        hint: String,
+        /// First part of the key.
+        group: String,
+    },
+    /// A value that cannot be read or is out of range.
+    #[error("{place}: {key}: {problem}")]
+    Value {
+        /// Key.
+        key: &'static str,
+        /// Where.
+        place: String,
+        /// What is wrong and what to write instead.
+        problem: String,
+    },
+    /// A value of a kind no key takes.
+    #[error("{place}: `{key}` is {found}; write a text in quotes, a whole number, true or false")]
+    Type {
+        /// Key.
+        key: String,
+        /// Where.
+        place: String,
+        /// Kind found.
+        found: &'static str,
+    },
+    /// `--set` without a value.
+    #[error("--set {text}: write key=value, for example --set drive.capacity=4GiB")]
+    NoValue {
+        /// What was given.
+        text: String,
+    },
+    /// No built-in stack and no file of that name.
+    #[error("`{name}` is neither a built-in stack nor a readable file ({io}){hint}; `nandarium list stacks` names the built-in ones")]
+    NoStack {
+        /// Name given.
+        name: String,
+        /// What the operating system said.
+        io: String,
+        /// `; did you mean …`, or nothing.
+        hint: String,
+    },
+    /// A file that is no TOML.
+    #[error("{path}, line {line}: {problem}")]
+    Syntax {
+        /// File.
+        path: String,
+        /// Line, from 1.
+        line: usize,
+        /// What the parser said.
+        problem: String,
+    },
+    /// A chain of `extends` that is too long to be meant.
+    #[error("{path}: `extends` leads through more than 8 files; does a stack extend itself?")]
+    Extends {
+        /// File at which it was given up.
+        path: String,
+    },
+    /// Values that are fine alone but not together.
+    #[error("{problem}")]
+    Together {
+        /// What does not fit, with the limit and how to mend it.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    pub(super) fn unknown_key(setting: &Setting, known: &[Parameter]) -> Self {
+        let group = setting.key.split('.').next().unwrap_or_default();
+        let group = if known.iter().any(|k| k.key.starts_with(&format!("{group}."))) { group } else { "" };
+        Self::UnknownKey {
+            key: setting.key.clone(),
+            place: setting.place.clone(),
+            hint: did_you_mean(&setting.key, known.iter().map(|parameter| parameter.key)),
+            group: group.to_owned(),
+        }
+    }
+}
+
+/// `; did you mean …` when one of `names` is close to `found`, otherwise nothing.
+pub(super) fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
+    match keys::closest(found, names) {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None => String::new(),
+    }
+}

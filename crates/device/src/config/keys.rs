@@ -1,0 +1,99 @@
+//! Every configuration key: the drive's own, and those the tables of layers and policies declare.
+
+use super::presets::part_names;
+use layer::{Parameter, ParameterKind as Kind};
+
+const HOUR: u64 = 3_600_000_000_000;
+
+const fn key(key: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Parameter {
+    Parameter { key, kind, default: Some(default), doc }
+}
+
+const fn optional(key: &'static str, kind: Kind, doc: &'static str) -> Parameter {
+    Parameter { key, kind, default: None, doc }
+}
+
+const DRIVE: &[Parameter] = &[
+    key("drive.capacity", Kind::Size { min: 1 << 12, max: 1 << 43 }, "8GiB", "Bytes the user sees; a whole number of flash pages."),
+    key("drive.over_provisioning", Kind::Share { max: 10.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
+    key("drive.precondition", Kind::Choice(|| vec!["none", "fill", "overwrite", "steady"]), "none", "State of the drive before the measured run: none (erased), fill (written once in order), overwrite (fill, then random page writes of twice the capacity), steady (overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so)."),
+    key("engine.time", Kind::Choice(|| vec!["none", "virtual"]), "virtual", "none: commands complete at once and are only counted; virtual: discrete events in integer nanoseconds."),
+    key("engine.contents", Kind::Choice(|| vec!["none", "stamp"]), "none", "What pages hold: nothing, or a version stamp a sector, with which every read is checked."),
+    key("engine.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the drive's own random streams (victim choice, faults)."),
+    key("host.link_bandwidth", Kind::Rate, "unlimited", "Bytes a second the host link moves in each direction."),
+    key("host.queue_limit", Kind::Count { min: 1, max: 1 << 20 }, "1024", "Open loop: requests the drive takes at once; further ones wait in the host's queue."),
+    key("host.idle_after", Kind::Duration { max: HOUR }, "1ms", "Idle time after which the drive may begin background work; 0ns turns it off."),
+];
+
+const FLASH: &[Parameter] = &[
+    key("flash.part", Kind::Choice(part_names), "fast-4k", "Flash part: gives the defaults of the keys below it does not list here."),
+    key("flash.channels", Kind::Count { min: 1, max: 256 }, "8", "Channels (buses)."),
+    key("flash.dies_per_channel", Kind::Count { min: 1, max: 256 }, "4", "Dies behind each channel, over all its chips."),
+    key("flash.planes_per_die", Kind::Count { min: 1, max: 16 }, "1", "Planes of a die."),
+    key("flash.page_size", Kind::Size { min: 512, max: 32 << 10 }, "4KiB", "Bytes of a page; the mapping unit of page-mapped FTLs."),
+    key("flash.pages_per_block", Kind::Count { min: 2, max: 16_383 }, "256", "Pages of an erase block."),
+    key("flash.read_time", Kind::Duration { max: HOUR }, "25us", "Array read time of a page (tR)."),
+    key("flash.program_time", Kind::Duration { max: HOUR }, "200us", "Array program time of a page (tPROG)."),
+    key("flash.erase_time", Kind::Duration { max: HOUR }, "1500us", "Erase time of a block (tBERS)."),
+    key("flash.bus_bandwidth", Kind::Rate, "unlimited", "Bytes a second a channel moves."),
+    key("flash.command_overhead", Kind::Duration { max: HOUR }, "0ns", "Command and address cycles of one command."),
+    key("flash.endurance", Kind::Count { min: 0, max: u32::MAX as u64 }, "0", "Erases a block survives; 0: never wears out."),
+    key("flash.multi_plane", Kind::Switch, "false", "Queued commands of one kind for different planes of a die run together."),
+    key("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred."),
+    key("flash.cache_program", Kind::Switch, "false", "Transfer the next page while the last one is programmed."),
+    key("flash.read_priority", Kind::Switch, "false", "Queued reads go before queued programs and erases of their die."),
+    key("flash.suspend", Kind::Choice(|| vec!["off", "erase", "program-erase"]), "off", "What a read may interrupt; implies read priority."),
+    key("flash.suspend_time", Kind::Duration { max: HOUR }, "0ns", "Time added to a command by each interruption."),
+    key("flash.read_in_flight", Kind::Switch, "false", "Answer a read of a page under way from the controller's buffer instead of waiting for the flash."),
+    key("flash.fault.program", Kind::Share { max: 1.0 }, "0%", "Chance that a program fails (its block is given up)."),
+    key("flash.fault.erase", Kind::Share { max: 1.0 }, "0%", "Chance that an erase fails (its block is given up)."),
+    key("flash.fault.read", Kind::Share { max: 1.0 }, "0%", "Chance that a programmed page turns out uncorrectable; needs engine.contents = stamp."),
+    key("flash.fault.factory_bad", Kind::Share { max: 0.5 }, "0%", "Share of blocks that are bad from the start, drawn with engine.seed."),
+];
+
+const WORKLOAD: &[Parameter] = &[
+    key("workload.requests", Kind::Count { min: 1, max: u64::MAX }, "1000000", "Requests to run; a trace ends earlier if it has fewer."),
+    key("workload.loop", Kind::Choice(|| vec!["auto", "open", "closed"]), "auto", "open: requests arrive at their own time; closed: queue_depth requests are always under way and times are ignored; auto: open for traces, closed for generators."),
+    key("workload.queue_depth", Kind::Count { min: 1, max: 65_536 }, "32", "Closed loop: requests under way at once."),
+    key("workload.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the generator."),
+    key("workload.time_scale", Kind::Number { min: 1e-9, max: 1e9 }, "1", "Open loop: arrival times are multiplied by this; 0.5 is twice as fast."),
+    optional("workload.request_size", Kind::Size { min: 512, max: 1 << 30 }, "Bytes of a request, for generators of one size."),
+    optional("workload.read_share", Kind::Share { max: 1.0 }, "Share of reads, for generators that mix."),
+    optional("workload.trim_share", Kind::Share { max: 1.0 }, "Share of trims, for generators that mix."),
+    key("workload.flush_every", Kind::Count { min: 0, max: u64::MAX }, "0", "A flush after this many requests of a generator; 0: none."),
+    key("workload.footprint", Kind::Share { max: 1.0 }, "100%", "Share of the drive a generator uses."),
+    optional("workload.zipf_exponent", Kind::Number { min: 0.0, max: 10.0 }, "Exponent of the zipf generator."),
+    optional("workload.hot_space", Kind::Share { max: 1.0 }, "Share of the space that is hot (hot-cold)."),
+    optional("workload.hot_traffic", Kind::Share { max: 1.0 }, "Share of requests that go to the hot space (hot-cold)."),
+    optional("workload.interarrival", Kind::Duration { max: HOUR }, "Mean time between arrivals of a generator in an open loop."),
+    optional("workload.format", Kind::Text, "Trace format, where it cannot be told from the file; `nandarium list formats` names them."),
+    key("workload.devices", Kind::Text, "error", "Several devices in a trace: error, concat, or the number of the one to take."),
+    key("workload.fit", Kind::Choice(|| vec!["error", "modulo", "compact", "scale"]), "error", "Addresses beyond the drive: error, modulo (wrap), compact (pack touched regions), scale (shrink)."),
+    optional("workload.order", Kind::Choice(|| vec!["error", "clamp", "sort"]), "Trace times that go backwards: error, clamp, or sort within a window."),
+];
+
+/// Every key there is, in display order.
+pub fn all_keys() -> Vec<Parameter> {
+    let mut keys: Vec<Parameter> = [DRIVE, FLASH].concat();
+    keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
+    for entry in ftl::mapping::mappings::<nand::CountedFlash>() {
+        for parameter in (entry.parameters)() {
+            if !keys.iter().any(|known| known.key == parameter.key) {
+                keys.push(parameter);
+            }
+        }
+    }
+    keys.extend_from_slice(WORKLOAD);
+    keys
+}
+
+/// The key called `name`.
+pub fn find_key<'a>(keys: &'a [Parameter], name: &str) -> Option<&'a Parameter> {
+    keys.iter().find(|parameter| parameter.key == name)
+}
+
+/// The name closest to `found`, if one is close enough to be meant.
+pub(super) fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = names.map(|name| (strsim::damerau_levenshtein(found, name), name));
+    scored.min().filter(|(distance, name)| *distance <= 2.max(name.len() / 4)).map(|(_, name)| name)
+}

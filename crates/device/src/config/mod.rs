@@ -1,0 +1,150 @@
+//! Configuration: declared keys, files, overrides, and values checked before anything runs.
+
+mod error;
+mod file;
+mod keys;
+mod presets;
+
+pub use error::ConfigError;
+pub use keys::{all_keys, find_key};
+pub use presets::{Part, Preset, parts, stacks};
+
+use layer::{Parameter, Values};
+use std::collections::BTreeMap;
+
+/// A configuration in which every key has a checked value.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Name of the stack.
+    pub name: String,
+    /// Values by key.
+    pub values: Values,
+    /// The same, as text, to be stored with the result.
+    pub resolved: BTreeMap<String, String>,
+}
+
+/// One `key = value` with the place it came from, for messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Full key.
+    pub key: String,
+    /// Value as written, without quotes.
+    pub value: String,
+    /// Where: `FILE, line N`, `--set`, a preset's name.
+    pub place: String,
+}
+
+impl Setting {
+    /// Reads `key=value` as given on a command line.
+    ///
+    /// # Errors
+    /// There is no `=`.
+    pub fn from_argument(text: &str) -> Result<Self, ConfigError> {
+        let (key, value) = text.split_once('=').ok_or_else(|| ConfigError::NoValue { text: text.to_owned() })?;
+        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: "--set".to_owned() })
+    }
+}
+
+impl Config {
+    /// The stack called `name_or_path`, changed by `overrides`.
+    ///
+    /// # Errors
+    /// No such stack or file, a file that cannot be read, an unknown key, a value out of range.
+    pub fn load(name_or_path: &str, overrides: &[Setting]) -> Result<Self, ConfigError> {
+        let (name, mut settings) = file::stack_settings(name_or_path, 0)?;
+        settings.extend_from_slice(overrides);
+        Self::resolve(name, &settings)
+    }
+
+    /// Checks settings (later ones win) and completes them with part values and defaults.
+    ///
+    /// # Errors
+    /// An unknown key, a value out of range.
+    pub fn resolve(name: String, settings: &[Setting]) -> Result<Self, ConfigError> {
+        let keys = all_keys();
+        let mut chosen: BTreeMap<&'static str, &Setting> = BTreeMap::new();
+        for setting in settings {
+            let parameter = find_key(&keys, &setting.key).ok_or_else(|| ConfigError::unknown_key(setting, &keys))?;
+            chosen.insert(parameter.key, setting);
+        }
+        let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new() };
+        for parameter in &keys {
+            match chosen.get(parameter.key) {
+                Some(setting) => config.set(parameter, &setting.value, &setting.place)?,
+                None => {
+                    if let Some(default) = parameter.default {
+                        config.set(parameter, default, "the default")?;
+                    }
+                }
+            }
+        }
+        let part = presets::part_settings(config.values.name("flash.part"))?;
+        for setting in &part {
+            let parameter = find_key(&keys, &setting.key).ok_or_else(|| ConfigError::unknown_key(setting, &keys))?;
+            if !chosen.contains_key(parameter.key) {
+                config.set(parameter, &setting.value, &setting.place)?;
+            }
+        }
+        Ok(config)
+    }
+
+    fn set(&mut self, parameter: &Parameter, text: &str, place: &str) -> Result<(), ConfigError> {
+        let value = parameter.kind.parse(text).map_err(|problem| ConfigError::Value {
+            key: parameter.key,
+            place: place.to_owned(),
+            problem,
+        })?;
+        self.values.set(parameter.key, value);
+        self.resolved.insert(parameter.key.to_owned(), text.to_owned());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(overrides: &[&str]) -> Result<Config, ConfigError> {
+        let overrides: Result<Vec<_>, _> = overrides.iter().map(|text| Setting::from_argument(text)).collect();
+        Config::load("page", &overrides?)
+    }
+
+    #[test]
+    fn every_preset_resolves_and_every_default_is_valid() {
+        for preset in stacks() {
+            Config::load(preset.name, &[]).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+        }
+        for part in parts() {
+            load(&[&format!("flash.part={}", part.name)]).unwrap_or_else(|error| panic!("{}: {error}", part.name));
+        }
+        let keys = all_keys();
+        let mut names: Vec<_> = keys.iter().map(|key| key.key).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), keys.len(), "a key is declared twice");
+    }
+
+    #[test]
+    fn a_part_gives_defaults_and_a_setting_wins_over_it() {
+        let config = load(&["flash.part=mlc-4k"]).unwrap();
+        assert_eq!(config.values.whole("flash.pages_per_block"), 128);
+        let config = load(&["flash.part=mlc-4k", "flash.pages_per_block=64"]).unwrap();
+        assert_eq!(config.values.whole("flash.pages_per_block"), 64);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_a_remedy() {
+        for (setting, wanted) in [
+            ("drive.capactiy=8GiB", "did you mean `drive.capacity`"),
+            ("drive.capacity=8", "has no unit"),
+            ("drive.capacity=-8GiB", "negative"),
+            ("ftl.gc.victim=gredy", "greedy"),
+            ("flash.channels=0", "smallest value"),
+            ("drive.capacity", "key=value"),
+        ] {
+            let message = load(&[setting]).unwrap_err().to_string();
+            assert!(message.contains(wanted), "{setting}: {message}");
+        }
+        assert!(Config::load("pgae", &[]).unwrap_err().to_string().contains("did you mean `page`"));
+    }
+}

@@ -1,0 +1,68 @@
+//! Built-in stacks and flash parts: data files embedded at build time.
+
+use super::{ConfigError, Setting, file};
+
+/// A built-in stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+impl Preset {
+    /// What it is, in a line.
+    pub fn description(&self) -> String {
+        file::description(self.text)
+    }
+}
+
+/// A built-in flash part.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+impl Part {
+    /// What it is, in a line.
+    pub fn description(&self) -> String {
+        file::description(self.text)
+    }
+}
+
+macro_rules! embedded {
+    ($kind:ident, $folder:literal, [$($name:literal),* $(,)?]) => {
+        vec![$($kind {
+            name: $name,
+            text: include_str!(concat!("../../../../presets/", $folder, "/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All built-in stacks, alphabetically.
+pub fn stacks() -> Vec<Preset> {
+    embedded!(Preset, "stacks", ["page"])
+}
+
+/// All built-in parts, alphabetically.
+pub fn parts() -> Vec<Part> {
+    embedded!(Part, "parts", ["fast-4k", "mlc-4k", "slc-2k", "slc-2k-serial", "tlc-16k", "znand-2k"])
+}
+
+/// Names of the built-in parts.
+pub(super) fn part_names() -> Vec<&'static str> {
+    parts().iter().map(|part| part.name).collect()
+}
+
+/// What a part says about the keys of the group `flash`.
+pub(super) fn part_settings(name: &str) -> Result<Vec<Setting>, ConfigError> {
+    let part = parts().into_iter().find(|part| part.name == name);
+    let part = part.expect("part names are checked with the configuration");
+    let place = format!("built-in part `{name}`");
+    let settings = file::read(part.text, &place, 0)?.into_iter().filter(|setting| setting.key != "source");
+    Ok(settings.map(|setting| Setting { key: format!("flash.{}", setting.key), ..setting }).collect())
+}

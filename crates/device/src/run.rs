@@ -1,0 +1,358 @@
+//! Running a workload against a block device: open loop at trace time, or closed loop at a queue depth.
+
+use crate::block_device::{BlockDevice, Completions, Progress};
+use metrics::{AddressMap, LatencyRecorder, OpTotals, Series};
+use trace::{Workload, WorkloadError};
+use units::{HostOp, Nanos, Request};
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loop {
+    /// This many requests are always under way; arrival times are ignored.
+    Closed {
+        /// Queue depth.
+        depth: u32,
+    },
+    /// Requests arrive at their own time; at most `limit` are under way, further ones queue.
+    Open {
+        /// Requests the device takes at once.
+        limit: u32,
+    },
+}
+
+/// Watches a run, and may stop it.
+pub trait Observer {
+    /// `done` requests have completed; called every few thousand. `false` stops the run.
+    fn progress(&mut self, done: u64) -> bool;
+}
+
+/// An observer that does nothing.
+impl Observer for () {
+    fn progress(&mut self, _: u64) -> bool {
+        true
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The workload ended and everything was served.
+    Complete,
+    /// The observer stopped it.
+    Stopped,
+    /// Requests are waiting and nothing will ever make room for them.
+    Stuck,
+}
+
+/// What a run measured on the host's side.
+#[derive(Clone, Debug)]
+pub struct HostMeasurements {
+    /// Totals by kind of request.
+    pub totals: [OpTotals; 4],
+    /// Latencies by kind of request.
+    pub latency: Vec<LatencyRecorder>,
+    /// Time series.
+    pub series: Series,
+    /// Requests over time and address.
+    pub addresses: AddressMap,
+    /// When the run began.
+    pub started: Nanos,
+    /// When the last request completed.
+    pub ended: Nanos,
+    /// Hash over the completions.
+    pub hash: u64,
+}
+
+/// A request the workload has no right to make, or a workload that cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The workload failed.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A request ends beyond the drive.
+    #[error("request {number} ends at sector {end}, but the drive has {sectors} sectors; enlarge drive.capacity, or choose workload.fit = modulo, compact or scale for a trace")]
+    BeyondDrive {
+        /// Number of the request, from 1.
+        number: u64,
+        /// Sector after its last.
+        end: u64,
+        /// Sectors of the drive.
+        sectors: u64,
+    },
+    /// An empty request.
+    #[error("request {number} has no sectors; only a flush may have none")]
+    Empty {
+        /// Number of the request, from 1.
+        number: u64,
+    },
+}
+
+/// Requests taken from the workload at once.
+const BATCH: usize = 1024;
+/// Requests between two stages of hints: far enough for memory to answer, near enough to stay cached.
+const HINT: usize = 16;
+/// Requests between two calls of the observer.
+const OBSERVE_EVERY: u64 = 1 << 14;
+
+/// Requests from a workload, read ahead so that they can be announced to the device.
+struct Source<'a> {
+    workload: &'a mut dyn Workload,
+    batch: Vec<Request>,
+    next: usize,
+    taken: u64,
+    limit: u64,
+    ended: bool,
+}
+
+impl Source<'_> {
+    /// The next request without taking it.
+    #[inline]
+    fn peek(&mut self, device: &impl BlockDevice) -> Result<Option<Request>, RunError> {
+        if self.next + 3 * HINT >= self.batch.len() && !self.ended {
+            self.refill()?;
+        }
+        if self.next >= self.batch.len() || self.taken >= self.limit {
+            return Ok(None);
+        }
+        if self.next.is_multiple_of(HINT) {
+            let window = |from: usize| {
+                let length = self.batch.len();
+                &self.batch[(self.next + from).min(length)..(self.next + from + HINT).min(length)]
+            };
+            device.hint(window(2 * HINT), window(HINT));
+        }
+        Ok(Some(self.batch[self.next]))
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<(), RunError> {
+        // Whole groups are dropped, so that hints stay aligned with the requests they announce.
+        let keep_from = self.next / HINT * HINT;
+        self.batch.drain(..keep_from);
+        self.next -= keep_from;
+        let before = self.batch.len();
+        self.workload.next_batch(&mut self.batch, BATCH)?;
+        self.ended = self.batch.len() == before;
+        Ok(())
+    }
+
+    #[inline]
+    fn take(&mut self) {
+        self.next += 1;
+        self.taken += 1;
+    }
+}
+
+/// A request under way, as the host sees it.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    arrival: Nanos,
+    queue_ns: Nanos,
+    sectors: u32,
+    pages: u32,
+    op: HostOp,
+}
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPlan {
+    /// How requests arrive.
+    pub arrivals: Loop,
+    /// Most requests to run.
+    pub limit: u64,
+    /// Sectors of a flash page, for page counts.
+    pub sectors_per_page: u32,
+    /// Whether time passes; otherwise latencies are not recorded.
+    pub timed: bool,
+}
+
+struct Runner<'a, D: BlockDevice> {
+    device: &'a mut D,
+    plan: RunPlan,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    completions: Completions,
+    sheet: HostMeasurements,
+    done: u64,
+    observe_at: u64,
+}
+
+/// Runs `workload` against `device`. `programs` gives flash programs so far (host, all others).
+///
+/// # Errors
+/// The workload fails or asks for something the device does not have; what was measured is lost.
+pub fn run<D: BlockDevice>(
+    device: &mut D,
+    workload: &mut dyn Workload,
+    plan: RunPlan,
+    observer: &mut dyn Observer,
+    programs: impl Fn(&D) -> [u64; 2],
+) -> Result<(Ended, HostMeasurements), RunError> {
+    let started = device.now();
+    let sheet = HostMeasurements {
+        totals: [OpTotals::default(); 4],
+        latency: vec![LatencyRecorder::default(); 4],
+        series: Series::default(),
+        addresses: AddressMap::new(device.sectors()),
+        started,
+        ended: started,
+        hash: 0,
+    };
+    let mut source =
+        Source { workload, batch: Vec::new(), next: 0, taken: 0, limit: plan.limit, ended: false };
+    let mut runner = Runner {
+        device,
+        plan,
+        flights: Vec::new(),
+        free: Vec::new(),
+        completions: Completions::default(),
+        sheet,
+        done: 0,
+        observe_at: OBSERVE_EVERY,
+    };
+    let ended = match plan.arrivals {
+        Loop::Closed { depth } => runner.closed(&mut source, depth, observer, &programs)?,
+        Loop::Open { limit } => runner.open(&mut source, limit, observer, &programs)?,
+    };
+    Ok((ended, runner.sheet))
+}
+
+impl<D: BlockDevice> Runner<'_, D> {
+    fn outstanding(&self) -> u32 {
+        (self.flights.len() - self.free.len()) as u32
+    }
+
+    fn closed(
+        &mut self,
+        source: &mut Source<'_>,
+        depth: u32,
+        observer: &mut dyn Observer,
+        programs: &impl Fn(&D) -> [u64; 2],
+    ) -> Result<Ended, RunError> {
+        loop {
+            while self.outstanding() < depth {
+                let Some(request) = source.peek(self.device)? else { break };
+                source.take();
+                let now = self.device.now();
+                self.submit(&request, now, source.taken)?;
+            }
+            if self.outstanding() == 0 {
+                return Ok(Ended::Complete);
+            }
+            if self.device.advance(&mut self.completions) == Progress::Idle {
+                return Ok(Ended::Stuck);
+            }
+            if !self.record(observer, programs) {
+                return Ok(Ended::Stopped);
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        source: &mut Source<'_>,
+        limit: u32,
+        observer: &mut dyn Observer,
+        programs: &impl Fn(&D) -> [u64; 2],
+    ) -> Result<Ended, RunError> {
+        let mut armed = None;
+        loop {
+            let mut next = None;
+            while self.outstanding() < limit {
+                let Some(request) = source.peek(self.device)? else { break };
+                let arrival = self.sheet.started + request.arrival;
+                if self.plan.timed && arrival > self.device.now() {
+                    next = Some(arrival);
+                    break;
+                }
+                source.take();
+                let arrival = if self.plan.timed { arrival } else { 0 };
+                self.submit(&request, arrival, source.taken)?;
+            }
+            if next.is_some() && next != armed {
+                armed = next;
+                next.into_iter().for_each(|time| self.device.wake_at(time));
+            }
+            if self.outstanding() == 0 && next.is_none() {
+                return Ok(Ended::Complete);
+            }
+            if self.device.advance(&mut self.completions) == Progress::Idle {
+                return Ok(Ended::Stuck);
+            }
+            if !self.record(observer, programs) {
+                return Ok(Ended::Stopped);
+            }
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, request: &Request, arrival: Nanos, number: u64) -> Result<(), RunError> {
+        let sectors = self.device.sectors();
+        if request.end_sector() > sectors {
+            return Err(RunError::BeyondDrive { number, end: request.end_sector(), sectors });
+        }
+        if request.sectors == 0 && request.op != HostOp::Flush {
+            return Err(RunError::Empty { number });
+        }
+        let per_page = u64::from(self.plan.sectors_per_page);
+        let pages = (request.end_sector().div_ceil(per_page) - request.first_sector / per_page) as u32;
+        let flight = Flight {
+            arrival,
+            queue_ns: self.device.now() - arrival.min(self.device.now()),
+            sectors: request.sectors,
+            pages: if request.op == HostOp::Flush { 0 } else { pages },
+            op: request.op,
+        };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.flights[tag as usize] = flight;
+                tag
+            }
+            None => {
+                self.flights.push(flight);
+                self.flights.len() as u32 - 1
+            }
+        };
+        self.sheet.addresses.record(request.op, request.first_sector);
+        self.device.submit(tag, request);
+        Ok(())
+    }
+
+    /// Takes what completed into the sheet; `false`: the observer wants to stop.
+    #[inline]
+    fn record(&mut self, observer: &mut dyn Observer, programs: &impl Fn(&D) -> [u64; 2]) -> bool {
+        let now = self.device.now();
+        if self.sheet.series.is_over(now - self.sheet.started) {
+            let totals = programs(self.device);
+            self.sheet.series.roll(now - self.sheet.started, totals);
+        }
+        for completion in &self.completions.done {
+            let flight = self.flights[completion.tag as usize];
+            self.free.push(completion.tag);
+            let bytes = u64::from(flight.sectors) * units::SECTOR_BYTES;
+            let totals = &mut self.sheet.totals[flight.op.index()];
+            totals.requests += 1;
+            totals.pages += u64::from(flight.pages);
+            totals.bytes += bytes;
+            totals.failed += u64::from(completion.failed);
+            if self.plan.timed {
+                let latency = now - flight.arrival;
+                self.sheet.hash = (self.sheet.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let waits = completion.wait.map(|index| {
+                    let wait = &self.completions.waits[index as usize];
+                    (&wait.direct, &wait.root)
+                });
+                let queue = flight.queue_ns + completion.queue_ns;
+                self.sheet.latency[flight.op.index()].record(latency, waits, queue, completion.space_ns);
+                self.sheet.series.record(flight.op, latency, bytes);
+            }
+        }
+        self.done += self.completions.done.len() as u64;
+        self.sheet.ended = now;
+        if self.done >= self.observe_at {
+            self.observe_at = self.done + OBSERVE_EVERY;
+            return observer.progress(self.done);
+        }
+        true
+    }
+}
