@@ -1,2 +1,1 @@
-//! placeholder
-fn main(){}
+fn main() {}

@@ -3,7 +3,7 @@ use device::{run::*, *};
 use std::time::Instant;
 fn go<F: Clocked>(d: &mut Drive<F>, name: &str, n: u64, depth: u32, timed: bool) -> f64 {
     let mut p = trace::synthetic::WorkloadParameters::new(d.sectors(), n);
-    p.seed = 5;
+    p.seed = 5 + n + u64::from(timed) + d.flash().core().hash() % 1000;
     let mut w = trace::synthetic::build(name, &p).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth }, limit: n, sectors_per_page: 8, timed };
     let c0 = d.flash().core().counters.clone();
@@ -21,15 +21,24 @@ fn main() {
     let cfg = Config::load("page", &[Setting::from_argument(&format!("drive.capacity={gb}GiB")).unwrap()]).unwrap();
     let plan = DrivePlan::new(cfg).unwrap();
     let pages = u64::from(plan.user_pages);
-    let mut d = plan.assemble(nand::CountedFlash::new(plan.fresh_core()));
-    println!("counted");
-    go(&mut d, "sequential-write", pages, 1, false);
-    go(&mut d, "uniform-write", 2 * pages, 1, false);
-    go(&mut d, "uniform-write", 10_000_000, 1, false);
+    let which = std::env::args().nth(2).unwrap_or_default();
+    if which.is_empty() || which == "c" {
+        let mut d = plan.assemble(nand::CountedFlash::new(plan.fresh_core()));
+        println!("counted");
+        go(&mut d, "sequential-write", pages / 32, 1, false);
+        go(&mut d, "uniform-write", 2 * pages, 1, false);
+        go(&mut d, "uniform-write", 10_000_000, 1, false);
+    }
+    if which == "c" {
+        return;
+    }
     println!("timed");
     let mut d = plan.assemble(plan.timed(plan.fresh_core()));
-    go(&mut d, "sequential-write", pages, 128, true);
+    go(&mut d, "sequential-write", pages / 32, 128, true);
     go(&mut d, "uniform-read", 8_000_000, 32, true);
+    if which == "r" {
+        return;
+    }
     go(&mut d, "uniform-write", pages * 7 / 100, 128, true);
     go(&mut d, "uniform-write", pages, 128, true);
     go(&mut d, "uniform-write", 4_000_000, 128, true);

@@ -35,10 +35,10 @@ impl DrivePlan {
         let values = &config.values;
         let page = values.whole("flash.page_size");
         let capacity = values.whole("drive.capacity");
-        if !page.is_multiple_of(512) {
+        if !page.is_power_of_two() {
             return Err(together(format!(
-                "flash.page_size is {page} bytes, no whole number of 512-byte sectors; try \"{}\"",
-                quantity::format_size(page.next_multiple_of(512))
+                "flash.page_size is {page} bytes, no power of two; try \"{}\"",
+                quantity::format_size(page.next_power_of_two())
             )));
         }
         if !capacity.is_multiple_of(page) {
@@ -203,8 +203,16 @@ impl DrivePlan {
     /// # Errors
     /// The mapping cannot be rebuilt.
     pub fn recover(&self, image: FlashCore) -> Result<Drive<TimedFlash>, ftl::RecoverError> {
-        let top = (mapping_entry::<TimedFlash>(&self.config).recover)(&self.context(), &image)?;
+        let top = self.recover_layers(&image)?;
         Ok(self.drive(self.timed(image), top))
+    }
+
+    /// The layers alone, rebuilt from what a power cut left, over flash of any kind.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
+    pub fn recover_layers<F: Clocked>(&self, image: &FlashCore) -> Result<Box<dyn PageLayer<F>>, ftl::RecoverError> {
+        (mapping_entry::<F>(&self.config).recover)(&self.context(), image)
     }
 
     fn drive<F: Clocked>(&self, flash: F, top: Box<dyn PageLayer<F>>) -> Drive<F> {

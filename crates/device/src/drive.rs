@@ -2,7 +2,7 @@
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::oracle::Oracle;
-use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
+use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Owner, PayloadId, TimedFlash, WaitVector};
 use std::collections::VecDeque;
 use units::{HostOp, Nanos, Request};
@@ -73,7 +73,8 @@ pub struct Drive<F: Clocked> {
     top: Box<dyn PageLayer<F>>,
     options: HostOptions,
     sectors: u64,
-    sectors_per_page: u32,
+    /// Sectors of a page as a power of two.
+    page_shift: u32,
     full_mask: u64,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -101,7 +102,7 @@ impl<F: Clocked> Drive<F> {
             top,
             options,
             sectors,
-            sectors_per_page,
+            page_shift: geometry.page_shift(),
             full_mask: geometry.full_mask(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -164,12 +165,12 @@ impl<F: Clocked> Drive<F> {
     }
 
     fn new_slot(&mut self, tag: u32, request: &Request) -> u32 {
-        let per_page = u64::from(self.sectors_per_page);
+        let last_of_page = (1 << self.page_shift) - 1;
         let slot = Slot {
             request: *request,
             tag,
-            next_page: (request.first_sector / per_page) as u32,
-            end_page: request.end_sector().div_ceil(per_page) as u32,
+            next_page: (request.first_sector >> self.page_shift) as u32,
+            end_page: (request.end_sector() + last_of_page >> self.page_shift) as u32,
             outstanding: 0,
             failed: false,
             queue_ns: 0,
@@ -200,7 +201,7 @@ impl<F: Clocked> Drive<F> {
             return;
         }
         slot.payload = contents.take_payload(pages);
-        let per_page = u64::from(self.sectors_per_page);
+        let per_page = 1_u64 << self.page_shift;
         for page in 0..pages {
             let payload = slot.payload.offset(page);
             let first = (u64::from(slot.next_page) + u64::from(page)) * per_page;
@@ -224,7 +225,7 @@ impl<F: Clocked> Drive<F> {
             return;
         };
         let slot = &self.slots[id as usize];
-        let per_page = u64::from(self.sectors_per_page);
+        let per_page = 1_u64 << self.page_shift;
         if slot.request.op == HostOp::Read && !slot.failed {
             let cell = contents.cell_bytes();
             for sector in slot.request.first_sector..slot.request.end_sector() {
@@ -245,12 +246,11 @@ impl<F: Clocked> Drive<F> {
     #[inline]
     fn start(&mut self, id: u32) {
         let slot = &self.slots[id as usize];
-        let per_page = u64::from(self.sectors_per_page);
         let request = &slot.request;
-        let first_page = (request.first_sector / per_page) as u32;
+        let first_page = (request.first_sector >> self.page_shift) as u32;
         let pages = slot.end_page - slot.next_page;
-        let head = request.first_sector - u64::from(first_page) * per_page;
-        let tail = u64::from(slot.end_page) * per_page - request.end_sector();
+        let head = request.first_sector - (u64::from(first_page) << self.page_shift);
+        let tail = (u64::from(slot.end_page) << self.page_shift) - request.end_sector();
         let head_mask = if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
         let tail_mask = if request.op == HostOp::Flush { self.full_mask } else { self.full_mask >> tail };
         let (first_mask, last_mask) =
@@ -264,6 +264,7 @@ impl<F: Clocked> Drive<F> {
             fua: request.fua,
             cancellable: false,
             payload: slot.payload.offset(slot.next_page - first_page),
+            owner: HOST_OWNER,
             token: id,
         };
         match self.top.submit(&mut self.flash, &op, &mut self.outbox) {
@@ -359,23 +360,25 @@ impl<F: Clocked> Drive<F> {
         }
     }
 
+    /// One operation of a request is done.
+    #[inline]
+    fn on_done(&mut self, id: u32, failed: bool, wait: Option<u32>) {
+        let slot = &mut self.slots[id as usize];
+        slot.failed |= failed;
+        slot.outstanding -= 1;
+        let all_taken = slot.next_page == slot.end_page;
+        if slot.outstanding == 0 && all_taken && (self.stalled.is_empty() || !self.is_stalled_request(id)) {
+            self.finish(id, wait);
+        }
+    }
+
     /// Empties the outbox of the layers.
     #[inline]
     fn drain_outbox(&mut self) {
         let mut index = 0;
         while index < self.outbox.len() {
             match self.outbox[index] {
-                Signal::Done { token, failed, wait } => {
-                    let slot = &mut self.slots[token as usize];
-                    slot.failed |= failed;
-                    slot.outstanding -= 1;
-                    if slot.outstanding == 0
-                        && slot.next_page == slot.end_page
-                        && (self.stalled.is_empty() || !self.is_stalled_request(token))
-                    {
-                        self.finish(token, wait);
-                    }
-                }
+                Signal::Done { token, failed, wait } => self.on_done(token, failed, wait),
                 Signal::Room => self.retry_stalled(),
                 Signal::Exhausted => {} // seen by the runner as a drive that makes no progress
             }
@@ -392,10 +395,14 @@ impl<F: Clocked> Drive<F> {
         std::mem::swap(&mut events, &mut core.events);
         self.waits.clear();
         std::mem::swap(&mut self.waits, &mut core.waits);
-        for (_, event) in &events {
+        for (owner, event) in &events {
             match *event {
+                Event::Joined { token, failed, wait } if *owner == HOST_OWNER => {
+                    self.on_done(token, failed, wait);
+                    continue;
+                }
                 Event::Timer { timer } if timer < HOST_TIMERS => self.on_timer(timer),
-                ref event => self.top.on_event(&mut self.flash, event, &mut self.outbox),
+                ref event => self.top.on_event(&mut self.flash, *owner, event, &mut self.outbox),
             }
             if !self.outbox.is_empty() {
                 self.drain_outbox();

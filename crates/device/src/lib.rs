@@ -8,6 +8,7 @@ pub mod config;
 mod drive;
 mod oracle;
 pub mod run;
+pub mod session;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::DrivePlan;

@@ -160,7 +160,7 @@ pub struct RunPlan {
     pub arrivals: Loop,
     /// Most requests to run.
     pub limit: u64,
-    /// Sectors of a flash page, for page counts.
+    /// Sectors of a flash page (a power of two), for page counts.
     pub sectors_per_page: u32,
     /// Whether time passes; otherwise latencies are not recorded.
     pub timed: bool,
@@ -169,6 +169,8 @@ pub struct RunPlan {
 struct Runner<'a, D: BlockDevice> {
     device: &'a mut D,
     plan: RunPlan,
+    /// Sectors of a page as a power of two.
+    page_shift: u32,
     flights: Vec<Flight>,
     free: Vec<u32>,
     completions: Completions,
@@ -203,6 +205,7 @@ pub fn run<D: BlockDevice>(
     let mut runner = Runner {
         device,
         plan,
+        page_shift: plan.sectors_per_page.trailing_zeros(),
         flights: Vec::new(),
         free: Vec::new(),
         completions: Completions::default(),
@@ -294,8 +297,8 @@ impl<D: BlockDevice> Runner<'_, D> {
         if request.sectors == 0 && request.op != HostOp::Flush {
             return Err(RunError::Empty { number });
         }
-        let per_page = u64::from(self.plan.sectors_per_page);
-        let pages = (request.end_sector().div_ceil(per_page) - request.first_sector / per_page) as u32;
+        let shift = self.page_shift;
+        let pages = (((request.end_sector() + (1 << shift) - 1) >> shift) - (request.first_sector >> shift)) as u32;
         let flight = Flight {
             arrival,
             queue_ns: self.device.now() - arrival.min(self.device.now()),

@@ -18,6 +18,9 @@ pub struct EventQueue {
     tree: Vec<u64>,
     leaves: usize,
     slot_bits: NonZeroU32,
+    /// Slot whose event was taken but which still stands in the tree: most slots are armed again at
+    /// once, which then costs one walk to the root instead of two.
+    taken: Option<u32>,
 }
 
 const IDLE: u64 = u64::MAX;
@@ -31,7 +34,7 @@ impl EventQueue {
         let leaves = slots.next_power_of_two().max(2);
         assert!(leaves <= 1 << 16, "{slots} event slots; the limit is 65536");
         let slot_bits = NonZeroU32::new(leaves.trailing_zeros()).expect("at least two leaves");
-        Self { tree: vec![IDLE; 2 * leaves], leaves, slot_bits }
+        Self { tree: vec![IDLE; 2 * leaves], leaves, slot_bits, taken: None }
     }
 
     /// The latest time an event can carry: 2^48 ns (78 hours) with 65,536 slots, 18 years with 32.
@@ -43,24 +46,33 @@ impl EventQueue {
     #[inline]
     pub fn arm(&mut self, slot: u32, time: u64) {
         debug_assert!(time <= self.time_limit(), "event time {time} is beyond the queue's range");
+        if self.taken == Some(slot) {
+            self.taken = None;
+        }
         self.set(slot, time << self.slot_bits.get() | u64::from(slot));
     }
 
     /// Disarms `slot`; does nothing when it is not armed.
     #[inline]
     pub fn disarm(&mut self, slot: u32) {
+        if self.taken == Some(slot) {
+            self.taken = None;
+        }
         self.set(slot, IDLE);
     }
 
     /// The time `slot` is armed for.
     pub fn armed(&self, slot: u32) -> Option<u64> {
         let key = self.tree[self.leaves + slot as usize];
-        (key != IDLE).then(|| key >> self.slot_bits.get())
+        (key != IDLE && self.taken != Some(slot)).then(|| key >> self.slot_bits.get())
     }
 
     /// Time and slot of the earliest event, which stays armed.
     #[inline]
-    pub fn peek(&self) -> Option<(u64, u32)> {
+    pub fn peek(&mut self) -> Option<(u64, u32)> {
+        if let Some(slot) = self.taken.take() {
+            self.set(slot, IDLE);
+        }
         let key = self.tree[1];
         let mask = (1_u64 << self.slot_bits.get()) - 1;
         (key != IDLE).then(|| (key >> self.slot_bits.get(), (key & mask) as u32))
@@ -70,19 +82,29 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, u32)> {
         let event = self.peek()?;
-        self.disarm(event.1);
+        self.taken = Some(event.1);
         Some(event)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(unsafe_code)]
     fn set(&mut self, slot: u32, key: u64) {
+        let leaves = self.leaves;
+        assert!((slot as usize) < leaves, "event slot {slot} does not exist");
         let tree = self.tree.as_mut_slice();
-        let mut node = slot as usize + self.leaves;
-        tree[node] = key;
-        while node > 1 {
-            let winner = tree[node].min(tree[node ^ 1]);
-            node >>= 1;
-            tree[node] = winner;
+        debug_assert!(tree.len() == 2 * leaves);
+        let mut node = slot as usize + leaves;
+        let mut winner = key;
+        // SAFETY: the tree has 2 * leaves entries and leaves is a power of two above slot, so
+        // `node`, its sibling and all its ancestors are below the length. Checked indexing here cost
+        // 8 % of all simulated reads.
+        unsafe {
+            *tree.get_unchecked_mut(node) = key;
+            while node > 1 {
+                winner = winner.min(*tree.get_unchecked(node ^ 1));
+                node >>= 1;
+                *tree.get_unchecked_mut(node) = winner;
+            }
         }
     }
 }

@@ -11,8 +11,7 @@ const NO_CANDIDATE: i16 = 0x4000;
 #[derive(Clone, Debug)]
 pub struct BlockTable {
     geometry: Geometry,
-    words_per_block: usize,
-    /// One bit a page, blocks padded to whole words.
+    /// One bit a page.
     valid: Vec<u64>,
     /// Valid pages of each block, plus `NO_CANDIDATE`.
     keys: Vec<i16>,
@@ -24,12 +23,10 @@ pub struct BlockTable {
 impl BlockTable {
     /// All blocks free.
     pub fn new(geometry: Geometry) -> Self {
-        let words_per_block = geometry.pages_per_block.div_ceil(64) as usize;
         let blocks = geometry.blocks() as usize;
         Self {
             geometry,
-            words_per_block,
-            valid: vec![0; blocks * words_per_block],
+            valid: vec![0; (geometry.pages() as usize).div_ceil(64)],
             keys: vec![NO_CANDIDATE; blocks],
             closed_at: vec![0; blocks],
             closings: 0,
@@ -37,16 +34,14 @@ impl BlockTable {
     }
 
     #[inline(always)]
-    fn bit(&self, page: Ppn) -> (usize, u64) {
-        let block = self.geometry.block_of(page);
-        let position = page.0 - block.0 * self.geometry.pages_per_block;
-        (block.index() * self.words_per_block + position as usize / 64, 1 << (position % 64))
+    fn bit(page: Ppn) -> (usize, u64) {
+        (page.0 as usize / 64, 1 << (page.0 % 64))
     }
 
     /// Makes a page valid.
     #[inline(always)]
     pub fn validate(&mut self, page: Ppn) {
-        let (word, bit) = self.bit(page);
+        let (word, bit) = Self::bit(page);
         debug_assert!(self.valid[word] & bit == 0, "page {page} became valid twice");
         self.valid[word] |= bit;
         self.keys[self.geometry.block_of(page).index()] += 1;
@@ -55,7 +50,7 @@ impl BlockTable {
     /// Makes a page invalid.
     #[inline(always)]
     pub fn invalidate(&mut self, page: Ppn) {
-        let (word, bit) = self.bit(page);
+        let (word, bit) = Self::bit(page);
         debug_assert!(self.valid[word] & bit != 0, "page {page} became invalid twice");
         self.valid[word] &= !bit;
         self.keys[self.geometry.block_of(page).index()] -= 1;
@@ -64,7 +59,7 @@ impl BlockTable {
     /// Whether a page is valid.
     #[inline(always)]
     pub fn is_valid(&self, page: Ppn) -> bool {
-        let (word, bit) = self.bit(page);
+        let (word, bit) = Self::bit(page);
         self.valid[word] & bit != 0
     }
 
@@ -117,10 +112,18 @@ impl BlockTable {
     /// Appends the valid pages of a block in ascending order.
     pub fn valid_pages(&self, block: BlockId, pages: &mut Vec<u32>) {
         let first = block.0 * self.geometry.pages_per_block;
-        for word in 0..self.words_per_block {
-            let mut bits = self.valid[block.index() * self.words_per_block + word];
+        let end = first + self.geometry.pages_per_block;
+        for word in first / 64..end.div_ceil(64) {
+            let mut bits = self.valid[word as usize];
+            // Neighbouring blocks may share a word at either end.
+            if word == first / 64 {
+                bits &= u64::MAX << (first % 64);
+            }
+            if word == end / 64 {
+                bits &= (1 << (end % 64)) - 1;
+            }
             while bits != 0 {
-                pages.push(first + word as u32 * 64 + bits.trailing_zeros());
+                pages.push(word * 64 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
         }
@@ -129,7 +132,7 @@ impl BlockTable {
     /// Brings the row of a page's block into the processor's cache.
     #[inline]
     pub fn prefetch(&self, page: Ppn) {
-        let (word, _) = self.bit(page);
+        let (word, _) = Self::bit(page);
         units::prefetch(&self.valid, word);
         units::prefetch(&self.keys, self.geometry.block_of(page).index());
     }
@@ -140,9 +143,11 @@ impl BlockTable {
     /// The first block where they differ, in words.
     pub fn check(&self) -> Result<u64, String> {
         let mut total = 0;
+        let mut pages = Vec::new();
         for block in 0..self.geometry.blocks() {
-            let words = &self.valid[block as usize * self.words_per_block..][..self.words_per_block];
-            let bits: u32 = words.iter().map(|word| word.count_ones()).sum();
+            pages.clear();
+            self.valid_pages(BlockId(block), &mut pages);
+            let bits = pages.len() as u32;
             let count = self.valid_count(BlockId(block));
             if bits != count {
                 return Err(format!("block {block} counts {count} valid pages but marks {bits}"));

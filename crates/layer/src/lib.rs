@@ -15,7 +15,7 @@ pub use gate::{Gate, GateMode};
 pub use parameter::{Parameter, ParameterKind, Value, Values};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
-use nand::{Cancelled, Event, Flash, JoinId, PayloadId, Token};
+use nand::{Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
 use units::{HostOp, Request};
 
@@ -38,9 +38,14 @@ pub struct PageOp {
     pub cancellable: bool,
     /// First of `pages` payload slots with the cells to write or to fill.
     pub payload: PayloadId,
-    /// Handed back when the operation is done.
+    /// Who hears that the operation is done: [`HOST_OWNER`] or the unit number of the layer above.
+    pub owner: Owner,
+    /// Handed back when the operation is done, in [`nand::Event::Joined`] or [`Signal::Done`].
     pub token: Token,
 }
+
+/// The owner number of the host interface.
+pub const HOST_OWNER: Owner = Owner::MAX;
 
 impl PageOp {
     /// Sectors meant in the page at `index` of the extent; `full` is a whole page.
@@ -68,14 +73,14 @@ pub enum Answer {
         /// Some page of a read is uncorrectable.
         failed: bool,
     },
-    /// Under way; the outbox will name its token.
+    /// Under way; its owner will hear its token, from flash or through the outbox.
     Pending(OpHandle),
     /// No room. `taken` pages of the extent were accepted and are under way under the
     /// operation's token (if any); submit the rest again after [`Signal::Room`].
     Full {
         /// Pages accepted.
         taken: u32,
-        /// The accepted pages are not all done: their token will appear in the outbox.
+        /// The accepted pages are not all done: their token will be heard once.
         pending: bool,
     },
 }
@@ -124,13 +129,13 @@ pub trait PageLayer<F: Flash> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
 
     /// Takes an operation back. Queued commands never start; started ones run on, counted as
-    /// wasted. The token will not appear in the outbox.
+    /// wasted. The token will not be heard.
     fn cancel(&mut self, flash: &mut F, handle: OpHandle) -> Cancelled {
         flash.cancel(handle.0)
     }
 
-    /// Hears an event of flash.
-    fn on_event(&mut self, flash: &mut F, event: &Event, outbox: &mut Outbox);
+    /// Hears an event of flash meant for unit `owner`: this layer, or one below it.
+    fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox);
 
     /// The host has nothing to do: background work may begin. Returns whether any was begun.
     fn on_idle(&mut self, flash: &mut F) -> bool;

@@ -132,19 +132,22 @@ pub struct AddressMap {
     pub sectors_per_bin: u64,
     /// Requests a row covers.
     pub requests_per_row: u64,
+    bin_shift: u32,
     in_row: u64,
     rows: Vec<Vec<[u32; 2]>>,
 }
 
 const MAP_ROWS: usize = 128;
-const MAP_BINS: u64 = 96;
+const MAP_BINS: u64 = 128;
 
 impl AddressMap {
     /// A map over a drive of `sectors`.
     pub fn new(sectors: u64) -> Self {
-        let sectors_per_bin = sectors.div_ceil(MAP_BINS).max(1);
+        // A power of two, so that finding the bin is a shift.
+        let sectors_per_bin = sectors.div_ceil(MAP_BINS).next_power_of_two();
+        let bin_shift = sectors_per_bin.trailing_zeros();
         let bins = sectors.div_ceil(sectors_per_bin).max(1) as usize;
-        Self { bins, sectors_per_bin, requests_per_row: 16, in_row: 0, rows: vec![vec![[0; 2]; bins]] }
+        Self { bins, sectors_per_bin, requests_per_row: 16, bin_shift, in_row: 0, rows: vec![vec![[0; 2]; bins]] }
     }
 
     /// Adds a request. Rows hold equal numbers of requests, so that a pause in the workload does not
@@ -158,7 +161,7 @@ impl AddressMap {
             self.next_row();
         }
         self.in_row += 1;
-        let bin = (first_sector / self.sectors_per_bin) as usize;
+        let bin = (first_sector >> self.bin_shift) as usize;
         if let (Some(row), true) = (self.rows.last_mut(), bin < self.bins) {
             row[bin][op.index()] += 1;
         }

@@ -180,12 +180,16 @@ impl Contents {
         copy_masked(source, target, mask, cell);
     }
 
-    /// Copies the sectors meant by `to` from another slot.
+    /// Copies the sectors meant by `to` from another slot; those `from` does not name are zero, as
+    /// they will be in the page it is programmed to.
     pub(crate) fn copy_payload(&mut self, from: PayloadId, to: PayloadId) {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
         let mask = self.masks[to.0 as usize];
         let source = self.payload(from).to_vec();
-        copy_masked(&source, &mut self.pool[to.0 as usize * bytes..][..bytes], mask, cell);
+        let named = self.masks[from.0 as usize];
+        let target = &mut self.pool[to.0 as usize * bytes..][..bytes];
+        copy_masked(&source, target, mask & named, cell);
+        copy_masked(&vec![0; bytes], target, mask & !named, cell);
     }
 
     /// Completes the program of a user page: cells of `base` where the payload names none.

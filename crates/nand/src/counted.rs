@@ -32,7 +32,16 @@ impl CountedFlash {
         self.core
     }
 
+    #[inline(always)]
     fn execute(&mut self, owner: Owner, command: Command) -> Outcome {
+        if self.core.program_plain(command.page, command.cause) {
+            return Outcome::Done;
+        }
+        self.execute_carefully(owner, command)
+    }
+
+    #[inline(never)]
+    fn execute_carefully(&mut self, owner: Owner, command: Command) -> Outcome {
         let block = self.core.claim_page(command.page);
         if self.core.block(block).has_failed() || self.core.program_fails(block) {
             return self.hand_back(owner, command, block);
@@ -52,6 +61,7 @@ impl CountedFlash {
     }
 
     #[cold]
+    #[inline(never)]
     fn hand_back(&mut self, owner: Owner, command: Command, block: BlockId) -> Outcome {
         self.core.row(block).set_failed();
         if let Some(old) = command.supersedes {
@@ -139,19 +149,19 @@ impl Flash for CountedFlash {
         Cancelled::default()
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, _: Owner, read: Read) -> Outcome {
         let failed = self.core.complete_read(read.page, read.cause, read.payload);
         self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
         Outcome::Done
     }
 
-    #[inline]
+    #[inline(always)]
     fn program(&mut self, owner: Owner, command: Command) -> Outcome {
         self.execute(owner, command)
     }
 
-    #[inline]
+    #[inline(never)]
     fn copyback(&mut self, owner: Owner, command: Command) -> Outcome {
         if let Some(source) = command.supersedes {
             self.core.complete_read(source, command.cause, PayloadId::NONE);

@@ -1,1 +1,13 @@
-//! placeholder
+//! Test equipment: random stacks, a random host, the crash campaign and checkers.
+//!
+//! Everything here is a function of a seed: a failure names the seed, the event and the simulated
+//! time, and the one command that plays it again. A development dependency only.
+
+pub mod crash;
+mod host;
+mod readback;
+mod stack;
+
+pub use host::{Habits, Host};
+pub use readback::{ReadBack, read_back, read_through};
+pub use stack::{Faults, Stack};

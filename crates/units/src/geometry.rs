@@ -3,8 +3,9 @@
 use crate::{BlockId, ChannelId, DieId, Ppn, SECTOR_BYTES};
 use std::ops::Deref;
 
-/// Division by a number known at run time as one multiplication: exact for every 32-bit dividend
-/// (the error of the rounded-up reciprocal times the dividend stays below 2^64).
+/// Division by a number known at run time as one multiplication, without a branch. Exact for every
+/// 32-bit dividend: with m = floor(2^63 / d) + 1 (2^63 for d = 1) the error of n · m / 2^63 is below
+/// n · d / 2^63 / d < 1 / d.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reciprocal {
     multiplier: u64,
@@ -12,16 +13,13 @@ struct Reciprocal {
 
 impl Reciprocal {
     const fn new(divisor: u32) -> Self {
-        // For a divisor of 1 the reciprocal does not fit; 0 stands for it.
-        Self { multiplier: if divisor == 1 { 0 } else { u64::MAX / divisor as u64 + 1 } }
+        let exact = divisor.is_power_of_two();
+        Self { multiplier: (1 << 63) / divisor as u64 + !exact as u64 }
     }
 
     #[inline(always)]
     const fn divide(self, number: u32) -> u32 {
-        if self.multiplier == 0 {
-            return number;
-        }
-        ((number as u128 * self.multiplier as u128) >> 64) as u32
+        (((number as u128) << 1) * self.multiplier as u128 >> 64) as u32
     }
 }
 
@@ -45,7 +43,7 @@ pub struct Shape {
     pub blocks_per_die: u32,
     /// Pages of a block, at most 16,383.
     pub pages_per_block: u32,
-    /// Bytes of a page without its out-of-band area; a multiple of the sector, at most 32 KiB.
+    /// Bytes of a page without its out-of-band area; a power of two from 512 bytes to 32 KiB.
     pub page_bytes: u32,
 }
 
@@ -68,8 +66,8 @@ pub enum GeometryError {
         /// Largest value accepted.
         limit: u64,
     },
-    /// Page size is no multiple of the sector.
-    #[error("a page of {bytes} bytes is not a whole number of 512-byte sectors")]
+    /// Page size is no power of two, or smaller than a sector.
+    #[error("a page of {bytes} bytes is no power of two of at least 512 bytes")]
     PageSize {
         /// Value found.
         bytes: u32,
@@ -105,7 +103,7 @@ impl Shape {
                 return Err(GeometryError::Zero { field });
             }
         }
-        if !u64::from(self.page_bytes).is_multiple_of(SECTOR_BYTES) {
+        if !self.page_bytes.is_power_of_two() || u64::from(self.page_bytes) < SECTOR_BYTES {
             return Err(GeometryError::PageSize { bytes: self.page_bytes });
         }
         for (field, value, limit) in [
@@ -132,31 +130,31 @@ impl Shape {
     }
 
     /// Dies in the drive.
-    #[inline]
+    #[inline(always)]
     pub const fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
 
     /// Blocks in the drive.
-    #[inline]
+    #[inline(always)]
     pub const fn blocks(&self) -> u32 {
         self.dies() * self.blocks_per_die
     }
 
     /// Blocks of one plane.
-    #[inline]
+    #[inline(always)]
     pub const fn blocks_per_plane(&self) -> u32 {
         self.blocks_per_die / self.planes_per_die
     }
 
     /// Planes in the drive.
-    #[inline]
+    #[inline(always)]
     pub const fn planes(&self) -> u32 {
         self.dies() * self.planes_per_die
     }
 
     /// Pages in the drive.
-    #[inline]
+    #[inline(always)]
     pub const fn pages(&self) -> u32 {
         self.blocks() * self.pages_per_block
     }
@@ -167,13 +165,19 @@ impl Shape {
     }
 
     /// Host sectors in a page (1 to 64).
-    #[inline]
+    #[inline(always)]
     pub const fn sectors_per_page(&self) -> u32 {
         self.page_bytes / SECTOR_BYTES as u32
     }
 
+    /// Host sectors in a page as a power of two.
+    #[inline(always)]
+    pub const fn page_shift(&self) -> u32 {
+        self.sectors_per_page().trailing_zeros()
+    }
+
     /// Mask with one bit for each sector of a page.
-    #[inline]
+    #[inline(always)]
     pub const fn full_mask(&self) -> u64 {
         u64::MAX >> (64 - self.sectors_per_page())
     }
@@ -213,49 +217,49 @@ impl Geometry {
     }
 
     /// Plane of a block, numbered over the whole drive.
-    #[inline]
+    #[inline(always)]
     pub const fn lane_of(&self, block: BlockId) -> u32 {
         self.by_blocks_per_plane.divide(block.0)
     }
 
     /// Block of a page.
-    #[inline]
+    #[inline(always)]
     pub const fn block_of(&self, page: Ppn) -> BlockId {
         BlockId(self.by_pages_per_block.divide(page.0))
     }
 
     /// Position of a page in its block.
-    #[inline]
+    #[inline(always)]
     pub const fn page_in_block(&self, page: Ppn) -> u32 {
         page.0 - self.by_pages_per_block.divide(page.0) * self.shape.pages_per_block
     }
 
     /// The page at position `page` of `block`.
-    #[inline]
+    #[inline(always)]
     pub const fn page_at(&self, block: BlockId, page: u32) -> Ppn {
         Ppn(block.0 * self.shape.pages_per_block + page)
     }
 
     /// Die of a block.
-    #[inline]
+    #[inline(always)]
     pub const fn die_of(&self, block: BlockId) -> DieId {
         DieId(self.by_blocks_per_die.divide(block.0))
     }
 
     /// Plane of a block within its die.
-    #[inline]
+    #[inline(always)]
     pub const fn plane_of(&self, block: BlockId) -> u32 {
         self.by_blocks_per_plane.divide(block.0) % self.shape.planes_per_die
     }
 
     /// First block of a die.
-    #[inline]
+    #[inline(always)]
     pub const fn first_block(&self, die: DieId) -> BlockId {
         BlockId(die.0 * self.shape.blocks_per_die)
     }
 
     /// Channel of a die.
-    #[inline]
+    #[inline(always)]
     pub const fn channel_of(&self, die: DieId) -> ChannelId {
         ChannelId(die.0 % self.shape.channels)
     }

@@ -92,7 +92,7 @@ impl ConfigError {
 }
 
 /// `; did you mean …` when one of `names` is close to `found`, otherwise nothing.
-pub(super) fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
     match keys::closest(found, names) {
         Some(name) => format!("; did you mean `{name}`?"),
         None => String::new(),

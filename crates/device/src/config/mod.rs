@@ -5,7 +5,7 @@ mod file;
 mod keys;
 mod presets;
 
-pub use error::ConfigError;
+pub use error::{ConfigError, did_you_mean};
 pub use keys::{all_keys, find_key};
 pub use presets::{Part, Preset, parts, stacks};
 

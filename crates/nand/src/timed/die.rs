@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 /// queue[1] reads, when they go first                               transfer: page register and channel
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))] // one cache line, and an index is a shift
 pub(super) struct Die {
     pub head: [u32; 2],
     pub tail: [u32; 2],
@@ -61,6 +62,7 @@ impl Die {
 
 /// One channel: the die it serves and the dies that wait.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Channel {
     pub serving: u32,
     pub waiting: VecDeque<u32>,

@@ -11,54 +11,30 @@ use crate::flash::{
 };
 use units::{BlockId, Cause, Nanos, Ppn};
 
-const EMPTY: Slot = Slot {
-    sequence: 0,
-    since: 0,
-    page: 0,
-    supersedes: NIL,
-    logical: NIL,
-    payload: NIL,
-    next: NIL,
-    prev: NIL,
-    successor: NIL,
-    completion: NIL,
-    generation: 0,
-    owner: 0,
-    kind: Kind::Read,
-    cause: 0,
-    root: 0,
-    state: State::Waiting,
-    waits: 0,
-    flags: 0,
-    sectors: 0,
-    epoch: 0,
-    what: What::Nothing,
-};
-
 impl TimedFlash {
+    /// Fills a slot with a new command. `slot.generation` is ignored.
     #[inline(always)]
     fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
-        let mut slot = slot;
+        let id = self.slab.take();
+        if self.slab.capacity() > self.traces.len() {
+            self.traces.resize(self.slab.capacity(), Trace::NEW);
+        }
+        let place = self.slab.at(id);
+        let generation = place.generation;
+        *place = Slot { generation, state: State::Waiting, ..slot };
+        let command = CommandId { slot: id, generation };
         match completion {
             Some(Completion::Join(join)) => {
-                slot.flags |= flag::JOIN | flag::TRACED;
-                slot.completion = join.0;
+                place.flags |= flag::JOIN | flag::TRACED;
+                place.completion = join.0;
+                self.traces[id as usize].begin(self.now);
+                self.joins.add(join.0, command);
             }
             Some(Completion::Notify(token)) => {
-                slot.flags |= flag::NOTIFY;
-                slot.completion = token;
+                place.flags |= flag::NOTIFY;
+                place.completion = token;
             }
             None => {}
-        }
-        let traced = slot.flags & flag::TRACED != 0;
-        let id = self.slab.insert(slot);
-        if id as usize == self.traces.len() {
-            self.traces.push(Trace::NEW);
-        }
-        let command = CommandId { slot: id, generation: self.slab.get(id).generation };
-        if traced {
-            self.traces[id as usize].begin(self.now);
-            self.joins.add(slot.completion, command);
         }
         command
     }
@@ -102,7 +78,7 @@ impl TimedFlash {
             cause: command.cause as u8,
             root: command.cause as u8,
             what,
-            ..EMPTY
+            ..Slot::FREE
         };
         if what != What::Copy {
             slot.flags |= flag::BARRIER;
@@ -186,12 +162,12 @@ impl Flash for TimedFlash {
         self.now
     }
 
-    #[inline]
+    #[inline(always)]
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
         JoinId(self.joins.open(owner, token, cancel))
     }
 
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, join: JoinId) -> (Outcome, bool) {
         let entry = self.joins.at(join.0);
         entry.remaining -= 1;
@@ -224,10 +200,12 @@ impl Flash for TimedFlash {
         left
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         let block = self.core.geometry.block_of(read.page);
+        // A read that feeds a program is none of these: contents move on flash, so it must wait.
         if self.options.read_in_flight
+            && read.cause == Cause::Host
             && self.core.geometry.page_in_block(read.page) >= u32::from(self.core.block(block).done)
             && self.served_in_flight(&read)
         {
@@ -242,19 +220,19 @@ impl Flash for TimedFlash {
             cause: read.cause as u8,
             root: read.cause as u8,
             sectors: read.sectors,
-            ..EMPTY
+            ..Slot::FREE
         };
         let id = self.insert(slot, read.completion);
         self.begin(id, read.after);
         Outcome::Pending(id)
     }
 
-    #[inline]
+    #[inline(always)]
     fn program(&mut self, owner: Owner, command: Command) -> Outcome {
         self.issue_program(owner, Kind::Program, command)
     }
 
-    #[inline]
+    #[inline(never)]
     fn copyback(&mut self, owner: Owner, command: Command) -> Outcome {
         debug_assert!(command.what == Program::Copy, "a copyback copies");
         self.issue_program(owner, Kind::Copyback, command)
@@ -267,7 +245,7 @@ impl Flash for TimedFlash {
         let pinned = row.pins > 0;
         let page = self.core.geometry.page_at(block, 0).0;
         let cause = cause as u8;
-        let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..EMPTY };
+        let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
         let id = self.insert(slot, None);
         if pinned {
             self.slab.at(id.slot).state = State::Pinned;

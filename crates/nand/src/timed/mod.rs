@@ -62,7 +62,7 @@ impl TimedFlash {
             now: 0,
             queue: EventQueue::new((timer_base + timers) as usize),
             slab: Slab::new(),
-            traces: Vec::with_capacity(1 << 12),
+            traces: Vec::new(),
             dies: vec![Die::IDLE; dies as usize],
             meters: vec![Meter::new(); dies as usize],
             channels: vec![Channel::new(geometry.dies_per_channel as usize); geometry.channels as usize],
@@ -90,7 +90,7 @@ impl TimedFlash {
     }
 
     /// The event queue's time of the next event.
-    pub fn next_event(&self) -> Option<Nanos> {
+    pub fn next_event(&mut self) -> Option<Nanos> {
         self.queue.peek().map(|(time, _)| time)
     }
 

@@ -94,6 +94,32 @@ pub(super) struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 
+impl Slot {
+    pub const FREE: Slot = Slot {
+        sequence: 0,
+        since: 0,
+        page: 0,
+        supersedes: NIL,
+        logical: NIL,
+        payload: NIL,
+        next: NIL,
+        prev: NIL,
+        successor: NIL,
+        completion: NIL,
+        generation: 0,
+        owner: 0,
+        kind: Kind::Read,
+        cause: 0,
+        root: 0,
+        state: State::Free,
+        waits: 0,
+        flags: 0,
+        sectors: 0,
+        epoch: 0,
+        what: What::Nothing,
+    };
+}
+
 /// All commands in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Slab {
@@ -109,7 +135,7 @@ const EDGE: u32 = 1 << 31;
 
 impl Slab {
     pub fn new() -> Self {
-        Self { slots: Vec::with_capacity(1 << 12), free: NIL, live: 0, edges: Vec::new(), free_edge: NIL }
+        Self { slots: Vec::new(), free: NIL, live: 0, edges: Vec::new(), free_edge: NIL }
     }
 
     #[inline(always)]
@@ -122,20 +148,32 @@ impl Slab {
         &mut self.slots[id as usize]
     }
 
+    /// Takes a free slot, to be filled by the caller, who keeps its generation.
     #[inline(always)]
-    pub fn insert(&mut self, mut slot: Slot) -> u32 {
-        self.live += 1;
+    pub fn take(&mut self) -> u32 {
         if self.free == NIL {
-            self.slots.push(slot);
-            assert!(self.slots.len() < EDGE as usize, "more than 2^31 commands in progress");
-            return self.slots.len() as u32 - 1;
+            self.grow();
         }
+        self.live += 1;
         let id = self.free;
-        let place = &mut self.slots[id as usize];
-        self.free = place.next;
-        slot.generation = place.generation;
-        *place = slot;
+        self.free = self.slots[id as usize].next;
         id
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let first = self.slots.len();
+        let count = first.max(256);
+        assert!(first + count < EDGE as usize, "more than 2^31 commands in progress");
+        self.slots.extend((first..first + count).map(|id| Slot { next: id as u32 + 1, ..Slot::FREE }));
+        self.slots[first + count - 1].next = NIL;
+        self.free = first as u32;
+    }
+
+    /// Slots there are, free or not.
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
     }
 
     #[inline(always)]

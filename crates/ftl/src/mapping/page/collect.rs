@@ -30,7 +30,7 @@ impl Collection {
 }
 
 /// Map entries fetched ahead of the copy that changes them.
-const LOOK_AHEAD: usize = 8;
+const LOOK_AHEAD: usize = 16;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 16;
 

@@ -54,7 +54,7 @@ impl PageMap {
         // not on flash yet; after that it is not.
         let needed = newest || flash.is_being_superseded(failure.page) || self.is_held(failure.page);
         if !needed {
-            let readers_to = if entry < TRIMMED { Ppn(entry) } else { self.tombstone_page(entry) };
+            let readers_to = if entry < TRIMMED { Ppn(entry) } else { self.trimmed_page(entry) };
             flash.abandon(failure.id, readers_to);
             return true;
         }
@@ -64,6 +64,8 @@ impl PageMap {
         let Some(target) = target else { return false };
         if is_tombstone {
             self.move_tombstone(back & !TRIMMED, target);
+            // Several writes may supersede one tombstone: all of them must keep its new block.
+            while flash.retarget(failure.page, target) {}
         } else if newest {
             self.map[back as usize] = target.0;
             self.blocks.invalidate(failure.page);

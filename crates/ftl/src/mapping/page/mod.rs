@@ -195,7 +195,7 @@ impl PageMap {
     }
 
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let join = flash.open(self.owner, op.token, Cancel::Never);
+        let join = flash.open(op.owner, op.token, Cancel::Never);
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let logical = op.first + index;
@@ -283,7 +283,7 @@ impl PageMap {
     #[inline]
     fn submit_read<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
-        let join = flash.open(self.owner, op.token, cancel);
+        let join = flash.open(op.owner, op.token, cancel);
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let entry = self.map[(op.first + index) as usize];
@@ -341,9 +341,8 @@ impl<F: Flash> PageLayer<F> for PageMap {
         }
     }
 
-    fn on_event(&mut self, flash: &mut F, event: &Event, outbox: &mut Outbox) {
+    fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Joined { token, failed, wait } => outbox.push(Signal::Done { token, failed, wait }),
             Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
                 self.tombstone_durable(flash, token & !TOMBSTONE_TOKEN);
             }
@@ -359,7 +358,8 @@ impl<F: Flash> PageLayer<F> for PageMap {
                 self.collect(flash, lane);
             }
             Event::ProgramFailed(failure) => self.program_failed(flash, &failure),
-            Event::Timer { .. } => {}
+            // Operations end at those who asked for them; this mapping sets no timers.
+            Event::Joined { .. } | Event::Timer { .. } => {}
         }
     }
 

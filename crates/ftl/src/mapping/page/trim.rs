@@ -28,6 +28,8 @@ pub(super) struct Range {
 struct PendingPage {
     /// Where its last version (or its last tombstone) is; `UNMAPPED` once it was written again.
     old: u32,
+    /// Number of the trim, to tell it from earlier ones of the same page still in the log.
+    sequence: u64,
 }
 
 /// A tombstone page on flash or on its way there.
@@ -219,7 +221,7 @@ impl PageMap {
             flash.hold(self.geometry.block_of(old));
         }
         self.map[logical as usize] = TRIMMED | PENDING | self.trims.pending.len() as u32;
-        self.trims.pending.push(PendingPage { old: old.0 });
+        self.trims.pending.push(PendingPage { old: old.0, sequence });
         self.trims.add_range(logical, sequence);
     }
 
@@ -253,7 +255,7 @@ impl PageMap {
     }
 
     pub(super) fn submit_flush<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let join = flash.open(self.owner, op.token, Cancel::Never);
+        let join = flash.open(op.owner, op.token, Cancel::Never);
         if !self.trims.is_empty() && !self.log_trims(flash, None) {
             self.starved = true;
             let (outcome, _) = flash.close(join);
@@ -270,6 +272,7 @@ impl PageMap {
         flash: &mut F,
         lane: Option<usize>,
     ) -> bool {
+        self.compact_log();
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 Some(lane) => self.copy_page(lane),
@@ -279,6 +282,29 @@ impl PageMap {
             self.program_tombstone(flash, page);
         }
         true
+    }
+
+    /// Drops from the log what was written again since: a tombstone must name a page once, with the
+    /// number of its last trim, or a version between two trims would outlive the second.
+    fn compact_log(&mut self) {
+        let ranges = std::mem::take(&mut self.trims.ranges);
+        for range in ranges {
+            for logical in range.first..range.first + range.count {
+                if self.is_pending(logical, range.sequence) {
+                    self.trims.add_range(logical, range.sequence);
+                }
+            }
+        }
+        if self.trims.ranges.is_empty() {
+            self.trims.pending.clear();
+        }
+    }
+
+    /// Whether the last thing that happened to a page is the trim `sequence`, not logged yet.
+    fn is_pending(&self, logical: u32, sequence: u64) -> bool {
+        let entry = self.map[logical as usize];
+        let pending = entry != UNMAPPED && entry & (TRIMMED | PENDING) == TRIMMED | PENDING;
+        pending && self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize].sequence == sequence
     }
 
     fn program_tombstone<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
@@ -317,9 +343,7 @@ impl PageMap {
         for range in &ranges {
             for logical in range.first..range.first + range.count {
                 let entry = self.map[logical as usize];
-                if entry & (TRIMMED | PENDING) != TRIMMED | PENDING || entry == UNMAPPED {
-                    continue; // written again since
-                }
+                debug_assert!(self.is_pending(logical, range.sequence), "the log was compacted");
                 let pending = &mut self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize];
                 held.push(std::mem::replace(&mut pending.old, UNMAPPED));
                 self.map[logical as usize] = TRIMMED | slot;
@@ -397,9 +421,12 @@ impl PageMap {
         }
     }
 
-    /// Where the tombstone is that a map entry names.
-    pub(super) fn tombstone_page(&mut self, entry: u32) -> Ppn {
-        debug_assert!(entry & PENDING == 0, "a pending trim holds the page");
+    /// The page that holds what a trimmed page's map entry stands for: its tombstone, or the last
+    /// version while the trim is not logged.
+    pub(super) fn trimmed_page(&mut self, entry: u32) -> Ppn {
+        if entry & PENDING != 0 {
+            return Ppn(self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize].old);
+        }
         Ppn(self.trims.at(entry & !TRIMMED).page)
     }
 

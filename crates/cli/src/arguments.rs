@@ -1,0 +1,221 @@
+//! What the command line accepts.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A flash drive, simulated from the host request down to the flash cell array.
+#[derive(Debug, Parser)]
+#[command(name = "nandarium", version, about, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 ok; 1 run failed; 2 usage or configuration; 3 integrity violation; \
+4 steady state not reached; 5 drive full or worn out; 6 an acceptance band missed; 130 interrupted.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Log more to standard error; twice for details.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workload through one stack and show what happened.
+    Run(RunArguments),
+    /// Run the same workload through several stacks, side by side.
+    Compare(CompareArguments),
+    /// Look into trace files, or convert them.
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Name what there is.
+    List(ListArguments),
+    /// Explain a key, a group of keys, a policy, workload, part, stack, trace format or term.
+    Explain(ExplainArguments),
+    /// Say everything that is wrong with a stack file or a trace file.
+    Check(CheckArguments),
+    /// Render report.html again from result.json files.
+    Report(ReportArguments),
+}
+
+/// What `run` and `compare` share.
+#[derive(Debug, Args)]
+pub struct SessionArguments {
+    /// A built-in workload, a trace file (.gz .zst .xz .bz2 are seen through), or - for standard input.
+    #[arg(short, long, value_name = "NAME|FILE|-", default_value = "mixed")]
+    pub workload: String,
+    /// Change a key, for example --set drive.capacity=4GiB; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of workload and drive (workload.seed and engine.seed).
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Requests to run (workload.requests).
+    #[arg(long, value_name = "N")]
+    pub requests: Option<u64>,
+    /// Format of a trace (workload.format).
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Print the result as JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// Write result.json, report.html and series.csv into this folder.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Keep preconditioned states in this folder instead of the user's cache folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "no_snapshots")]
+    pub snapshots: Option<PathBuf>,
+    /// Neither read nor write preconditioned states.
+    #[arg(long)]
+    pub no_snapshots: bool,
+    /// No progress and no remarks on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// A built-in stack, or a TOML file.
+    #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
+    pub stack: String,
+    /// The rest.
+    #[command(flatten)]
+    pub session: SessionArguments,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// Built-in stacks or TOML files; NAME+key=value changes a key for one of them, for example
+    /// page page+ftl.gc.victim=fifo. Ratios are to the first.
+    #[arg(required = true, value_name = "STACK")]
+    pub stacks: Vec<String>,
+    /// The rest.
+    #[command(flatten)]
+    pub session: SessionArguments,
+}
+
+/// Verbs of `trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Sum up a trace: operations, sizes, devices, footprint.
+    Info(TraceInfoArguments),
+    /// Write a trace as the project's own CSV.
+    Convert(TraceConvertArguments),
+    /// Print the first requests of a trace as the project's own CSV.
+    Head(TraceHeadArguments),
+}
+
+/// How to read a trace.
+#[derive(Debug, Args)]
+pub struct TraceInput {
+    /// The trace, or - for standard input.
+    #[arg(value_name = "FILE|-")]
+    pub file: String,
+    /// Format, where it cannot be told from the file; `nandarium list formats` names them.
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Times that go backwards.
+    #[arg(long, value_enum)]
+    pub order: Option<OrderArgument>,
+}
+
+/// What to do with times that go backwards.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum OrderArgument {
+    /// Refuse the trace.
+    Error,
+    /// Let the request arrive with the one before.
+    Clamp,
+    /// Sort within a window.
+    Sort,
+}
+
+/// Arguments of `trace info`.
+#[derive(Debug, Args)]
+pub struct TraceInfoArguments {
+    /// The trace.
+    #[command(flatten)]
+    pub input: TraceInput,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `trace convert`.
+#[derive(Debug, Args)]
+pub struct TraceConvertArguments {
+    /// The trace.
+    #[command(flatten)]
+    pub input: TraceInput,
+    /// Where to write; standard output otherwise.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `trace head`.
+#[derive(Debug, Args)]
+pub struct TraceHeadArguments {
+    /// The trace.
+    #[command(flatten)]
+    pub input: TraceInput,
+    /// Requests to print.
+    #[arg(short = 'n', long, default_value_t = 10)]
+    pub count: usize,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Only this kind.
+    #[arg(value_enum)]
+    pub what: Option<Listing>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    /// Built-in stacks.
+    Stacks,
+    /// Mappings and victim policies.
+    Policies,
+    /// Built-in workloads.
+    Workloads,
+    /// Flash parts.
+    Parts,
+    /// Trace formats.
+    Formats,
+    /// Configuration keys.
+    Keys,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// A key (drive.capacity), a group (drive), a name from `nandarium list`, or a term.
+    pub name: String,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// A stack (.toml) or a trace.
+    pub file: String,
+    /// Format of a trace.
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Folders with a result.json, as `run --out` and `compare --out` write them.
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// The page to write; by default report.html in the folder, or here if there are several.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}

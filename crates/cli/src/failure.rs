@@ -1,0 +1,97 @@
+//! Failures and their exit codes.
+
+use device::ConfigError;
+use device::session::SessionError;
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use trace::WorkloadError;
+
+/// The run failed.
+pub const FAILED: u8 = 1;
+/// Usage or configuration.
+pub const USAGE: u8 = 2;
+/// A read returned wrong data.
+pub const INTEGRITY: u8 = 3;
+/// Steady state was not reached.
+pub const NOT_STEADY: u8 = 4;
+/// The drive is full or worn out.
+pub const DRIVE_FULL: u8 = 5;
+/// Interrupted by the user.
+pub const INTERRUPTED: u8 = 130;
+
+/// Why the program ends with a code other than 0.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub code: u8,
+    /// What to say; empty: it has been said.
+    pub message: String,
+}
+
+impl Failure {
+    /// A mistake of the user.
+    pub fn usage(message: impl Display) -> Self {
+        Self { code: USAGE, message: message.to_string() }
+    }
+
+    /// Something that did not work out.
+    pub fn failed(message: impl Display) -> Self {
+        Self { code: FAILED, message: message.to_string() }
+    }
+
+    /// A code with nothing to add.
+    pub fn silent(code: u8) -> Self {
+        Self { code, message: String::new() }
+    }
+
+    /// A file that could not be read or written.
+    pub fn file(path: &Path, doing: &str, error: &io::Error) -> Self {
+        Self::failed(format!("{} could not be {doing}: {error}", path.display()))
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<WorkloadError> for Failure {
+    fn from(error: WorkloadError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let code = match &error {
+            SessionError::Config(_)
+            | SessionError::NoWorkload { .. }
+            | SessionError::Generator { .. }
+            | SessionError::Workload(_)
+            | SessionError::Run(_)
+            | SessionError::SteadyNeedsFile => USAGE,
+            SessionError::NotSteady { .. } => NOT_STEADY,
+            SessionError::Stuck { .. } => DRIVE_FULL,
+            SessionError::Interrupted => INTERRUPTED,
+            SessionError::Integrity { .. } => INTEGRITY,
+            SessionError::Snapshot(_) => FAILED,
+        };
+        let hint = match &error {
+            SessionError::Workload(WorkloadError::Trace(trace)) => option_hint(&trace.to_string()),
+            _ => "",
+        };
+        Self { code, message: format!("{error}{hint}") }
+    }
+}
+
+/// Trace errors name options by their short names; here is how they are given to a run.
+fn option_hint(text: &str) -> &'static str {
+    const HINTS: [(&str, &str); 3] = [
+        ("fit = ", " (here: --set workload.fit=modulo, or --set drive.capacity=…)"),
+        ("devices = ", " (here: --set workload.devices=0, or concat)"),
+        ("order = ", " (here: --set workload.order=sort)"),
+    ];
+    HINTS.iter().find(|(part, _)| text.contains(part)).map_or("", |(_, hint)| hint)
+}

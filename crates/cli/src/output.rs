@@ -1,0 +1,44 @@
+//! Writing: data to standard output, where a closed pipe is the reader's right and no failure.
+
+use crate::failure::Failure;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+/// Writes data to standard output.
+///
+/// # Errors
+/// Standard output cannot be written, other than because its reader has gone.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Turns "nobody reads any more" into success.
+///
+/// # Errors
+/// Any other error.
+pub fn heard(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("standard output could not be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file, with its folders.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_file(path: &Path, contents: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(path, contents))
+        .map_err(|error| Failure::file(path, "written", &error))
+}
+
+/// Writes a line to standard error; if even that is closed there is nobody left to tell.
+pub fn complain(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

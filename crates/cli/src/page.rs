@@ -1,0 +1,49 @@
+//! The report page: the built web page with results filled in.
+
+use serde_json::{Value, json};
+
+const TEMPLATE: &str = include_str!("../../../web/dist/template.html");
+const CSS: &str = include_str!("../../../web/dist/report.css");
+const JS: &str = include_str!("../../../web/dist/report.js");
+
+/// The page for these results, self-contained.
+pub fn render(title: &str, results: &[Value]) -> String {
+    // `<` would end the script element that holds the data.
+    let data = json!({ "results": results }).to_string().replace('<', "\\u003c");
+    fill(TEMPLATE, &[("<!--TITLE-->", &escape(title)), ("/*CSS*/", CSS), ("/*JS*/", JS), ("/*RESULTS*/", &data)])
+}
+
+/// Replaces each placeholder of the template once; what was filled in is never looked at again.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut places: Vec<(usize, &str, &str)> = values
+        .iter()
+        .map(|(name, value)| (template.find(name).expect("the page's own build checks its placeholders"), *name, *value))
+        .collect();
+    places.sort_unstable();
+    let mut page = String::with_capacity(template.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
+    let mut done = 0;
+    for (at, name, value) in places {
+        page.push_str(&template[done..at]);
+        page.push_str(value);
+        done = at + name.len();
+    }
+    page.push_str(&template[done..]);
+    page
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_break_out_of_its_element_or_be_taken_for_a_placeholder() {
+        let page = render("<b> & co", &[json!({"stack": "</script><!--TITLE-->/*JS*/"})]);
+        assert!(page.contains("<title>&lt;b&gt; &amp; co</title>"));
+        assert!(page.contains(r#"{"results":[{"stack":"\u003c/script>\u003c!--TITLE-->/*JS*/"}]}"#));
+        assert_eq!(page.matches(JS).count(), 1);
+    }
+}

@@ -1,0 +1,84 @@
+//! From arguments to configurations.
+
+use crate::arguments::SessionArguments;
+use crate::failure::Failure;
+use device::config::did_you_mean;
+use device::session::{SessionOptions, Snapshots};
+use device::{Config, Setting};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Characters `NAME+key=value` is taken apart at.
+const PLUS: char = '+';
+
+/// The configuration of a stack given as `NAME`, `FILE` or `NAME+key=value+…`.
+///
+/// # Errors
+/// No such stack, an unknown key, a value out of range.
+pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
+    let mut parts = if Path::new(stack).exists() { vec![stack] } else { stack.split(PLUS).collect() };
+    let name = parts.remove(0);
+    let mut settings = vec![];
+    for text in &arguments.set {
+        settings.push(Setting::from_argument(text)?);
+    }
+    let option = |key: &str, value: String, place: &str| Setting {
+        key: key.to_owned(),
+        value,
+        place: place.to_owned(),
+    };
+    if let Some(seed) = arguments.seed {
+        settings.push(option("workload.seed", seed.to_string(), "--seed"));
+        settings.push(option("engine.seed", seed.to_string(), "--seed"));
+    }
+    if let Some(requests) = arguments.requests {
+        settings.push(option("workload.requests", requests.to_string(), "--requests"));
+    }
+    if let Some(format) = &arguments.format {
+        settings.push(option("workload.format", format.clone(), "--format"));
+    }
+    for text in parts {
+        let (key, value) = text.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("stack `{stack}`: write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
+        })?;
+        settings.push(option(key.trim(), value.trim().to_owned(), &format!("stack `{stack}`")));
+    }
+    let mut config = Config::load(name, &settings)?;
+    if stack.contains(PLUS) && !Path::new(stack).exists() {
+        stack.clone_into(&mut config.name);
+    }
+    Ok(config)
+}
+
+/// What a session needs besides its configuration.
+pub fn options(arguments: &SessionArguments) -> SessionOptions {
+    let folder = if arguments.no_snapshots {
+        None
+    } else {
+        arguments.snapshots.clone().or_else(cache_folder)
+    };
+    SessionOptions {
+        workload: arguments.workload.clone(),
+        snapshots: folder.map(|folder| Snapshots { folder, build: build() }),
+    }
+}
+
+/// The user's cache folder for this program.
+fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("nandarium"))
+}
+
+/// Names this build: a rebuilt program may compute other states, and must not find old ones.
+fn build() -> String {
+    let program = std::env::current_exe().and_then(std::fs::metadata).ok();
+    let age = program.as_ref().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    let length = program.map_or(0, |file| file.len());
+    format!("{} {length} {}", env!("CARGO_PKG_VERSION"), age.map_or(0, |age| age.as_nanos()))
+}
+
+/// `; did you mean …`, or nothing.
+pub fn hint<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
+    did_you_mean(found, names)
+}

@@ -1,0 +1,120 @@
+//! Several results side by side, with ratios to the first.
+
+use super::grid::Grid;
+use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, size, time};
+use metrics::RunResult;
+use units::{CAUSES, HostOp};
+
+/// One line of the comparison: a value of each result, and how it is written.
+struct Line {
+    label: String,
+    value: Box<dyn Fn(&RunResult) -> Option<f64>>,
+    show: fn(f64) -> String,
+}
+
+fn line(label: impl Into<String>, show: fn(f64) -> String, value: impl Fn(&RunResult) -> Option<f64> + 'static) -> Line {
+    Line { label: label.into(), value: Box::new(value), show }
+}
+
+/// A comparison as text.
+pub fn comparison(results: &[RunResult]) -> String {
+    let Some(first) = results.first() else { return String::new() };
+    let arrivals = match first.queue_depth {
+        Some(depth) => format!("closed loop, queue depth {depth}"),
+        None => "open loop at trace time".to_owned(),
+    };
+    let mut grid = Grid::new(1);
+    let mut head = vec![String::new()];
+    for (index, result) in results.iter().enumerate() {
+        head.push(result.stack.clone());
+        if index > 0 {
+            head.push("ratio".to_owned());
+        }
+    }
+    grid.row(head);
+    for line in lines() {
+        let values: Vec<Option<f64>> = results.iter().map(|result| (line.value)(result)).collect();
+        if values.iter().all(|value| value.is_none_or(|value| value == 0.0)) {
+            continue;
+        }
+        let mut row = vec![line.label];
+        for (index, value) in values.iter().enumerate() {
+            row.push(value.map_or_else(|| NONE.to_owned(), line.show));
+            if index > 0 {
+                row.push(ratio_of(*value, values[0]));
+            }
+        }
+        grid.row(row);
+    }
+    for (label, text) in [("status", status as fn(&RunResult) -> String), ("hash", hash), ("computed in", wall)] {
+        let mut row = vec![label.to_owned()];
+        for (index, result) in results.iter().enumerate() {
+            row.push(text(result));
+            if index > 0 {
+                row.push(String::new());
+            }
+        }
+        grid.row(row);
+    }
+    let mut text = format!("{} stacks under {}  ({arrivals})\n\n", results.len(), first.workload);
+    text.push_str(&grid.render(""));
+    text
+}
+
+fn status(result: &RunResult) -> String {
+    result.status.name().to_owned()
+}
+
+fn hash(result: &RunResult) -> String {
+    format!("{:016x}", result.hash)
+}
+
+fn wall(result: &RunResult) -> String {
+    duration(result.wall_s)
+}
+
+fn ratio_of(value: Option<f64>, first: Option<f64>) -> String {
+    match (value, first) {
+        (Some(value), Some(first)) if first > 0.0 => format!("x{:.2}", value / first),
+        _ => NONE.to_owned(),
+    }
+}
+
+fn lines() -> Vec<Line> {
+    let plain = |value: f64| count(value as u64);
+    let mut lines = vec![line("IOPS", |value| rate(Some(value)), RunResult::iops)];
+    for op in [HostOp::Read, HostOp::Write] {
+        let label = format!("{} MB/s", op.name());
+        lines.push(line(label, |value| bandwidth(Some(value)), move |result| result.bandwidth(op)));
+    }
+    for op in [HostOp::Read, HostOp::Write] {
+        let histogram = move |result: &RunResult| {
+            let histogram = result.latency[op.index()].histogram();
+            (histogram.count() > 0).then(|| histogram.clone())
+        };
+        let name = op.name();
+        lines.push(line(format!("{name} latency mean"), time, move |result| histogram(result).map(|h| h.mean())));
+        for (percentile, at) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+            let value = move |result: &RunResult| histogram(result).map(|h| h.percentile(at) as f64);
+            lines.push(line(format!("{name} latency {percentile}"), time, value));
+        }
+        lines.push(line(format!("{name} latency max"), time, move |result| histogram(result).map(|h| h.max() as f64)));
+    }
+    lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf));
+    for cause in CAUSES {
+        let value = move |result: &RunResult| {
+            let pages = result.host[HostOp::Write.index()].pages;
+            (pages > 0).then(|| result.flash[1][cause.index()] as f64 / pages as f64)
+        };
+        lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value));
+    }
+    lines.push(line("erases", plain, |result| Some(result.flash[2].iter().sum::<u64>() as f64)));
+    lines.push(line("most erases of a block", plain, |result| {
+        result.erases.iter().flatten().max().map(|erases| f64::from(*erases))
+    }));
+    lines.push(line("memory", |value| size(value as u64), |result| {
+        Some(result.ram_bytes.iter().map(|(_, bytes)| *bytes as f64).sum())
+    }));
+    lines.push(line("simulated", time, |result| Some(result.sim_ns as f64)));
+    lines
+}

@@ -1,0 +1,80 @@
+//! Numbers as people read them.
+
+/// What stands where there is no number.
+pub const NONE: &str = "-";
+
+/// A count with separators: `1,000,000`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Four significant digits at most, with a unit from `units` (scale and name, largest first).
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let (scale, name) = units.iter().find(|(scale, _)| value >= *scale).or(units.last()).copied().unwrap_or((1.0, ""));
+    let value = value / scale;
+    let digits = if value >= 100.0 || value == 0.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    format!("{value:.digits$} {name}").trim_end().to_owned()
+}
+
+/// Nanoseconds: `208 us`.
+pub fn time(nanos: f64) -> String {
+    scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
+}
+
+/// Seconds of wall-clock time: `1.83 s`.
+pub fn duration(seconds: f64) -> String {
+    time(seconds * 1e9)
+}
+
+/// Bytes: `72.1 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(f64, &str); 4] =
+        [((1_u64 << 30) as f64, "GiB"), ((1_u64 << 20) as f64, "MiB"), ((1_u64 << 10) as f64, "KiB"), (1.0, "B")];
+    scaled(bytes as f64, &UNITS)
+}
+
+/// A fraction as per cent: `66 %`.
+pub fn share(fraction: f64) -> String {
+    let digits = usize::from(fraction > 0.0 && fraction < 0.0995);
+    format!("{:.digits$} %", fraction * 100.0)
+}
+
+/// Requests per second, or nothing.
+pub fn rate(per_second: Option<f64>) -> String {
+    per_second.map_or_else(|| NONE.to_owned(), |rate| count(rate.round() as u64))
+}
+
+/// Decimal megabytes per second, or nothing.
+pub fn bandwidth(bytes_per_second: Option<f64>) -> String {
+    bytes_per_second.map_or_else(|| NONE.to_owned(), |rate| format!("{:.1}", rate / 1e6))
+}
+
+/// A ratio with three decimals, or nothing.
+pub fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_have_their_unit() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(time(208_700.0), "209 us");
+        assert_eq!(time(1_500_000.0), "1.50 ms");
+        assert_eq!(time(0.0), "0 ns");
+        assert_eq!(size(75_497_472), "72.0 MiB");
+        assert_eq!(share(0.661), "66 %");
+        assert_eq!(share(0.013), "1.3 %");
+    }
+}

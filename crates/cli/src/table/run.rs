@@ -1,0 +1,191 @@
+//! One result.
+
+use super::grid::Grid;
+use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, share, size, time};
+use metrics::{LatencyRecorder, PERCENTILES, RunResult};
+use std::fmt::Write;
+use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
+
+/// Waiting kinds shown of a tail.
+const KINDS_SHOWN: usize = 4;
+/// Parts of a latency smaller than this are not worth a word.
+const SHARE_SHOWN: f64 = 0.005;
+
+/// A result as a page of text.
+pub fn result(result: &RunResult) -> String {
+    let mut text = heading(result);
+    for part in [requests(result), latency(result), waiting(result), flash(result), state(result), notes(result)] {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+    }
+    text.push('\n');
+    text.push_str(&closing(result));
+    text
+}
+
+fn heading(result: &RunResult) -> String {
+    let arrivals = match result.queue_depth {
+        Some(depth) => format!("closed loop, queue depth {depth}"),
+        None => "open loop at trace time".to_owned(),
+    };
+    let status = result.status.name();
+    format!("{} under {}  ({arrivals})  {status}\n", result.stack, result.workload)
+}
+
+fn requests(result: &RunResult) -> String {
+    let mut grid = Grid::new(1);
+    grid.row(["requests", "count", "IOPS", "MB/s", "data", "errors"]);
+    for op in HostOp::ALL {
+        let totals = result.host[op.index()];
+        if totals.requests == 0 {
+            continue;
+        }
+        let per_second = (result.sim_ns > 0).then(|| totals.requests as f64 * 1e9 / result.sim_ns as f64);
+        let moves = matches!(op, HostOp::Read | HostOp::Write);
+        grid.row([
+            format!("  {}", op.name()),
+            count(totals.requests),
+            rate(per_second),
+            bandwidth(result.bandwidth(op).filter(|_| moves)),
+            if op == HostOp::Flush { NONE.to_owned() } else { size(totals.bytes) },
+            if totals.failed > 0 { count(totals.failed) } else { NONE.to_owned() },
+        ]);
+    }
+    grid.row(["  all".to_owned(), count(result.requests()), rate(result.iops())]);
+    grid.render("")
+}
+
+fn timed(result: &RunResult) -> impl Iterator<Item = (HostOp, &LatencyRecorder)> {
+    let recorders = HostOp::ALL.into_iter().map(|op| (op, &result.latency[op.index()]));
+    recorders.filter(|(_, recorder)| recorder.histogram().count() > 0)
+}
+
+fn latency(result: &RunResult) -> String {
+    let mut grid = Grid::new(1);
+    let names = PERCENTILES.map(|(name, _)| match name {
+        "p999" => "p99.9",
+        "p9999" => "p99.99",
+        name => name,
+    });
+    grid.row(["latency", "mean"].into_iter().chain(names).chain(["max"]));
+    for (op, recorder) in timed(result) {
+        let histogram = recorder.histogram();
+        let percentiles = PERCENTILES.map(|(_, share)| time(histogram.percentile(share) as f64));
+        let cells = [format!("  {}", op.name()), time(histogram.mean())].into_iter();
+        grid.row(cells.chain(percentiles).chain([time(histogram.max() as f64)]));
+    }
+    if timed(result).next().is_none() { String::new() } else { grid.render("") }
+}
+
+/// Who kept the slowest requests waiting.
+fn waiting(result: &RunResult) -> String {
+    let mut text = String::new();
+    for op in [HostOp::Read, HostOp::Write] {
+        let recorder = &result.latency[op.index()];
+        if recorder.histogram().count() == 0 {
+            continue;
+        }
+        let tail = recorder.tail(0.01);
+        let _ = writeln!(
+            text,
+            "slowest 1 % of {}s ({}, mean {}): why",
+            op.name(),
+            count(tail.requests),
+            time(tail.latency),
+        );
+        let mut grid = Grid::new(2);
+        let service = format!("own commands and transfers {}", part(tail.service(), tail.latency));
+        grid.row(["", "service", service.as_str()]);
+        grid.row(["", "waited behind", ranked(&tail.direct, tail.latency).as_str()]);
+        grid.row(["", "root cause", ranked(&tail.root, tail.latency).as_str()]);
+        text.push_str(&left(&grid));
+    }
+    text
+}
+
+fn left(grid: &Grid) -> String {
+    grid.render("").lines().fold(String::new(), |mut text, line| {
+        text.push_str(line.trim_end());
+        text.push('\n');
+        text
+    })
+}
+
+fn part(nanos: f64, of: f64) -> String {
+    format!("{} ({})", time(nanos), share(if of > 0.0 { nanos / of } else { 0.0 }))
+}
+
+/// The largest waiting kinds, largest first.
+fn ranked(kinds: &[f64; WAIT_KINDS], of: f64) -> String {
+    let mut order: Vec<usize> = (0..WAIT_KINDS).filter(|kind| kinds[*kind] > SHARE_SHOWN * of).collect();
+    order.sort_by(|a, b| kinds[*b].total_cmp(&kinds[*a]));
+    let named = order.iter().take(KINDS_SHOWN).map(|kind| format!("{} {}", Wait::name_at(*kind), part(kinds[*kind], of)));
+    let named = named.collect::<Vec<_>>().join(", ");
+    if named.is_empty() { "nothing".to_owned() } else { named }
+}
+
+fn flash(result: &RunResult) -> String {
+    let mut grid = Grid::new(1);
+    grid.row(["flash", "reads", "programs", "erases", "WAF"]);
+    let pages = result.host[HostOp::Write.index()].pages;
+    let waf = |programs: u64| ratio((pages > 0).then(|| programs as f64 / pages as f64));
+    let [reads, programs, erases] = &result.flash;
+    for cause in CAUSES {
+        let index = cause.index();
+        if reads[index] + programs[index] + erases[index] > 0 {
+            grid.row([
+                format!("  {}", cause.name()),
+                count(reads[index]),
+                count(programs[index]),
+                count(erases[index]),
+                waf(programs[index]),
+            ]);
+        }
+    }
+    let total = |counts: &[u64]| counts.iter().sum::<u64>();
+    grid.row([
+        "  all causes".to_owned(),
+        count(total(reads)),
+        count(total(programs)),
+        count(total(erases)),
+        waf(total(programs)),
+    ]);
+    grid.render("")
+}
+
+fn state(result: &RunResult) -> String {
+    let good: Vec<u64> = result.erases.iter().flatten().map(|erases| u64::from(*erases)).collect();
+    let bad = result.erases.len() - good.len();
+    let mean = good.iter().sum::<u64>() as f64 / good.len().max(1) as f64;
+    let (low, high) = (good.iter().min().copied().unwrap_or(0), good.iter().max().copied().unwrap_or(0));
+    let mut text = format!("wear      {low} to {high} erases a block, mean {mean:.1}; {bad} bad blocks\n");
+    let ram: Vec<String> = result.ram_bytes.iter().map(|(layer, bytes)| format!("{layer} {}", size(*bytes))).collect();
+    let _ = writeln!(text, "memory    {} in a real controller", ram.join(", "));
+    if result.merges.iter().sum::<u64>() > 0 {
+        let [switch, partial, full] = result.merges.map(count);
+        let _ = writeln!(text, "merges    {switch} switch, {partial} partial, {full} full");
+    }
+    for (layer, hits, misses) in &result.caches {
+        let all = (hits + misses).max(1) as f64;
+        let _ = writeln!(text, "cache     {layer}: {} of {} hit", share(*hits as f64 / all), count(hits + misses));
+    }
+    text
+}
+
+fn notes(result: &RunResult) -> String {
+    result.notes.iter().map(|note| format!("note      {note}\n")).collect()
+}
+
+fn closing(result: &RunResult) -> String {
+    let speed = result.requests() as f64 / result.wall_s.max(1e-9);
+    let simulated = if result.sim_ns > 0 { time(result.sim_ns as f64) } else { "no time".to_owned() };
+    format!(
+        "hash {:016x}  seed {}  simulated {simulated} in {} ({} requests/s)\n",
+        result.hash,
+        result.seed,
+        duration(result.wall_s),
+        count(speed as u64),
+    )
+}

@@ -1,0 +1,96 @@
+//! Watching sessions: progress bars on a terminal, remarks, the clock, and Ctrl-C.
+
+use device::session::{Phase, Watcher};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Set by Ctrl-C; a second one ends the program at once.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Makes Ctrl-C stop sessions at the next request.
+pub fn catch_interrupts() {
+    let caught = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(crate::failure::INTERRUPTED));
+        }
+    });
+    if let Err(error) = caught {
+        tracing::warn!("Ctrl-C will end the program without a result: {error}");
+    }
+}
+
+/// Where sessions show their progress.
+#[derive(Debug)]
+pub struct Stage {
+    bars: MultiProgress,
+    quiet: bool,
+}
+
+impl Stage {
+    /// Progress goes to standard error if that is a terminal and the user wants to see it.
+    pub fn new(quiet: bool) -> Self {
+        let bars = MultiProgress::new();
+        if quiet || !std::io::stderr().is_terminal() {
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Self { bars, quiet }
+    }
+
+    /// A watcher for a session called `name`.
+    pub fn watcher(&self, name: &str) -> Session<'_> {
+        let bar = self.bars.add(ProgressBar::no_length());
+        bar.set_prefix(name.to_owned());
+        Session { stage: self, bar, started: Instant::now() }
+    }
+}
+
+/// The watcher of one session.
+#[derive(Debug)]
+pub struct Session<'a> {
+    stage: &'a Stage,
+    bar: ProgressBar,
+    started: Instant,
+}
+
+impl Watcher for Session<'_> {
+    fn phase(&mut self, phase: Phase, requests: Option<u64>) {
+        let template = match requests {
+            Some(_) => "{prefix} {msg:22} {bar:30} {percent:>3} % {per_sec:>16} {eta:>4} left",
+            None => "{prefix} {msg:22} {spinner} {human_pos} requests {per_sec:>16}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        self.bar.reset();
+        self.bar.set_message(phase.name());
+        match requests {
+            Some(requests) => self.bar.set_length(requests),
+            None => self.bar.unset_length(),
+        }
+        tracing::info!(phase = phase.name(), requests, "{:.3} s", self.seconds());
+    }
+
+    fn progress(&mut self, done: u64) -> bool {
+        self.bar.set_position(done);
+        !STOP.load(Ordering::Relaxed)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    fn remark(&mut self, text: &str) {
+        if !self.stage.quiet {
+            let line = format!("note: {text}");
+            self.stage.bars.suspend(|| crate::output::complain(&line));
+        }
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

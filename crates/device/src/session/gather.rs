@@ -1,0 +1,136 @@
+//! Gathering everything a run measured into one result.
+
+use super::WorkloadSource;
+use crate::drive::{Clocked, Drive};
+use crate::run::HostMeasurements;
+use crate::DrivePlan;
+use layer::LayerReport;
+use metrics::{OpTotals, RunResult, Status};
+use nand::{Counters, FlashCore};
+use std::collections::BTreeMap;
+use units::{HostOp, quantity};
+
+/// What the run itself gave.
+pub(super) struct Measured {
+    pub sheet: HostMeasurements,
+    pub status: Status,
+    pub wall_s: f64,
+    pub notes: Vec<String>,
+}
+
+/// The result of a session.
+pub(super) fn result<F: Clocked>(
+    plan: &DrivePlan,
+    source: &WorkloadSource,
+    drive: &Drive<F>,
+    measured: Measured,
+) -> RunResult {
+    let Measured { sheet, status, wall_s, notes } = measured;
+    let values = &plan.config.values;
+    let core = drive.flash().core();
+    let mut reports = Vec::new();
+    drive.top().report(&mut reports);
+    let mut result = RunResult {
+        stack: plan.config.name.clone(),
+        workload: source.label(),
+        queue_depth: source.is_closed().then(|| values.whole("workload.queue_depth")),
+        status,
+        hash: 0,
+        seed: values.whole("workload.seed"),
+        wall_s,
+        sim_ns: sheet.ended - sheet.started,
+        config: plan.config.resolved.clone(),
+        host: sheet.totals,
+        latency: sheet.latency,
+        flash: [core.counters.reads, core.counters.programs, core.counters.erases],
+        merges: [0; 3],
+        caches: Vec::new(),
+        erases: core.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
+        valid: Vec::new(),
+        shape: (plan.geometry.pages_per_block, plan.geometry.blocks() / plan.geometry.dies()),
+        ram_bytes: Vec::new(),
+        counters: flash_counters(plan, core),
+        series: sheet.series.finish(super::programs(drive)),
+        addresses: sheet.addresses,
+        notes,
+    };
+    result.config.insert("workload.name".to_owned(), source.label());
+    for report in reports {
+        add_layer(&mut result, report);
+    }
+    add_notes(plan, &mut result);
+    result.hash = hash(core.hash(), sheet.hash, &result);
+    result
+}
+
+fn add_layer(result: &mut RunResult, report: LayerReport) {
+    let name = report.name;
+    for (sum, merges) in result.merges.iter_mut().zip(report.merges) {
+        *sum += merges;
+    }
+    result.ram_bytes.push((name.to_owned(), report.ram_bytes));
+    result.caches.extend(report.cache.map(|(hits, misses)| (name.to_owned(), hits, misses)));
+    let counters = report.counters.into_iter().map(|(counter, count)| (format!("{name}.{counter}"), count));
+    result.counters.extend(counters);
+    if !report.valid_pages.is_empty() {
+        result.valid = report.valid_pages;
+    }
+}
+
+fn flash_counters(plan: &DrivePlan, core: &FlashCore) -> BTreeMap<String, u64> {
+    let Counters { wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads, .. } = core.counters;
+    let counters = [
+        ("flash.wasted_reads", wasted_reads),
+        ("flash.in_flight_reads", in_flight_reads),
+        ("flash.failed_programs", failed_programs),
+        ("flash.failed_erases", failed_erases),
+        ("flash.failed_reads", failed_reads),
+        ("flash.blocks", u64::from(plan.geometry.blocks())),
+        ("flash.pages", u64::from(plan.geometry.pages())),
+        ("drive.user_pages", u64::from(plan.user_pages)),
+    ];
+    counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
+    let (pages, user) = (u64::from(plan.geometry.pages()), u64::from(plan.user_pages));
+    result.notes.push(format!(
+        "Over-provisioning: {:.1} % after rounding up to whole blocks ({} blocks of {} pages, {} of flash for {} of user data).",
+        (pages as f64 / user as f64 - 1.0) * 100.0,
+        plan.geometry.blocks(),
+        plan.geometry.pages_per_block,
+        quantity::format_size(pages * u64::from(plan.geometry.page_bytes)),
+        quantity::format_size(user * u64::from(plan.geometry.page_bytes)),
+    ));
+    if !plan.is_timed() {
+        result.notes.push("Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned());
+    }
+    let failed: u64 = result.host.iter().map(|op| op.failed).sum();
+    if failed > 0 {
+        result.notes.push(format!("{failed} requests ended with an error: their data could not be corrected."));
+    }
+    let written = result.host[HostOp::Write.index()].pages;
+    if result.host[HostOp::Read.index()].requests > 0 && result.flash[0].iter().sum::<u64>() == 0 && written == 0 {
+        result.notes.push(
+            "No flash page was read: the drive was never written, and reads of such pages need no flash. \
+             Set drive.precondition = fill to read something."
+                .to_owned(),
+        );
+    }
+}
+
+/// Hash over the commands, the completions and the totals: everything simulated, nothing of the
+/// machine it ran on.
+fn hash(flash: u64, host: u64, result: &RunResult) -> u64 {
+    let totals = result.host.iter().flat_map(|op| {
+        let OpTotals { requests, pages, bytes, failed } = *op;
+        [requests, pages, bytes, failed]
+    });
+    let counts = result.flash.iter().flatten().copied().chain(totals).chain([result.sim_ns, result.status as u64]);
+    let erases = result.erases.iter().map(|erases| erases.map_or(u64::MAX, u64::from));
+    [flash, host]
+        .into_iter()
+        .chain(counts)
+        .chain(erases)
+        .fold(0, |hash: u64, number| (hash.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}

@@ -1,0 +1,163 @@
+//! A session: from a configuration to a measured result.
+//!
+//! ```text
+//! open the workload -> bring the drive into its initial state -> measure -> gather the result
+//!    (all checks)       (counted time, or from a snapshot)      (run)      (metrics::RunResult)
+//! ```
+//! Faithful to: the host sees only requests and completions; preconditioning runs the same layers
+//! over the same flash, only without time.
+//! Protects: everything wrong with the input is said before anything runs; the result does not
+//! depend on whether the initial state was computed or came from a snapshot.
+
+mod error;
+mod gather;
+mod precondition;
+mod snapshot;
+mod source;
+mod steady;
+
+pub use error::SessionError;
+pub use snapshot::Snapshots;
+pub use source::{SAMPLE, WorkloadSource};
+
+use crate::drive::{Clocked, Drive};
+use crate::run::{self, Ended, Loop, Observer, RunPlan};
+use crate::{Config, DrivePlan};
+use metrics::{RunResult, Status};
+use nand::{Counters, CountedFlash, FlashCore};
+use units::Cause;
+
+/// What a session is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Writing the whole drive once.
+    Fill,
+    /// Overwriting it at random.
+    Overwrite,
+    /// Running the workload until write amplification is steady.
+    Steady,
+    /// The measured run.
+    Measure,
+}
+
+/// Watches a session, may stop it, and owns the only clock: simulation code reads none.
+pub trait Watcher {
+    /// A phase begins; `requests`: how many it will take, where that is known.
+    fn phase(&mut self, phase: Phase, requests: Option<u64>);
+    /// `done` requests of the phase have completed. `false` stops the session.
+    fn progress(&mut self, done: u64) -> bool;
+    /// Seconds of wall-clock time since any fixed moment.
+    fn seconds(&self) -> f64;
+    /// Something worth knowing that does not belong into the result.
+    fn remark(&mut self, text: &str);
+}
+
+/// A watcher without a clock that sees nothing and stops nothing.
+impl Watcher for () {
+    fn phase(&mut self, _: Phase, _: Option<u64>) {}
+    fn progress(&mut self, _: u64) -> bool {
+        true
+    }
+    fn seconds(&self) -> f64 {
+        0.0
+    }
+    fn remark(&mut self, _: &str) {}
+}
+
+/// Hands the progress of a run on to a watcher.
+struct Relay<'a>(&'a mut dyn Watcher);
+
+impl Observer for Relay<'_> {
+    fn progress(&mut self, done: u64) -> bool {
+        self.0.progress(done)
+    }
+}
+
+/// What to run besides the configuration.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// A built-in workload, a trace file, or `-` for a trace from standard input.
+    pub workload: String,
+    /// Where preconditioned states are kept; `None`: nowhere.
+    pub snapshots: Option<Snapshots>,
+}
+
+/// Runs one session.
+///
+/// # Errors
+/// Everything [`SessionError`] names: unusable input, a drive that cannot be preconditioned, a
+/// steady state not reached, wrong data returned by the drive.
+pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
+    let plan = DrivePlan::new(config)?;
+    let source = WorkloadSource::new(&options.workload, &plan)?;
+    let workload = source.open()?; // everything wrong with it is said before preconditioning
+    let initial = precondition::initial_state(&plan, &source, options.snapshots.as_ref(), watcher)?;
+    let session = Session { plan: &plan, source: &source };
+    if plan.is_timed() {
+        let (drive, notes) = initial.into_drive(&plan, |core| plan.timed(core))?;
+        session.measure(drive, workload, notes, watcher)
+    } else {
+        let (drive, notes) = initial.into_drive(&plan, CountedFlash::new)?;
+        session.measure(drive, workload, notes, watcher)
+    }
+}
+
+struct Session<'a> {
+    plan: &'a DrivePlan,
+    source: &'a WorkloadSource,
+}
+
+impl Session<'_> {
+    fn run_plan(&self) -> RunPlan {
+        let values = &self.plan.config.values;
+        let arrivals = if self.source.is_closed() {
+            Loop::Closed { depth: values.whole("workload.queue_depth") as u32 }
+        } else {
+            Loop::Open { limit: values.whole("host.queue_limit") as u32 }
+        };
+        RunPlan {
+            arrivals,
+            limit: values.whole("workload.requests"),
+            sectors_per_page: self.plan.geometry.sectors_per_page(),
+            timed: self.plan.is_timed(),
+        }
+    }
+
+    fn measure<F: Clocked>(
+        &self,
+        mut drive: Drive<F>,
+        mut workload: source::Opened,
+        notes: Vec<String>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<RunResult, SessionError> {
+        let run_plan = self.run_plan();
+        let expected = workload.remaining().map(|left| left.min(run_plan.limit));
+        watcher.phase(Phase::Measure, expected);
+        let bad_before = bad_blocks(drive.flash().core());
+        let started = watcher.seconds();
+        let outcome = run::run(&mut drive, &mut *workload, run_plan, &mut Relay(watcher), programs);
+        let wall_s = watcher.seconds() - started;
+        if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {
+            return Err(SessionError::Integrity { problem: violation.to_owned() });
+        }
+        let (ended, sheet) = outcome?;
+        let status = match ended {
+            Ended::Complete => Status::Complete,
+            Ended::Stopped => Status::Interrupted,
+            Ended::Stuck if bad_blocks(drive.flash().core()) > bad_before => Status::WornOut,
+            Ended::Stuck => Status::DriveFull,
+        };
+        Ok(gather::result(self.plan, self.source, &drive, gather::Measured { sheet, status, wall_s, notes }))
+    }
+}
+
+/// Flash programs for the host, and all others.
+fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; 2] {
+    let Counters { programs, .. } = &drive.flash().core().counters;
+    let host = programs[Cause::Host.index()];
+    [host, FlashCore::total(programs) - host]
+}
+
+fn bad_blocks(core: &FlashCore) -> usize {
+    core.blocks().iter().filter(|row| row.is_bad() || row.has_failed()).count()
+}

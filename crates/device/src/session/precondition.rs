@@ -1,0 +1,244 @@
+//! Bringing a drive into its initial state in counted time, and handing that state over.
+//!
+//! Faithful to: fill once in order, then page-sized random writes of twice the capacity, then the
+//! workload itself until write amplification is steady; a flush at the end.
+//! Simplified: time stands still, so no background work happens in between.
+//! Protects: the state that is measured is the same whether it was computed or read from a file,
+//! because both ways go through the same tables.
+
+use super::snapshot::Snapshots;
+use super::{Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
+use crate::block_device::BlockDevice;
+use crate::drive::{Clocked, Drive};
+use crate::oracle::Oracle;
+use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
+use crate::DrivePlan;
+use engine::random::Stream;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{CountedFlash, Flash, FlashCore};
+use trace::{Workload, WorkloadError};
+use units::{HostOp, Request};
+
+/// Pages of one request of a sequential fill.
+const FILL_PAGES: u64 = 256;
+/// Random overwrites, as a multiple of the capacity.
+const OVERWRITES: u64 = 2;
+
+/// The state a drive starts its measured run with.
+pub(super) struct Initial {
+    image: Image,
+    notes: Vec<String>,
+}
+
+enum Image {
+    /// As it left the factory.
+    Fresh,
+    /// Tables of flash and layers.
+    Tables(Vec<u8>),
+    /// With contents: the flash itself moves, and the oracle with it.
+    Moved { core: Box<FlashCore>, oracle: Box<Oracle>, tables: Vec<u8> },
+}
+
+/// Computes the initial state, or takes it from a snapshot.
+pub(super) fn initial_state(
+    plan: &DrivePlan,
+    source: &WorkloadSource,
+    snapshots: Option<&Snapshots>,
+    watcher: &mut dyn Watcher,
+) -> Result<Initial, SessionError> {
+    let kind = plan.config.values.name("drive.precondition");
+    if kind == "none" {
+        return Ok(Initial { image: Image::Fresh, notes: Vec::new() });
+    }
+    // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
+    // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
+    let snapshots = snapshots.filter(|_| plan.config.values.name("engine.contents") == "none");
+    let identity = super::snapshot::identity(plan, (kind == "steady").then_some(source));
+    if let Some(found) = snapshots.and_then(|snapshots| snapshots.load(&identity, watcher)) {
+        watcher.remark("initial state taken from a snapshot");
+        return Ok(Initial { image: Image::Tables(found.tables), notes: found.notes });
+    }
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
+    let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
+    let mut writer = SnapshotWriter::new();
+    save_flash(drive.flash().core(), &mut writer);
+    drive.top().save(&mut writer);
+    let tables = writer.into_bytes();
+    if let Some(snapshots) = snapshots {
+        snapshots.store(&identity, &tables, &notes, watcher);
+    }
+    let image = match oracle {
+        None => Image::Tables(tables),
+        Some(oracle) => Image::Moved { core: Box::new(drive.into_parts().0.into_core()), oracle, tables },
+    };
+    Ok(Initial { image, notes })
+}
+
+impl Initial {
+    /// The drive to be measured, with all counters at zero.
+    pub fn into_drive<F: Clocked>(
+        self,
+        plan: &DrivePlan,
+        flash: impl FnOnce(FlashCore) -> F,
+    ) -> Result<(Drive<F>, Vec<String>), SnapshotError> {
+        let (mut core, tables, oracle) = match self.image {
+            Image::Fresh => (plan.fresh_core(), None, None),
+            Image::Tables(tables) => (plan.fresh_core(), Some(tables), None),
+            Image::Moved { core, oracle, tables } => (*core, Some(tables), Some(oracle)),
+        };
+        let mut reader = tables.as_deref().map(SnapshotReader::new);
+        if let Some(reader) = &mut reader {
+            load_flash(&mut core, reader)?;
+        }
+        core.reset_counters();
+        let mut drive = plan.assemble(flash(core));
+        if let Some(reader) = &mut reader {
+            drive.top_mut().load(reader)?;
+            drive.top_mut().reset_counters();
+        }
+        if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
+            *place = *oracle;
+        }
+        Ok((drive, self.notes))
+    }
+}
+
+fn save_flash(core: &FlashCore, writer: &mut SnapshotWriter) {
+    let (rows, faults) = core.export();
+    writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
+    writer.put_u64("flash.faults", faults.into_iter());
+}
+
+fn load_flash(core: &mut FlashCore, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+    let unfit = |problem: &str| SnapshotError::Unfit { section: "flash.blocks", problem: problem.to_owned() };
+    let rows = reader.get_u32("flash.blocks")?;
+    let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
+    let faults = reader.get_u64("flash.faults")?;
+    let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
+    if core.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
+}
+
+/// A drive being preconditioned.
+pub(super) struct Preconditioner<'a> {
+    pub plan: &'a DrivePlan,
+    pub source: &'a WorkloadSource,
+    pub drive: &'a mut Drive<CountedFlash>,
+    pub watcher: &'a mut dyn Watcher,
+}
+
+impl Preconditioner<'_> {
+    fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
+        let pages = u64::from(self.plan.user_pages);
+        let spp = self.plan.geometry.sectors_per_page();
+        let mut fill = Fill { next: 0, sectors: self.drive.sectors(), extent: FILL_PAGES * u64::from(spp) };
+        self.phase(Phase::Fill, &mut fill, Some(pages.div_ceil(FILL_PAGES)))?;
+        let mut notes = vec!["Preconditioned: the drive was filled once in order".to_owned()];
+        if kind != "fill" {
+            let seed = self.plan.config.values.whole("engine.seed");
+            let count = OVERWRITES * pages;
+            let stream = Stream::new(seed, "precondition.overwrite");
+            let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp };
+            self.phase(Phase::Overwrite, &mut overwrite, Some(count))?;
+            notes[0].push_str(&format!(", then page-sized random writes of {OVERWRITES} times its capacity"));
+        }
+        if kind == "steady" {
+            notes.push(steady::reach(self)?);
+        }
+        notes[0].push('.');
+        self.phase(Phase::Fill, &mut Flush { sent: false }, Some(1))?;
+        Ok(notes)
+    }
+
+    /// Runs a workload to its end.
+    pub fn phase(
+        &mut self,
+        phase: Phase,
+        workload: &mut dyn Workload,
+        requests: Option<u64>,
+    ) -> Result<HostMeasurements, SessionError> {
+        if requests != Some(1) {
+            self.watcher.phase(phase, requests);
+        }
+        let run_plan = RunPlan {
+            arrivals: Loop::Closed { depth: 1 },
+            limit: u64::MAX,
+            sectors_per_page: self.plan.geometry.sectors_per_page(),
+            timed: false,
+        };
+        let bad_before = bad_blocks(self.drive.flash().core());
+        let (ended, sheet) = run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), programs)?;
+        match ended {
+            Ended::Complete => Ok(sheet),
+            Ended::Stopped => Err(SessionError::Interrupted),
+            Ended::Stuck if bad_blocks(self.drive.flash().core()) > bad_before => Err(SessionError::Stuck {
+                what: "worn out",
+                phase: phase.name(),
+                remedy: "raise flash.endurance, lower the fault shares, or choose a shorter drive.precondition",
+            }),
+            Ended::Stuck => Err(SessionError::Stuck {
+                what: "full",
+                phase: phase.name(),
+                remedy: "raise drive.over_provisioning",
+            }),
+        }
+    }
+}
+
+/// The whole drive once, in order.
+struct Fill {
+    next: u64,
+    sectors: u64,
+    extent: u64,
+}
+
+fn write(first_sector: u64, sectors: u64) -> Request {
+    Request { arrival: 0, first_sector, sectors: sectors as u32, op: HostOp::Write, fua: false }
+}
+
+impl Workload for Fill {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        for _ in 0..limit {
+            let sectors = self.extent.min(self.sectors - self.next);
+            if sectors == 0 {
+                break;
+            }
+            batch.push(write(self.next, sectors));
+            self.next += sectors;
+        }
+        Ok(())
+    }
+}
+
+/// Pages at uniformly random places.
+struct Overwrite {
+    stream: Stream,
+    pages: u64,
+    left: u64,
+    sectors_per_page: u32,
+}
+
+impl Workload for Overwrite {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        let per_page = u64::from(self.sectors_per_page);
+        for _ in 0..self.left.min(limit as u64) {
+            batch.push(write(self.stream.below(self.pages) * per_page, per_page));
+            self.left -= 1;
+        }
+        Ok(())
+    }
+}
+
+/// One flush: nothing unlogged is left behind.
+struct Flush {
+    sent: bool,
+}
+
+impl Workload for Flush {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, _: usize) -> Result<(), WorkloadError> {
+        if !std::mem::replace(&mut self.sent, true) {
+            batch.push(Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Preconditioned states kept in files, so that a drive is filled once and measured many times.
+//!
+//! ```text
+//! magic | length of the identity | identity | length of the notes | notes | tables | CRC-32
+//! ```
+//! The identity is the text of everything that influences the state; it is stored in full and
+//! compared, so that two states can never be mistaken for each other. A damaged file is refused,
+//! remarked upon and replaced.
+
+use super::{Watcher, WorkloadSource};
+use crate::DrivePlan;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"NDSTATE1";
+const EXTENSION: &str = "nandstate";
+/// Files kept; the least recently written ones go first.
+const FILES_KEPT: usize = 12;
+
+/// A folder of snapshots.
+#[derive(Clone, Debug)]
+pub struct Snapshots {
+    /// The folder; made when first needed.
+    pub folder: PathBuf,
+    /// Names the program that computes states: snapshots of another build are not used.
+    pub build: String,
+}
+
+/// A state read from a file.
+pub(super) struct Found {
+    pub tables: Vec<u8>,
+    pub notes: Vec<String>,
+}
+
+/// Everything that influences the preconditioned state, as text. `workload`: given when the state
+/// depends on it.
+pub(super) fn identity(plan: &DrivePlan, workload: Option<&WorkloadSource>) -> String {
+    let matters = |key: &str| {
+        let drive = ["drive.", "flash.", "ftl."].iter().any(|group| key.starts_with(group));
+        drive || key == "engine.seed" || key == "engine.contents" || (workload.is_some() && key.starts_with("workload."))
+    };
+    let lines = plan.config.resolved.iter().filter(|(key, _)| matters(key));
+    let mut text: String = lines.map(|(key, value)| format!("{key} = {value}\n")).collect();
+    if let Some(workload) = workload {
+        text.push_str(&workload.fingerprint());
+    }
+    text
+}
+
+impl Snapshots {
+    fn identity(&self, of: &str) -> String {
+        format!("{}\n{of}", self.build)
+    }
+
+    fn path(&self, identity: &str) -> PathBuf {
+        // FNV-1a: only a file name, the identity itself is compared.
+        let hash = identity
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        self.folder.join(format!("{hash:016x}.{EXTENSION}"))
+    }
+
+    /// The state kept under an identity, if there is one and it is whole.
+    pub(super) fn load(&self, identity: &str, watcher: &mut dyn Watcher) -> Option<Found> {
+        let identity = self.identity(identity);
+        let path = self.path(&identity);
+        let bytes = std::fs::read(&path).ok()?;
+        match parse(&bytes, &identity) {
+            Ok(found) => found,
+            Err(problem) => {
+                watcher.remark(&format!("snapshot {} {problem}; it is computed anew", path.display()));
+                None
+            }
+        }
+    }
+
+    /// Keeps a state. Failing to do so is remarked upon and changes nothing else.
+    pub(super) fn store(&self, identity: &str, tables: &[u8], notes: &[String], watcher: &mut dyn Watcher) {
+        let identity = self.identity(identity);
+        let path = self.path(&identity);
+        let mut bytes = Vec::with_capacity(tables.len() + identity.len() + 64);
+        bytes.extend_from_slice(MAGIC);
+        for text in [&identity, &notes.join("\n")] {
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes.extend_from_slice(tables);
+        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+        if let Err(error) = self.write(&path, &bytes) {
+            watcher.remark(&format!("the snapshot could not be kept as {}: {error}", path.display()));
+        }
+    }
+
+    /// Writes beside the place and renames, so that a reader never sees half a file.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        let beside = path.with_extension(format!("{}.part", std::process::id()));
+        std::fs::write(&beside, bytes)?;
+        std::fs::rename(&beside, path)?;
+        self.prune()
+    }
+
+    fn prune(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.path().extension().is_some_and(|extension| extension == EXTENSION) {
+                files.push((entry.metadata()?.modified()?, entry.path()));
+            }
+        }
+        files.sort();
+        let surplus = files.len().saturating_sub(FILES_KEPT);
+        for (_, path) in &files[..surplus] {
+            std::fs::remove_file(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// `Ok(None)`: a whole file with another identity.
+fn parse(bytes: &[u8], identity: &str) -> Result<Option<Found>, &'static str> {
+    const CUT: &str = "is cut short";
+    let (body, sum) = bytes.split_last_chunk::<4>().ok_or(CUT)?;
+    if crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+        return Err("is damaged (its checksum is wrong)");
+    }
+    let mut rest = body.strip_prefix(MAGIC).ok_or("is of another version")?;
+    let mut text = || -> Result<&str, &'static str> {
+        let (length, after) = rest.split_first_chunk::<8>().ok_or(CUT)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| CUT)?;
+        let (text, after) = after.split_at_checked(length).ok_or(CUT)?;
+        rest = after;
+        std::str::from_utf8(text).map_err(|_| "is damaged (its text is unreadable)")
+    };
+    if text()? != identity {
+        return Ok(None);
+    }
+    let notes = text()?.lines().map(str::to_owned).collect();
+    Ok(Some(Found { tables: rest.to_vec(), notes }))
+}

@@ -1,0 +1,262 @@
+//! Where requests come from: a generator, a trace file, standard input, or the recorded sample.
+
+use super::SessionError;
+use crate::DrivePlan;
+use crate::config::{all_keys, did_you_mean, find_key};
+use layer::{Value, Values};
+use std::io::Cursor;
+use std::path::Path;
+use trace::formats::{DevicePolicy, Fit, Order, TraceOptions, TraceWorkload};
+use trace::synthetic::{self, SyntheticError, WorkloadParameters};
+use trace::{Workload, WorkloadError};
+use units::{Nanos, Request, SECTOR_BYTES};
+
+/// Name of the recorded trace that is part of the program.
+pub const SAMPLE: &str = "sample";
+/// What the recorded sample is, and its bytes (see `samples/README.md`).
+const SAMPLE_FILE: &str = "sqlite-git-ext4.csv.zst";
+static SAMPLE_BYTES: &[u8] = include_bytes!("../../../../samples/sqlite-git-ext4.csv.zst");
+
+/// An open workload.
+pub(super) type Opened = Box<dyn Workload + Send>;
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Generator(WorkloadParameters),
+    Trace(TraceOptions),
+    Sample(TraceOptions),
+}
+
+/// A workload that can be opened, several times unless it is standard input.
+#[derive(Clone, Debug)]
+pub struct WorkloadSource {
+    name: String,
+    kind: Kind,
+    closed: bool,
+    /// Factor on the arrival times of a generator.
+    time_scale: f64,
+}
+
+impl WorkloadSource {
+    /// The workload called `name` (a generator, the sample, a path, `-`) for a drive.
+    ///
+    /// # Errors
+    /// No such workload, or an option that cannot be read.
+    pub fn new(name: &str, plan: &DrivePlan) -> Result<Self, SessionError> {
+        let values = &plan.config.values;
+        let sectors = u64::from(plan.user_pages) * u64::from(plan.geometry.sectors_per_page());
+        let kind = if synthetic::find(name).is_some() {
+            refuse(values, name, &TRACE_KEYS, "only a trace has a use for it")?;
+            Kind::Generator(generator_parameters(values, sectors))
+        } else if name == SAMPLE {
+            Kind::Sample(trace_options(values, sectors)?)
+        } else if name == "-" || looks_like_path(name) {
+            Kind::Trace(trace_options(values, sectors)?)
+        } else {
+            let known = synthetic::WORKLOADS.iter().map(|entry| entry.name).chain([SAMPLE]);
+            return Err(SessionError::NoWorkload { name: name.to_owned(), hint: did_you_mean(name, known) });
+        };
+        let generated = matches!(kind, Kind::Generator(_));
+        if !generated {
+            refuse(values, name, &GENERATOR_KEYS, "a trace has its own sizes, mix and times")?;
+        }
+        let closed = match values.name("workload.loop") {
+            "auto" => generated,
+            name => name == "closed",
+        };
+        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale") })
+    }
+
+    /// Whether a queue depth is kept instead of arrival times.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The name in results: a generator's, or a file's without its folders.
+    pub fn label(&self) -> String {
+        match self.kind {
+            Kind::Generator(_) => self.name.clone(),
+            Kind::Sample(_) => SAMPLE_FILE.to_owned(),
+            Kind::Trace(_) if self.name == "-" => "standard input".to_owned(),
+            Kind::Trace(_) => {
+                let file = Path::new(&self.name).file_name();
+                file.map_or_else(|| self.name.clone(), |file| file.to_string_lossy().into_owned())
+            }
+        }
+    }
+
+    /// Whether it can be opened again.
+    pub fn is_repeatable(&self) -> bool {
+        self.name != "-" || !matches!(self.kind, Kind::Trace(_))
+    }
+
+    /// What distinguishes it from other workloads of the same name: a file's length and age.
+    pub(super) fn fingerprint(&self) -> String {
+        let file = match self.kind {
+            Kind::Trace(_) => std::fs::metadata(&self.name).ok(),
+            Kind::Generator(_) | Kind::Sample(_) => None,
+        };
+        let path = std::fs::canonicalize(&self.name).ok().filter(|_| file.is_some());
+        let modified = file.as_ref().and_then(|file| file.modified().ok());
+        format!("{:?} {path:?} {:?} {modified:?}", self.name, file.map(|file| file.len()))
+    }
+
+    /// Opens it from the start.
+    ///
+    /// # Errors
+    /// A generator refuses its parameters; a trace cannot be read or does not fit.
+    pub(super) fn open(&self) -> Result<Opened, SessionError> {
+        let opened: Opened = match &self.kind {
+            Kind::Generator(parameters) => self.generator(parameters)?,
+            Kind::Trace(options) => Box::new(TraceWorkload::open(&self.name, options)?),
+            Kind::Sample(options) => {
+                Box::new(TraceWorkload::from_reader(Box::new(Cursor::new(SAMPLE_BYTES)), SAMPLE_FILE, options)?)
+            }
+        };
+        Ok(opened)
+    }
+
+    /// Opens it without an end and, for a generator, with other draws than the measured run.
+    pub(super) fn open_rehearsal(&self) -> Result<Opened, SessionError> {
+        match &self.kind {
+            Kind::Generator(parameters) => {
+                let mut parameters = parameters.clone();
+                parameters.requests = u64::MAX;
+                parameters.seed = parameters.seed.wrapping_add(0x5851_F42D_4C95_7F2D);
+                self.generator(&parameters)
+            }
+            Kind::Trace(_) | Kind::Sample(_) => self.open(),
+        }
+    }
+
+    /// Opens a trace once more.
+    pub(super) fn reopen(&self) -> Result<Opened, WorkloadError> {
+        match self.open() {
+            Ok(opened) => Ok(opened),
+            Err(SessionError::Workload(error)) => Err(error),
+            Err(other) => unreachable!("a generator was opened before and has no end: {other}"),
+        }
+    }
+
+    fn generator(&self, parameters: &WorkloadParameters) -> Result<Opened, SessionError> {
+        let workload = synthetic::build(&self.name, parameters).map_err(generator_error)?;
+        #[expect(clippy::float_cmp, reason = "exactly the default: times stay exact integers")]
+        if self.time_scale == 1.0 {
+            return Ok(workload);
+        }
+        Ok(Box::new(Scaled { inner: workload, factor: self.time_scale }))
+    }
+}
+
+/// Keys without effect on a trace.
+const GENERATOR_KEYS: [&str; 9] = [
+    "workload.request_size",
+    "workload.read_share",
+    "workload.trim_share",
+    "workload.zipf_exponent",
+    "workload.hot_space",
+    "workload.hot_traffic",
+    "workload.interarrival",
+    "workload.flush_every",
+    "workload.footprint",
+];
+/// Keys without effect on a generator.
+const TRACE_KEYS: [&str; 4] = ["workload.format", "workload.order", "workload.fit", "workload.devices"];
+
+/// No setting is silently without effect: refuses `keys` that do not have their default.
+fn refuse(values: &Values, workload: &str, keys: &[&str], why: &str) -> Result<(), SessionError> {
+    let known = all_keys();
+    let is_set = |key: &&&str| {
+        let default = find_key(&known, key).and_then(|known| known.default.map(|text| known.kind.parse(text)));
+        values.get(key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
+    };
+    match keys.iter().find(is_set) {
+        None => Ok(()),
+        Some(key) => Err(SessionError::Generator {
+            problem: format!("{key} has no effect on the workload `{workload}`: {why}; leave it out"),
+            key: String::new(),
+        }),
+    }
+}
+
+/// A generator whose arrival times are stretched.
+struct Scaled {
+    inner: Opened,
+    factor: f64,
+}
+
+impl Workload for Scaled {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        let first = batch.len();
+        self.inner.next_batch(batch, limit)?;
+        for request in &mut batch[first..] {
+            request.arrival = (request.arrival as f64 * self.factor).round() as Nanos;
+        }
+        Ok(())
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        self.inner.remaining()
+    }
+}
+
+/// A file that exists, or a name no generator could have.
+fn looks_like_path(name: &str) -> bool {
+    Path::new(name).exists() || name.contains(['/', '\\', '.'])
+}
+
+fn whole(values: &Values, key: &str) -> Option<u64> {
+    values.get(key).map(|_| values.whole(key))
+}
+
+fn real(values: &Values, key: &str) -> Option<f64> {
+    values.get(key).map(|_| values.real(key))
+}
+
+fn generator_parameters(values: &Values, sectors: u64) -> WorkloadParameters {
+    WorkloadParameters {
+        seed: values.whole("workload.seed"),
+        footprint_share: values.real("workload.footprint"),
+        mean_interarrival_ns: whole(values, "workload.interarrival"),
+        flush_every: values.whole("workload.flush_every"),
+        request_bytes: whole(values, "workload.request_size"),
+        read_share: real(values, "workload.read_share"),
+        trim_share: real(values, "workload.trim_share"),
+        zipf_exponent: real(values, "workload.zipf_exponent"),
+        hot_space: real(values, "workload.hot_space"),
+        hot_traffic: real(values, "workload.hot_traffic"),
+        ..WorkloadParameters::new(sectors, values.whole("workload.requests"))
+    }
+}
+
+/// The key behind a generator's parameter.
+fn generator_error(error: SyntheticError) -> SessionError {
+    let key = match &error {
+        SyntheticError::UnknownName { .. } => None,
+        SyntheticError::OutOfRange { parameter, .. } | SyntheticError::NotTaken { parameter, .. } => Some(*parameter),
+    };
+    let key = key.map(|parameter| match parameter {
+        "request_bytes" => "workload.request_size".to_owned(),
+        "footprint_share" => "workload.footprint".to_owned(),
+        "user_sectors" => format!("drive.capacity, in sectors of {SECTOR_BYTES} bytes"),
+        other => format!("workload.{other}"),
+    });
+    let key = key.map(|key| format!(" (key {key})")).unwrap_or_default();
+    SessionError::Generator { problem: error.to_string(), key }
+}
+
+fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionError> {
+    let name = |key: &str| match values.get(key) {
+        Some(Value::Name(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let devices = DevicePolicy::parse(values.name("workload.devices")).map_err(WorkloadError::from)?;
+    Ok(TraceOptions {
+        format: name("workload.format"),
+        devices,
+        fit: Fit::parse(values.name("workload.fit")).map_err(WorkloadError::from)?,
+        time_scale: values.real("workload.time_scale"),
+        order: name("workload.order").and_then(|name| Order::from_name(&name)),
+        ..TraceOptions::new(sectors)
+    })
+}

@@ -1,0 +1,149 @@
+//! Steady state: the workload itself, in rounds, until write amplification stops moving.
+//!
+//! Faithful to: the steady-state rule of the SNIA Solid State Storage Performance Test
+//! Specification, with write amplification in place of IOPS: a window of five rounds, the range of
+//! the values at most 20 % of their mean, the excursion of their least-squares line over the window
+//! at most 10 % of the mean, at most 25 rounds.
+//! Simplified: a round is a quarter of the capacity in host writes instead of a minute, because no
+//! time passes here.
+
+use super::precondition::Preconditioner;
+use super::{Phase, SessionError, WorkloadSource};
+use super::source::Opened;
+use nand::{Flash, FlashCore};
+use trace::{Workload, WorkloadError};
+use units::{HostOp, Request, SECTOR_BYTES, quantity};
+
+/// Rounds looked at together.
+const WINDOW: usize = 5;
+/// Most rounds.
+const ROUNDS_MAX: usize = 25;
+/// A round writes the capacity divided by this.
+const ROUND_SHARE: u64 = 4;
+/// Largest range of the values of a window, as a share of their mean.
+const RANGE_MAX: f64 = 0.20;
+/// Largest change of the trend line over a window, as a share of the mean.
+const TREND_MAX: f64 = 0.10;
+/// A generator that sends no write among this many requests is taken to be read-only.
+const READ_ONLY_AFTER: u64 = 1 << 20;
+/// Requests taken from the workload at once: rounds are this exact.
+const STEP: usize = 64;
+
+/// Runs rounds until steady; says how many it took.
+pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionError> {
+    if !work.source.is_repeatable() {
+        return Err(SessionError::SteadyNeedsFile);
+    }
+    let values = &work.plan.config.values;
+    let round_bytes = (values.whole("drive.capacity") / ROUND_SHARE).max(SECTOR_BYTES);
+    let mut requests = Endless::new(work.source)?;
+    let mut history: Vec<f64> = Vec::new();
+    while history.len() < ROUNDS_MAX {
+        let before = FlashCore::total(&work.drive.flash().core().counters.programs);
+        let mut round = Round { inner: &mut requests, bytes_left: round_bytes };
+        let sheet = work.phase(Phase::Steady, &mut round, None)?;
+        if requests.read_only {
+            return Ok("Steady at once: the workload writes nothing.".to_owned());
+        }
+        let programs = FlashCore::total(&work.drive.flash().core().counters.programs) - before;
+        history.push(programs as f64 / sheet.totals[HostOp::Write.index()].pages.max(1) as f64);
+        if is_steady(&history) {
+            let rounds = history.len();
+            return Ok(format!(
+                "Steady after {rounds} rounds of {} of host writes; write amplification of the last five: {}.",
+                quantity::format_size(round_bytes),
+                listed(&history[rounds - WINDOW..])
+            ));
+        }
+    }
+    Err(SessionError::NotSteady {
+        rounds: ROUNDS_MAX,
+        last: listed(&history[ROUNDS_MAX - WINDOW..]),
+        round_bytes: quantity::format_size(round_bytes),
+    })
+}
+
+fn listed(values: &[f64]) -> String {
+    values.iter().map(|value| format!("{value:.3}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether the last window of values is flat.
+fn is_steady(history: &[f64]) -> bool {
+    let Some(window) = history.len().checked_sub(WINDOW).map(|from| &history[from..]) else { return false };
+    let mean = window.iter().sum::<f64>() / WINDOW as f64;
+    let highest = window.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = window.iter().copied().fold(f64::MAX, f64::min);
+    let middle = (WINDOW - 1) as f64 / 2.0;
+    let offsets = || (0..WINDOW).map(|index| index as f64 - middle);
+    let slope = offsets().zip(window).map(|(x, y)| x * y).sum::<f64>() / offsets().map(|x| x * x).sum::<f64>();
+    let excursion = (slope * (WINDOW - 1) as f64).abs();
+    highest - lowest <= RANGE_MAX * mean && excursion <= TREND_MAX * mean
+}
+
+/// A workload that begins again when it ends.
+struct Endless<'a> {
+    source: &'a WorkloadSource,
+    inner: Opened,
+    since_write: u64,
+    written_in_pass: bool,
+    read_only: bool,
+}
+
+impl<'a> Endless<'a> {
+    fn new(source: &'a WorkloadSource) -> Result<Self, SessionError> {
+        let inner = source.open_rehearsal()?;
+        Ok(Self { source, inner, since_write: 0, written_in_pass: false, read_only: false })
+    }
+
+    /// Appends requests and returns the bytes they write.
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<u64, WorkloadError> {
+        loop {
+            let first = batch.len();
+            self.inner.next_batch(batch, limit)?;
+            let new = &batch[first..];
+            if new.is_empty() {
+                if !std::mem::take(&mut self.written_in_pass) {
+                    self.read_only = true;
+                    return Ok(0);
+                }
+                self.inner = self.source.reopen()?;
+                continue;
+            }
+            let writes = new.iter().filter(|request| request.op == HostOp::Write);
+            let bytes = writes.map(|request| u64::from(request.sectors) * SECTOR_BYTES).sum();
+            self.written_in_pass |= bytes > 0;
+            self.since_write = if bytes > 0 { 0 } else { self.since_write + new.len() as u64 };
+            self.read_only |= self.since_write >= READ_ONLY_AFTER;
+            return Ok(bytes);
+        }
+    }
+}
+
+/// One round of it.
+struct Round<'a, 'b> {
+    inner: &'a mut Endless<'b>,
+    bytes_left: u64,
+}
+
+impl Workload for Round<'_, '_> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        if self.bytes_left > 0 && !self.inner.read_only {
+            let bytes = self.inner.next_batch(batch, limit.min(STEP))?;
+            self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flat_is_steady_and_rising_or_jumping_is_not() {
+        assert!(is_steady(&[9.0, 2.0, 2.1, 2.0, 1.95, 2.0]));
+        assert!(!is_steady(&[2.0, 2.0, 2.0, 2.0]), "four rounds are no window");
+        assert!(!is_steady(&[2.0, 2.1, 2.2, 2.3, 2.35]), "the trend is 17 %");
+        assert!(!is_steady(&[2.0, 2.0, 2.6, 2.0, 2.0]), "the range is 28 %");
+    }
+}

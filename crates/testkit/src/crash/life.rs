@@ -1,0 +1,217 @@
+//! One life of one drive, cut after every event.
+
+use super::{Campaign, Position, Tally, life_stream};
+use crate::host::{Habits, Host};
+use crate::readback::{ReadBack, read_back, read_through};
+use crate::stack::{Faults, Stack};
+use device::{BlockDevice, Drive, DrivePlan};
+use engine::random::Stream;
+use nand::{Flash, FlashCore, TimedFlash};
+use units::BlockId;
+
+/// Events without a completed request after which a drive counts as stuck.
+const PATIENCE: u64 = 50_000;
+/// Cuts between two that are also read back by real requests.
+const READ_THROUGH_EVERY: u64 = 64;
+/// Events between two checks of the running layers.
+const CHECK_EVERY: u64 = 4;
+
+/// How a life ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It had all its cuts.
+    Full,
+    /// So many blocks had failed that the drive could not go on.
+    WornOut,
+}
+
+/// One drive and its host.
+pub struct Life {
+    stack: Stack,
+    plan: DrivePlan,
+    per_page: u32,
+    drive: Drive<TimedFlash>,
+    host: Host,
+    stream: Stream,
+    found: ReadBack,
+    /// Events until life goes on from a cut.
+    restart_in: u64,
+    /// Restarts still to come in quick succession.
+    burst: u64,
+    faults: Faults,
+    last_completion: u64,
+}
+
+impl Life {
+    /// A new drive drawn from `seed`.
+    ///
+    /// # Errors
+    /// The drawn stack does not resolve.
+    pub fn begin(campaign: &Campaign, seed: u64) -> Result<Self, String> {
+        let mut stream = life_stream(seed, "testkit.stack");
+        let stack = Stack::draw(&mut stream, campaign.faults);
+        let habits = Habits::draw(&mut stream);
+        let plan = stack.plan().map_err(|error| format!("{error} ({stack})"))?;
+        let mut core = plan.fresh_core();
+        (campaign.prepare)(&mut core);
+        let drive = plan.assemble(plan.timed(core));
+        Ok(Self {
+            per_page: plan.geometry.sectors_per_page(),
+            stack,
+            plan,
+            drive,
+            host: Host::new(habits, seed),
+            stream: life_stream(seed, "testkit.cuts"),
+            found: Vec::new(),
+            restart_in: 200,
+            burst: 0,
+            faults: campaign.faults,
+            last_completion: 0,
+        })
+    }
+
+    /// Its configuration.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// Lives until `limit` more cuts were made.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn run(&mut self, limit: u64, position: &mut Position, tally: &mut Tally) -> Result<Ending, String> {
+        let end = tally.cuts + limit;
+        let ending = loop {
+            if tally.cuts >= end {
+                break Ending::Full;
+            }
+            self.host.fill(&mut self.drive, u64::from(self.per_page));
+            position.event += 1;
+            if !self.event(position)? {
+                break Ending::WornOut;
+            }
+            self.cut(position, tally)?;
+        };
+        tally.requests += self.host.completed;
+        tally.erases += self.drive.flash().core().blocks().iter().map(|row| u64::from(row.erases)).sum::<u64>();
+        Ok(ending)
+    }
+
+    /// One event of the running drive. `false`: it cannot go on, for a good reason.
+    fn event(&mut self, position: &mut Position) -> Result<bool, String> {
+        let moved = self.drive.step();
+        position.time = self.drive.now();
+        let done = self.drive.take_done();
+        if !done.is_empty() {
+            self.last_completion = position.event;
+        }
+        for completion in &done {
+            self.host.completed(completion.failed);
+            if completion.failed {
+                return Err(format!("a {} failed on a drive whose data can be read", completion.op.name()));
+            }
+        }
+        if let Some(violation) = self.drive.oracle().and_then(|oracle| oracle.violation()) {
+            return Err(violation.to_owned());
+        }
+        if position.event.is_multiple_of(CHECK_EVERY) {
+            self.drive.top().check(self.drive.flash())?;
+        }
+        let stuck = !moved && self.host.outstanding() > 0 && done.is_empty();
+        if stuck || position.event - self.last_completion > PATIENCE {
+            if self.is_worn_out() {
+                return Ok(false);
+            }
+            let what = if stuck { "nothing will ever happen again" } else { "nothing completes any more" };
+            let blocks = self.blocks();
+            return Err(format!("{what}, but {} requests wait; blocks by plane:{blocks}", self.host.outstanding()));
+        }
+        Ok(true)
+    }
+
+    /// Blocks of each plane as `valid/done`, with pins, pending erases and failures.
+    fn blocks(&self) -> String {
+        let mut reports = Vec::new();
+        self.drive.top().report(&mut reports);
+        let valid = reports.first().map(|report| report.valid_pages.clone()).unwrap_or_default();
+        let per_plane = self.plan.geometry.blocks_per_plane() as usize;
+        let mut text = String::new();
+        for (block, row) in self.drive.flash().core().blocks().iter().enumerate() {
+            let erase = if row.erase_pending() { "e" } else { "" };
+            let bad = if row.is_bad() || row.has_failed() { "x" } else { "" };
+            let pins = if row.pins > 0 { format!("p{}", row.pins) } else { String::new() };
+            let open = if row.issued == row.done { String::new() } else { format!("+{}", row.issued - row.done) };
+            let lead = if block.is_multiple_of(per_plane) { "\n    " } else { " " };
+            let valid = valid.get(block).copied().unwrap_or(0);
+            text.push_str(&format!("{lead}{valid}/{}{open}{erase}{bad}{pins}", row.done));
+        }
+        text
+    }
+
+    /// Whether some plane has lost more blocks than its spare ones.
+    fn is_worn_out(&self) -> bool {
+        let geometry = self.plan.geometry;
+        let core = self.drive.flash().core();
+        let lost = |lane: u32| {
+            let first = lane * geometry.blocks_per_plane();
+            let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
+            blocks.filter(|row| row.is_bad() || row.has_failed()).count()
+        };
+        self.faults == Faults::Rare && (0..geometry.planes()).any(|lane| lost(lane) >= 3)
+    }
+
+    /// Cuts power now, recovers and checks; from some cuts life goes on.
+    fn cut(&mut self, position: &mut Position, tally: &mut Tally) -> Result<(), String> {
+        tally.cuts += 1;
+        let image = self.drive.flash().power_cut(&mut self.stream);
+        self.restart_in -= 1;
+        let restart = self.restart_in == 0;
+        let through = tally.cuts.is_multiple_of(READ_THROUGH_EVERY);
+        let kept = (restart || through).then(|| image.clone());
+        read_back(&self.plan, image, &mut self.found)?;
+        let oracle = self.drive.oracle_mut().ok_or("contents are off")?;
+        for (sector, value) in self.found.iter().enumerate() {
+            let value = value.ok_or_else(|| format!("sector {sector} is uncorrectable after a power cut"))?;
+            oracle.check_after_cut(sector as u64, value);
+        }
+        if let Some(violation) = oracle.violation() {
+            return Err(violation.to_owned());
+        }
+        let Some(image) = kept else { return Ok(()) };
+        if through {
+            tally.read_through += 1;
+            let mut again = self.restarted(image.clone())?;
+            read_through(&mut again, self.per_page)?;
+        }
+        if restart {
+            self.drive = self.restarted(image)?;
+            self.host.forget();
+            tally.restarts += 1;
+            position.restarts += 1;
+            self.last_completion = position.event;
+            self.plan_restart();
+        }
+        Ok(())
+    }
+
+    /// The drive after the cut that left `image`, with what the oracle now knows.
+    fn restarted(&self, image: FlashCore) -> Result<Drive<TimedFlash>, String> {
+        let mut drive = self.plan.recover(image).map_err(|error| error.to_string())?;
+        let mut oracle = self.drive.oracle().ok_or("contents are off")?.clone();
+        let found: Vec<u64> = self.found.iter().map(|value| value.unwrap_or(0)).collect();
+        oracle.after_cut(&found);
+        *drive.oracle_mut().ok_or("contents are off")? = oracle;
+        Ok(drive)
+    }
+
+    /// Several restarts in quick succession, then a longer stretch of life.
+    fn plan_restart(&mut self) {
+        if self.burst > 0 {
+            self.burst -= 1;
+            self.restart_in = 1 + self.stream.below(40);
+            return;
+        }
+        self.burst = self.stream.below(8);
+        self.restart_in = 1 + self.stream.below(600);
+    }
+}

@@ -1,0 +1,149 @@
+//! The crash campaign: power is cut after every single event of small drives, each cut is
+//! recovered and read back, and every so often life goes on from there.
+//!
+//! ```text
+//! seed --> life: stack, host, drive
+//!            event, cut --> image --> recover, check, read all sectors, ask the oracle
+//!            event, cut --> image --> ... and now and then this image becomes the drive
+//! ```
+
+mod life;
+
+pub use life::{Ending, Life};
+
+use crate::stack::Faults;
+use engine::random::Stream;
+use nand::FlashCore;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a campaign is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Campaign {
+    /// Cuts to make.
+    pub cuts: u64,
+    /// Seed of the first life; further lives count up from it.
+    pub seed: u64,
+    /// Cuts after which a life ends and the next one begins.
+    pub cuts_per_life: u64,
+    /// Media faults of the stacks.
+    pub faults: Faults,
+    /// Called on the flash of every new drive (the mutation check breaks a law here).
+    pub prepare: fn(&mut FlashCore),
+}
+
+impl Campaign {
+    /// A campaign of so many cuts.
+    pub fn new(cuts: u64, seed: u64) -> Self {
+        Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, prepare: |_| {} }
+    }
+
+    /// Runs it. `watch` sees the tally after each life.
+    ///
+    /// # Errors
+    /// The first failure, with the seed and the command that replays it.
+    pub fn run(&self, mut watch: impl FnMut(&Tally)) -> Result<Tally, Box<Failure>> {
+        let mut tally = Tally::default();
+        let mut seed = self.seed;
+        while tally.cuts < self.cuts {
+            self.live(seed, &mut tally)?;
+            seed += 1;
+            watch(&tally);
+        }
+        Ok(tally)
+    }
+
+    /// One life.
+    ///
+    /// # Errors
+    /// Its failure.
+    pub fn live(&self, seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
+        let mut position = Position::default();
+        let limit = self.cuts_per_life.min(self.cuts - tally.cuts);
+        let mut stack = String::new();
+        // A broken law of flash panics: that is a failure of this seed like any other.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let mut life = Life::begin(self, seed)?;
+            stack = life.stack().to_string();
+            life.run(limit, &mut position, tally)
+        }));
+        let what = match ended {
+            Ok(Ok(ending)) => {
+                tally.lives += 1;
+                tally.worn_out += u64::from(ending == Ending::WornOut);
+                return Ok(());
+            }
+            Ok(Err(what)) => what,
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                format!("panic: {}", text.unwrap_or_default())
+            }
+        };
+        Err(Box::new(Failure { seed, position, what, stack, faults: self.faults }))
+    }
+}
+
+/// Seed of life number `number` of the campaign with `seed`.
+pub(crate) fn life_stream(seed: u64, name: &str) -> Stream {
+    Stream::new(seed, name)
+}
+
+/// Where in a life something happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Position {
+    /// Events since the life began.
+    pub event: u64,
+    /// Times life has gone on after a cut.
+    pub restarts: u64,
+    /// Simulated time since the last of them, ns.
+    pub time: u64,
+}
+
+/// What a campaign has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Cuts made, recovered, read back and checked.
+    pub cuts: u64,
+    /// Cuts after which life really went on.
+    pub restarts: u64,
+    /// Cuts read back by real requests too.
+    pub read_through: u64,
+    /// Lives ended well.
+    pub lives: u64,
+    /// Lives ended because too many blocks had failed.
+    pub worn_out: u64,
+    /// Host requests completed.
+    pub requests: u64,
+    /// Erases at the end of each life, summed.
+    pub erases: u64,
+}
+
+/// What went wrong, and how to see it again.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Seed of the life.
+    pub seed: u64,
+    /// Where in it.
+    pub position: Position,
+    /// What happened.
+    pub what: String,
+    /// The drive's configuration.
+    pub stack: String,
+    faults: Faults,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { event, restarts, time } = self.position;
+        let faults = if self.faults == Faults::None { "" } else { " --faults" };
+        write!(
+            formatter,
+            "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
+             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}",
+            self.seed, self.what, self.stack, self.seed
+        )
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,168 @@
+//! Random small drives: few blocks, few pages, every option of the page stack.
+
+use device::{Config, ConfigError, DrivePlan, Setting};
+use engine::random::Stream;
+
+/// Which media faults a stack may draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faults {
+    /// None at all.
+    None,
+    /// Now and then a program or an erase fails; some blocks are bad from the start.
+    Rare,
+}
+
+/// A configuration as `key = value` pairs, printed with every failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    settings: Vec<(&'static str, String)>,
+}
+
+struct Shape {
+    page_bytes: u64,
+    pages_per_block: u64,
+    planes: u64,
+    blocks_per_plane: u64,
+    reserve: u64,
+}
+
+impl Stack {
+    /// A stack with nothing set but time and contents.
+    pub fn plain() -> Self {
+        let mut stack = Self { settings: Vec::new() };
+        stack.set("engine.contents", "stamp");
+        stack
+    }
+
+    /// Sets a key, replacing an earlier value.
+    pub fn set(&mut self, key: &'static str, value: impl ToString) -> &mut Self {
+        let value = value.to_string();
+        match self.settings.iter_mut().find(|setting| setting.0 == key) {
+            Some(setting) => setting.1 = value,
+            None => self.settings.push((key, value)),
+        }
+        self
+    }
+
+    /// A stack small enough to be read back after every event.
+    pub fn draw(stream: &mut Stream, faults: Faults) -> Self {
+        let mut stack = Self::plain();
+        stack.set("engine.seed", stream.below(1 << 32));
+        stack.draw_policies(stream);
+        stack.draw_commands(stream);
+        let shared = stack.get("ftl.gc.frontier") == "shared";
+        let spare = if faults == Faults::Rare { 3 } else { 0 };
+        let reserve = if shared { 2 } else { 3 };
+        let channels = 1 + stream.below(2);
+        let dies = 1 + stream.below(2);
+        let planes_per_die = 1 + stream.below(2);
+        stack.set("flash.channels", channels);
+        stack.set("flash.dies_per_channel", dies);
+        stack.set("flash.planes_per_die", planes_per_die);
+        let shape = Shape {
+            page_bytes: 512 << stream.below(3),
+            pages_per_block: 4 + stream.below(5),
+            planes: channels * dies * planes_per_die,
+            blocks_per_plane: reserve + spare + 2 + stream.below(4),
+            reserve: reserve + spare,
+        };
+        stack.set_size(&shape, stream);
+        if faults == Faults::Rare {
+            stack.draw_faults(stream);
+        }
+        stack
+    }
+
+    /// Capacity and spare space that give exactly `shape`, full or with some slack.
+    fn set_size(&mut self, shape: &Shape, stream: &mut Stream) {
+        let stripe = shape.planes * shape.pages_per_block;
+        let most = (shape.blocks_per_plane - shape.reserve) * stripe;
+        let slack = if stream.chance(0.5) { 0 } else { stream.below(most / 3 + 1) };
+        // The smallest capacity a configuration accepts is 4 KiB.
+        let user = (most - slack).max((4096 / shape.page_bytes).min(most)).max(4096 / shape.page_bytes);
+        let physical = shape.blocks_per_plane * stripe;
+        // Half a stripe below the exact share, so that rounding up lands on the wanted count.
+        let spare = (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0;
+        self.set("flash.page_size", format!("{}B", shape.page_bytes));
+        self.set("flash.pages_per_block", shape.pages_per_block);
+        self.set("drive.capacity", format!("{}B", user * shape.page_bytes));
+        self.set("drive.over_provisioning", format!("{:.4}%", spare * 100.0));
+    }
+
+    fn draw_policies(&mut self, stream: &mut Stream) {
+        let victims = ["greedy", "greedy", "cost-benefit", "d-choices", "fifo", "random", "windowed-greedy"];
+        let orders = ["cdp", "cpd", "dcp", "dpc", "pcd", "pdc"];
+        self.choose(stream, "ftl.gc.victim", &victims);
+        self.choose(stream, "ftl.gc.frontier", &["separate", "shared"]);
+        self.choose(stream, "ftl.allocation.placement", &["dynamic", "dynamic", "static"]);
+        self.choose(stream, "ftl.allocation.order", &orders);
+        self.choose(stream, "ftl.gc.copyback", &["false", "true"]);
+        self.choose(stream, "ftl.wear.dynamic", &["true", "false"]);
+        self.choose(stream, "ftl.wear.static_gap", &["0", "1", "2", "4"]);
+        self.set("ftl.gc.copies_in_flight", 1 + stream.below(8));
+        self.set("ftl.gc.free_blocks", 1 + stream.below(3));
+        self.set("ftl.gc.background_free_blocks", stream.below(4));
+    }
+
+    fn draw_commands(&mut self, stream: &mut Stream) {
+        for key in [
+            "flash.multi_plane",
+            "flash.cache_program",
+            "flash.cache_read",
+            "flash.read_priority",
+            "flash.read_in_flight",
+        ] {
+            self.choose(stream, key, &["false", "true"]);
+        }
+        self.choose(stream, "flash.suspend", &["off", "off", "erase", "program-erase"]);
+        self.choose(stream, "flash.suspend_time", &["0ns", "5us"]);
+        self.choose(stream, "flash.bus_bandwidth", &["unlimited", "20MB/s", "400MB/s"]);
+        self.choose(stream, "flash.command_overhead", &["0ns", "1us"]);
+        self.choose(stream, "flash.read_time", &["25us", "60us"]);
+        self.choose(stream, "flash.program_time", &["100us", "200us", "900us"]);
+        self.choose(stream, "flash.erase_time", &["300us", "1500us", "5ms"]);
+        self.choose(stream, "host.link_bandwidth", &["unlimited", "unlimited", "50MB/s"]);
+        self.choose(stream, "host.idle_after", &["10us", "1ms", "0ns"]);
+    }
+
+    fn draw_faults(&mut self, stream: &mut Stream) {
+        self.choose(stream, "flash.fault.program", &["0%", "0.05%", "0.2%"]);
+        self.choose(stream, "flash.fault.erase", &["0%", "0.1%", "0.5%"]);
+    }
+
+    fn choose(&mut self, stream: &mut Stream, key: &'static str, values: &[&str]) {
+        let value = values[stream.below(values.len() as u64) as usize];
+        self.set(key, value);
+    }
+
+    /// The value of a key that was set.
+    pub fn get(&self, key: &str) -> &str {
+        self.settings.iter().find(|setting| setting.0 == key).map_or("", |setting| &setting.1)
+    }
+
+    /// The plan of drives of this stack.
+    ///
+    /// # Errors
+    /// The values do not fit together.
+    pub fn plan(&self) -> Result<DrivePlan, ConfigError> {
+        let settings: Vec<Setting> = self
+            .settings
+            .iter()
+            .map(|(key, value)| Setting {
+                key: (*key).to_owned(),
+                value: value.clone(),
+                place: "the test".to_owned(),
+            })
+            .collect();
+        DrivePlan::new(Config::load("page", &settings)?)
+    }
+}
+
+impl std::fmt::Display for Stack {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (key, value) in &self.settings {
+            write!(formatter, "{key}={value} ")?;
+        }
+        Ok(())
+    }
+}
