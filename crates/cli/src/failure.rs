@@ -40,11 +40,6 @@ impl Failure {
         Self { code: FAILED, message: message.to_string() }
     }
 
-    /// A code with nothing to add.
-    pub fn silent(code: u8) -> Self {
-        Self { code, message: String::new() }
-    }
-
     /// A file that could not be read or written.
     pub fn file(path: &Path, doing: &str, error: &io::Error) -> Self {
         Self::failed(format!("{} could not be {doing}: {error}", path.display()))

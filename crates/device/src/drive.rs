@@ -3,7 +3,7 @@
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::oracle::Oracle;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{CountedFlash, Event, Flash, Owner, PayloadId, TimedFlash, WaitVector};
+use nand::{CountedFlash, Event, Flash, PayloadId, TimedFlash, WaitVector};
 use std::collections::VecDeque;
 use units::{HostOp, Nanos, Request};
 
@@ -81,8 +81,6 @@ pub struct Drive<F: Clocked> {
     outstanding: u32,
     stalled: VecDeque<u32>,
     outbox: Outbox,
-    events: Vec<(Owner, Event)>,
-    waits: Vec<WaitVector>,
     done: Vec<Completion>,
     woken: bool,
     link_in: Link,
@@ -109,8 +107,6 @@ impl<F: Clocked> Drive<F> {
             outstanding: 0,
             stalled: VecDeque::new(),
             outbox: Outbox::new(),
-            events: Vec::new(),
-            waits: Vec::new(),
             done: Vec::new(),
             woken: false,
             link_in: Link::default(),
@@ -249,12 +245,9 @@ impl<F: Clocked> Drive<F> {
         let request = &slot.request;
         let first_page = (request.first_sector >> self.page_shift) as u32;
         let pages = slot.end_page - slot.next_page;
-        let head = request.first_sector - (u64::from(first_page) << self.page_shift);
-        let tail = (u64::from(slot.end_page) << self.page_shift) - request.end_sector();
-        let head_mask = if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
-        let tail_mask = if request.op == HostOp::Flush { self.full_mask } else { self.full_mask >> tail };
+        let whole = (request.first_sector | u64::from(request.sectors)) & ((1 << self.page_shift) - 1) == 0;
         let (first_mask, last_mask) =
-            if pages == 1 { (head_mask & tail_mask, head_mask & tail_mask) } else { (head_mask, tail_mask) };
+            if whole { (self.full_mask, self.full_mask) } else { self.edge_masks(slot, first_page) };
         let op = PageOp {
             op: request.op,
             first: slot.next_page,
@@ -267,7 +260,24 @@ impl<F: Clocked> Drive<F> {
             owner: HOST_OWNER,
             token: id,
         };
-        match self.top.submit(&mut self.flash, &op, &mut self.outbox) {
+        let answer = self.top.submit(&mut self.flash, &op, &mut self.outbox);
+        self.on_answer(id, answer);
+    }
+
+    /// Sectors meant in the first and last page of a request that does not cover them.
+    fn edge_masks(&self, slot: &Slot, first_page: u32) -> (u64, u64) {
+        let request = &slot.request;
+        let pages = slot.end_page - slot.next_page;
+        let head = request.first_sector - (u64::from(first_page) << self.page_shift);
+        let tail = (u64::from(slot.end_page) << self.page_shift) - request.end_sector();
+        let head_mask = if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
+        let tail_mask = self.full_mask >> tail;
+        if pages == 1 { (head_mask & tail_mask, head_mask & tail_mask) } else { (head_mask, tail_mask) }
+    }
+
+    #[inline]
+    fn on_answer(&mut self, id: u32, answer: Answer) {
+        match answer {
             Answer::Done { failed } => {
                 let slot = &mut self.slots[id as usize];
                 slot.failed |= failed;
@@ -331,7 +341,7 @@ impl<F: Clocked> Drive<F> {
         let time = link_time(slot.request.bytes_moved(), self.options.link_bytes_per_second);
         slot.queue_ns += self.link_out.free_at.saturating_sub(now);
         self.link_out.free_at = self.link_out.free_at.max(now) + time;
-        let wait = wait.map(|index| self.waits[index as usize]);
+        let wait = wait.map(|index| self.flash.core().waits[index as usize]);
         self.link_out.queue.push_back((self.link_out.free_at, id, wait));
         if self.link_out.queue.len() == 1 {
             self.flash.set_timer(LINK_OUT, Some(self.link_out.free_at));
@@ -387,29 +397,30 @@ impl<F: Clocked> Drive<F> {
         self.outbox.clear();
     }
 
-    /// Handles what flash has to tell; waits of the batch stay readable until the next one.
+    /// Handles what flash has to tell, including what handling it brings up. The waits the events
+    /// name stay readable until the completions have been handed over.
     #[inline]
     fn handle_events(&mut self) {
-        let mut events = std::mem::take(&mut self.events);
-        let core = self.flash.core_mut();
-        std::mem::swap(&mut events, &mut core.events);
-        self.waits.clear();
-        std::mem::swap(&mut self.waits, &mut core.waits);
-        for (owner, event) in &events {
-            match *event {
-                Event::Joined { token, failed, wait } if *owner == HOST_OWNER => {
+        let mut index = 0;
+        while let Some(&(owner, event)) = self.flash.core().events.get(index) {
+            index += 1;
+            match event {
+                Event::Joined { token, failed, wait } if owner == HOST_OWNER => {
                     self.on_done(token, failed, wait);
                     continue;
                 }
                 Event::Timer { timer } if timer < HOST_TIMERS => self.on_timer(timer),
-                ref event => self.top.on_event(&mut self.flash, *owner, event, &mut self.outbox),
+                ref event => self.top.on_event(&mut self.flash, owner, event, &mut self.outbox),
             }
             if !self.outbox.is_empty() {
                 self.drain_outbox();
             }
         }
-        events.clear();
-        self.events = events;
+        let core = self.flash.core_mut();
+        core.events.clear();
+        if self.done.is_empty() {
+            core.waits.clear();
+        }
     }
 
     #[cold]
@@ -447,8 +458,9 @@ impl<F: Clocked> Drive<F> {
             }
             self.link_out.queue.pop_front();
             let wait = wait.map(|wait| {
-                self.waits.push(wait);
-                self.waits.len() as u32 - 1
+                let waits = &mut self.flash.core_mut().waits;
+                waits.push(wait);
+                waits.len() as u32 - 1
             });
             self.complete(id, wait);
         }
@@ -516,7 +528,9 @@ impl<F: Clocked> BlockDevice for Drive<F> {
             if !self.done.is_empty() || self.woken {
                 self.woken = false;
                 std::mem::swap(&mut completions.done, &mut self.done);
-                std::mem::swap(&mut completions.waits, &mut self.waits);
+                let core = self.flash.core_mut();
+                std::mem::swap(&mut completions.waits, &mut core.waits);
+                core.waits.clear();
                 return Progress::Worked;
             }
             if self.flash.core().events.is_empty() && !self.flash.advance() {

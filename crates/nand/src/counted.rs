@@ -74,9 +74,7 @@ impl CountedFlash {
         });
         self.failed[slot] = Some(command);
         let id = CommandId { slot: slot as u32, generation: 0 };
-        let Command { page, supersedes, what, logical, sequence, cause, .. } = command;
-        let failure = ProgramFailure { page, supersedes, what, logical, sequence, cause, id };
-        self.core.events.push((owner, Event::ProgramFailed(failure)));
+        self.core.events.push((owner, Event::ProgramFailed(id)));
         Outcome::Done
     }
 
@@ -197,6 +195,12 @@ impl Flash for CountedFlash {
 
     fn release(&mut self, block: BlockId) {
         self.unpin(block);
+    }
+
+    fn failure(&self, failed: CommandId) -> ProgramFailure {
+        let command = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
+        let Command { page, supersedes, what, logical, sequence, cause, .. } = *command;
+        ProgramFailure { page, supersedes, what, logical, sequence, cause, id: failed }
     }
 
     fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {

@@ -169,8 +169,8 @@ pub enum Event {
         /// The block.
         block: BlockId,
     },
-    /// A program failed, or was queued behind one that did.
-    ProgramFailed(ProgramFailure),
+    /// A program failed, or was queued behind one that did; [`Flash::failure`] tells what it was.
+    ProgramFailed(CommandId),
     /// A timer armed with [`Flash::set_timer`] fired.
     Timer {
         /// Its number.
@@ -216,6 +216,8 @@ pub trait Flash {
     fn hold(&mut self, block: BlockId);
     /// Lets go of a block.
     fn release(&mut self, block: BlockId);
+    /// What a failed program was to do.
+    fn failure(&self, failed: CommandId) -> ProgramFailure;
     /// Issues a failed program again at another page, with the pins it kept.
     fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome;
     /// Gives up a failed program whose data has been replaced for good: its pins are released, its

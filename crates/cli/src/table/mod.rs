@@ -7,5 +7,5 @@ mod run;
 
 pub use compare::comparison;
 pub use grid::Grid;
-pub use numbers::{count, duration, share, size, time};
+pub use numbers::{count, share, size, time};
 pub use run::result;

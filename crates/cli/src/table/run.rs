@@ -95,22 +95,14 @@ fn waiting(result: &RunResult) -> String {
             count(tail.requests),
             time(tail.latency),
         );
-        let mut grid = Grid::new(2);
+        let mut grid = Grid::new(3);
         let service = format!("own commands and transfers {}", part(tail.service(), tail.latency));
         grid.row(["", "service", service.as_str()]);
         grid.row(["", "waited behind", ranked(&tail.direct, tail.latency).as_str()]);
         grid.row(["", "root cause", ranked(&tail.root, tail.latency).as_str()]);
-        text.push_str(&left(&grid));
+        text.push_str(&grid.render(""));
     }
     text
-}
-
-fn left(grid: &Grid) -> String {
-    grid.render("").lines().fold(String::new(), |mut text, line| {
-        text.push_str(line.trim_end());
-        text.push('\n');
-        text
-    })
 }
 
 fn part(nanos: f64, of: f64) -> String {

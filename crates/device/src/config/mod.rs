@@ -61,31 +61,60 @@ impl Config {
     /// # Errors
     /// An unknown key, a value out of range.
     pub fn resolve(name: String, settings: &[Setting]) -> Result<Self, ConfigError> {
+        let (config, problems) = Self::resolve_all(name, settings);
+        problems.into_iter().next().map_or(Ok(config), Err)
+    }
+
+    /// The stack called `name_or_path`, or everything that is wrong with it.
+    ///
+    /// # Errors
+    /// All problems of its settings; a file that cannot be read at all is one.
+    pub fn check(name_or_path: &str) -> Result<Self, Vec<ConfigError>> {
+        let (name, settings) = file::stack_settings(name_or_path, 0).map_err(|error| vec![error])?;
+        let (config, problems) = Self::resolve_all(name, &settings);
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    /// The configuration with defaults where a setting is wrong, and what is wrong.
+    fn resolve_all(name: String, settings: &[Setting]) -> (Self, Vec<ConfigError>) {
         let keys = all_keys();
+        let mut problems = Vec::new();
         let mut chosen: BTreeMap<&'static str, &Setting> = BTreeMap::new();
         for setting in settings {
-            let parameter = find_key(&keys, &setting.key).ok_or_else(|| ConfigError::unknown_key(setting, &keys))?;
-            chosen.insert(parameter.key, setting);
+            match find_key(&keys, &setting.key) {
+                Some(parameter) => {
+                    chosen.insert(parameter.key, setting);
+                }
+                None => problems.push(ConfigError::unknown_key(setting, &keys)),
+            }
         }
         let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new() };
         for parameter in &keys {
-            match chosen.get(parameter.key) {
-                Some(setting) => config.set(parameter, &setting.value, &setting.place)?,
-                None => {
-                    if let Some(default) = parameter.default {
-                        config.set(parameter, default, "the default")?;
-                    }
-                }
+            let default = parameter.default.map(|text| config.set(parameter, text, "the default"));
+            problems.extend(default.and_then(Result::err));
+            if let Some(setting) = chosen.get(parameter.key) {
+                problems.extend(config.set(parameter, &setting.value, &setting.place).err());
             }
         }
-        let part = presets::part_settings(config.values.name("flash.part"))?;
-        for setting in &part {
-            let parameter = find_key(&keys, &setting.key).ok_or_else(|| ConfigError::unknown_key(setting, &keys))?;
-            if !chosen.contains_key(parameter.key) {
-                config.set(parameter, &setting.value, &setting.place)?;
-            }
+        match presets::part_settings(config.values.name("flash.part")) {
+            Ok(part) => problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err())),
+            Err(error) => problems.push(error),
         }
-        Ok(config)
+        (config, problems)
+    }
+
+    /// A part's value for a key nobody has set.
+    fn set_part(
+        &mut self,
+        setting: &Setting,
+        keys: &[Parameter],
+        chosen: &BTreeMap<&'static str, &Setting>,
+    ) -> Result<(), ConfigError> {
+        let parameter = find_key(keys, &setting.key).ok_or_else(|| ConfigError::unknown_key(setting, keys))?;
+        if chosen.contains_key(parameter.key) {
+            return Ok(());
+        }
+        self.set(parameter, &setting.value, &setting.place)
     }
 
     fn set(&mut self, parameter: &Parameter, text: &str, place: &str) -> Result<(), ConfigError> {

@@ -32,10 +32,15 @@ pub(super) struct Die {
     pub moved: u8,
     /// Interruptions of the gang in the array.
     pub suspends: u8,
+    pub channel: u16,
 }
 
 impl Die {
-    pub const IDLE: Die = Die {
+    pub fn new(channel: u32) -> Self {
+        Self { channel: channel as u16, ..Self::IDLE }
+    }
+
+    const IDLE: Die = Die {
         head: [NIL; 2],
         tail: [NIL; 2],
         array: NIL,
@@ -46,6 +51,7 @@ impl Die {
         loaded: false,
         moved: 0,
         suspends: 0,
+        channel: 0,
     };
 
     #[inline]

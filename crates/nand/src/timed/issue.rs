@@ -7,7 +7,8 @@ use crate::NIL;
 use crate::contents::{PayloadId, RecordId};
 use crate::core::{FlashCore, LawBroken};
 use crate::flash::{
-    Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program, Read, Token,
+    Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program,
+    ProgramFailure, Read, Token,
 };
 use units::{BlockId, Cause, Nanos, Ppn};
 
@@ -262,6 +263,10 @@ impl Flash for TimedFlash {
 
     fn release(&mut self, block: BlockId) {
         self.unpin(block);
+    }
+
+    fn failure(&self, failed: CommandId) -> ProgramFailure {
+        self.failure_of(failed)
     }
 
     fn place_again(&mut self, _: Owner, failed: CommandId, page: Ppn) -> Outcome {

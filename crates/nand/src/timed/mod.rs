@@ -35,6 +35,8 @@ pub struct TimedFlash {
     part: Part,
     options: CommandOptions,
     reads_first: bool,
+    /// Array and transfer of a die can overlap; otherwise the die's event slot serves both.
+    cached: bool,
     now: Nanos,
     queue: EventQueue,
     slab: Slab,
@@ -54,16 +56,18 @@ impl TimedFlash {
     pub fn new(core: FlashCore, part: Part, options: CommandOptions, timers: u32) -> Self {
         let geometry = core.geometry;
         let dies = geometry.dies();
-        let timer_base = dies + geometry.channels;
+        let cached = options.cache_read || options.cache_program;
+        let timer_base = dies + if cached { geometry.channels } else { 0 };
         Self {
             part,
             options,
             reads_first: options.read_priority || options.suspend != crate::SuspendOption::Off,
+            cached,
             now: 0,
             queue: EventQueue::new((timer_base + timers) as usize),
             slab: Slab::new(),
             traces: Vec::new(),
-            dies: vec![Die::IDLE; dies as usize],
+            dies: (0..dies).map(|die| Die::new(geometry.channel_of(units::DieId(die)).0)).collect(),
             meters: vec![Meter::new(); dies as usize],
             channels: vec![Channel::new(geometry.dies_per_channel as usize); geometry.channels as usize],
             joins: Joins::new(),

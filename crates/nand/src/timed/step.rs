@@ -19,9 +19,15 @@ impl TimedFlash {
     #[inline]
     pub(super) fn handle(&mut self, event: u32) {
         if event < self.die_count {
-            self.array_finished(event as usize);
+            let index = event as usize;
+            if self.cached || self.dies[index].array != NIL {
+                self.array_finished(index);
+            } else {
+                self.transfer_finished(index);
+            }
         } else if event < self.timer_base {
-            self.channel_finished((event - self.die_count) as usize);
+            let index = self.channels[(event - self.die_count) as usize].serving;
+            self.transfer_finished(index as usize);
         } else {
             let timer = event - self.timer_base;
             self.core.events.push((0, Event::Timer { timer }));
@@ -177,7 +183,7 @@ impl TimedFlash {
         if kind == Kind::Read && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }
-        if self.options.cache_program || self.options.cache_read {
+        if self.cached {
             self.dispatch(die);
         }
     }
@@ -290,7 +296,7 @@ impl TimedFlash {
                 return;
             }
         }
-        if self.options.cache_read || self.options.cache_program {
+        if self.cached {
             self.dispatch_cached(index);
         }
     }
@@ -394,7 +400,7 @@ impl TimedFlash {
 
     #[inline]
     fn ask_channel(&mut self, index: usize) {
-        let channel = index % self.channels.len();
+        let channel = self.dies[index].channel as usize;
         if self.channels[channel].serving == NIL {
             self.grant_channel(channel, index);
         } else {
@@ -412,12 +418,13 @@ impl TimedFlash {
             _ => self.page_transfer_ns,
         };
         self.channels[channel].serving = index as u32;
-        self.queue.arm(self.die_count + channel as u32, self.now + time);
+        let event = if self.cached { self.die_count + channel as u32 } else { index as u32 };
+        self.queue.arm(event, self.now + time);
     }
 
     #[inline]
-    fn channel_finished(&mut self, channel: usize) {
-        let index = self.channels[channel].serving as usize;
+    fn transfer_finished(&mut self, index: usize) {
+        let channel = self.dies[index].channel as usize;
         self.channels[channel].serving = NIL;
         if let Some(next) = self.channels[channel].waiting.pop_front() {
             let next = next as usize;
@@ -695,16 +702,21 @@ impl TimedFlash {
     fn hand_back(&mut self, id: u32) {
         let slot = self.slab.at(id);
         slot.state = State::Failed;
-        let slot = *slot;
-        let failure = ProgramFailure {
+        let (owner, generation) = (slot.owner, slot.generation);
+        self.core.events.push((owner, Event::ProgramFailed(CommandId { slot: id, generation })));
+    }
+
+    pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {
+        let slot = self.slab.get(id.slot);
+        assert!(slot.state == State::Failed, "only a failed program can be asked after");
+        ProgramFailure {
             page: Ppn(slot.page),
             supersedes: (slot.supersedes != NIL).then_some(Ppn(slot.supersedes)),
-            what: Self::what_of(&slot),
+            what: Self::what_of(slot),
             logical: slot.logical,
             sequence: slot.sequence,
             cause: CAUSES[slot.cause as usize],
-            id: CommandId { slot: id, generation: slot.generation },
-        };
-        self.core.events.push((slot.owner, Event::ProgramFailed(failure)));
+            id,
+        }
     }
 }

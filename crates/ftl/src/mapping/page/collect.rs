@@ -76,11 +76,12 @@ impl PageMap {
 
     /// Admission: every copy of a victim, and the trims that hold its pages, must find room without
     /// waiting for anything but erases already issued.
-    fn admits(&self, lane: usize, victim: BlockId) -> bool {
+    fn admits<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId) -> bool {
         let entry = &self.lanes[lane];
         let copies = if self.settings.frontiers == Frontiers::Shared { &entry.host } else { &entry.copies };
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
-        room >= self.blocks.valid_count(victim) + u32::from(!self.trims.is_empty())
+        let trims = !self.trims.is_empty() && flash.core().block(victim).pins > 0;
+        room >= self.blocks.valid_count(victim) + u32::from(trims)
     }
 
     fn next_victim<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<(BlockId, Cause)> {
@@ -89,7 +90,7 @@ impl PageMap {
         let erasing = entry.erasing > 0;
         if let Some(&block) = entry.failing.first()
             && self.homeless.is_empty()
-            && self.admits(lane, block)
+            && self.admits(flash, lane, block)
         {
             return Some((block, Cause::Wear));
         }
@@ -97,7 +98,7 @@ impl PageMap {
             return None;
         }
         let (block, cause) = self.choose(flash, lane)?;
-        if self.admits(lane, block) {
+        if self.admits(flash, lane, block) {
             return Some((block, cause));
         }
         if erasing {
@@ -110,7 +111,7 @@ impl PageMap {
             self.blocks.is_candidate(*block) && row.done == row.issued
         });
         let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
-        self.admits(lane, least).then_some((least, Cause::Gc))
+        self.admits(flash, lane, least).then_some((least, Cause::Gc))
     }
 
     #[inline]
@@ -245,10 +246,12 @@ impl PageMap {
     /// All copies of the victim are issued: it is erased as soon as nothing pins it. `false`: trims
     /// that may hold its pages must be logged first and find no room now.
     fn end_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
-        if !self.trims.is_empty() && !self.log_trims(flash, Some(lane)) {
+        let Some(collection) = self.lanes[lane].collection.take() else { return false };
+        let held = flash.core().block(collection.victim).pins > 0 && !self.trims.is_empty();
+        if held && !self.log_trims(flash, Some(lane)) {
+            self.lanes[lane].collection = Some(collection);
             return false;
         }
-        let Some(collection) = self.lanes[lane].collection.take() else { return false };
         debug_assert!(self.blocks.valid_count(collection.victim) == 0, "an emptied victim has no valid page");
         self.lanes[lane].spare_list = collection.pages;
         self.lanes[lane].erasing += 1;

@@ -70,6 +70,8 @@ pub struct PageMap {
     homeless: VecDeque<ProgramFailure>,
     /// An operation was answered `Full` since the last room signal.
     starved: bool,
+    /// A barrier is up that will wake the starved.
+    awaiting_programs: bool,
     idle: bool,
     retired_blocks: u32,
     trimmed_pages: u64,
@@ -108,6 +110,7 @@ impl PageMap {
             trims: TrimLog::new(geometry.page_bytes),
             homeless: VecDeque::new(),
             starved: false,
+            awaiting_programs: false,
             idle: false,
             retired_blocks: 0,
             trimmed_pages: 0,
@@ -154,13 +157,11 @@ impl PageMap {
 
     #[inline]
     fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
-        let entry = &self.lanes[lane];
-        if !entry.host.is_full() {
-            let shared = self.settings.frontiers == Frontiers::Shared;
-            if shared && entry.free.is_empty() && entry.collection.is_some() {
-                return None; // what is left of the shared block is promised to the copies
-            }
-            return Some(self.lanes[lane].host.take());
+        let entry = &mut self.lanes[lane];
+        // What is left of a shared block is promised to the copies once no other block is free.
+        let promised = self.settings.frontiers == Frontiers::Shared && entry.free.is_empty();
+        if !entry.host.is_full() && !promised {
+            return Some(entry.host.take());
         }
         self.host_page_in_next(flash, lane)
     }
@@ -169,7 +170,7 @@ impl PageMap {
     /// collection: without it no space could ever be reclaimed.
     #[cold]
     fn host_page_in_next<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
-        while self.lanes[lane].host.is_full() {
+        while self.lanes[lane].host.is_full() || self.lanes[lane].free.is_empty() {
             if self.lanes[lane].free.len() <= 1 {
                 self.collect(flash, lane);
             }
@@ -200,7 +201,7 @@ impl PageMap {
         for index in 0..op.pages {
             let logical = op.first + index;
             let Some(page) = self.host_page(flash, logical) else {
-                self.starved = true;
+                self.starve(flash);
                 let (outcome, _) = flash.close(join);
                 return Answer::Full { taken: index, pending: outcome != Outcome::Done };
             };
@@ -320,8 +321,35 @@ impl PageMap {
         }
     }
 
+    /// An operation finds no room. Erases under way will make some; if there are none, every block
+    /// worth collecting may still have programs under way, and their end is what to wait for.
+    #[cold]
+    fn starve<F: Flash>(&mut self, flash: &mut F) {
+        self.starved = true;
+        let reclaiming = self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0);
+        if reclaiming || self.awaiting_programs {
+            return;
+        }
+        let join = flash.open(self.owner, 0, Cancel::Never);
+        flash.barrier(join);
+        self.awaiting_programs = flash.close(join).0 != Outcome::Done;
+    }
+
+    /// The programs a starved operation waited for are on flash: their blocks may be collected.
+    fn on_programs_done<F: Flash>(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        self.awaiting_programs = false;
+        for lane in 0..self.lanes.len() {
+            self.collect(flash, lane);
+        }
+        self.announce_room(flash, outbox);
+    }
+
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
         self.erased(flash, block);
+        self.announce_room(flash, outbox);
+    }
+
+    fn announce_room<F: Flash>(&mut self, flash: &mut F, outbox: &mut Outbox) {
         self.house_homeless(flash);
         if self.starved {
             self.starved = false;
@@ -357,9 +385,13 @@ impl<F: Flash> PageLayer<F> for PageMap {
                 self.retired_blocks += 1;
                 self.collect(flash, lane);
             }
-            Event::ProgramFailed(failure) => self.program_failed(flash, &failure),
-            // Operations end at those who asked for them; this mapping sets no timers.
-            Event::Joined { .. } | Event::Timer { .. } => {}
+            Event::ProgramFailed(id) => {
+                let failure = flash.failure(id);
+                self.program_failed(flash, &failure);
+            }
+            // Operations end at those who asked for them, so this is the barrier of the starved.
+            Event::Joined { .. } => self.on_programs_done(flash, outbox),
+            Event::Timer { .. } => {}
         }
     }
 

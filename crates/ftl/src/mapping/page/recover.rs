@@ -2,13 +2,19 @@
 //!
 //! The newest sequence number of each logical page wins. Of two copies with one number (a collection
 //! was under way) the one in the fuller block is kept, so that the block being filled when power went
-//! holds nothing of its own and can be erased at once: that keeps one block free in every plane, however
-//! often power is cut.
+//! holds little of its own.
+//!
+//! However often power is cut, each plane must be able to collect. If none of its blocks is free or
+//! without valid pages, a block whose pages all have copies elsewhere gives them up; if there is none
+//! (it received a tombstone besides copies), the emptiest block is filled up before it is closed.
 
+use super::parameters::Frontiers;
+use super::state::Frontier;
 use super::trim::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::{FtlContext, RecoverError};
 use nand::{FlashCore, PageKind};
+use std::collections::BTreeMap;
 use units::{BlockId, DieId, Ppn};
 
 /// Newest version of a logical page found so far.
@@ -17,6 +23,9 @@ struct Newest {
     sequence: u64,
     page: u32,
 }
+
+/// Copies of newest versions that were not chosen, by logical page.
+type Copies = BTreeMap<u32, Vec<u32>>;
 
 impl PageMap {
     pub(super) fn recover(context: &FtlContext<'_>, image: &FlashCore) -> Result<Self, RecoverError> {
@@ -28,6 +37,7 @@ impl PageMap {
         let mut ftl = PageMap::new(context, image.blocks());
         let mut newest = vec![Newest { sequence: 0, page: UNMAPPED }; context.user_pages as usize];
         let mut metadata = Vec::new();
+        let mut copies = Copies::new();
         for block in (0..geometry.blocks()).map(BlockId) {
             let row = image.block(block);
             if row.is_bad() {
@@ -40,10 +50,14 @@ impl PageMap {
                 match oob.kind {
                     PageKind::Data | PageKind::Lost => {
                         let best = &mut newest[oob.logical as usize];
-                        let fuller = best.page != UNMAPPED
-                            && row.done > image.block(geometry.block_of(Ppn(best.page))).done;
-                        if oob.sequence > best.sequence || (oob.sequence == best.sequence && fuller) {
-                            *best = Newest { sequence: oob.sequence, page: page.0 };
+                        let found = Newest { sequence: oob.sequence, page: page.0 };
+                        if found.sequence > best.sequence {
+                            *best = found;
+                            copies.remove(&oob.logical);
+                        } else if found.sequence == best.sequence {
+                            let fuller = row.done > image.block(geometry.block_of(Ppn(best.page))).done;
+                            let loser = if fuller { std::mem::replace(best, found) } else { found };
+                            copies.entry(oob.logical).or_default().push(loser.page);
                         }
                     }
                     PageKind::Metadata => metadata.push(page),
@@ -65,7 +79,51 @@ impl PageMap {
                 ftl.blocks.close(block);
             }
         }
+        for lane in 0..ftl.lanes.len() {
+            ftl.keep_collectable(lane, image, &copies);
+        }
         Ok(ftl)
+    }
+
+    /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
+    fn keep_collectable(&mut self, lane: usize, image: &FlashCore, copies: &Copies) {
+        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
+        let closed = (first..first + count).map(BlockId).filter(|block| self.blocks.is_candidate(*block));
+        let mut closed: Vec<BlockId> = closed.collect();
+        closed.sort_by_key(|block| (self.blocks.valid_count(*block), image.block(*block).done));
+        let Some(&emptiest) = closed.first() else { return };
+        let ready = !self.lanes[lane].free.is_empty() || self.blocks.valid_count(emptiest) == 0;
+        if ready || closed.iter().any(|block| self.give_up_copies(*block, copies)) {
+            return;
+        }
+        let Some(&block) = closed.iter().min_by_key(|block| image.block(**block).done) else { return };
+        self.blocks.take(block);
+        let frontier = Frontier::reopen(&self.geometry, block, u32::from(image.block(block).done));
+        match self.settings.frontiers {
+            Frontiers::Shared => self.lanes[lane].host = frontier,
+            Frontiers::Separate => self.lanes[lane].copies = frontier,
+        }
+    }
+
+    /// Lets copies in other blocks stand for all valid pages of `block`. `false`: some have none.
+    fn give_up_copies(&mut self, block: BlockId, copies: &Copies) -> bool {
+        let mut pages = Vec::new();
+        self.blocks.valid_pages(block, &mut pages);
+        let other = |page: u32| {
+            let copies = copies.get(&self.back[page as usize])?;
+            copies.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
+        };
+        let Some(others) = pages.iter().map(|page| other(*page)).collect::<Option<Vec<u32>>>() else {
+            return false;
+        };
+        for (page, other) in pages.into_iter().zip(others) {
+            let logical = self.back[page as usize];
+            self.map[logical as usize] = other;
+            self.back[other as usize] = logical;
+            self.blocks.invalidate(Ppn(page));
+            self.blocks.validate(Ppn(other));
+        }
+        true
     }
 
     /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone.

@@ -25,6 +25,13 @@ impl Frontier {
         Self { block: Some(block), next, end: next + geometry.pages_per_block }
     }
 
+    /// A block of which `done` pages are programmed, to be filled up.
+    pub fn reopen(geometry: &Geometry, block: BlockId, done: u32) -> Self {
+        let mut frontier = Self::open(geometry, block);
+        frontier.next += done;
+        frontier
+    }
+
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.next == self.end

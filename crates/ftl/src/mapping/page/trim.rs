@@ -204,7 +204,7 @@ impl PageMap {
                 continue;
             }
             if self.trims.ranges.len() >= self.trims.capacity && !self.log_trims(flash, None) {
-                self.starved = true;
+                self.starve(flash);
                 return Answer::Full { taken: index, pending: false };
             }
             let old = Ppn(entry);
@@ -257,7 +257,7 @@ impl PageMap {
     pub(super) fn submit_flush<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         if !self.trims.is_empty() && !self.log_trims(flash, None) {
-            self.starved = true;
+            self.starve(flash);
             let (outcome, _) = flash.close(join);
             return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
         }
@@ -275,7 +275,8 @@ impl PageMap {
         self.compact_log();
         while !self.trims.ranges.is_empty() {
             let page = match lane {
-                Some(lane) => self.copy_page(lane),
+                // Broken up by later writes the log may need more than the collection was promised.
+                Some(lane) => self.copy_page(lane).or_else(|| self.page_in_turn(flash)),
                 None => self.page_in_turn(flash),
             };
             let Some(page) = page else { return false };

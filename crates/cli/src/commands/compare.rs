@@ -1,0 +1,58 @@
+//! `nandarium compare`: stacks side by side, computed in parallel, printed in the order given.
+
+use super::results;
+use crate::arguments::CompareArguments;
+use crate::failure::{Failure, USAGE};
+use crate::{output, settings, table, watch};
+use device::{Config, session};
+use metrics::RunResult;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
+    let shared = &arguments.session;
+    if shared.workload == "-" && arguments.stacks.len() > 1 {
+        return Err(Failure::usage(
+            "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
+        ));
+    }
+    let configs: Result<Vec<Config>, Failure> =
+        arguments.stacks.iter().map(|stack| settings::load(stack, shared)).collect();
+    watch::catch_interrupts();
+    let stage = watch::Stage::new(shared.quiet);
+    let options = settings::options(shared);
+    let outcomes: Vec<Result<RunResult, Failure>> = configs?
+        .into_par_iter()
+        .map(|config| {
+            let name = config.name.clone();
+            let mut watcher = stage.watcher(&name);
+            session::run(config, &options, &mut watcher).map_err(|error| named(&name, error.into()))
+        })
+        .collect();
+    let finished = outcomes.into_iter().collect::<Result<Vec<RunResult>, Failure>>()?;
+    let documents: Vec<Value> = finished.iter().map(RunResult::to_json).collect();
+    if let Some(folder) = &shared.out {
+        for (index, (result, document)) in finished.iter().zip(&documents).enumerate() {
+            results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
+        }
+        results::write_page(&folder.join("report.html"), &documents)?;
+    }
+    if shared.json {
+        output::print(&results::pretty(&json!({"schema": "nandarium.comparison/1", "results": documents})))?;
+    } else {
+        output::print(&table::comparison(&finished))?;
+    }
+    if let Some(folder) = &shared.out
+        && !shared.quiet
+    {
+        output::complain(&format!("report: {}", folder.join("report.html").display()));
+    }
+    results::verdict(&finished)
+}
+
+fn named(stack: &str, failure: Failure) -> Failure {
+    if failure.code == USAGE && failure.message.contains(stack) {
+        return failure;
+    }
+    Failure { message: format!("stack `{stack}`: {}", failure.message), ..failure }
+}

@@ -1,0 +1,126 @@
+//! `nandarium explain`: whatever carries the name, from every table there is.
+
+use super::glossary;
+use super::list::{KINDS, items};
+use crate::arguments::{ExplainArguments, Listing};
+use crate::failure::Failure;
+use crate::{output, settings};
+use device::config::{all_keys, parts, stacks};
+use layer::Parameter;
+use std::fmt::Write;
+use trace::formats::FORMATS;
+use trace::synthetic::find;
+
+pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
+    let name = arguments.name.trim();
+    let found: Vec<String> =
+        [keys(name), stack(name), part(name), workload(name), format(name), policy(name), glossary::explain(name)]
+            .into_iter()
+            .flatten()
+            .collect();
+    if found.is_empty() {
+        return Err(Failure::usage(format!(
+            "nothing is called `{name}`{}; `nandarium list` names what there is, `nandarium list keys` the configuration keys",
+            settings::hint(name, known().iter().map(String::as_str))
+        )));
+    }
+    output::print(&found.join("\n"))
+}
+
+/// Every name that can be explained.
+fn known() -> Vec<String> {
+    let mut names: Vec<String> = KINDS.iter().flat_map(|(what, _)| items(*what)).map(|item| item.name).collect();
+    names.extend(glossary::terms().map(str::to_owned));
+    names
+}
+
+fn key_text(key: &Parameter) -> String {
+    let default = key.default.unwrap_or("unset");
+    format!("{}\n  {}\n  value: {}; default: {default}\n", key.key, key.doc, key.kind.describe())
+}
+
+/// A key, or all keys of a group.
+fn keys(name: &str) -> Option<String> {
+    let keys = all_keys();
+    if let Some(key) = keys.iter().find(|key| key.key == name) {
+        return Some(key_text(key));
+    }
+    let prefix = format!("{}.", name.trim_end_matches('.'));
+    let group: Vec<String> = keys.iter().filter(|key| key.key.starts_with(&prefix)).map(key_text).collect();
+    (!group.is_empty()).then(|| group.join("\n"))
+}
+
+fn stack(name: &str) -> Option<String> {
+    let stack = stacks().into_iter().find(|stack| stack.name == name)?;
+    Some(format!("stack {name}\n  {}\n\n{}", stack.description(), indented(stack.text)))
+}
+
+fn part(name: &str) -> Option<String> {
+    let part = parts().into_iter().find(|part| part.name == name)?;
+    Some(format!("part {name} (flash.part)\n  {}\n\n{}", part.description(), indented(part.text)))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with("description")).fold(String::new(), |mut out, line| {
+        let _ = writeln!(out, "  {line}");
+        out
+    })
+}
+
+fn workload(name: &str) -> Option<String> {
+    let Some(entry) = find(name) else {
+        let sample = items(Listing::Workloads).into_iter().find(|item| item.name == name)?;
+        return Some(format!(
+            "workload {name}\n  {}\n  drive.capacity must be at least 1GiB; workload.loop = closed suits it, because the\n  \
+             recorded programs waited for their requests. samples/README.md tells how it was recorded.\n",
+            sample.doc
+        ));
+    };
+    let takes: Vec<&str> = entry.takes.iter().map(|parameter| parameter.name()).collect();
+    let takes = takes.iter().map(|name| match *name {
+        "request_bytes" => "workload.request_size".to_owned(),
+        name => format!("workload.{name}"),
+    });
+    let takes = takes.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "workload {name}\n  {}\n  source: {}\n  takes: {}\n",
+        entry.summary,
+        entry.source,
+        if takes.is_empty() { "none of the optional keys" } else { &takes }
+    ))
+}
+
+fn format(name: &str) -> Option<String> {
+    let format = FORMATS.iter().find(|format| format.name == name)?;
+    Some(format!(
+        "trace format {name}\n  {}\n  columns: {}\n  time in {}, address in {}\n",
+        format.doc, format.columns, format.time_unit, format.address_unit
+    ))
+}
+
+fn policy(name: &str) -> Option<String> {
+    let found: Vec<String> = items(Listing::Policies)
+        .into_iter()
+        .filter(|item| item.name == name)
+        .map(|item| match item.doc.split_once(": ") {
+            Some((key, doc)) => format!("{key} = {name}\n  {doc}\n"),
+            None => format!("{name}\n  {}\n", item.doc),
+        })
+        .collect();
+    (!found.is_empty()).then(|| found.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::synthetic::WORKLOADS;
+
+    #[test]
+    fn everything_listed_can_be_explained() {
+        for name in known() {
+            let found = [keys(&name), stack(&name), part(&name), workload(&name), format(&name), policy(&name), glossary::explain(&name)];
+            assert!(found.iter().any(Option::is_some), "{name}");
+        }
+        assert!(WORKLOADS.iter().all(|entry| workload(entry.name).is_some()));
+    }
+}

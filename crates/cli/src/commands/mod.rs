@@ -1,0 +1,30 @@
+//! The verbs of the command line, one file each.
+
+mod check;
+mod compare;
+mod explain;
+mod glossary;
+mod list;
+mod report;
+mod results;
+mod run;
+mod trace;
+
+use crate::arguments::Command;
+use crate::failure::Failure;
+
+/// Does what was asked.
+///
+/// # Errors
+/// Anything that makes the program end with a code other than 0.
+pub fn execute(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(arguments) => run::execute(arguments),
+        Command::Compare(arguments) => compare::execute(arguments),
+        Command::Trace(command) => trace::execute(command),
+        Command::List(arguments) => list::execute(arguments),
+        Command::Explain(arguments) => explain::execute(arguments),
+        Command::Check(arguments) => check::execute(arguments),
+        Command::Report(arguments) => report::execute(arguments),
+    }
+}

@@ -1,0 +1,72 @@
+//! Results as files, and as exit codes.
+
+use crate::failure::{DRIVE_FULL, Failure, INTERRUPTED};
+use crate::{output, page};
+use metrics::{RunResult, Status};
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+
+/// JSON as text, with a line feed at the end.
+pub fn pretty(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+/// Writes `result.json` and `series.csv`.
+pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
+    output::write_file(&folder.join("result.json"), &pretty(document))?;
+    output::write_file(&folder.join("series.csv"), &series(document))
+}
+
+/// Writes the report page of some results.
+pub fn write_page(path: &Path, documents: &[Value]) -> Result<(), Failure> {
+    let names = documents.iter().filter_map(|document| document["stack"].as_str()).collect::<Vec<_>>().join(", ");
+    let workload = documents.first().and_then(|document| document["workload"]["name"].as_str()).unwrap_or_default();
+    output::write_file(path, &page::render(&format!("nandarium: {names} under {workload}"), documents))
+}
+
+/// A folder name for one of several results.
+pub fn folder_name(index: usize, stack: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    format!("{:02}-{}", index + 1, stack.chars().map(plain).collect::<String>())
+}
+
+/// The time series as columns.
+fn series(document: &Value) -> String {
+    let Some(columns) = document["series"]["columns"].as_object() else { return String::new() };
+    let mut text = columns.keys().map(String::as_str).collect::<Vec<_>>().join(",");
+    text.push('\n');
+    let columns: Vec<&[Value]> = columns.values().map(|c| c.as_array().map_or(&[][..], Vec::as_slice)).collect();
+    for row in 0..columns.first().map_or(0, |column| column.len()) {
+        for (index, column) in columns.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let _ = write!(text, "{comma}{}", column.get(row).and_then(Value::as_f64).unwrap_or(0.0));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The exit code of runs that ended before their workload did.
+pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
+    let ended = |status: Status| results.iter().find(|result| result.status == status);
+    if ended(Status::Interrupted).is_some() {
+        return Err(Failure { code: INTERRUPTED, message: "interrupted: the numbers cover what ran until then".to_owned() });
+    }
+    let (result, what, remedy) = if let Some(result) = ended(Status::WornOut) {
+        (result, "worn out", "blocks went bad until nothing could be reclaimed; raise flash.endurance or drive.over_provisioning, or lower the fault shares")
+    } else if let Some(result) = ended(Status::DriveFull) {
+        (result, "full", "no block could be reclaimed; raise drive.over_provisioning")
+    } else {
+        return Ok(());
+    };
+    let written = result.host[units::HostOp::Write.index()].bytes;
+    Err(Failure {
+        code: DRIVE_FULL,
+        message: format!(
+            "stack `{}`: the drive is {what} after {} of host writes: {remedy}. The numbers cover what ran until then",
+            result.stack,
+            units::quantity::format_size(written),
+        ),
+    })
+}

@@ -1,0 +1,33 @@
+//! `nandarium run`.
+
+use super::results;
+use crate::arguments::RunArguments;
+use crate::failure::Failure;
+use crate::{output, settings, table, watch};
+use device::session;
+
+pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
+    let shared = &arguments.session;
+    let config = settings::load(&arguments.stack, shared)?;
+    watch::catch_interrupts();
+    let stage = watch::Stage::new(shared.quiet);
+    let mut watcher = stage.watcher(&config.name);
+    let result = session::run(config, &settings::options(shared), &mut watcher)?;
+    drop(watcher);
+    let json = result.to_json();
+    if let Some(folder) = &shared.out {
+        results::write(folder, &json)?;
+        results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
+    }
+    if shared.json {
+        output::print(&results::pretty(&json))?;
+    } else {
+        output::print(&table::result(&result))?;
+    }
+    if let Some(folder) = &shared.out
+        && !shared.quiet
+    {
+        output::complain(&format!("report: {}", folder.join("report.html").display()));
+    }
+    results::verdict(&[result])
+}
