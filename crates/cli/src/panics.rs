@@ -16,13 +16,10 @@ pub fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure
         let mut said = SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         said.get_or_insert_with(|| information.to_string());
     }));
-    match panic::catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result,
-        Err(_) => {
-            let mut said = SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            Err(Failure::failed(report(&said.take().unwrap_or_default())))
-        }
-    }
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let mut said = SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Err(Failure::failed(report(&said.take().unwrap_or_default())))
+    })
 }
 
 fn report(said: &str) -> String {

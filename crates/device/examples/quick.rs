@@ -18,7 +18,10 @@ fn go<F: Clocked>(d: &mut Drive<F>, name: &str, n: u64, depth: u32, timed: bool)
 }
 fn main() {
     let gb = std::env::args().nth(1).unwrap_or("32".into());
-    let cfg = Config::load("page", &[Setting::from_argument(&format!("drive.capacity={gb}GiB")).unwrap()]).unwrap();
+    let mut set = vec![format!("drive.capacity={gb}GiB")];
+    set.extend(std::env::args().skip(3));
+    let set: Vec<_> = set.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
+    let cfg = Config::load("page", &set).unwrap();
     let plan = DrivePlan::new(cfg).unwrap();
     let pages = u64::from(plan.user_pages);
     let which = std::env::args().nth(2).unwrap_or_default();
@@ -35,11 +38,17 @@ fn main() {
     println!("timed");
     let mut d = plan.assemble(plan.timed(plan.fresh_core()));
     go(&mut d, "sequential-write", pages / 32, 128, true);
-    go(&mut d, "uniform-read", 8_000_000, 32, true);
+    if which != "s" {
+        go(&mut d, "uniform-read", 8_000_000, 32, true);
+    }
     if which == "r" {
         return;
     }
     go(&mut d, "uniform-write", pages * 7 / 100, 128, true);
+    if which == "s" {
+        go(&mut d, "uniform-write", pages * 2, 16, true);
+        return;
+    }
     go(&mut d, "uniform-write", pages, 128, true);
     go(&mut d, "uniform-write", 4_000_000, 128, true);
     d.top().check(d.flash()).unwrap();

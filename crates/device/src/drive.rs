@@ -166,7 +166,7 @@ impl<F: Clocked> Drive<F> {
             request: *request,
             tag,
             next_page: (request.first_sector >> self.page_shift) as u32,
-            end_page: (request.end_sector() + last_of_page >> self.page_shift) as u32,
+            end_page: ((request.end_sector() + last_of_page) >> self.page_shift) as u32,
             outstanding: 0,
             failed: false,
             queue_ns: 0,
@@ -507,7 +507,8 @@ impl<F: Clocked> BlockDevice for Drive<F> {
             let bytes = if request.op == HostOp::Write { request.bytes_moved() } else { 0 };
             self.slots[id as usize].queue_ns += self.link_in.free_at.saturating_sub(now);
             self.link_in.free_at = self.link_in.free_at.max(now) + link_time(bytes, rate);
-            if self.link_in.free_at > now {
+            // What arrives at this very moment may still be queued: nothing overtakes it.
+            if self.link_in.free_at > now || !self.link_in.queue.is_empty() {
                 self.link_in.queue.push_back((self.link_in.free_at, id, None));
                 if self.link_in.queue.len() == 1 {
                     self.flash.set_timer(LINK_IN, Some(self.link_in.free_at));

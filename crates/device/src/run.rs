@@ -274,7 +274,9 @@ impl<D: BlockDevice> Runner<'_, D> {
             }
             if next.is_some() && next != armed {
                 armed = next;
-                next.into_iter().for_each(|time| self.device.wake_at(time));
+                if let Some(time) = next {
+                    self.device.wake_at(time);
+                }
             }
             if self.outstanding() == 0 && next.is_none() {
                 return Ok(Ended::Complete);
@@ -306,15 +308,12 @@ impl<D: BlockDevice> Runner<'_, D> {
             pages: if request.op == HostOp::Flush { 0 } else { pages },
             op: request.op,
         };
-        let tag = match self.free.pop() {
-            Some(tag) => {
-                self.flights[tag as usize] = flight;
-                tag
-            }
-            None => {
-                self.flights.push(flight);
-                self.flights.len() as u32 - 1
-            }
+        let tag = if let Some(tag) = self.free.pop() {
+            self.flights[tag as usize] = flight;
+            tag
+        } else {
+            self.flights.push(flight);
+            self.flights.len() as u32 - 1
         };
         self.sheet.addresses.record(request.op, request.first_sector);
         self.device.submit(tag, request);

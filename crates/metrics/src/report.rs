@@ -235,15 +235,16 @@ impl RunResult {
 
     fn heatmaps_json(&self) -> Value {
         let (pages_per_block, blocks_per_die) = self.shape;
-        let wear = self.erases.iter().map(|erases| erases.map(f64::from)).collect();
+        let wear: Vec<_> = self.erases.iter().map(|erases| erases.map(f64::from)).collect();
         let usable = |block: usize| self.erases.get(block).copied().flatten().is_some();
-        let valid = self.valid.iter().enumerate().map(|(block, valid)| {
+        let valid: Vec<_> = self.valid.iter().enumerate().map(|(block, valid)| {
             usable(block).then(|| f64::from(*valid) / f64::from(pages_per_block))
-        });
+        })
+        .collect();
         let rows = self.addresses.rows();
         json!({
-            "wear": block_map(wear, blocks_per_die),
-            "valid": block_map(valid.collect(), blocks_per_die),
+            "wear": block_map(&wear, blocks_per_die),
+            "valid": block_map(&valid, blocks_per_die),
             "address": {
                 "time_bins": rows,
                 "address_bins": self.addresses.bins,
@@ -260,7 +261,7 @@ impl RunResult {
 /// Most columns of a block map; neighbouring blocks are averaged beyond it.
 const MAP_COLUMNS: usize = 1024;
 
-fn block_map(values: Vec<Option<f64>>, blocks_per_die: u32) -> Value {
+fn block_map(values: &[Option<f64>], blocks_per_die: u32) -> Value {
     let per_row = (blocks_per_die as usize).max(1);
     let group = per_row.div_ceil(MAP_COLUMNS);
     let columns = per_row.div_ceil(group);

@@ -83,8 +83,8 @@ impl Series {
     }
 
     fn close(&mut self, programs: [u64; 2]) {
-        for index in 0..2 {
-            self.current.programs[index] += programs[index] - self.programs_before[index];
+        for (sum, (now, before)) in self.current.programs.iter_mut().zip(programs.iter().zip(self.programs_before)) {
+            *sum += now - before;
         }
         self.programs_before = programs;
     }

@@ -265,21 +265,19 @@ impl FlashCore {
 
     /// Completes the program of a page whose block has reached it.
     #[inline(always)]
-    pub(crate) fn complete_program(&mut self, page: Ppn, cause: Cause, content: PageContent) {
+    pub(crate) fn count_program(&mut self, page: Ppn, cause: Cause) {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
         let row = &mut self.blocks[block.index()];
         assert!(u32::from(row.done) == position, "page {position} of block {block} completed out of order");
         row.done += 1;
         self.counters.programs[cause.index()] += 1;
-        if self.contents.is_some() {
-            self.store(page, content);
-        }
     }
 
+    /// Puts into a page what its program brought.
     #[cold]
     #[inline(never)]
-    fn store(&mut self, page: Ppn, content: PageContent) {
+    pub(crate) fn store(&mut self, page: Ppn, content: PageContent) {
         let Some(contents) = self.contents.as_deref_mut() else { return };
         let (what, base, mut oob) = (content.what, content.supersedes, content.oob);
         if cfg!(feature = "mutations") && self.broken == Some(LawBroken::SequenceAtCompletion) {

@@ -55,7 +55,8 @@ impl CountedFlash {
         }
         let content =
             PageContent { what: command.what, supersedes: command.supersedes, oob: oob_of(&command), base_lost };
-        self.core.complete_program(command.page, command.cause, content);
+        self.core.count_program(command.page, command.cause);
+        self.core.store(command.page, content);
         self.core.mix(u64::from(command.page.0));
         Outcome::Done
     }

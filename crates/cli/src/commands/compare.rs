@@ -7,7 +7,7 @@ use crate::{output, settings, table, watch};
 use device::{Config, session};
 use metrics::RunResult;
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
@@ -35,10 +35,11 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         for (index, (result, document)) in finished.iter().zip(&documents).enumerate() {
             results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
         }
+        output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents)))?;
         results::write_page(&folder.join("report.html"), &documents)?;
     }
     if shared.json {
-        output::print(&results::pretty(&json!({"schema": "nandarium.comparison/1", "results": documents})))?;
+        output::print(&results::pretty(&results::together(&documents)))?;
     } else {
         output::print(&table::comparison(&finished))?;
     }

@@ -77,7 +77,7 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
     let mut text = String::new();
     for (what, title) in &kinds {
         if kinds.len() > 1 {
-            text.push_str(&format!("{}{title}\n", if text.is_empty() { "" } else { "\n" }));
+            text.extend([if text.is_empty() { "" } else { "\n" }, title, "\n"]);
         }
         let mut grid = Grid::new(2);
         for item in items(*what) {

@@ -28,7 +28,7 @@ fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
     let path = folder.join("result.json");
     match std::fs::read_to_string(&path) {
         Ok(text) => {
-            documents.push(parse(&path, &text)?);
+            documents.extend(parse(&path, &text)?);
             return Ok(());
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -47,11 +47,13 @@ fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
     inner.iter().try_for_each(|folder| collect(folder, documents))
 }
 
-fn parse(path: &Path, text: &str) -> Result<Value, Failure> {
+/// The results of a document: one, or those of a comparison.
+fn parse(path: &Path, text: &str) -> Result<Vec<Value>, Failure> {
     let document: Value =
         serde_json::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}; run it again with --out", path.display())))?;
     match document["schema"].as_str() {
-        Some(schema) if schema == SCHEMA => Ok(document),
+        Some(SCHEMA) => Ok(vec![document]),
+        Some(results::COMPARISON) => Ok(document["results"].as_array().cloned().unwrap_or_default()),
         other => Err(Failure::usage(format!(
             "{}: its schema is {}, this program renders {SCHEMA}; run it again with --out",
             path.display(),

@@ -3,13 +3,21 @@
 use crate::failure::{DRIVE_FULL, Failure, INTERRUPTED};
 use crate::{output, page};
 use metrics::{RunResult, Status};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
 /// JSON as text, with a line feed at the end.
 pub fn pretty(document: &Value) -> String {
     format!("{document:#}\n")
+}
+
+/// Version of the JSON form of several results.
+pub const COMPARISON: &str = "nandarium.comparison/1";
+
+/// Several results as one document.
+pub fn together(documents: &[Value]) -> Value {
+    json!({"schema": COMPARISON, "results": documents})
 }
 
 /// Writes `result.json` and `series.csv`.

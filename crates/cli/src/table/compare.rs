@@ -5,10 +5,13 @@ use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, size, time};
 use metrics::RunResult;
 use units::{CAUSES, HostOp};
 
+/// Takes a number out of a result.
+type Value = Box<dyn Fn(&RunResult) -> Option<f64>>;
+
 /// One line of the comparison: a value of each result, and how it is written.
 struct Line {
     label: String,
-    value: Box<dyn Fn(&RunResult) -> Option<f64>>,
+    value: Value,
     show: fn(f64) -> String,
 }
 

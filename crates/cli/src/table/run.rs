@@ -8,6 +8,8 @@ use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
 
 /// Waiting kinds shown of a tail.
 const KINDS_SHOWN: usize = 4;
+/// Characters of a line of a note.
+const LINE: usize = 90;
 /// Parts of a latency smaller than this are not worth a word.
 const SHARE_SHOWN: f64 = 0.005;
 
@@ -167,7 +169,29 @@ fn state(result: &RunResult) -> String {
 }
 
 fn notes(result: &RunResult) -> String {
-    result.notes.iter().map(|note| format!("note      {note}\n")).collect()
+    result.notes.iter().fold(String::new(), |mut text, note| {
+        let _ = writeln!(text, "note      {}", wrapped(note));
+        text
+    })
+}
+
+/// Text in lines of a readable length, under the first.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > LINE {
+            out.push_str("\n          ");
+            width = 0;
+        } else if width > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += length;
+    }
+    out
 }
 
 fn closing(result: &RunResult) -> String {

@@ -46,7 +46,7 @@ pub(super) fn read(text: &str, path: &str, depth: usize) -> Result<Vec<Setting>,
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+    text.get(..offset).unwrap_or(text).split('\n').count()
 }
 
 struct Reader<'a> {

@@ -8,7 +8,7 @@ use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
 use nand::{Counters, FlashCore};
 use std::collections::BTreeMap;
-use units::{HostOp, quantity};
+use units::{Cause, HostOp, quantity};
 
 /// What the run itself gave.
 pub(super) struct Measured {
@@ -109,13 +109,13 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     if failed > 0 {
         result.notes.push(format!("{failed} requests ended with an error: their data could not be corrected."));
     }
-    let written = result.host[HostOp::Write.index()].pages;
-    if result.host[HostOp::Read.index()].requests > 0 && result.flash[0].iter().sum::<u64>() == 0 && written == 0 {
-        result.notes.push(
-            "No flash page was read: the drive was never written, and reads of such pages need no flash. \
-             Set drive.precondition = fill to read something."
-                .to_owned(),
-        );
+    let read = result.host[HostOp::Read.index()].pages;
+    let from_flash = result.flash[0][Cause::Host.index()];
+    if plan.config.values.name("drive.precondition") == "none" && from_flash < read / 2 {
+        result.notes.push(format!(
+            "Only {from_flash} of {read} pages were read from flash: pages never written need none, and the drive began \
+             empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
+        ));
     }
 }
 

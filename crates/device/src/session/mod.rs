@@ -141,6 +141,10 @@ impl Session<'_> {
             return Err(SessionError::Integrity { problem: violation.to_owned() });
         }
         let (ended, sheet) = outcome?;
+        let mut notes = notes;
+        if let Some(left) = workload.remaining().filter(|left| *left > 0 && !self.source.is_generated()) {
+            notes.push(format!("The trace has at least {left} further requests: workload.requests stopped it."));
+        }
         let status = match ended {
             Ended::Complete => Status::Complete,
             Ended::Stopped => Status::Interrupted,

@@ -140,7 +140,7 @@ impl Preconditioner<'_> {
             let stream = Stream::new(seed, "precondition.overwrite");
             let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp };
             self.phase(Phase::Overwrite, &mut overwrite, Some(count))?;
-            notes[0].push_str(&format!(", then page-sized random writes of {OVERWRITES} times its capacity"));
+            notes = vec![format!("{}, then page-sized random writes of {OVERWRITES} times its capacity", notes[0])];
         }
         if kind == "steady" {
             notes.push(steady::reach(self)?);

@@ -39,8 +39,10 @@ pub(super) fn identity(plan: &DrivePlan, workload: Option<&WorkloadSource>) -> S
         let drive = ["drive.", "flash.", "ftl."].iter().any(|group| key.starts_with(group));
         drive || key == "engine.seed" || key == "engine.contents" || (workload.is_some() && key.starts_with("workload."))
     };
-    let lines = plan.config.resolved.iter().filter(|(key, _)| matters(key));
-    let mut text: String = lines.map(|(key, value)| format!("{key} = {value}\n")).collect();
+    let mut text = String::new();
+    for (key, value) in plan.config.resolved.iter().filter(|(key, _)| matters(key)) {
+        text.extend([key, " = ", value, "\n"]);
+    }
     if let Some(workload) = workload {
         text.push_str(&workload.fingerprint());
     }

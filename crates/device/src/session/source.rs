@@ -72,6 +72,11 @@ impl WorkloadSource {
         self.closed
     }
 
+    /// Whether it is made up, and not recorded.
+    pub(super) fn is_generated(&self) -> bool {
+        matches!(self.kind, Kind::Generator(_))
+    }
+
     /// The name in results: a generator's, or a file's without its folders.
     pub fn label(&self) -> String {
         match self.kind {
@@ -139,7 +144,7 @@ impl WorkloadSource {
     }
 
     fn generator(&self, parameters: &WorkloadParameters) -> Result<Opened, SessionError> {
-        let workload = synthetic::build(&self.name, parameters).map_err(generator_error)?;
+        let workload = synthetic::build(&self.name, parameters).map_err(|error| generator_error(&error))?;
         #[expect(clippy::float_cmp, reason = "exactly the default: times stay exact integers")]
         if self.time_scale == 1.0 {
             return Ok(workload);
@@ -230,8 +235,8 @@ fn generator_parameters(values: &Values, sectors: u64) -> WorkloadParameters {
 }
 
 /// The key behind a generator's parameter.
-fn generator_error(error: SyntheticError) -> SessionError {
-    let key = match &error {
+fn generator_error(error: &SyntheticError) -> SessionError {
+    let key = match error {
         SyntheticError::UnknownName { .. } => None,
         SyntheticError::OutOfRange { parameter, .. } | SyntheticError::NotTaken { parameter, .. } => Some(*parameter),
     };

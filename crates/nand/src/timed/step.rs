@@ -585,6 +585,14 @@ impl TimedFlash {
     #[inline]
     fn store(&mut self, slot: &Slot) {
         let cause = CAUSES[slot.cause as usize];
+        self.core.count_program(Ppn(slot.page), cause);
+        if slot.kind == Kind::Copyback || self.core.contents.is_some() {
+            self.store_contents(slot, cause);
+        }
+    }
+
+    #[inline(never)]
+    fn store_contents(&mut self, slot: &Slot, cause: Cause) {
         let supersedes = (slot.supersedes != NIL).then_some(Ppn(slot.supersedes));
         let mut base_lost = slot.flags & flag::BASE_LOST != 0;
         if slot.kind == Kind::Copyback {
@@ -595,8 +603,7 @@ impl TimedFlash {
         let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
         let what = Self::what_of(slot);
         debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
-        let content = PageContent { what, supersedes, oob, base_lost };
-        self.core.complete_program(Ppn(slot.page), cause, content);
+        self.core.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
     }
 
     /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
@@ -618,7 +625,7 @@ impl TimedFlash {
     #[inline]
     pub(super) fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
         while let Some(successor) = self.slab.next_successor(id) {
-            self.hand_on(id, successor, failed);
+            self.hand_on(id, slot, successor, failed);
         }
         let flags = self.slab.get(id).flags;
         if flags & flag::JOIN != 0 {
@@ -636,8 +643,7 @@ impl TimedFlash {
     }
 
     #[inline]
-    fn hand_on(&mut self, id: u32, successor: u32, failed: bool) {
-        let before = *self.slab.get(id);
+    fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
         let slot = self.slab.at(successor);
         if failed {
             slot.flags |= flag::BASE_LOST;
@@ -645,14 +651,19 @@ impl TimedFlash {
         slot.waits -= 1;
         let last = slot.waits == 0;
         if before.flags & slot.flags & flag::TRACED != 0 {
-            slot.flags |= flag::WAITED;
-            let waited = before.flags & flag::WAITED != 0;
-            let wait = self.traces[id as usize].handed_on(self.now, before.cause, before.root, waited);
-            self.traces[successor as usize].inherit(wait);
+            self.hand_wait_on(id, before, successor);
         }
         if last {
             self.ready(successor);
         }
+    }
+
+    #[inline(never)]
+    fn hand_wait_on(&mut self, id: u32, before: &Slot, successor: u32) {
+        self.slab.at(successor).flags |= flag::WAITED;
+        let waited = before.flags & flag::WAITED != 0;
+        let wait = self.traces[id as usize].handed_on(self.now, before.cause, before.root, waited);
+        self.traces[successor as usize].inherit(wait);
     }
 
     /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.

@@ -108,10 +108,9 @@ impl PageMap {
         let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
         let blocks = (first.0..first.0 + count).map(BlockId).filter(|block| {
             let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued
+            self.blocks.is_candidate(*block) && row.done == row.issued && self.admits(flash, lane, *block)
         });
-        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
-        self.admits(flash, lane, least).then_some((least, Cause::Gc))
+        blocks.min_by_key(|block| self.blocks.valid_count(*block)).map(|block| (block, Cause::Gc))
     }
 
     #[inline]
@@ -171,24 +170,27 @@ impl PageMap {
     }
 
     /// Issues copies until the window is full (`false`) or the victim is empty (`true`).
+    #[inline]
     fn copy_window<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
-        let Some(mut collection) = self.lanes[lane].collection.take() else { return false };
-        let emptied = loop {
-            if self.lanes[lane].in_flight >= self.settings.window {
-                break false;
+        loop {
+            let entry = &self.lanes[lane];
+            let Some(collection) = &entry.collection else { return false };
+            if entry.in_flight >= self.settings.window {
+                return false;
             }
-            let Some(&page) = collection.pages.get(collection.next) else { break true };
-            if let Some(ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
-                self.prefetch_back(*ahead);
+            let Some(&page) = collection.pages.get(collection.next) else { return true };
+            let cause = collection.cause;
+            if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
+                self.prefetch_back(ahead);
             }
             let page = Ppn(page);
-            if self.blocks.is_valid(page) && !self.relocate(flash, lane, page, collection.cause) {
-                break false; // no room until an erase completes
+            if self.blocks.is_valid(page) && !self.relocate(flash, lane, page, cause) {
+                return false; // no room until an erase completes
             }
-            collection.next += 1;
-        };
-        self.lanes[lane].collection = Some(collection);
-        emptied
+            if let Some(collection) = &mut self.lanes[lane].collection {
+                collection.next += 1;
+            }
+        }
     }
 
     /// A page for a copy or a record of this plane.

@@ -174,7 +174,11 @@ impl PageMap {
             if self.lanes[lane].free.len() <= 1 {
                 self.collect(flash, lane);
             }
-            if self.lanes[lane].free.len() <= 1 {
+            let entry = &self.lanes[lane];
+            if !entry.host.is_full() && !entry.free.is_empty() {
+                break; // the rest of a shared block is no longer promised
+            }
+            if !entry.host.is_full() || entry.free.len() <= 1 {
                 return None;
             }
             self.open_block(lane, false);

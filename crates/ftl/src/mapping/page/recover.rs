@@ -82,6 +82,7 @@ impl PageMap {
         for lane in 0..ftl.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
         }
+        ftl.trims.drop_dead();
         Ok(ftl)
     }
 
@@ -113,17 +114,46 @@ impl PageMap {
             let copies = copies.get(&self.back[page as usize])?;
             copies.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
         };
-        let Some(others) = pages.iter().map(|page| other(*page)).collect::<Option<Vec<u32>>>() else {
-            return false;
-        };
-        for (page, other) in pages.into_iter().zip(others) {
+        let (mut moves, mut trims) = (Vec::new(), Vec::new());
+        for page in pages {
+            let back = self.back[page as usize];
+            if back & TRIMMED != 0 {
+                let Some(mut others) = self.other_tombstones(block, back & !TRIMMED) else { return false };
+                trims.append(&mut others);
+            } else {
+                let Some(other) = other(page) else { return false };
+                moves.push((page, other));
+            }
+        }
+        for (page, other) in moves {
             let logical = self.back[page as usize];
             self.map[logical as usize] = other;
             self.back[other as usize] = logical;
             self.blocks.invalidate(Ppn(page));
             self.blocks.validate(Ppn(other));
         }
+        for (logical, slot) in trims {
+            self.bury_copy(self.map[logical as usize] & !TRIMMED);
+            self.map[logical as usize] = TRIMMED | slot;
+            self.revive(slot);
+        }
         true
+    }
+
+    /// For each page trimmed by tombstone `slot`, one in another block that says the same.
+    fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(u32, u32)>> {
+        let trimmed = (0..self.map.len() as u32).filter(|logical| self.map[*logical as usize] == TRIMMED | slot);
+        let outside = |page: u32| self.geometry.block_of(Ppn(page)) != block;
+        trimmed.map(|logical| Some((logical, self.trims.twin(slot, logical, outside)?))).collect()
+    }
+
+    /// One more page is trimmed by a restored tombstone.
+    fn revive(&mut self, slot: u32) {
+        let (page, first) = self.trims.revive(slot);
+        if first {
+            self.back[page.index()] = TRIMMED | slot;
+            self.blocks.validate(page);
+        }
     }
 
     /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone.
@@ -145,7 +175,7 @@ impl PageMap {
                     }
                 }
             }
-            slots.push((page, self.trims.restore(page, ranges)));
+            slots.push(self.trims.restore(page, ranges));
         }
         for (logical, tombstone) in by.into_iter().enumerate() {
             let Some((sequence, index)) = tombstone else { continue };
@@ -154,13 +184,9 @@ impl PageMap {
                 continue;
             }
             best.page = UNMAPPED;
-            let (page, slot) = slots[index as usize];
+            let slot = slots[index as usize];
             self.map[logical] = TRIMMED | slot;
-            if self.trims.revive(slot) {
-                self.back[page.index()] = TRIMMED | slot;
-                self.blocks.validate(page);
-            }
+            self.revive(slot);
         }
-        self.trims.drop_dead();
     }
 }

@@ -114,13 +114,26 @@ impl TrimLog {
         self.insert(Tombstone { page: page.0, live: 0, durable: true, ranges, held: Vec::new() })
     }
 
-    /// Counts one more trimmed page for a restored tombstone; `true` for the first.
-    pub fn revive(&mut self, slot: u32) -> bool {
+    /// Counts one more trimmed page for a restored tombstone; its page, and whether it is the first.
+    pub fn revive(&mut self, slot: u32) -> (Ppn, bool) {
         let tombstone = self.at(slot);
         tombstone.live += 1;
-        let first = tombstone.live == 1;
+        let (page, first) = (Ppn(tombstone.page), tombstone.live == 1);
         self.live_pages += u64::from(first);
-        first
+        (page, first)
+    }
+
+    /// Another tombstone, at a page `fits` accepts, with the trim of `logical` that `slot` holds.
+    pub fn twin(&self, slot: u32, logical: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
+        let names = |tombstone: &Tombstone| {
+            let named = tombstone.ranges.iter().filter(|r| (r.first..r.first + r.count).contains(&logical));
+            named.map(|range| range.sequence).max()
+        };
+        let wanted = self.tombstones[slot as usize].as_ref().and_then(names);
+        let twin = self.tombstones.iter().position(|other| {
+            other.as_ref().is_some_and(|other| fits(other.page) && names(other) == wanted)
+        });
+        twin.map(|slot| slot as u32)
     }
 
     /// Forgets restored tombstones that trim nothing.
@@ -251,6 +264,17 @@ impl PageMap {
             if durable {
                 self.trims.tombstones[slot as usize] = None;
             }
+        }
+    }
+
+    /// One page fewer is trimmed by a restored tombstone, which is kept for the rest of the recovery.
+    pub(super) fn bury_copy(&mut self, slot: u32) {
+        let tombstone = self.trims.at(slot);
+        tombstone.live -= 1;
+        if tombstone.live == 0 {
+            let page = Ppn(tombstone.page);
+            self.blocks.invalidate(page);
+            self.trims.live_pages -= 1;
         }
     }
 

@@ -1,0 +1,88 @@
+# About ten verbs. `make demo` is the place to begin.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+NANDARIUM := $(TARGET)/release/nandarium
+OUT ?= out
+CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
+WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
+
+.PHONY: demo build test lint bench crash fuzz golden tidy docs setup page-test
+
+build: web/dist/report.js ## everything, release mode
+	$(CARGO) build --release -p nandarium
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer" >&2; exit 1; }
+	cd web && npm ci --no-audit --no-fund
+	touch $@
+
+web/dist/report.js: web/node_modules/.package-lock.json $(WEB_SOURCES)
+	cd web && npm run --silent build
+
+# A drive of 1 GiB: the recorded sample needs that much.
+demo: build ## a generator and the recorded trace; prints the path of the report last
+	$(NANDARIUM) run --stack page --workload uniform-write --requests 300000 \
+	  --set drive.capacity=1GiB --set drive.precondition=steady --out $(OUT)/demo/1-uniform-write --quiet
+	@echo; echo
+	$(NANDARIUM) run --stack page --workload samples/sqlite-git-ext4.csv.zst \
+	  --set drive.capacity=1GiB --set drive.precondition=fill \
+	  --set workload.loop=closed --set workload.queue_depth=4 --out $(OUT)/demo/2-sqlite-git --quiet
+	@echo; echo
+	@$(NANDARIUM) report $(OUT)/demo --out $(OUT)/demo/report.html
+
+setup:
+	@if [[ -n "$(CHROMIUM)" ]]; then exit 0; fi; \
+	if [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; \
+	else \
+	  echo "chromium is missing, and the report page is tested in it: install it (apt-get install chromium)," >&2; \
+	  echo "or give its path: make test CHROMIUM=/path/to/chromium" >&2; exit 1; \
+	fi
+
+test: setup build ## all tests, lints included
+	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
+	$(CARGO) test --workspace
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(MAKE) --no-print-directory page-test
+
+# The page as the program writes it, not as its own tests do.
+page-test: build
+	$(NANDARIUM) run --quiet --no-snapshots --requests 30000 --set drive.capacity=64MiB --set flash.channels=2 \
+	  --set flash.pages_per_block=64 --set drive.precondition=overwrite --out $(TARGET)/page-test/one >/dev/null
+	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots --requests 30000 \
+	  --set drive.capacity=64MiB --set flash.channels=2 --set flash.pages_per_block=64 \
+	  --set drive.precondition=overwrite --out $(TARGET)/page-test/two >/dev/null
+	folder="$$(realpath $(TARGET))/page-test"; for page in one two; do \
+	  (cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" \
+	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm test); done
+
+lint: web/dist/report.js ## clippy and the type checker
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	cd web && npm run --silent check
+
+bench: ## speed, with the hash of each result
+	$(CARGO) run --release -p nandarium-bench
+
+crash: ## the crash campaign
+	$(CARGO) test --release -p nandarium-testkit
+
+fuzz: ## the trace readers, a minute each
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	for target in trace_detect trace_read trace_replay; do \
+	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none $$target -- -max_total_time=60; done
+
+golden: web/dist/report.js ## refresh the golden results; say in CHANGELOG.md why they change
+	GOLDEN=write $(CARGO) test -p nandarium --test golden
+	git --no-pager diff --stat -- crates/cli/tests/golden
+
+tidy: ## limits of files and functions
+	$(CARGO) test -p nandarium --test tidy
+
+docs: ## the documentation of all crates
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps

@@ -1,0 +1,186 @@
+//! What a new user gets wrong: each mistake is named with its remedy before anything runs.
+
+mod support;
+
+use std::io::Write;
+use support::{nandarium, run_tiny, said, trace};
+
+/// Runs a command that must fail with `code`, without a panic, naming all of `parts`.
+fn refused(command: assert_cmd::Command, code: i32, parts: &[&str]) {
+    let said = said(command);
+    assert_eq!(said.code, code, "out: {}\nerr: {}", said.out, said.err);
+    assert!(said.out.is_empty() || code == 5, "nothing is printed as data: {}", said.out);
+    for part in parts {
+        assert!(said.err.contains(part), "`{part}` is missing in: {}", said.err);
+    }
+    assert!(!said.err.contains("panicked") && !said.err.contains("RUST_BACKTRACE"), "{}", said.err);
+}
+
+#[test]
+fn wrong_settings_are_named_with_the_remedy() {
+    for (setting, parts) in [
+        ("drive.capactiy=1GiB", &["--set", "unknown key", "did you mean `drive.capacity`"][..]),
+        ("drive.capacity=8", &["--set", "drive.capacity", "has no unit", "32GiB"]),
+        ("drive.capacity=-8GiB", &["negative"]),
+        ("drive.capacity=4097B", &["no whole number of 4096-byte pages", "4096B"]),
+        ("drive.capacity=1B", &["below the smallest value"]),
+        ("drive.over_provisioning=2000%", &["above the largest value, 1000%"]),
+        ("drive.over_provisioning=1%", &["too little spare flash", "raise it to", "%"]),
+        ("drive.over_provisioning=-5%", &["negative"]),
+        ("drive.over_provisioning=7", &["no per cent sign", "7%"]),
+        ("flash.read_time=-5us", &["negative", "25us"]),
+        ("flash.read_time=25", &["has no unit"]),
+        ("flash.bus_bandwidth=fast", &["400MB/s", "unlimited"]),
+        ("flash.part=nope", &["none of", "fast-4k"]),
+        ("flash.page_size=1000B", &["512-byte sectors", "1KiB"]),
+        ("ftl.gc.victim=gredy", &["none of", "greedy"]),
+        ("workload.queue_depth=0", &["below the smallest value, 1"]),
+        ("workload.queue_depth=many", &["not a whole number"]),
+        ("workload.seed=1.5", &["not a whole number"]),
+        ("workload.fit=squeeze", &["none of", "modulo"]),
+        ("flash.fault.read=1%", &["engine.contents", "stamp"]),
+        ("drive.capacity", &["key=value"]),
+        ("workload.zipf_exponent=1", &["does not take", "workload.zipf_exponent"]),
+        ("workload.order=sort", &["workload.order has no effect", "leave it out"]),
+    ] {
+        refused(run_tiny(&["--workload", "uniform-write", "--set", setting]), 2, parts);
+    }
+}
+
+#[test]
+fn the_remedy_for_too_little_spare_works() {
+    let said_first = said(run_tiny(&["--set", "drive.over_provisioning=1%"]));
+    let remedy = said_first.err.split("raise it to \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let setting = format!("drive.over_provisioning={remedy}");
+    let said_second = said(run_tiny(&["--set", &setting]));
+    assert_eq!(said_second.code, 0, "{setting}: {}", said_second.err);
+}
+
+#[test]
+fn unknown_names_are_met_with_the_nearest_one() {
+    refused(nandarium(&["run", "--stack", "pgae"]), 2, &["did you mean `page`", "list stacks"]);
+    refused(nandarium(&["run", "--workload", "unifrom-write"]), 2, &["did you mean `uniform-write`", "list workloads"]);
+    refused(nandarium(&["compare", "page", "pgae"]), 2, &["did you mean `page`"]);
+    refused(nandarium(&["compare", "page", "page+victim"]), 2, &["NAME+key=value"]);
+    refused(nandarium(&["compare"]), 2, &["STACK"]);
+    refused(nandarium(&["explain", "grbage"]), 2, &["nothing is called"]);
+    refused(nandarium(&["run", "--sed", "7"]), 2, &["--seed"]);
+    refused(nandarium(&["run", "--seed", "x"]), 2, &["--seed"]);
+    refused(nandarium(&["runn"]), 2, &["run"]);
+    refused(nandarium(&["compare", "page", "page", "--workload", "-"]), 2, &["only once", "save the trace"]);
+}
+
+#[test]
+fn files_that_are_not_there_or_not_traces_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    refused(run_tiny(&["--workload", "no/such.csv"]), 2, &["no/such.csv", "No such file"]);
+    refused(run_tiny(&["--workload", folder.path().to_str().unwrap()]), 2, &["directory"]);
+    refused(run_tiny(&["--workload", &file("letter.txt", b"Dear Sir or Madam,\n")]), 2, &["no trace format fits", "--format"]);
+    refused(run_tiny(&["--workload", &file("none.csv", b"")]), 2, &["empty"]);
+    refused(run_tiny(&["--workload", &file("a.zip", b"PK\x03\x04rest")]), 2, &["zip", "unpack"]);
+    let rows: String = (0..5000).map(|time| format!("{time},0,W,{},4096\n", time % 4096 * 4096)).collect();
+    let text = format!("time_ns,device,op,offset_bytes,length_bytes\n{rows}");
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text.as_bytes()).unwrap();
+    let packed = packer.finish().unwrap();
+    let whole = file("whole.csv.gz", &packed);
+    assert_eq!(said(run_tiny(&["--workload", &whole])).code, 0);
+    let cut = file("cut.csv.gz", &packed[..packed.len() / 2]);
+    refused(run_tiny(&["--workload", &cut]), 2, &["cut.csv.gz", "gzip", "fetch or pack it again"]);
+    refused(run_tiny(&["--workload", &whole, "--format", "spc"]), 2, &["line 1", "spc"]);
+    refused(run_tiny(&["--workload", &whole, "--format", "spcc"]), 2, &["no trace format is called \"spcc\"", "spc"]);
+    refused(nandarium(&["trace", "info", &cut]), 2, &["fetch or pack it again"]);
+    refused(nandarium(&["trace", "head", "no/such.csv"]), 2, &["No such file"]);
+    refused(nandarium(&["check", &cut]), 2, &["fetch or pack it again"]);
+}
+
+#[test]
+fn traces_that_do_not_fit_are_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = |rows: &str| trace(folder.path(), rows);
+    let beyond = workload("0,0,W,0,4096\n1,0,W,16777216,4096\n");
+    refused(run_tiny(&["--workload", &beyond]), 2, &["16781312", "16777216", "workload.fit=modulo"]);
+    assert_eq!(said(run_tiny(&["--workload", &beyond, "--set", "workload.fit=modulo"])).code, 0);
+    refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["no trace format fits"]);
+    let empty = workload("0,0,W,0,0\n");
+    refused(run_tiny(&["--workload", &empty, "--format", "nandarium"]), 2, &["line 2", "above 0"]);
+    let back = workload("9,0,W,0,4096\n3,0,W,0,4096\n");
+    refused(run_tiny(&["--workload", &back]), 2, &["line 3", "goes back by 6 ns", "workload.order=sort"]);
+    let devices = workload("0,0,W,0,4096\n1,1,W,0,4096\n");
+    refused(run_tiny(&["--workload", &devices]), 2, &["2 devices", "workload.devices=0"]);
+    refused(run_tiny(&["--workload", &back, "--set", "workload.read_share=5%"]), 2, &["workload.read_share has no effect"]);
+    let header = workload("");
+    refused(run_tiny(&["--workload", &header, "--format", "nandarium"]), 2, &["no requests"]);
+}
+
+#[test]
+fn empty_or_wrong_standard_input_is_refused() {
+    for (input, part) in [("", "standard input"), ("hello\n", "standard input")] {
+        let mut command = run_tiny(&["--workload", "-"]);
+        command.write_stdin(input);
+        refused(command, 2, &[part]);
+    }
+    let rows = "time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n1,0,W,99999997952,4096\n";
+    let mut command = run_tiny(&["--workload", "-"]);
+    command.write_stdin(rows);
+    refused(command, 2, &["standard input", "fit = "]);
+    let mut command = run_tiny(&["--workload", "-", "--set", "drive.precondition=steady"]);
+    command.write_stdin(rows);
+    refused(command, 2, &["only once"]);
+}
+
+#[test]
+fn a_stack_file_is_checked_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let path = path.to_str().unwrap();
+    std::fs::write(path, "extends = \"page\"\n[drive]\ncapacity = 8\nover_provisoning = \"7%\"\n[ftl.gc]\nvictim = \"lifo\"\n").unwrap();
+    let said_check = said(nandarium(&["check", path]));
+    assert_eq!(said_check.code, 2);
+    for part in ["line 3", "has no unit", "line 4", "over_provisioning", "line 6", "lifo", "3 problems"] {
+        assert!(said_check.err.contains(part), "{part}: {}", said_check.err);
+    }
+    refused(nandarium(&["run", "--stack", path]), 2, &["mine.toml, line"]);
+    std::fs::write(path, "extends = \"page\"\n[drive\n").unwrap();
+    refused(nandarium(&["check", path]), 2, &["mine.toml, line 2"]);
+    std::fs::write(path, "extends = \"page\"\n[drive]\ncapacity = \"1GiB\"\n").unwrap();
+    assert_eq!(said(nandarium(&["check", path])).code, 0);
+    assert_eq!(said(nandarium(&["run", "--stack", path, "--requests", "100"])).code, 0);
+    std::fs::write(path, format!("extends = {path:?}\n")).unwrap();
+    refused(nandarium(&["check", path]), 2, &["extends"]);
+}
+
+#[test]
+fn a_drive_that_wears_out_says_so_and_shows_what_it_measured() {
+    let wear = ["--workload", "uniform-write", "--set", "flash.endurance=6", "--requests", "1000000"];
+    let said_run = said(run_tiny(&wear));
+    assert_eq!(said_run.code, 5, "{}", said_run.err);
+    assert!(said_run.err.contains("worn out after") && said_run.err.contains("flash.endurance"), "{}", said_run.err);
+    assert!(said_run.out.contains("worn-out") && said_run.out.contains("bad blocks"), "{}", said_run.out);
+    let early = ["--set", "flash.endurance=1", "--set", "drive.precondition=overwrite"];
+    refused(run_tiny(&early), 5, &["worn out while it is preconditioned", "overwriting"]);
+}
+
+#[test]
+fn a_workload_that_never_settles_is_not_steady() {
+    // One pass of the trace writes a stretch in order, then at random: amplification keeps swinging.
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = String::new();
+    let mut time = 0;
+    let mut push = |page: u64| {
+        time += 1;
+        rows.push_str(&format!("{time},0,W,{},4096\n", page * 4096));
+    };
+    for round in 0..6_u64 {
+        (0..4096).for_each(|page| push(page));
+        (0..8192_u64).for_each(|step| push((step * 2_654_435_761 + round * 97) % 4096));
+    }
+    let workload = trace(folder.path(), &rows);
+    let arguments = ["--workload", &workload, "--set", "drive.precondition=steady"];
+    refused(run_tiny(&arguments), 4, &["did not become steady within 25 rounds", "the last five were", "overwrite"]);
+}

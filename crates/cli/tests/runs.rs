@@ -1,0 +1,200 @@
+//! What works: runs, comparisons, snapshots, reports.
+
+mod support;
+
+use serde_json::Value;
+use support::{hash, json, nandarium, run_tiny, said};
+
+const PRECONDITIONS: [&str; 3] = ["fill", "overwrite", "steady"];
+
+fn at<'a>(document: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(document, |value, key| value.get(key).unwrap_or_else(|| panic!("{path}: no `{key}`")))
+}
+
+#[test]
+fn the_result_has_every_key_scripts_rely_on() {
+    let result = json(&["--workload", "mixed", "--set", "drive.precondition=fill"]);
+    for key in ["schema", "hash", "seed", "wall_s", "sim_ns", "iops", "requests_per_wall_s"] {
+        assert!(!at(&result, key).is_null(), "{key}");
+    }
+    for op in ["read", "write", "trim", "flush"] {
+        for key in ["requests", "pages", "bytes"] {
+            assert!(at(&result, &format!("host.{op}.{key}")).is_u64(), "{op}.{key}");
+        }
+    }
+    for op in ["read", "write"] {
+        for key in ["mean", "p50", "p90", "p99", "p999", "p9999", "max"] {
+            assert!(at(&result, &format!("latency_ns.{op}.{key}")).as_f64().unwrap() > 0.0, "{op}.{key}");
+        }
+    }
+    for tail in ["all", "p99", "p999"] {
+        for wait in ["host", "gc", "merge", "mapping", "padding", "parity", "bus", "queue", "space"] {
+            assert!(at(&result, &format!("waiting.{tail}.{wait}")).is_number(), "{tail}.{wait}");
+        }
+    }
+    for kind in ["reads", "programs", "erases"] {
+        for cause in ["host", "gc", "wear", "total"] {
+            assert!(at(&result, &format!("flash.{kind}.{cause}")).is_u64(), "{kind}.{cause}");
+        }
+    }
+    for key in ["waf.total", "waf.gc", "merges.switch", "merges.partial", "merges.full", "wear.min", "wear.mean", "wear.max"] {
+        assert!(at(&result, key).is_number(), "{key}");
+    }
+    assert!(at(&result, "cache").is_object());
+    assert!(at(&result, "ram_bytes.ftl").as_u64().unwrap() > 0);
+    assert_eq!(at(&result, "status"), "complete");
+    assert_eq!(at(&result, "config")["flash.channels"], "2");
+}
+
+#[test]
+fn the_same_run_has_the_same_hash_and_another_seed_has_another() {
+    let run = |seed| hash(&["--workload", "hot-cold", "--seed", seed]);
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+}
+
+#[test]
+fn the_hash_does_not_depend_on_where_the_initial_state_came_from() {
+    for time in ["engine.time=virtual", "engine.time=none"] {
+        for precondition in PRECONDITIONS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().to_str().unwrap();
+            let precondition = format!("drive.precondition={precondition}");
+            let base = ["--workload", "uniform-write", "--set", time, "--set", precondition.as_str()];
+            let kept = [base.as_slice(), &["--snapshots", path]].concat();
+            let plain = hash(&base);
+            assert_eq!(plain, hash(&kept), "{time} {precondition}, first run");
+            let again = said(run_tiny(&kept));
+            assert!(again.err.contains("taken from a snapshot"), "{}", again.err);
+            assert!(again.out.contains(&plain), "{time} {precondition}, from the snapshot: {}", again.out);
+            // Contents change nothing but what is checked.
+            assert_eq!(plain, hash(&[base.as_slice(), &["--set", "engine.contents=stamp"]].concat()));
+        }
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_and_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let arguments = ["--workload", "uniform-write", "--set", "drive.precondition=fill", "--snapshots", path];
+    let first = hash(&arguments);
+    let file = std::fs::read_dir(path).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for bad in [flipped, whole[..whole.len() / 2].to_vec(), Vec::new()] {
+        std::fs::write(&file, bad).unwrap();
+        let again = said(run_tiny(&arguments));
+        assert_eq!(again.code, 0);
+        assert!(again.err.contains("computed anew"), "{}", again.err);
+        assert!(again.out.contains(&first));
+        assert_eq!(std::fs::read(&file).unwrap(), whole, "the damaged file was replaced");
+    }
+}
+
+#[test]
+fn a_run_writes_its_files_and_a_report_can_be_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("deep/er");
+    let said_run = said(run_tiny(&["--out", out.to_str().unwrap()]));
+    assert_eq!(said_run.code, 0, "{}", said_run.err);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("nandarium: page under mixed"));
+    let series = std::fs::read_to_string(out.join("series.csv")).unwrap();
+    assert!(series.starts_with("time_ns,read_requests,") && series.lines().count() > 2);
+    std::fs::remove_file(out.join("report.html")).unwrap();
+    let again = said(nandarium(&["report", out.to_str().unwrap()]));
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(std::fs::read_to_string(out.join("report.html")).unwrap(), page);
+    let empty = said(nandarium(&["report", folder.path().to_str().unwrap()]));
+    assert!(empty.code == 2 && empty.err.contains("holds no result.json"), "{}", empty.err);
+}
+
+#[test]
+fn a_comparison_keeps_the_order_given_and_agrees_with_single_runs() {
+    let mut arguments = vec!["compare", "page", "page+ftl.gc.victim=fifo", "--requests", "20000", "--no-snapshots", "--json"];
+    arguments.extend(["--workload", "uniform-write"]);
+    for setting in support::TINY {
+        arguments.extend(["--set", setting]);
+    }
+    let compared = said(nandarium(&arguments));
+    assert_eq!(compared.code, 0, "{}", compared.err);
+    let document: Value = serde_json::from_str(&compared.out).unwrap();
+    let results = document["results"].as_array().unwrap();
+    let stacks: Vec<_> = results.iter().map(|result| result["stack"].as_str().unwrap()).collect();
+    assert_eq!(stacks, ["page", "page+ftl.gc.victim=fifo"]);
+    assert_eq!(results[0]["hash"], hash(&["--workload", "uniform-write"]).as_str());
+    assert_eq!(results[1]["hash"], hash(&["--workload", "uniform-write", "--set", "ftl.gc.victim=fifo"]).as_str());
+    arguments.retain(|argument| *argument != "--json");
+    let table = said(nandarium(&arguments)).out;
+    assert!(table.contains("ratio") && table.contains("WAF"), "{table}");
+}
+
+#[test]
+fn the_table_names_what_matters() {
+    let said = said(run_tiny(&["--workload", "mixed", "--set", "drive.precondition=overwrite"]));
+    for part in ["IOPS", "p99.9", "slowest 1 % of writes", "root cause", "gc", "WAF", "wear", "hash ", "simulated"] {
+        assert!(said.out.contains(part), "{part} is missing in\n{}", said.out);
+    }
+}
+
+#[test]
+fn counted_time_has_no_latencies_and_the_same_amplification_within_a_few_per_cent() {
+    let waf = |time| {
+        let arguments = ["--workload", "uniform-write", "--set", "drive.precondition=overwrite", "--set", time];
+        at(&json(&arguments), "waf.total").as_f64().unwrap()
+    };
+    let (counted, timed) = (waf("engine.time=none"), waf("engine.time=virtual"));
+    assert!((counted / timed - 1.0).abs() < 0.05, "counted {counted}, timed {timed}");
+    assert_eq!(*at(&json(&["--set", "engine.time=none"]), "latency_ns.write.count"), 0);
+}
+
+#[test]
+fn standard_input_is_read_and_a_closed_output_is_no_failure() {
+    let rows = "time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n5,0,R,0,4096\n9,0,F,0,0\n";
+    let mut command = run_tiny(&["--workload", "-", "--json"]);
+    command.write_stdin(rows);
+    let said = said(command);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(at(&serde_json::from_str(&said.out).unwrap(), "host.flush.requests"), 1);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
+        .args(["list", "keys"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_read_only_workload_is_steady_at_once() {
+    let result = json(&["--workload", "uniform-read", "--set", "drive.precondition=steady"]);
+    assert!(at(&result, "notes").to_string().contains("writes nothing"));
+}
+
+#[test]
+fn the_recorded_sample_runs_with_contents_checked() {
+    let arguments = ["run", "--workload", "sample", "--set", "drive.capacity=1GiB", "--set", "engine.contents=stamp"];
+    let said = said(nandarium(&[arguments.as_slice(), &["--json", "--requests", "20000"]].concat()));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let result: Value = serde_json::from_str(&said.out).unwrap();
+    assert!(at(&result, "notes").to_string().contains("further requests"), "{}", result["notes"]);
+}
+
+#[test]
+fn everything_can_be_listed_and_explained() {
+    for what in ["stacks", "policies", "workloads", "parts", "formats", "keys"] {
+        let listed = said(nandarium(&["list", what, "--json"]));
+        let document: Value = serde_json::from_str(&listed.out).unwrap();
+        for item in document[what].as_array().unwrap() {
+            assert!(!item["doc"].as_str().unwrap().is_empty(), "{item}");
+        }
+    }
+    for (name, part) in [("drive", "drive.capacity"), ("greedy", "fewest valid"), ("WAF", "programs"), ("spc", "columns")] {
+        let explained = said(nandarium(&["explain", name]));
+        assert!(explained.code == 0 && explained.out.contains(part), "{name}: {}{}", explained.out, explained.err);
+    }
+    let unknown = said(nandarium(&["explain", "drive.capactiy"]));
+    assert!(unknown.code == 2 && unknown.err.contains("did you mean `drive.capacity`"), "{}", unknown.err);
+}
