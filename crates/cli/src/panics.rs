@@ -12,11 +12,14 @@ static SAID: Mutex<Option<String>> = Mutex::new(None);
 /// # Errors
 /// Those of `work`, or a panic.
 pub fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    let usual = panic::take_hook();
     panic::set_hook(Box::new(|information| {
         let mut said = SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         said.get_or_insert_with(|| information.to_string());
     }));
-    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    panic::set_hook(usual);
+    outcome.unwrap_or_else(|_| {
         let mut said = SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Err(Failure::failed(report(&said.take().unwrap_or_default())))
     })
@@ -40,4 +43,19 @@ fn quoted(argument: &str) -> String {
         return argument.to_owned();
     }
     format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_message_with_the_command_that_replays_it() {
+        let failure = guarded(|| panic!("page 7 was programmed twice")).unwrap_err();
+        assert_eq!(failure.code, crate::failure::FAILED);
+        for part in ["page 7 was programmed twice", "panics.rs", "replays", &quoted(&std::env::args().next().unwrap())] {
+            assert!(failure.message.contains(part), "{part}: {}", failure.message);
+        }
+        assert_eq!(quoted("a b's"), r"'a b'\''s'");
+    }
 }

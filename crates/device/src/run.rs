@@ -131,7 +131,9 @@ impl Source<'_> {
         self.batch.drain(..keep_from);
         self.next -= keep_from;
         let before = self.batch.len();
-        self.workload.next_batch(&mut self.batch, BATCH)?;
+        // No request beyond the limit is taken, so that one can ask the workload what is left.
+        let wanted = self.limit - self.taken - (before - self.next) as u64;
+        self.workload.next_batch(&mut self.batch, wanted.min(BATCH as u64) as usize)?;
         self.ended = self.batch.len() == before;
         Ok(())
     }

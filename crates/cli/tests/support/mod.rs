@@ -23,7 +23,10 @@ pub fn nandarium(arguments: &[&str]) -> Command {
 
 /// `run` on a tiny drive with further arguments.
 pub fn run_tiny(arguments: &[&str]) -> Command {
-    let mut command = nandarium(&["run", "--requests", "20000"]);
+    let mut command = nandarium(&["run"]);
+    if !arguments.contains(&"--requests") {
+        command.args(["--requests", "20000"]);
+    }
     if !arguments.contains(&"--snapshots") {
         command.arg("--no-snapshots");
     }

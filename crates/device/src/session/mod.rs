@@ -25,6 +25,7 @@ use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status};
 use nand::{Counters, CountedFlash, FlashCore};
+use trace::Workload;
 use units::Cause;
 
 /// What a session is doing.
@@ -127,7 +128,7 @@ impl Session<'_> {
         &self,
         mut drive: Drive<F>,
         mut workload: source::Opened,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
         watcher: &mut dyn Watcher,
     ) -> Result<RunResult, SessionError> {
         let run_plan = self.run_plan();
@@ -141,18 +142,25 @@ impl Session<'_> {
             return Err(SessionError::Integrity { problem: violation.to_owned() });
         }
         let (ended, sheet) = outcome?;
-        let mut notes = notes;
-        if let Some(left) = workload.remaining().filter(|left| *left > 0 && !self.source.is_generated()) {
-            notes.push(format!("The trace has at least {left} further requests: workload.requests stopped it."));
-        }
         let status = match ended {
             Ended::Complete => Status::Complete,
             Ended::Stopped => Status::Interrupted,
             Ended::Stuck if bad_blocks(drive.flash().core()) > bad_before => Status::WornOut,
             Ended::Stuck => Status::DriveFull,
         };
+        if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
+            let limit = run_plan.limit;
+            notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
+        }
         Ok(gather::result(self.plan, self.source, &drive, gather::Measured { sheet, status, wall_s, notes }))
     }
+}
+
+/// Whether a workload has a further request.
+fn has_more(workload: &mut dyn Workload) -> Result<bool, SessionError> {
+    let mut batch = Vec::new();
+    workload.next_batch(&mut batch, 1)?;
+    Ok(!batch.is_empty())
 }
 
 /// Flash programs for the host, and all others.

@@ -1,4 +1,8 @@
 //! Commands in progress: plain records of 64 bytes in a slab, linked by 32-bit indices.
+//!
+//! Indices come from [`Slab::take`] alone and slots are never given back to the system, so an index
+//! once valid stays valid; the two accessors rely on it and skip the bounds check (3 % of all
+//! commands in steady state). Debug and test builds check.
 
 use crate::NIL;
 use units::Nanos;
@@ -139,13 +143,19 @@ impl Slab {
     }
 
     #[inline(always)]
+    #[allow(unsafe_code)]
     pub fn get(&self, id: u32) -> &Slot {
-        &self.slots[id as usize]
+        debug_assert!((id as usize) < self.slots.len(), "command {id} does not exist");
+        // SAFETY: see the module description.
+        unsafe { self.slots.get_unchecked(id as usize) }
     }
 
     #[inline(always)]
+    #[allow(unsafe_code)]
     pub fn at(&mut self, id: u32) -> &mut Slot {
-        &mut self.slots[id as usize]
+        debug_assert!((id as usize) < self.slots.len(), "command {id} does not exist");
+        // SAFETY: see the module description.
+        unsafe { self.slots.get_unchecked_mut(id as usize) }
     }
 
     /// Takes a free slot, to be filled by the caller, who keeps its generation.

@@ -8,7 +8,7 @@ use crate::contents::{Oob, PageKind};
 use crate::core::PageContent;
 use crate::flash::{CommandId, Event, Program, ProgramFailure};
 use crate::part::SuspendOption;
-use units::{BlockId, CAUSES, Cause, Nanos, Ppn, SECTOR_BYTES};
+use units::{BlockId, CAUSES, Cause, Nanos, Ppn};
 
 /// Queued commands looked at for a multi-plane start.
 const GANG_SEARCH: usize = 16;
@@ -414,7 +414,7 @@ impl TimedFlash {
     fn grant_channel(&mut self, channel: usize, index: usize) {
         let slot = self.slab.get(self.moving(index));
         let time = match slot.kind {
-            Kind::Read => self.part.transfer_ns(u64::from(slot.sectors) * SECTOR_BYTES),
+            Kind::Read => self.read_transfer_ns[slot.sectors as usize],
             _ => self.page_transfer_ns,
         };
         self.channels[channel].serving = index as u32;

@@ -58,7 +58,7 @@ impl PageMap {
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let Some((victim, cause)) = self.next_victim(flash, lane) else { return false };
         let failing = &mut self.lanes[lane].failing;
-        match failing.iter().position(|block| *block == victim) {
+        match failing.iter().position(|failing| failing.block == victim) {
             Some(index) => {
                 failing.remove(index);
             }
@@ -88,11 +88,14 @@ impl PageMap {
         let entry = &self.lanes[lane];
         let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free();
         let erasing = entry.erasing > 0;
-        if let Some(&block) = entry.failing.first()
+        let settled = entry.failing.iter().find(|failing| {
+            let row = flash.core().block(failing.block);
+            u32::from(row.issued - row.done) <= failing.settled && self.admits(flash, lane, failing.block)
+        });
+        if let Some(failing) = settled
             && self.homeless.is_empty()
-            && self.admits(flash, lane, block)
         {
-            return Some((block, Cause::Wear));
+            return Some((failing.block, Cause::Wear));
         }
         if !wanted {
             return None;
@@ -110,7 +113,38 @@ impl PageMap {
             let row = flash.core().block(*block);
             self.blocks.is_candidate(*block) && row.done == row.issued && self.admits(flash, lane, *block)
         });
-        blocks.min_by_key(|block| self.blocks.valid_count(*block)).map(|block| (block, Cause::Gc))
+        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block));
+        least.or_else(|| self.evacuated(flash, lane)).map(|block| (block, Cause::Gc))
+    }
+
+    /// The cheapest victim of a plane without any room, if other planes can take what it holds.
+    fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        if self.lanes[lane].in_flight > 0 {
+            return None;
+        }
+        let pages = self.geometry.pages_per_block;
+        let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
+        let room: u32 = others.map(|(_, other)| (other.free.len() as u32).saturating_sub(1) * pages).sum();
+        let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
+        let blocks = (first.0..first.0 + count).map(BlockId).filter(|block| {
+            let row = flash.core().block(*block);
+            self.blocks.is_candidate(*block) && row.done == row.issued
+        });
+        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
+        (self.blocks.valid_count(least) < room.min(pages)).then_some(least)
+    }
+
+    /// A page in another plane than `lane`, from what that one can spare. Collects nothing.
+    pub(super) fn page_elsewhere(&mut self, lane: usize) -> Option<Ppn> {
+        let others = (1..self.lanes.len()).map(|step| (lane + step) % self.lanes.len());
+        let shared = self.settings.frontiers == Frontiers::Shared;
+        let other = others.into_iter().find(|other| {
+            let entry = &self.lanes[*other];
+            let room = if shared { &entry.host } else { &entry.copies };
+            // Room in an open block may be promised to a collection of that plane.
+            entry.free.len() > 1 && (room.is_full() || entry.collection.is_none())
+        })?;
+        self.copy_page(other)
     }
 
     #[inline]
@@ -215,7 +249,7 @@ impl PageMap {
         if logical & TRIMMED != 0 {
             return self.relocate_tombstone(flash, lane, logical & !TRIMMED);
         }
-        let Some(target) = self.copy_page(lane) else { return false };
+        let Some(target) = self.copy_page(lane).or_else(|| self.page_elsewhere(lane)) else { return false };
         debug_assert!(self.map[logical as usize] == page.0, "a valid page is mapped");
         self.map[logical as usize] = target.0;
         self.back[target.index()] = logical;
@@ -231,7 +265,7 @@ impl PageMap {
             completion: Completion::Notify(lane as u32),
             after: None,
         };
-        let outcome = if self.settings.copyback {
+        let outcome = if self.settings.copyback && self.lane_of(target) == lane {
             flash.copyback(self.owner, command)
         } else {
             let sectors = self.geometry.sectors_per_page() as u8;

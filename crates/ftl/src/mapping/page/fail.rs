@@ -2,13 +2,16 @@
 
 use super::PageMap;
 use super::TRIMMED;
+use super::state::Failing;
 use nand::{Flash, ProgramFailure};
 use units::{BlockId, Ppn};
 
 impl PageMap {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         self.give_up(self.geometry.block_of(failure.page));
-        if !self.house(flash, failure) {
+        if self.homeless.is_empty() && self.house(flash, failure) {
+            self.settle(failure);
+        } else {
             self.homeless.push_back(*failure);
         }
         let lane = self.lane_of(failure.page);
@@ -19,10 +22,10 @@ impl PageMap {
     fn give_up(&mut self, block: BlockId) {
         let lane = self.geometry.lane_of(block) as usize;
         let entry = &mut self.lanes[lane];
-        if entry.failing.contains(&block) || entry.collection.as_ref().is_some_and(|c| c.victim == block) {
+        if entry.failing.iter().any(|failing| failing.block == block) {
             return;
         }
-        entry.failing.push(block);
+        entry.failing.push(Failing { block, settled: 0 });
         for frontier in [&mut entry.host, &mut entry.copies] {
             if frontier.block == Some(block) {
                 *frontier = super::Frontier::NONE;
@@ -34,6 +37,14 @@ impl PageMap {
         }
     }
 
+    /// A failed program has another place now, or needs none.
+    fn settle(&mut self, failure: &ProgramFailure) {
+        let block = self.geometry.block_of(failure.page);
+        let failing = &mut self.lanes[self.geometry.lane_of(block) as usize].failing;
+        let failing = failing.iter_mut().find(|failing| failing.block == block);
+        failing.expect("a block is not emptied before its failed programs are settled").settled += 1;
+    }
+
     /// Programs that found no room when they failed try again.
     pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
         while let Some(failure) = self.homeless.pop_front() {
@@ -41,6 +52,7 @@ impl PageMap {
                 self.homeless.push_front(failure);
                 return;
             }
+            self.settle(&failure);
         }
     }
 

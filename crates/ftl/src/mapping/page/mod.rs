@@ -330,13 +330,17 @@ impl PageMap {
     #[cold]
     fn starve<F: Flash>(&mut self, flash: &mut F) {
         self.starved = true;
-        let reclaiming = self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0);
-        if reclaiming || self.awaiting_programs {
+        if self.is_reclaiming() || self.awaiting_programs {
             return;
         }
         let join = flash.open(self.owner, 0, Cancel::Never);
         flash.barrier(join);
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
+    }
+
+    /// Copies or erases are under way: their end will be heard.
+    fn is_reclaiming(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0)
     }
 
     /// The programs a starved operation waited for are on flash: their blocks may be collected.
@@ -381,6 +385,9 @@ impl<F: Flash> PageLayer<F> for PageMap {
             Event::Notified { token, .. } => {
                 self.lanes[token as usize].in_flight -= 1;
                 self.collect(flash, token as usize);
+                if self.starved && !self.is_reclaiming() {
+                    self.announce_room(flash, outbox);
+                }
             }
             Event::Erased { block } => self.on_erased(flash, block, outbox),
             Event::EraseFailed { block } => {
@@ -388,6 +395,7 @@ impl<F: Flash> PageLayer<F> for PageMap {
                 self.lanes[lane].erasing -= 1;
                 self.retired_blocks += 1;
                 self.collect(flash, lane);
+                self.announce_room(flash, outbox);
             }
             Event::ProgramFailed(id) => {
                 let failure = flash.failure(id);

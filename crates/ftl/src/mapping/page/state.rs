@@ -86,6 +86,15 @@ impl FreeList {
     }
 }
 
+/// A block in which a program failed. It is emptied once all its unfinished programs have come back
+/// and found another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Failing {
+    pub block: BlockId,
+    /// Programs placed elsewhere or given up.
+    pub settled: u32,
+}
+
 /// One plane: its free blocks, frontiers and collection.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
@@ -100,7 +109,7 @@ pub(super) struct Lane {
     /// Copies under way.
     pub in_flight: u32,
     /// Blocks with a failed program, to be emptied and given up.
-    pub failing: Vec<BlockId>,
+    pub failing: Vec<Failing>,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
 }
@@ -181,7 +190,7 @@ impl PageMap {
             writer.put_u32("lane.state", state.into_iter());
             let free = lane.free.blocks();
             writer.put_u32("lane.free", free.iter().flat_map(|(key, block)| [*key, *block]).collect::<Vec<_>>().into_iter());
-            writer.put_u32("lane.failing", lane.failing.iter().map(|block| block.0));
+            writer.put_u32("lane.failing", lane.failing.iter().flat_map(|f| [f.block.0, f.settled]).collect::<Vec<_>>().into_iter());
             let collection = lane.collection.as_ref().map(Collection::export).unwrap_or_default();
             writer.put_u32("lane.collection", collection.into_iter());
         }
@@ -225,7 +234,8 @@ impl PageMap {
         for pair in reader.get_u32("lane.free")?.chunks_exact(2) {
             free.heap.push(Reverse((pair[0], pair[1])));
         }
-        let failing = reader.get_u32("lane.failing")?.into_iter().map(BlockId).collect();
+        let failing = reader.get_u32("lane.failing")?;
+        let failing = failing.chunks_exact(2).map(|f| Failing { block: BlockId(f[0]), settled: f[1] }).collect();
         let collection = Collection::import(&reader.get_u32("lane.collection")?);
         Ok(Lane {
             first: old.first,

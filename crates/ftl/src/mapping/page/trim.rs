@@ -300,7 +300,7 @@ impl PageMap {
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // Broken up by later writes the log may need more than the collection was promised.
-                Some(lane) => self.copy_page(lane).or_else(|| self.page_in_turn(flash)),
+                Some(lane) => self.copy_page(lane).or_else(|| self.page_elsewhere(lane)),
                 None => self.page_in_turn(flash),
             };
             let Some(page) = page else { return false };

@@ -1,0 +1,97 @@
+//! Limits of our own sources. The lists of exceptions may only get shorter.
+
+use std::path::{Path, PathBuf};
+
+/// Most lines of a file.
+const FILE_LINES: usize = 600;
+/// Most lines of a function.
+const FUNCTION_LINES: usize = 58;
+/// Files beyond the limit, with the most lines they may have.
+const LONG_FILES: [(&str, usize); 1] = [("nand/src/timed/step.rs", 800)];
+/// Functions beyond the limit.
+const LONG_FUNCTIONS: [&str; 0] = [];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("a folder can be listed").path();
+        let skipped = ["target", "node_modules"].iter().any(|name| path.ends_with(name));
+        if path.is_dir() && !skipped {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all_sources() -> Vec<(String, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates lie in one folder");
+    let mut found = Vec::new();
+    sources(crates, &mut found);
+    found.sort();
+    let read = |path: PathBuf| {
+        let name = path.strip_prefix(crates).expect("found below it").to_string_lossy().replace('\\', "/");
+        (name, std::fs::read_to_string(&path).expect("sources are text"))
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// Name and lines of each function: from its line to the closing brace of the same indentation.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let before = code.split("fn ").next().unwrap_or_default();
+        let plain = ["", "pub ", "pub(crate) ", "pub(super) ", "const ", "pub const ", "pub(crate) const "];
+        if !code.contains("fn ") || !plain.contains(&before) {
+            continue;
+        }
+        let indent = &line[..line.len() - code.len()];
+        let end = lines[at..].iter().position(|other| {
+            other.strip_prefix(indent).is_some_and(|rest| rest == "}" || (rest.starts_with(['p', 'f', 'c']) && rest.ends_with(['}', ';'])))
+        });
+        let name = code[before.len() + 3..].split(['(', '<']).next().unwrap_or_default();
+        found.push((name.to_owned(), end.map_or(0, |end| end + 1)));
+    }
+    found
+}
+
+#[test]
+fn files_and_functions_stay_readable() {
+    let mut problems = Vec::new();
+    for (name, text) in all_sources() {
+        let limit = LONG_FILES.iter().find(|(file, _)| *file == name).map_or(FILE_LINES, |(_, lines)| *lines);
+        let lines = text.lines().count();
+        if lines > limit {
+            problems.push(format!("{name}: {lines} lines, at most {limit}"));
+        }
+        for (function, lines) in functions(&text) {
+            let place = format!("{name}: {function}");
+            if lines > FUNCTION_LINES && !LONG_FUNCTIONS.contains(&place.as_str()) {
+                problems.push(format!("{place} has {lines} lines, at most {FUNCTION_LINES}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn simulation_code_prints_nothing_and_reads_no_clock_and_no_environment() {
+    const BANNED: [&str; 7] =
+        ["println!", "eprintln!", "Instant::now", "SystemTime::now", "std::env::", "process::exit", "dbg!("];
+    let simulation = ["units", "engine", "nand", "layer", "ftl", "trace", "metrics", "device"];
+    let mut problems = Vec::new();
+    for (name, text) in all_sources() {
+        let part = name.split('/').next().unwrap_or_default();
+        if !simulation.contains(&part) || !name.contains("/src/") {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if let Some(banned) = BANNED.iter().find(|banned| code.contains(**banned)) {
+                problems.push(format!("{name}, line {}: {banned}", number + 1));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
