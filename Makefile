@@ -25,16 +25,21 @@ web/node_modules/.package-lock.json: web/package-lock.json
 web/dist/report.js: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	cd web && npm run --silent build
 
-# A drive of 1 GiB: the recorded sample needs that much.
+# A drive of 1 GiB, because the recorded sample needs that much, on four dies, so that each has
+# blocks enough to choose from.
+SMALL := --set drive.capacity=1GiB --set flash.channels=2 --set flash.dies_per_channel=2
+# As small as a test can be.
+TINY := --set drive.capacity=64MiB --set flash.channels=2 --set flash.dies_per_channel=2 \
+  --set flash.pages_per_block=64 --set drive.precondition=overwrite --requests 30000
+
 demo: build ## a generator and the recorded trace; prints the path of the report last
-	$(NANDARIUM) run --stack page --workload uniform-write --requests 300000 \
-	  --set drive.capacity=1GiB --set drive.precondition=steady --out $(OUT)/demo/1-uniform-write --quiet
+	$(NANDARIUM) run --stack page --workload mixed --requests 300000 $(SMALL) \
+	  --set drive.precondition=steady --quiet
 	@echo; echo
-	$(NANDARIUM) run --stack page --workload samples/sqlite-git-ext4.csv.zst \
-	  --set drive.capacity=1GiB --set drive.precondition=fill \
-	  --set workload.loop=closed --set workload.queue_depth=4 --out $(OUT)/demo/2-sqlite-git --quiet
-	@echo; echo
-	@$(NANDARIUM) report $(OUT)/demo --out $(OUT)/demo/report.html
+	$(NANDARIUM) run --stack page --workload samples/sqlite-git-ext4.csv.zst $(SMALL) \
+	  --set drive.precondition=fill --set workload.loop=closed --set workload.queue_depth=4 \
+	  --quiet --out $(OUT)/demo
+	@echo; echo "Why the tail was slow, over time and on a map of the drive:"; realpath $(OUT)/demo/report.html
 
 setup:
 	@if [[ -n "$(CHROMIUM)" ]]; then exit 0; fi; \
@@ -53,11 +58,9 @@ test: setup build ## all tests, lints included
 
 # The page as the program writes it, not as its own tests do.
 page-test: build
-	$(NANDARIUM) run --quiet --no-snapshots --requests 30000 --set drive.capacity=64MiB --set flash.channels=2 \
-	  --set flash.pages_per_block=64 --set drive.precondition=overwrite --out $(TARGET)/page-test/one >/dev/null
-	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots --requests 30000 \
-	  --set drive.capacity=64MiB --set flash.channels=2 --set flash.pages_per_block=64 \
-	  --set drive.precondition=overwrite --out $(TARGET)/page-test/two >/dev/null
+	$(NANDARIUM) run --quiet --no-snapshots $(TINY) --out $(TARGET)/page-test/one >/dev/null
+	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots $(TINY) \
+	  --out $(TARGET)/page-test/two >/dev/null
 	folder="$$(realpath $(TARGET))/page-test"; for page in one two; do \
 	  (cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" \
 	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm test); done

@@ -1,7 +1,7 @@
 //! Watching sessions: progress bars on a terminal, remarks, the clock, and Ctrl-C.
 
 use device::session::{Phase, Watcher};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -41,9 +41,19 @@ impl Stage {
     /// A watcher for a session called `name`.
     pub fn watcher(&self, name: &str) -> Session<'_> {
         let bar = self.bars.add(ProgressBar::no_length());
+        bar.set_style(style("{prefix}"));
         bar.set_prefix(name.to_owned());
         Session { stage: self, bar, started: Instant::now() }
     }
+}
+
+/// A style in which `{speed}` is a whole number.
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("speed", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        // A bar that cannot be drawn is no reason to end a run.
+        let _ = write!(out, "{}/s", crate::table::count(state.per_sec() as u64));
+    })
 }
 
 /// The watcher of one session.
@@ -56,13 +66,10 @@ pub struct Session<'a> {
 
 impl Watcher for Session<'_> {
     fn phase(&mut self, phase: Phase, requests: Option<u64>) {
-        let template = match requests {
-            Some(_) => "{prefix} {msg:22} {bar:30} {percent:>3} % {per_sec:>16} {eta:>4} left",
-            None => "{prefix} {msg:22} {spinner} {human_pos} requests {per_sec:>16}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            self.bar.set_style(style);
-        }
+        self.bar.set_style(style(match requests {
+            Some(_) => "{prefix} {msg:22} {bar:30} {percent:>3} % {speed:>16} {eta:>4} left",
+            None => "{prefix} {msg:22} {spinner} {human_pos} requests {speed:>16}",
+        }));
         self.bar.reset();
         self.bar.set_message(phase.name());
         match requests {

@@ -83,10 +83,11 @@ fn files_that_are_not_there_or_not_traces_are_named() {
     refused(run_tiny(&["--workload", &file("letter.txt", b"Dear Sir or Madam,\n")]), 2, &["no trace format fits", "--format"]);
     refused(run_tiny(&["--workload", &file("none.csv", b"")]), 2, &["empty"]);
     refused(run_tiny(&["--workload", &file("a.zip", b"PK\x03\x04rest")]), 2, &["zip", "unpack"]);
-    let rows: String = (0..5000).map(|time| format!("{time},0,W,{},4096\n", time % 4096 * 4096)).collect();
-    let text = format!("time_ns,device,op,offset_bytes,length_bytes\n{rows}");
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packer.write_all(text.as_bytes()).unwrap();
+    writeln!(packer, "time_ns,device,op,offset_bytes,length_bytes").unwrap();
+    for time in 0..5000 {
+        writeln!(packer, "{time},0,W,{},4096", time % 4096 * 4096).unwrap();
+    }
     let packed = packer.finish().unwrap();
     let whole = file("whole.csv.gz", &packed);
     assert_eq!(said(run_tiny(&["--workload", &whole])).code, 0);

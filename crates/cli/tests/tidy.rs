@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Most lines of a file.
 const FILE_LINES: usize = 600;
 /// Most lines of a function.
-const FUNCTION_LINES: usize = 58;
+const FUNCTION_LINES: usize = 70;
 /// Files beyond the limit, with the most lines they may have.
 const LONG_FILES: [(&str, usize); 1] = [("nand/src/timed/step.rs", 800)];
 /// Functions beyond the limit.

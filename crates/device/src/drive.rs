@@ -9,11 +9,16 @@ use units::{HostOp, Nanos, Request};
 
 /// Flash that can let time pass.
 pub trait Clocked: Flash {
+    /// Whether time passes at all.
+    const HAS_TIME: bool;
+
     /// Runs until there is an event for a layer; `false`: nothing is pending.
     fn advance(&mut self) -> bool;
 }
 
 impl Clocked for CountedFlash {
+    const HAS_TIME: bool = false;
+
     #[inline]
     fn advance(&mut self) -> bool {
         !self.core().events.is_empty()
@@ -21,6 +26,8 @@ impl Clocked for CountedFlash {
 }
 
 impl Clocked for TimedFlash {
+    const HAS_TIME: bool = true;
+
     #[inline]
     fn advance(&mut self) -> bool {
         TimedFlash::advance(self)
@@ -94,6 +101,9 @@ impl<F: Clocked> Drive<F> {
         let geometry = flash.core().geometry;
         let sectors_per_page = geometry.sectors_per_page();
         let sectors = u64::from(user_pages) * u64::from(sectors_per_page);
+        // Without time a link has no bandwidth, no timer fires, and a drive is never idle.
+        let timeless = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
+        let options = if F::HAS_TIME { options } else { timeless };
         let oracle = flash.core().contents.is_some().then(|| Box::new(Oracle::new(sectors, sectors_per_page)));
         Self {
             flash,
@@ -519,6 +529,10 @@ impl<F: Clocked> BlockDevice for Drive<F> {
         self.enter(id);
         if !self.outbox.is_empty() {
             self.drain_outbox();
+        }
+        // Without time, what happened has happened before the next request.
+        while !F::HAS_TIME && !self.flash.core().events.is_empty() {
+            self.handle_events();
         }
     }
 

@@ -78,6 +78,13 @@ impl Oracle {
         self.reads
     }
 
+    /// Whether the newest version of a sector has been acknowledged: no write of it is under way, or
+    /// was given up.
+    pub fn is_settled(&self, sector: u64) -> bool {
+        let known = self.sectors[sector as usize];
+        known.acknowledged == known.submitted
+    }
+
     /// The sectors a request changes: a trim changes whole pages only.
     fn range(&self, request: &Request) -> std::ops::Range<u64> {
         if request.op == HostOp::Trim {

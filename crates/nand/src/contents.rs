@@ -180,6 +180,21 @@ impl Contents {
         copy_masked(source, target, mask, cell);
     }
 
+    /// A slot of its own for what a program would have left in its page: the sectors `from` names
+    /// over those of a base, which is a page or the slot of a program that failed before.
+    pub(crate) fn keep(&mut self, from: PayloadId, base: Option<Result<u32, PayloadId>>) -> PayloadId {
+        let kept = self.take_payload(1);
+        let mut cells = match base {
+            Some(Ok(page)) => self.page(page).to_vec(),
+            Some(Err(slot)) => self.payload(slot).to_vec(),
+            None => vec![0; self.page_bytes()],
+        };
+        copy_masked(self.payload(from), &mut cells, self.payload_mask(from), self.cell_bytes);
+        self.payload_mut(kept).copy_from_slice(&cells);
+        self.set_payload_mask(kept, u64::MAX >> (64 - self.sectors_per_page));
+        kept
+    }
+
     /// Copies the sectors meant by `to` from another slot; those `from` does not name are zero, as
     /// they will be in the page it is programmed to.
     pub(crate) fn copy_payload(&mut self, from: PayloadId, to: PayloadId) {

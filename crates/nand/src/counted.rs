@@ -1,7 +1,8 @@
 //! Flash without time: a command completes where it is issued.
 //!
 //! Faithful to: the laws of flash and of the command waist that concern order and wear.
-//! Simplified: nothing queues, so nothing waits; a failed program is still handed back.
+//! Simplified: nothing queues, so nothing waits; a failed program is still handed back, and its data
+//! stays in the controller, where reads find it until it is placed again.
 //! Protects: the same counts of reads, programs and erases as the issuing layer decided.
 
 use crate::contents::PayloadId;
@@ -48,6 +49,18 @@ impl CountedFlash {
         }
         // Only a page whose block has failed keeps its pin; here it is put and taken at once.
         self.core.row(block).pins -= 1;
+        if let Program::Data { payload, merge: true } = command.what
+            && self.failed_at(command.supersedes).is_some()
+        {
+            let kept = self.keep(payload, command.supersedes);
+            let outcome = self.store(Command { what: Program::Data { payload: kept, merge: false }, ..command });
+            self.release_kept(kept);
+            return outcome;
+        }
+        self.store(command)
+    }
+
+    fn store(&mut self, command: Command) -> Outcome {
         let mut base_lost = false;
         if command.what == Program::Copy {
             let source = command.supersedes.expect("a copy has a source");
@@ -73,10 +86,61 @@ impl CountedFlash {
             self.failed.push(None);
             self.failed.len() - 1
         });
-        self.failed[slot] = Some(command);
+        // The operation may end before the program is placed again, and its payload with it.
+        let what = match command.what {
+            Program::Data { payload, merge } if payload != PayloadId::NONE => {
+                let payload = self.keep(payload, command.supersedes.filter(|_| merge));
+                Program::Data { payload, merge: false }
+            }
+            what => what,
+        };
+        self.failed[slot] = Some(Command { what, ..command });
         let id = CommandId { slot: slot as u32, generation: 0 };
         self.core.events.push((owner, Event::ProgramFailed(id)));
         Outcome::Done
+    }
+
+    fn keep(&mut self, payload: PayloadId, base: Option<Ppn>) -> PayloadId {
+        let failed = self.failed_at(base).and_then(|command| Self::payload_of(command));
+        let base = base.map(|page| failed.map_or(Ok(page.0), Err));
+        self.core.contents.as_deref_mut().expect("a payload has contents").keep(payload, base)
+    }
+
+    fn release_kept(&mut self, payload: PayloadId) {
+        if let Some(contents) = self.core.contents.as_deref_mut() {
+            contents.release_payload(payload, 1);
+        }
+    }
+
+    fn payload_of(command: &Command) -> Option<PayloadId> {
+        match command.what {
+            Program::Data { payload, .. } if payload != PayloadId::NONE => Some(payload),
+            _ => None,
+        }
+    }
+
+    /// The failed program of a page that is not placed again yet.
+    fn failed_at(&self, page: Option<Ppn>) -> Option<&Command> {
+        let page = page?;
+        self.failed.iter().flatten().find(|command| command.page == page)
+    }
+
+    /// Reads a page whose program failed: what it was to hold, or what it was to copy.
+    #[cold]
+    #[inline(never)]
+    fn read_failed(&mut self, read: Read) -> Option<Read> {
+        let command = *self.failed_at(Some(read.page))?;
+        if command.what == Program::Copy {
+            return Some(Read { page: command.supersedes.expect("a copy has a source"), ..read });
+        }
+        if let Some(from) = Self::payload_of(&command)
+            && read.payload != PayloadId::NONE
+            && let Some(contents) = self.core.contents.as_deref_mut()
+        {
+            contents.copy_payload(from, read.payload);
+        }
+        self.core.counters.in_flight_reads += 1;
+        None
     }
 
     fn take_failed(&mut self, failed: CommandId) -> Command {
@@ -150,6 +214,11 @@ impl Flash for CountedFlash {
 
     #[inline(always)]
     fn read(&mut self, _: Owner, read: Read) -> Outcome {
+        let mut read = read;
+        while !self.failed.is_empty() && self.failed_at(Some(read.page)).is_some() {
+            let Some(source) = self.read_failed(read) else { return Outcome::Done };
+            read = source;
+        }
         let failed = self.core.complete_read(read.page, read.cause, read.payload);
         self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
         Outcome::Done
@@ -208,12 +277,18 @@ impl Flash for CountedFlash {
         let command = self.take_failed(failed);
         let outcome = self.execute(owner, Command { page, ..command });
         self.unpin_both(&command);
+        if let Some(kept) = Self::payload_of(&command) {
+            self.release_kept(kept);
+        }
         outcome
     }
 
     fn abandon(&mut self, failed: CommandId, _: Ppn) {
         let command = self.take_failed(failed);
         self.unpin_both(&command);
+        if let Some(kept) = Self::payload_of(&command) {
+            self.release_kept(kept);
+        }
     }
 
     fn is_being_superseded(&self, page: Ppn) -> bool {

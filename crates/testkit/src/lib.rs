@@ -7,7 +7,9 @@ pub mod crash;
 mod host;
 mod readback;
 mod stack;
+mod work;
 
 pub use host::{Habits, Host};
 pub use readback::{ReadBack, read_back, read_through};
 pub use stack::{Faults, Stack};
+pub use work::{Ended, describe_blocks, drain, work};

@@ -19,7 +19,7 @@ impl Reciprocal {
 
     #[inline(always)]
     const fn divide(self, number: u32) -> u32 {
-        (((number as u128) << 1) * self.multiplier as u128 >> 64) as u32
+        ((((number as u128) << 1) * self.multiplier as u128) >> 64) as u32
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::snapshot::Snapshots;
 use super::{Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
-use crate::block_device::BlockDevice;
+use crate::block_device::{BlockDevice, Completions, Progress};
 use crate::drive::{Clocked, Drive};
 use crate::oracle::Oracle;
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
@@ -23,6 +23,11 @@ use units::{HostOp, Request};
 const FILL_PAGES: u64 = 256;
 /// Random overwrites, as a multiple of the capacity.
 const OVERWRITES: u64 = 2;
+
+/// Requests taken from a workload at once.
+const BATCH: usize = 8192;
+/// Requests between two stages of hints, as in a measured run.
+const GROUP: usize = 16;
 
 /// The state a drive starts its measured run with.
 pub(super) struct Initial {
@@ -132,34 +137,72 @@ impl Preconditioner<'_> {
         let pages = u64::from(self.plan.user_pages);
         let spp = self.plan.geometry.sectors_per_page();
         let mut fill = Fill { next: 0, sectors: self.drive.sectors(), extent: FILL_PAGES * u64::from(spp) };
-        self.phase(Phase::Fill, &mut fill, Some(pages.div_ceil(FILL_PAGES)))?;
+        self.watcher.phase(Phase::Fill, Some(pages.div_ceil(FILL_PAGES)));
+        self.pour(Phase::Fill, &mut fill)?;
         let mut notes = vec!["Preconditioned: the drive was filled once in order".to_owned()];
         if kind != "fill" {
             let seed = self.plan.config.values.whole("engine.seed");
             let count = OVERWRITES * pages;
             let stream = Stream::new(seed, "precondition.overwrite");
             let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp };
-            self.phase(Phase::Overwrite, &mut overwrite, Some(count))?;
+            self.watcher.phase(Phase::Overwrite, Some(count));
+            self.pour(Phase::Overwrite, &mut overwrite)?;
             notes = vec![format!("{}, then page-sized random writes of {OVERWRITES} times its capacity", notes[0])];
         }
         if kind == "steady" {
             notes.push(steady::reach(self)?);
         }
         notes[0].push('.');
-        self.phase(Phase::Fill, &mut Flush { sent: false }, Some(1))?;
+        self.pour(Phase::Fill, &mut Flush { sent: false })?;
         Ok(notes)
     }
 
-    /// Runs a workload to its end.
-    pub fn phase(
-        &mut self,
-        phase: Phase,
-        workload: &mut dyn Workload,
-        requests: Option<u64>,
-    ) -> Result<HostMeasurements, SessionError> {
-        if requests != Some(1) {
-            self.watcher.phase(phase, requests);
+    /// Runs a workload to its end, measuring nothing: this is most of the time of a large drive.
+    fn pour(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<(), SessionError> {
+        let bad_before = bad_blocks(self.drive.flash().core());
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut completions = Completions::default();
+        let mut done = 0;
+        loop {
+            batch.clear();
+            workload.next_batch(&mut batch, BATCH)?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let group = |from: usize| &batch[from.min(batch.len())..(from + GROUP).min(batch.len())];
+            for from in (0..batch.len()).step_by(GROUP) {
+                self.drive.hint(group(from + 2 * GROUP), group(from + GROUP));
+                group(from).iter().for_each(|request| self.drive.submit(0, request));
+                loop {
+                    let progress = self.drive.advance(&mut completions);
+                    if self.drive.outstanding() == 0 {
+                        break;
+                    }
+                    if progress == Progress::Idle {
+                        return Err(self.stuck(phase, bad_before));
+                    }
+                }
+            }
+            done += batch.len() as u64;
+            if !self.watcher.progress(done) {
+                return Err(SessionError::Interrupted);
+            }
         }
+    }
+
+    fn stuck(&self, phase: Phase, bad_before: usize) -> SessionError {
+        let worn = bad_blocks(self.drive.flash().core()) > bad_before;
+        let (what, remedy) = if worn {
+            ("worn out", "raise flash.endurance, lower the fault shares, or choose a shorter drive.precondition")
+        } else {
+            ("full", "raise drive.over_provisioning")
+        };
+        SessionError::Stuck { what, phase: phase.name(), remedy }
+    }
+
+    /// Runs a workload to its end and measures.
+    pub fn measured(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<HostMeasurements, SessionError> {
+        self.watcher.phase(phase, None);
         let run_plan = RunPlan {
             arrivals: Loop::Closed { depth: 1 },
             limit: u64::MAX,
@@ -171,16 +214,7 @@ impl Preconditioner<'_> {
         match ended {
             Ended::Complete => Ok(sheet),
             Ended::Stopped => Err(SessionError::Interrupted),
-            Ended::Stuck if bad_blocks(self.drive.flash().core()) > bad_before => Err(SessionError::Stuck {
-                what: "worn out",
-                phase: phase.name(),
-                remedy: "raise flash.endurance, lower the fault shares, or choose a shorter drive.precondition",
-            }),
-            Ended::Stuck => Err(SessionError::Stuck {
-                what: "full",
-                phase: phase.name(),
-                remedy: "raise drive.over_provisioning",
-            }),
+            Ended::Stuck => Err(self.stuck(phase, bad_before)),
         }
     }
 }

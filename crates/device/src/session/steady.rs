@@ -41,7 +41,7 @@ pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionErro
     while history.len() < ROUNDS_MAX {
         let before = FlashCore::total(&work.drive.flash().core().counters.programs);
         let mut round = Round { inner: &mut requests, bytes_left: round_bytes };
-        let sheet = work.phase(Phase::Steady, &mut round, None)?;
+        let sheet = work.measured(Phase::Steady, &mut round)?;
         if requests.read_only {
             return Ok("Steady at once: the workload writes nothing.".to_owned());
         }

@@ -4,6 +4,7 @@ use super::{Campaign, Position, Tally, life_stream};
 use crate::host::{Habits, Host};
 use crate::readback::{ReadBack, read_back, read_through};
 use crate::stack::{Faults, Stack};
+use crate::work::describe_blocks;
 use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{Flash, FlashCore, TimedFlash};
@@ -123,29 +124,10 @@ impl Life {
                 return Ok(false);
             }
             let what = if stuck { "nothing will ever happen again" } else { "nothing completes any more" };
-            let blocks = self.blocks();
+            let blocks = describe_blocks(&self.drive);
             return Err(format!("{what}, but {} requests wait; blocks by plane:{blocks}", self.host.outstanding()));
         }
         Ok(true)
-    }
-
-    /// Blocks of each plane as `valid/done`, with pins, pending erases and failures.
-    fn blocks(&self) -> String {
-        let mut reports = Vec::new();
-        self.drive.top().report(&mut reports);
-        let valid = reports.first().map(|report| report.valid_pages.clone()).unwrap_or_default();
-        let per_plane = self.plan.geometry.blocks_per_plane() as usize;
-        let mut text = String::new();
-        for (block, row) in self.drive.flash().core().blocks().iter().enumerate() {
-            let erase = if row.erase_pending() { "e" } else { "" };
-            let bad = if row.is_bad() || row.has_failed() { "x" } else { "" };
-            let pins = if row.pins > 0 { format!("p{}", row.pins) } else { String::new() };
-            let open = if row.issued == row.done { String::new() } else { format!("+{}", row.issued - row.done) };
-            let lead = if block.is_multiple_of(per_plane) { "\n    " } else { " " };
-            let valid = valid.get(block).copied().unwrap_or(0);
-            text.push_str(&format!("{lead}{valid}/{}{open}{erase}{bad}{pins}", row.done));
-        }
-        text
     }
 
     /// Whether some plane has lost more blocks than its spare ones.

@@ -136,15 +136,23 @@ impl PageMap {
 
     /// A page in another plane than `lane`, from what that one can spare. Collects nothing.
     pub(super) fn page_elsewhere(&mut self, lane: usize) -> Option<Ppn> {
-        let others = (1..self.lanes.len()).map(|step| (lane + step) % self.lanes.len());
+        let count = self.lanes.len();
+        (1..count).find_map(|step| self.page_to_spare((lane + step) % count))
+    }
+
+    /// A page of this plane that is promised to no collection. Collects nothing.
+    pub(super) fn page_to_spare(&mut self, lane: usize) -> Option<Ppn> {
         let shared = self.settings.frontiers == Frontiers::Shared;
-        let other = others.into_iter().find(|other| {
-            let entry = &self.lanes[*other];
-            let room = if shared { &entry.host } else { &entry.copies };
-            // Room in an open block may be promised to a collection of that plane.
-            entry.free.len() > 1 && (room.is_full() || entry.collection.is_none())
-        })?;
-        self.copy_page(other)
+        let entry = &mut self.lanes[lane];
+        let spare_block = entry.free.len() > 1;
+        if !entry.host.is_full() && (!shared || spare_block) {
+            return Some(entry.host.take());
+        }
+        if !entry.host.is_full() || !spare_block {
+            return None;
+        }
+        self.open_block(lane, false);
+        Some(self.lanes[lane].host.take())
     }
 
     #[inline]
@@ -174,7 +182,11 @@ impl PageMap {
             assert!(self.blocks.is_candidate(block), "the victim policy chose block {block}, no candidate");
             let row = flash.core().block(block);
             let gains = self.blocks.valid_count(block) < self.geometry.pages_per_block;
-            if row.done == row.issued && gains {
+            // A policy may waste a copy of a full block (random does), as long as some other block
+            // has something to gain; otherwise collection would go round in circles.
+            let least = || view.least_valid().and_then(|block| view.valid(block));
+            let harmless = || least().is_some_and(|least| least < self.geometry.pages_per_block);
+            if row.done == row.issued && (gains || harmless()) {
                 break Some(block);
             }
             self.blocks.take(block);

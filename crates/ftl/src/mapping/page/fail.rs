@@ -3,7 +3,7 @@
 use super::PageMap;
 use super::TRIMMED;
 use super::state::Failing;
-use nand::{Flash, ProgramFailure};
+use nand::{Flash, Program, ProgramFailure};
 use units::{BlockId, Ppn};
 
 impl PageMap {
@@ -56,6 +56,22 @@ impl PageMap {
         }
     }
 
+    /// Where a page can be read that may have failed and found no room: a copy where it was copied
+    /// from. `None`: only the write that has not been acknowledged held it.
+    #[inline]
+    pub(super) fn readable(&self, page: Ppn) -> Option<Ppn> {
+        if self.homeless.is_empty() { Some(page) } else { self.source_of_homeless(page) }
+    }
+
+    #[cold]
+    fn source_of_homeless(&self, page: Ppn) -> Option<Ppn> {
+        match self.homeless.iter().find(|failure| failure.page == page) {
+            None => Some(page),
+            Some(failure) if failure.what == Program::Copy => self.source_of_homeless(failure.supersedes?),
+            Some(_) => None,
+        }
+    }
+
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
     fn house<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) -> bool {
         let back = self.back[failure.page.index()];
@@ -72,8 +88,12 @@ impl PageMap {
         }
         let start = self.lane_of(failure.page);
         let count = self.lanes.len();
-        let target = (0..count).find_map(|step| self.copy_page((start + step) % count));
-        let Some(target) = target else { return false };
+        let lanes = (0..count).map(|step| (start + step) % count);
+        // The block kept for collection is taken last.
+        let target = lanes.clone().find_map(|lane| self.page_to_spare(lane));
+        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.copy_page(lane))) else {
+            return false;
+        };
         if is_tombstone {
             self.move_tombstone(back & !TRIMMED, target);
             // Several writes may supersede one tombstone: all of them must keep its new block.

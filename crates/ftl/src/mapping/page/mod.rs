@@ -174,6 +174,9 @@ impl PageMap {
             if self.lanes[lane].free.len() <= 1 {
                 self.collect(flash, lane);
             }
+            if self.lanes[lane].free.len() <= 1 && self.close_full(lane) {
+                self.collect(flash, lane);
+            }
             let entry = &self.lanes[lane];
             if !entry.host.is_full() && !entry.free.is_empty() {
                 break; // the rest of a shared block is no longer promised
@@ -185,6 +188,21 @@ impl PageMap {
             self.collect(flash, lane);
         }
         Some(self.lanes[lane].host.take())
+    }
+
+    /// Closes frontiers that are full although nothing can be opened in their place: what became
+    /// invalid in them may be all there is to reclaim.
+    fn close_full(&mut self, lane: usize) -> bool {
+        let entry = &mut self.lanes[lane];
+        let full = [&mut entry.host, &mut entry.copies].map(|frontier| {
+            let block = frontier.block.filter(|_| frontier.is_full());
+            if block.is_some() {
+                *frontier = Frontier::NONE;
+            }
+            block
+        });
+        full.into_iter().flatten().for_each(|block| self.blocks.close(block));
+        full.iter().any(Option::is_some)
     }
 
     /// Closes the full frontier and opens a free block in its place.
@@ -298,8 +316,12 @@ impl PageMap {
                 Self::read_zeros(flash, payload, mask);
                 continue;
             }
+            let Some(page) = self.readable(Ppn(entry)) else {
+                flash.fail(join);
+                continue;
+            };
             let read = Read {
-                page: Ppn(entry),
+                page,
                 cause: Cause::Host,
                 sectors: mask.count_ones() as u8,
                 payload,

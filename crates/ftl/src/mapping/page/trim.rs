@@ -406,9 +406,13 @@ impl PageMap {
         }
         let (page, ranges) = {
             let tombstone = self.trims.at(slot);
-            debug_assert!(tombstone.durable, "a victim is fully on flash");
             (Ppn(tombstone.page), tombstone.ranges.clone())
         };
+        // It is on flash, though the event that says so may not have been handled yet.
+        debug_assert!(
+            self.geometry.page_in_block(page) < u32::from(flash.core().block(self.geometry.block_of(page)).done),
+            "a victim is fully on flash"
+        );
         let read = Read {
             page,
             cause: Cause::Metadata,

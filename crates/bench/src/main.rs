@@ -1,0 +1,58 @@
+//! The benchmark: each row of the speed table with its target, result hash and rates.
+//!
+//! `cargo run --release -p nandarium-bench -- [--smoke] [--out DIR]`. Machines are noisy: where the
+//! environment variable `YARDSTICK_DIR` names a folder of reference programs, they run before and
+//! after, and each row shows its ratio to the better of the two.
+
+mod rows;
+mod yardstick;
+
+use rows::{Row, Scale};
+use serde_json::json;
+use std::path::PathBuf;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let scale = if arguments.iter().any(|argument| argument == "--smoke") { Scale::Smoke } else { Scale::Full };
+    let out = arguments.iter().position(|argument| argument == "--out").and_then(|at| arguments.get(at + 1));
+    let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
+    let before = yardsticks.as_deref().map(yardstick::measure);
+    let rows = rows::all(scale);
+    let after = yardsticks.as_deref().map(yardstick::measure);
+    let references = yardstick::better(before, after);
+    println!(
+        "{:<26} {:>9} {:>9} {:>7}  {:>11} {:>8} {:>10} {:>6}  hash",
+        "row", "measured", "target", "", "commands/s", "ns/cmd", "bytes/page", "ratio"
+    );
+    for row in &rows {
+        print_row(row, references.as_ref().and_then(|r| r.ratio(row)));
+    }
+    if let Some(folder) = out {
+        let lines: Vec<_> = rows.iter().map(|row| row.to_json(references.as_ref().and_then(|r| r.ratio(row)))).collect();
+        let text = json!({"scale": format!("{scale:?}"), "command": arguments.join(" "), "rows": lines,
+            "yardsticks": references.as_ref().map(yardstick::References::to_json)});
+        let path = PathBuf::from(folder).join("bench.json");
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, format!("{text:#}\n")));
+        match written {
+            Ok(()) => eprintln!("wrote {}", path.display()),
+            Err(error) => eprintln!("{}: {error}", path.display()),
+        }
+    }
+}
+
+fn print_row(row: &Row, ratio: Option<f64>) {
+    let verdict = if row.meets_target() { "ok" } else { "MISSED" };
+    let ratio = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+    println!(
+        "{:<26} {:>9} {:>9} {:>7}  {:>9.2} M {:>8} {:>10} {:>6}  {:016x}",
+        row.name,
+        format!("{:.2} {}", row.measured, row.unit),
+        format!("{} {}", row.target, row.unit),
+        verdict,
+        row.commands_per_second / 1e6,
+        if row.commands_per_second > 0.0 { format!("{:.1}", 1e9 / row.commands_per_second) } else { "-".to_owned() },
+        row.bytes_per_page.map_or("-".to_owned(), |bytes| format!("{bytes:.2}")),
+        ratio,
+        row.hash,
+    );
+}

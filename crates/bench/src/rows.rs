@@ -1,0 +1,200 @@
+//! What is measured.
+
+use device::run::{Ended, Loop, RunPlan, run};
+use device::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
+use nand::{CountedFlash, Flash};
+use serde_json::{Value, json};
+use std::time::Instant;
+use trace::synthetic::{WorkloadParameters, build};
+
+/// How large the drives are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Seconds, to keep the benchmark from rotting.
+    Smoke,
+    /// The sizes of the published targets.
+    Full,
+}
+
+/// One line of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub name: &'static str,
+    pub measured: f64,
+    pub target: f64,
+    pub unit: &'static str,
+    /// A smaller number is better (times and bytes).
+    pub smaller_is_better: bool,
+    pub commands_per_second: f64,
+    pub bytes_per_page: Option<f64>,
+    pub hash: u64,
+}
+
+impl Row {
+    /// Whether the target is reached.
+    pub fn meets_target(&self) -> bool {
+        if self.smaller_is_better { self.measured <= self.target } else { self.measured >= self.target }
+    }
+
+    /// The row as kept in the record of the run.
+    pub fn to_json(&self, ratio: Option<f64>) -> Value {
+        json!({"row": self.name, "measured": self.measured, "target": self.target, "unit": self.unit,
+            "meets_target": self.meets_target(), "flash_commands_per_s": self.commands_per_second,
+            "bytes_per_page": self.bytes_per_page, "ratio_to_yardstick": ratio, "hash": format!("{:016x}", self.hash)})
+    }
+}
+
+struct Measured {
+    per_second: f64,
+    seconds: f64,
+    commands_per_second: f64,
+}
+
+fn commands<F: Clocked>(drive: &Drive<F>) -> u64 {
+    let counters = &drive.flash().core().counters;
+    [counters.reads, counters.programs, counters.erases].iter().flatten().sum()
+}
+
+/// Runs a workload at a queue depth; depth 0: without time.
+fn drive_it<F: Clocked>(drive: &mut Drive<F>, workload: &str, requests: u64, depth: u32, seed: u64) -> Measured {
+    let mut parameters = WorkloadParameters::new(drive.sectors(), requests);
+    parameters.seed = seed;
+    let mut source = build(workload, &parameters).expect("benchmark workloads exist");
+    let plan = RunPlan {
+        arrivals: Loop::Closed { depth: depth.max(1) },
+        limit: requests,
+        sectors_per_page: drive.flash().core().geometry.sectors_per_page(),
+        timed: depth > 0,
+    };
+    let before = commands(drive);
+    let start = Instant::now();
+    let (ended, _) = run(drive, &mut *source, plan, &mut (), |drive: &Drive<F>| {
+        let programs = &drive.flash().core().counters.programs;
+        [programs[0], programs[1..].iter().sum()]
+    })
+    .expect("benchmark requests fit the drive");
+    let seconds = start.elapsed().as_secs_f64();
+    assert_eq!(ended, Ended::Complete, "{workload} did not complete");
+    Measured {
+        per_second: requests as f64 / seconds,
+        seconds,
+        commands_per_second: (commands(drive) - before) as f64 / seconds,
+    }
+}
+
+fn plan(gib: f64) -> DrivePlan {
+    let capacity = Setting::from_argument(&format!("drive.capacity={}B", (gib * (1_u64 << 30) as f64) as u64));
+    let config = Config::load("page", &[capacity.expect("a setting has a value")]).expect("the stack is built in");
+    DrivePlan::new(config).expect("benchmark drives can be built")
+}
+
+/// Resident memory of this process, bytes; 0 where it cannot be told.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Option<u64> = status.split(' ').nth(1).and_then(|field| field.parse().ok());
+    pages.unwrap_or(0) * 4096
+}
+
+/// Measures every row.
+pub(crate) fn all(scale: Scale) -> Vec<Row> {
+    let (counted_gib, timed_gib, requests) = match scale {
+        Scale::Smoke => (2.0, 2.0, 200_000),
+        Scale::Full => (16.0, 32.0, 8_000_000),
+    };
+    let mut rows = vec![start_up()];
+    rows.extend(counted(counted_gib, requests));
+    rows.extend(preconditioning(timed_gib));
+    rows.extend(timed(timed_gib, requests));
+    rows
+}
+
+fn start_up() -> Row {
+    let start = Instant::now();
+    let plan = plan(8.0);
+    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    drive_it(&mut drive, "uniform-write", 1, 1, 1);
+    Row {
+        name: "start-up, 8 GiB",
+        measured: start.elapsed().as_secs_f64() * 1e3,
+        target: 50.0,
+        unit: "ms",
+        smaller_is_better: true,
+        commands_per_second: 0.0,
+        bytes_per_page: None,
+        hash: drive.flash().core().hash(),
+    }
+}
+
+fn rate(name: &'static str, target: f64, measured: &Measured, bytes: Option<f64>, hash: u64) -> Row {
+    Row {
+        name,
+        measured: measured.per_second / 1e6,
+        target,
+        unit: "M/s",
+        smaller_is_better: false,
+        commands_per_second: measured.commands_per_second,
+        bytes_per_page: bytes,
+        hash,
+    }
+}
+
+/// Fill, then random overwrites until greedy cleaning is steady, counted only.
+fn counted(gib: f64, requests: u64) -> Vec<Row> {
+    let plan = plan(gib);
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let pages = u64::from(plan.user_pages);
+    drive_it(&mut drive, "sequential-write", pages / 32, 0, 1);
+    drive_it(&mut drive, "uniform-write", pages * 2, 0, 2);
+    let measured = drive_it(&mut drive, "uniform-write", requests * 2, 0, 3);
+    let hash = drive.flash().core().hash();
+    vec![rate("counted overwrites", 12.0, &measured, None, hash)]
+}
+
+fn preconditioning(gib: f64) -> Vec<Row> {
+    let before = resident();
+    let plan = plan(gib);
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let pages = u64::from(plan.user_pages);
+    let fill = drive_it(&mut drive, "sequential-write", pages / 32, 0, 1);
+    let bytes = (resident() - before) as f64 / pages as f64;
+    let overwrite = drive_it(&mut drive, "uniform-write", pages * 2, 0, 2);
+    let hash = drive.flash().core().hash();
+    let time = Row {
+        name: "fill and overwrite twice",
+        measured: fill.seconds + overwrite.seconds,
+        target: 2.0 * gib / 32.0,
+        unit: "s",
+        smaller_is_better: true,
+        commands_per_second: overwrite.commands_per_second,
+        bytes_per_page: None,
+        hash,
+    };
+    let memory = Row {
+        name: "memory",
+        measured: bytes,
+        target: 10.0,
+        unit: "B/pg",
+        smaller_is_better: true,
+        commands_per_second: 0.0,
+        bytes_per_page: Some(bytes),
+        hash,
+    };
+    vec![time, memory]
+}
+
+/// Reads, writes before cleaning, and steady state in virtual time.
+fn timed(gib: f64, requests: u64) -> Vec<Row> {
+    let plan = plan(gib);
+    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let pages = u64::from(plan.user_pages);
+    drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
+    let reads = drive_it(&mut drive, "uniform-read", requests, 32, 2);
+    let mut rows = vec![rate("random reads, depth 32", 8.0, &reads, None, drive.flash().core().hash())];
+    let spare = u64::from(plan.geometry.pages()) - pages;
+    let writes = drive_it(&mut drive, "uniform-write", spare / 2, 128, 3);
+    rows.push(rate("random writes, no cleaning", 6.0, &writes, None, drive.flash().core().hash()));
+    drive_it(&mut drive, "uniform-write", pages * 2, 128, 4);
+    let steady = drive_it(&mut drive, "uniform-write", requests / 2, 128, 5);
+    rows.push(rate("random writes, steady", 1.5, &steady, None, drive.flash().core().hash()));
+    rows
+}

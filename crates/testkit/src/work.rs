@@ -1,0 +1,90 @@
+//! Running a random host against a drive in either time mode.
+
+use crate::host::Host;
+use device::{BlockDevice, Clocked, Completions, Drive, Progress};
+use std::fmt::Write;
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All requests were served.
+    Served,
+    /// Requests wait for room that will never come.
+    Stuck,
+}
+
+/// Advances between two checks of the layers' invariants.
+const CHECK_EVERY: u64 = 16;
+
+/// Lets `host` work until it has submitted `requests` more, and the drive has served them.
+///
+/// # Errors
+/// The oracle objects, or a layer breaks an invariant.
+pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) -> Result<Ended, String> {
+    let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
+    let end = host.submitted + requests;
+    let mut completions = Completions::default();
+    let mut advances = 0;
+    loop {
+        if host.submitted < end {
+            host.fill(drive, per_page);
+        }
+        if host.outstanding() == 0 {
+            if host.submitted >= end {
+                break;
+            }
+            continue;
+        }
+        if drive.advance(&mut completions) == Progress::Idle {
+            check(drive)?;
+            return Ok(Ended::Stuck);
+        }
+        for completion in &completions.done {
+            host.completed(completion.failed);
+        }
+        advances += 1;
+        if advances % CHECK_EVERY == 0 {
+            check(drive)?;
+        }
+    }
+    check(drive)?;
+    Ok(Ended::Served)
+}
+
+/// Lets everything under way end, background work included.
+pub fn drain<F: Clocked>(drive: &mut Drive<F>) {
+    let mut completions = Completions::default();
+    while drive.advance(&mut completions) != Progress::Idle {}
+}
+
+fn check<F: Clocked>(drive: &Drive<F>) -> Result<(), String> {
+    if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {
+        return Err(violation.to_owned());
+    }
+    drive.top().check(drive.flash())
+}
+
+/// Blocks of a drive plane by plane as `valid/done`, with pages under way, pending erases, failures and pins.
+pub fn describe_blocks<F: Clocked>(drive: &Drive<F>) -> String {
+    let mut reports = Vec::new();
+    drive.top().report(&mut reports);
+    let valid = reports.first().map(|report| report.valid_pages.clone()).unwrap_or_default();
+    let core = drive.flash().core();
+    let per_plane = core.geometry.blocks_per_plane() as usize;
+    let mut text = String::new();
+    for (block, row) in core.blocks().iter().enumerate() {
+        let lead = if block.is_multiple_of(per_plane) { "\n    " } else { " " };
+        let valid = valid.get(block).copied().unwrap_or(0);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{lead}{valid}/{}", row.done);
+        if row.issued > row.done {
+            let _ = write!(text, "+{}", row.issued - row.done);
+        }
+        text.push_str(if row.erase_pending() { "e" } else { "" });
+        text.push_str(if row.is_bad() || row.has_failed() { "x" } else { "" });
+        if row.pins > 0 {
+            let _ = write!(text, "p{}", row.pins);
+        }
+    }
+    text
+}

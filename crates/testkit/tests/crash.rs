@@ -1,0 +1,35 @@
+//! The crash campaign in the size that runs with every `cargo test`; `make crash` runs the real one.
+
+use testkit::Faults;
+use testkit::crash::{Campaign, Tally};
+
+/// `CRASH_CUTS` and `CRASH_SEED` enlarge or move a campaign.
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.replace('_', "").parse().ok()).unwrap_or(default)
+}
+
+fn run(campaign: Campaign) -> Tally {
+    campaign.run(|_| {}).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+#[test]
+fn no_cut_loses_an_acknowledged_version_and_every_drive_goes_on() {
+    let tally = run(Campaign::new(from_environment("CRASH_CUTS", 400_000), from_environment("CRASH_SEED", 1)));
+    assert!(tally.restarts > tally.cuts / 200, "life must go on from many cuts: {tally:?}");
+    assert!(tally.read_through > tally.cuts / 100, "many cuts are read by requests: {tally:?}");
+    assert!(tally.erases > tally.lives * 50, "blocks must be reclaimed many times: {tally:?}");
+}
+
+#[test]
+fn cuts_and_failing_programs_and_erases_together_lose_nothing() {
+    let cuts = from_environment("CRASH_CUTS", 200_000);
+    let campaign = Campaign { faults: Faults::Rare, ..Campaign::new(cuts, from_environment("CRASH_SEED", 1)) };
+    let tally = run(campaign);
+    assert!(tally.worn_out * 4 < tally.lives, "most drives outlive their faults: {tally:?}");
+}
+
+#[test]
+fn a_campaign_repeats_exactly() {
+    let run = || format!("{:?}", run(Campaign::new(8000, 77)));
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,99 @@
+//! One seed, one result: repeated, in two drives side by side, and cut in half by a snapshot.
+
+use device::{BlockDevice, Clocked, Drive, DrivePlan};
+use layer::{SnapshotReader, SnapshotWriter};
+use nand::{CountedFlash, Flash, TimedFlash};
+use testkit::{Ended, Faults, Habits, Host, Stack, drain, work};
+
+fn draw(seed: u64) -> (DrivePlan, Habits) {
+    let mut stream = engine::random::Stream::new(seed, "determinism");
+    let mut stack = Stack::draw(&mut stream, Faults::Rare);
+    // Without idle time a drained drive has nothing of its own to do.
+    stack.set("host.idle_after", "0ns");
+    (stack.plan().expect("drawn stacks resolve"), Habits::draw(&mut stream))
+}
+
+fn fresh(plan: &DrivePlan) -> Drive<TimedFlash> {
+    plan.assemble(plan.timed(plan.fresh_core()))
+}
+
+/// `true`: everything was served (a worn-out drive compares nothing).
+fn go<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) -> bool {
+    work(drive, host, requests).expect("no violation") == Ended::Served
+}
+
+#[test]
+fn the_same_seed_gives_the_same_hash_alone_and_side_by_side() {
+    for seed in 0..20 {
+        let (plan, habits) = draw(seed);
+        let mut alone = fresh(&plan);
+        go(&mut alone, &mut Host::new(habits, seed), 600);
+        let (mut left, mut right) = (fresh(&plan), fresh(&plan));
+        let mut hosts = [Host::new(habits, seed), Host::new(habits, seed)];
+        for _ in 0..6 {
+            go(&mut left, &mut hosts[0], 100);
+            go(&mut right, &mut hosts[1], 100);
+        }
+        assert_eq!(left.flash().core().hash(), right.flash().core().hash(), "seed {seed}");
+        let mut again = fresh(&plan);
+        go(&mut again, &mut Host::new(habits, seed), 600);
+        assert_eq!(alone.flash().core().hash(), again.flash().core().hash(), "seed {seed}");
+    }
+}
+
+/// Ends what is under way and flushes the trims, as before a snapshot.
+fn settle<F: Clocked>(drive: &mut Drive<F>) {
+    drive.submit(0, &flush());
+    drain(drive);
+}
+
+fn flush() -> units::Request {
+    units::Request { arrival: 0, first_sector: 0, sectors: 0, op: units::HostOp::Flush, fua: false }
+}
+
+/// Takes a drained drive apart and puts its state into a new one.
+fn resume<F: Clocked>(plan: &DrivePlan, drive: Drive<F>, core: fn(F) -> nand::FlashCore, flash: impl Fn(nand::FlashCore) -> F) -> Drive<F> {
+    let oracle = drive.oracle().expect("contents are on").clone();
+    let mut writer = SnapshotWriter::new();
+    drive.top().save(&mut writer);
+    let bytes = writer.into_bytes();
+    let mut next = plan.assemble(flash(core(drive.into_parts().0)));
+    let mut reader = SnapshotReader::new(&bytes);
+    next.top_mut().load(&mut reader).expect("a snapshot of the same shape fits");
+    assert!(reader.is_empty(), "everything saved is read back");
+    *next.oracle_mut().expect("contents are on") = oracle;
+    next
+}
+
+#[test]
+fn a_run_cut_in_half_by_a_snapshot_ends_like_the_uncut_one() {
+    for seed in 0..40 {
+        let (plan, habits) = draw(seed);
+        // Counted: no clock to be set back, so hash and counters must agree exactly.
+        let run = |halved: bool| {
+            let mut host = Host::new(habits, seed);
+            let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+            let mut served = go(&mut drive, &mut host, 500);
+            settle(&mut drive);
+            if served && halved {
+                drive = resume(&plan, drive, CountedFlash::into_core, CountedFlash::new);
+            }
+            served = served && go(&mut drive, &mut host, 500);
+            served.then(|| (drive.flash().core().hash(), drive.flash().core().counters.clone()))
+        };
+        assert_eq!(run(true), run(false), "seed {seed}, counted");
+        // Timed: the new drive's clock starts at zero, and completion times are in the hash.
+        let run = |halved: bool| {
+            let mut host = Host::new(habits, seed);
+            let mut drive = fresh(&plan);
+            let mut served = go(&mut drive, &mut host, 500);
+            settle(&mut drive);
+            if served && halved {
+                drive = resume(&plan, drive, TimedFlash::into_core, |core| plan.timed(core));
+            }
+            served = served && go(&mut drive, &mut host, 500);
+            served.then(|| drive.flash().core().counters.clone())
+        };
+        assert_eq!(run(true), run(false), "seed {seed}, timed");
+    }
+}

@@ -1,0 +1,47 @@
+//! The mutation check: with any one law broken on purpose, the campaign must fail, and soon.
+
+use nand::{FlashCore, LawBroken};
+use testkit::crash::{Campaign, Failure};
+
+/// Cuts within which a broken law must have shown itself.
+const WITHIN: u64 = 100_000;
+
+fn broken(prepare: fn(&mut FlashCore)) -> Box<Failure> {
+    let campaign = Campaign { prepare, ..Campaign::new(WITHIN, 1) };
+    match campaign.run(|_| {}) {
+        Ok(tally) => panic!("the campaign did not notice the broken law: {tally:?}"),
+        Err(failure) => failure,
+    }
+}
+
+/// The oracle (not an assertion) found older, foreign or no data.
+fn assert_data_lost(failure: &Failure) {
+    assert!(failure.what.contains("are legal"), "{failure}");
+}
+
+#[test]
+fn an_erase_that_ignores_programs_superseding_its_pages_loses_data() {
+    assert_data_lost(&broken(|core| core.break_law(LawBroken::PinsOff)));
+}
+
+#[test]
+fn sequence_numbers_taken_at_completion_lose_data() {
+    assert_data_lost(&broken(|core| core.break_law(LawBroken::SequenceAtCompletion)));
+}
+
+#[test]
+fn a_block_handed_out_when_its_erase_is_issued_is_noticed() {
+    // Depending on the order of events an assertion of flash or the oracle is first.
+    broken(|core| core.break_law(LawBroken::EarlyReuse));
+}
+
+#[test]
+fn a_trim_that_does_not_hold_the_page_it_unmaps_lets_an_older_version_surface() {
+    assert_data_lost(&broken(|core| core.break_law(LawBroken::TrimHoldsOff)));
+}
+
+#[test]
+fn a_flush_that_does_not_wait_for_tombstones_loses_trims() {
+    // Writes are on flash when they are acknowledged, so only trims can tell.
+    assert_data_lost(&broken(|core| core.break_law(LawBroken::FlushBarrierOff)));
+}

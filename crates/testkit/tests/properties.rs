@@ -1,0 +1,183 @@
+//! Random stacks and hosts in both time modes, with every kind of media fault: no read is ever
+//! wrong, no invariant breaks, and a drive that runs out of good blocks stops cleanly.
+
+use device::{Clocked, Drive, DrivePlan};
+use engine::random::Stream;
+use nand::{CountedFlash, FaultPlan, Flash, FlashCore};
+use testkit::{Ended, Faults, Habits, Host, Stack, describe_blocks, read_through, work};
+use units::BlockId;
+
+/// What a run may end like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allow {
+    /// All requests must be served.
+    Nothing,
+    /// The drive may run out of good blocks.
+    WornOut,
+}
+
+struct Case {
+    seed: u64,
+    stack: Stack,
+    habits: Habits,
+    requests: u64,
+    allow: Allow,
+}
+
+impl Case {
+    fn draw(seed: u64, faults: Faults) -> Self {
+        let mut stream = Stream::new(seed, "properties");
+        let stack = Stack::draw(&mut stream, faults);
+        Self { seed, habits: Habits::draw(&mut stream), stack, requests: 1500, allow: Allow::Nothing }
+    }
+
+    fn plan(&self) -> DrivePlan {
+        self.stack.plan().unwrap_or_else(|error| panic!("seed {}: {error} ({})", self.seed, self.stack))
+    }
+
+    /// Runs in both time modes over flash prepared by `prepare`.
+    fn run(&self, prepare: impl Fn(&DrivePlan, &mut FlashCore)) -> [Ended; 2] {
+        let plan = self.plan();
+        let core = || {
+            let mut core = plan.fresh_core();
+            prepare(&plan, &mut core);
+            core
+        };
+        let counted = self.run_one("none", &mut plan.assemble(CountedFlash::new(core())));
+        let timed = self.run_one("virtual", &mut plan.assemble(plan.timed(core())));
+        [counted, timed]
+    }
+
+    fn run_one<F: Clocked>(&self, time: &str, drive: &mut Drive<F>) -> Ended {
+        let mut host = Host::new(self.habits, self.seed);
+        let per_page = drive.flash().core().geometry.sectors_per_page();
+        let ended = work(drive, &mut host, self.requests).and_then(|ended| {
+            read_through(drive, per_page)?;
+            drive.top().check(drive.flash())?;
+            Ok(ended)
+        });
+        let ended = ended.unwrap_or_else(|what| panic!("seed {} time {time}: {what} ({})", self.seed, self.stack));
+        if ended == Ended::Stuck {
+            let lost = drive.flash().core().blocks().iter().filter(|row| row.is_bad() || row.has_failed()).count();
+            let worn = self.allow == Allow::WornOut && lost > 0;
+            let blocks = describe_blocks(drive);
+            assert!(worn, "seed {} time {time}: stuck with {lost} lost blocks ({}){blocks}", self.seed, self.stack);
+        }
+        ended
+    }
+}
+
+#[test]
+fn any_stack_serves_any_host_in_both_time_modes() {
+    for seed in 0..60 {
+        Case::draw(seed, Faults::None).run(|_, _| {});
+    }
+}
+
+#[test]
+fn failing_programs_and_erases_lose_nothing() {
+    for seed in 0..60 {
+        let mut case = Case::draw(seed, Faults::Rare);
+        case.stack.set("flash.fault.program", ["0.1%", "1%", "10%"][seed as usize % 3]);
+        case.stack.set("flash.fault.erase", ["1%", "0%", "5%", "20%"][seed as usize % 4]);
+        case.allow = Allow::WornOut;
+        case.run(|_, _| {});
+    }
+}
+
+#[test]
+fn an_uncorrectable_page_is_an_error_and_never_wrong_data() {
+    let mut failed = 0;
+    for seed in 0..40 {
+        let mut case = Case::draw(seed, Faults::None);
+        case.stack.set("flash.fault.read", ["0.2%", "5%"][seed as usize % 2]);
+        let plan = case.plan();
+        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        case.run_one("virtual", &mut drive);
+        failed += drive.flash().core().counters.failed_reads;
+        case.run_one("none", &mut plan.assemble(CountedFlash::new(plan.fresh_core())));
+    }
+    assert!(failed > 100, "{failed} reads failed");
+}
+
+#[test]
+fn a_drive_written_until_its_blocks_are_worn_out_stops_cleanly() {
+    let mut stuck = 0;
+    for seed in 0..40 {
+        let mut case = Case::draw(seed, Faults::Rare);
+        case.stack.set("flash.endurance", 3 + seed % 8);
+        case.habits.reads = 0.1;
+        case.requests = 20_000;
+        case.allow = Allow::WornOut;
+        stuck += case.run(|_, _| {}).iter().filter(|ended| **ended == Ended::Stuck).count();
+    }
+    assert!(stuck > 60, "only {stuck} of 80 drives wore out");
+}
+
+#[test]
+fn factory_bad_blocks_are_never_used() {
+    for seed in 0..40 {
+        let mut case = Case::draw(seed, Faults::Rare);
+        case.stack.set("flash.fault.factory_bad", ["3%", "10%"][seed as usize % 2]);
+        case.allow = Allow::WornOut;
+        case.run(|_, _| {});
+    }
+}
+
+/// Blocks by a rule of the bad-block matrix.
+type Rule = (&'static str, fn(u32) -> bool);
+
+const RULES: [Rule; 4] = [
+    ("one block", |block| block == 3),
+    ("every second block", |block| block % 2 == 1),
+    ("all but a few", |block| block % 5 != 0),
+    ("all blocks", |_| true),
+];
+
+fn matrix(plan_of: fn(Vec<BlockId>) -> FaultPlan) {
+    for (name, is_bad) in RULES {
+        for seed in 0..12 {
+            let mut case = Case::draw(seed, Faults::Rare);
+            case.allow = if name == "one block" { Allow::Nothing } else { Allow::WornOut };
+            case.stack.set("flash.fault.program", "0%").set("flash.fault.erase", "0%");
+            case.requests = 800;
+            case.run(|plan, core| {
+                let bad = (0..plan.geometry.blocks()).filter(|block| is_bad(*block)).map(BlockId).collect();
+                core.set_faults(plan_of(bad), seed);
+            });
+        }
+    }
+}
+
+#[test]
+fn blocks_that_fail_on_program_lose_nothing() {
+    matrix(|bad_programs| FaultPlan { bad_programs, ..FaultPlan::default() });
+}
+
+#[test]
+fn blocks_that_fail_on_erase_lose_nothing() {
+    matrix(|bad_erases| FaultPlan { bad_erases, ..FaultPlan::default() });
+}
+
+#[test]
+fn wear_never_falls_and_bad_blocks_stay_bad() {
+    for seed in 100..110 {
+        let case = Case::draw(seed, Faults::Rare);
+        let plan = case.plan();
+        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut host = Host::new(case.habits, seed);
+        let mut before = drive.flash().core().blocks().to_vec();
+        for _ in 0..200 {
+            work(&mut drive, &mut host, 5).unwrap_or_else(|what| panic!("seed {seed}: {what} ({})", case.stack));
+            let now = drive.flash().core().blocks().to_vec();
+            for (old, new) in before.iter().zip(&now) {
+                assert!(new.erases >= old.erases && (new.is_bad() || !old.is_bad()), "seed {seed}");
+                assert!(new.done <= new.issued && u32::from(new.issued) <= plan.geometry.pages_per_block);
+            }
+            before = now;
+        }
+        let counters = &drive.flash().core().counters;
+        let erases: u32 = before.iter().map(|row| row.erases).sum();
+        assert_eq!(FlashCore::total(&counters.erases), u64::from(erases), "seed {seed}: erases by cause");
+    }
+}
