@@ -90,3 +90,18 @@ fn option_hint(text: &str) -> &'static str {
     ];
     HINTS.iter().find(|(part, _)| text.contains(part)).map_or("", |(_, hint)| hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_failure_has_its_code() {
+        let problem = String::from("sector 7: a read returned version 1");
+        let integrity = Failure::from(SessionError::Integrity { problem });
+        assert_eq!(integrity.code, INTEGRITY);
+        assert!(integrity.message.contains("sector 7"));
+        assert_eq!(Failure::from(SessionError::Interrupted).code, INTERRUPTED);
+        assert_eq!(Failure::from(SessionError::SteadyNeedsFile).code, USAGE);
+    }
+}

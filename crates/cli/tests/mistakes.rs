@@ -67,6 +67,8 @@ fn unknown_names_are_met_with_the_nearest_one() {
     refused(nandarium(&["run", "--sed", "7"]), 2, &["--seed"]);
     refused(nandarium(&["run", "--seed", "x"]), 2, &["--seed"]);
     refused(nandarium(&["runn"]), 2, &["run"]);
+    refused(run_tiny(&["--set", "nope.x=1"]), 2, &["unknown key `nope.x`", "list keys"]);
+    refused(run_tiny(&["--out", "/proc/nowhere"]), 2, &["--out /proc/nowhere", "can be written"]);
     refused(nandarium(&["compare", "page", "page", "--workload", "-"]), 2, &["only once", "save the trace"]);
 }
 

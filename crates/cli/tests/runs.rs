@@ -133,6 +133,24 @@ fn a_comparison_keeps_the_order_given_and_agrees_with_single_runs() {
 }
 
 #[test]
+fn stacks_compared_may_share_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let mut arguments = vec!["compare", "page", "page", "page", "--requests", "2000", "--snapshots", path];
+    arguments.extend(["--set", "drive.precondition=fill", "--json"]);
+    for setting in support::TINY {
+        arguments.extend(["--set", setting]);
+    }
+    for _ in 0..5 {
+        let compared = said(nandarium(&arguments));
+        assert!(compared.code == 0 && !compared.err.contains("could not"), "{}", compared.err);
+        let document: Value = serde_json::from_str(&compared.out).unwrap();
+        assert_eq!(document["results"][0]["hash"], document["results"][2]["hash"]);
+        std::fs::remove_dir_all(path).unwrap();
+    }
+}
+
+#[test]
 fn the_table_names_what_matters() {
     let said = said(run_tiny(&["--workload", "mixed", "--set", "drive.precondition=overwrite"]));
     for part in ["IOPS", "p99.9", "slowest 1 % of writes", "root cause", "gc", "WAF", "wear", "hash ", "simulated"] {

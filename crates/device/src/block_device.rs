@@ -1,20 +1,20 @@
 //! The block-request waist: a simulated drive, a host driver over one, later a real device.
 
 use nand::WaitVector;
-use units::{HostOp, Nanos, Request};
+use units::{Nanos, Request};
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The number given when it was submitted.
     pub tag: u32,
-    /// What it was.
-    pub op: HostOp,
+    /// What it was; `arrival` as it was submitted.
+    pub request: Request,
     /// Data could not be corrected.
     pub failed: bool,
     /// Index into [`Completions::waits`]; `None`: its commands waited for nothing.
     pub wait: Option<u32>,
-    /// Time in the host link's queue.
+    /// Time from its arrival until the drive took it, and in the host link's queue.
     pub queue_ns: Nanos,
     /// Time until the drive had room for it.
     pub space_ns: Nanos,
@@ -44,7 +44,8 @@ pub trait BlockDevice {
     fn now(&self) -> Nanos;
     /// Size in sectors; requests must end within it.
     fn sectors(&self) -> u64;
-    /// Takes a request now; `tag` comes back with its completion.
+    /// Takes a request now; `tag` comes back with its completion. Its arrival is in the device's time
+    /// and not in the future; time since then counts as waiting in a queue.
     fn submit(&mut self, tag: u32, request: &Request);
     /// Lets time pass until something completes or the wake-up time comes.
     fn advance(&mut self, completions: &mut Completions) -> Progress;

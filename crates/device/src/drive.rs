@@ -179,7 +179,7 @@ impl<F: Clocked> Drive<F> {
             end_page: ((request.end_sector() + last_of_page) >> self.page_shift) as u32,
             outstanding: 0,
             failed: false,
-            queue_ns: 0,
+            queue_ns: self.flash.now() - request.arrival,
             space_ns: 0,
             since: 0,
             payload: PayloadId::NONE,
@@ -366,7 +366,7 @@ impl<F: Clocked> Drive<F> {
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
             tag: slot.tag,
-            op: slot.request.op,
+            request: slot.request,
             failed: slot.failed,
             wait,
             queue_ns: slot.queue_ns,

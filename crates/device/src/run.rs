@@ -145,16 +145,6 @@ impl Source<'_> {
     }
 }
 
-/// A request under way, as the host sees it.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    arrival: Nanos,
-    queue_ns: Nanos,
-    sectors: u32,
-    pages: u32,
-    op: HostOp,
-}
-
 /// What to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPlan {
@@ -173,8 +163,8 @@ struct Runner<'a, D: BlockDevice> {
     plan: RunPlan,
     /// Sectors of a page as a power of two.
     page_shift: u32,
-    flights: Vec<Flight>,
-    free: Vec<u32>,
+    /// Requests under way.
+    outstanding: u32,
     completions: Completions,
     sheet: HostMeasurements,
     done: u64,
@@ -208,8 +198,7 @@ pub fn run<D: BlockDevice>(
         device,
         plan,
         page_shift: plan.sectors_per_page.trailing_zeros(),
-        flights: Vec::new(),
-        free: Vec::new(),
+        outstanding: 0,
         completions: Completions::default(),
         sheet,
         done: 0,
@@ -223,10 +212,6 @@ pub fn run<D: BlockDevice>(
 }
 
 impl<D: BlockDevice> Runner<'_, D> {
-    fn outstanding(&self) -> u32 {
-        (self.flights.len() - self.free.len()) as u32
-    }
-
     fn closed(
         &mut self,
         source: &mut Source<'_>,
@@ -235,13 +220,13 @@ impl<D: BlockDevice> Runner<'_, D> {
         programs: &impl Fn(&D) -> [u64; 2],
     ) -> Result<Ended, RunError> {
         loop {
-            while self.outstanding() < depth {
+            while self.outstanding < depth {
                 let Some(request) = source.peek(self.device)? else { break };
                 source.take();
                 let now = self.device.now();
                 self.submit(&request, now, source.taken)?;
             }
-            if self.outstanding() == 0 {
+            if self.outstanding == 0 {
                 return Ok(Ended::Complete);
             }
             if self.device.advance(&mut self.completions) == Progress::Idle {
@@ -263,7 +248,7 @@ impl<D: BlockDevice> Runner<'_, D> {
         let mut armed = None;
         loop {
             let mut next = None;
-            while self.outstanding() < limit {
+            while self.outstanding < limit {
                 let Some(request) = source.peek(self.device)? else { break };
                 let arrival = self.sheet.started + request.arrival;
                 if self.plan.timed && arrival > self.device.now() {
@@ -280,7 +265,7 @@ impl<D: BlockDevice> Runner<'_, D> {
                     self.device.wake_at(time);
                 }
             }
-            if self.outstanding() == 0 && next.is_none() {
+            if self.outstanding == 0 && next.is_none() {
                 return Ok(Ended::Complete);
             }
             if self.device.advance(&mut self.completions) == Progress::Idle {
@@ -301,24 +286,9 @@ impl<D: BlockDevice> Runner<'_, D> {
         if request.sectors == 0 && request.op != HostOp::Flush {
             return Err(RunError::Empty { number });
         }
-        let shift = self.page_shift;
-        let pages = (((request.end_sector() + (1 << shift) - 1) >> shift) - (request.first_sector >> shift)) as u32;
-        let flight = Flight {
-            arrival,
-            queue_ns: self.device.now() - arrival.min(self.device.now()),
-            sectors: request.sectors,
-            pages: if request.op == HostOp::Flush { 0 } else { pages },
-            op: request.op,
-        };
-        let tag = if let Some(tag) = self.free.pop() {
-            self.flights[tag as usize] = flight;
-            tag
-        } else {
-            self.flights.push(flight);
-            self.flights.len() as u32 - 1
-        };
+        self.outstanding += 1;
         self.sheet.addresses.record(request.op, request.first_sector);
-        self.device.submit(tag, request);
+        self.device.submit(0, &Request { arrival, ..*request });
         Ok(())
     }
 
@@ -330,25 +300,27 @@ impl<D: BlockDevice> Runner<'_, D> {
             let totals = programs(self.device);
             self.sheet.series.roll(now - self.sheet.started, totals);
         }
+        self.outstanding -= self.completions.done.len() as u32;
         for completion in &self.completions.done {
-            let flight = self.flights[completion.tag as usize];
-            self.free.push(completion.tag);
-            let bytes = u64::from(flight.sectors) * units::SECTOR_BYTES;
-            let totals = &mut self.sheet.totals[flight.op.index()];
+            let request = &completion.request;
+            let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
+            let totals = &mut self.sheet.totals[request.op.index()];
             totals.requests += 1;
-            totals.pages += u64::from(flight.pages);
+            totals.pages += pages_of(request, self.page_shift);
             totals.bytes += bytes;
             totals.failed += u64::from(completion.failed);
             if self.plan.timed {
-                let latency = now - flight.arrival;
+                let latency = now - request.arrival;
                 self.sheet.hash = (self.sheet.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let waits = completion.wait.map(|index| {
-                    let wait = &self.completions.waits[index as usize];
-                    (&wait.direct, &wait.root)
-                });
-                let queue = flight.queue_ns + completion.queue_ns;
-                self.sheet.latency[flight.op.index()].record(latency, waits, queue, completion.space_ns);
-                self.sheet.series.record(flight.op, latency, bytes);
+                let wait = completion.wait.map(|index| &self.completions.waits[index as usize]);
+                let waits = wait.map(|wait| metrics::Waits { direct: &wait.direct, root: &wait.root, kinds: wait.kinds });
+                self.sheet.latency[request.op.index()].record(
+                    latency,
+                    waits,
+                    completion.queue_ns,
+                    completion.space_ns,
+                );
+                self.sheet.series.record(request.op, latency, bytes);
             }
         }
         self.done += self.completions.done.len() as u64;
@@ -359,4 +331,11 @@ impl<D: BlockDevice> Runner<'_, D> {
         }
         true
     }
+}
+
+/// Pages a request touches; none for a flush.
+#[inline]
+fn pages_of(request: &Request, page_shift: u32) -> u64 {
+    let last = request.end_sector() + (1 << page_shift) - 1;
+    (last >> page_shift) - (request.first_sector >> page_shift)
 }

@@ -20,6 +20,17 @@ impl Default for LatencyRecorder {
     }
 }
 
+/// What a request waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits<'a> {
+    /// Nanoseconds by direct blocker, indexed by [`Wait::index`].
+    pub direct: &'a [Nanos; WAIT_KINDS],
+    /// Nanoseconds by root cause.
+    pub root: &'a [Nanos; WAIT_KINDS],
+    /// Bit k is set where kind k may be other than zero in either.
+    pub kinds: u32,
+}
+
 /// Means over the slowest requests, ns a request.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
@@ -47,16 +58,19 @@ impl LatencyRecorder {
     pub fn record(
         &mut self,
         latency: Nanos,
-        waits: Option<(&[Nanos; WAIT_KINDS], &[Nanos; WAIT_KINDS])>,
+        waits: Option<Waits<'_>>,
         queue: Nanos,
         space: Nanos,
     ) {
         let bucket = self.histogram.record(latency);
-        if let Some((direct, root)) = waits {
+        if let Some(waits) = waits {
             let sums = &mut self.waits[bucket];
-            for kind in 0..WAIT_KINDS {
-                sums[kind] += direct[kind];
-                sums[WAIT_KINDS + kind] += root[kind];
+            let mut kinds = waits.kinds;
+            while kinds != 0 {
+                let kind = kinds.trailing_zeros() as usize;
+                sums[kind] += waits.direct[kind];
+                sums[WAIT_KINDS + kind] += waits.root[kind];
+                kinds &= kinds - 1;
             }
         }
         if queue | space != 0 {
@@ -121,9 +135,10 @@ mod tests {
         let (mut gc, none) = ([0; WAIT_KINDS], [0; WAIT_KINDS]);
         gc[units::Cause::Gc.index()] = 900;
         for _ in 0..99 {
-            recorder.record(100, Some((&none, &none)), 0, 0);
+            recorder.record(100, None, 0, 0);
         }
-        recorder.record(1000, Some((&gc, &none)), 0, 40);
+        let waits = Waits { direct: &gc, root: &none, kinds: 1 << units::Cause::Gc.index() };
+        recorder.record(1000, Some(waits), 0, 40);
         let all = recorder.tail(1.0);
         let slow = recorder.tail(0.01);
         assert!((all.direct[units::Cause::Gc.index()] - 9.0).abs() < 1e-9);

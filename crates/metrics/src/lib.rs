@@ -7,6 +7,6 @@ mod report;
 mod series;
 
 pub use histogram::{Histogram, PERCENTILES};
-pub use latency::{LatencyRecorder, Tail};
+pub use latency::{LatencyRecorder, Tail, Waits};
 pub use report::{OpTotals, RunResult, SCHEMA, Status};
 pub use series::{AddressMap, Sample, Series};

@@ -101,6 +101,11 @@ impl CountedFlash {
     }
 
     fn keep(&mut self, payload: PayloadId, base: Option<Ppn>) -> PayloadId {
+        let mut base = base;
+        // A copy that failed holds what its source holds.
+        while let Some(copy) = self.failed_at(base).filter(|command| command.what == Program::Copy) {
+            base = copy.supersedes;
+        }
         let failed = self.failed_at(base).and_then(|command| Self::payload_of(command));
         let base = base.map(|page| failed.map_or(Ok(page.0), Err));
         self.core.contents.as_deref_mut().expect("a payload has contents").keep(payload, base)

@@ -29,11 +29,13 @@ pub struct WaitVector {
     pub direct: [Nanos; WAIT_KINDS],
     /// Nanoseconds by root cause, same index.
     pub root: [Nanos; WAIT_KINDS],
+    /// Bit k is set where entry k may be other than zero in either.
+    pub kinds: u32,
 }
 
 impl WaitVector {
     /// No waiting at all.
-    pub const ZERO: WaitVector = WaitVector { direct: [0; WAIT_KINDS], root: [0; WAIT_KINDS] };
+    pub const ZERO: WaitVector = WaitVector { direct: [0; WAIT_KINDS], root: [0; WAIT_KINDS], kinds: 0 };
 }
 
 /// Who hears of a command's end.

@@ -2,7 +2,7 @@
 
 use super::trace;
 use crate::arguments::CheckArguments;
-use crate::failure::{Failure, USAGE};
+use crate::failure::Failure;
 use crate::output;
 use ::trace::formats::{OpenOptions, open, summarise};
 use device::{Config, DrivePlan};
@@ -15,11 +15,13 @@ pub fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
 
 fn stack(path: &str) -> Result<(), Failure> {
     let config = Config::check(path).map_err(|problems| {
+        if let [problem] = problems.as_slice() {
+            return Failure::usage(problem);
+        }
         for problem in &problems {
             output::complain(&format!("error: {problem}"));
         }
-        let what = if problems.len() == 1 { "problem" } else { "problems" };
-        Failure { code: USAGE, message: format!("{path}: {} {what}", problems.len()) }
+        Failure::usage(format!("{path}: {} problems", problems.len()))
     })?;
     let plan = DrivePlan::new(config)?;
     output::print(&format!(

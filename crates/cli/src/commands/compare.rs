@@ -18,6 +18,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     let configs: Result<Vec<Config>, Failure> =
         arguments.stacks.iter().map(|stack| settings::load(stack, shared)).collect();
+    results::prepare(shared.out.as_deref())?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
     let options = settings::options(shared);
@@ -31,22 +32,18 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         .collect();
     let finished = outcomes.into_iter().collect::<Result<Vec<RunResult>, Failure>>()?;
     let documents: Vec<Value> = finished.iter().map(RunResult::to_json).collect();
+    if shared.json {
+        output::print(&results::pretty(&results::together(&documents)))?;
+    } else {
+        output::print(&table::comparison(&finished))?;
+    }
     if let Some(folder) = &shared.out {
         for (index, (result, document)) in finished.iter().zip(&documents).enumerate() {
             results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
         }
         output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents)))?;
         results::write_page(&folder.join("report.html"), &documents)?;
-    }
-    if shared.json {
-        output::print(&results::pretty(&results::together(&documents)))?;
-    } else {
-        output::print(&table::comparison(&finished))?;
-    }
-    if let Some(folder) = &shared.out
-        && !shared.quiet
-    {
-        output::complain(&format!("report: {}", folder.join("report.html").display()));
+        results::tell(folder, shared.quiet);
     }
     results::verdict(&finished)
 }

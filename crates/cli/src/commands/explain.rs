@@ -61,7 +61,8 @@ fn part(name: &str) -> Option<String> {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with("description")).fold(String::new(), |mut out, line| {
+    let lines = text.lines().filter(|line| !line.starts_with("description"));
+    lines.skip_while(|line| line.is_empty()).fold(String::new(), |mut out, line| {
         let _ = writeln!(out, "  {line}");
         out
     })

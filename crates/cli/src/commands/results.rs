@@ -20,6 +20,20 @@ pub fn together(documents: &[Value]) -> Value {
     json!({"schema": COMPARISON, "results": documents})
 }
 
+/// Makes the folder of results before anything runs, so that a wrong path costs no run.
+pub fn prepare(folder: Option<&Path>) -> Result<(), Failure> {
+    let Some(folder) = folder else { return Ok(()) };
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::usage(format!("--out {}: {error}; give a folder that can be written", folder.display())))
+}
+
+/// Says where the page is.
+pub fn tell(folder: &Path, quiet: bool) {
+    if !quiet {
+        output::complain(&format!("report: {}", folder.join("report.html").display()));
+    }
+}
+
 /// Writes `result.json` and `series.csv`.
 pub fn write(folder: &Path, document: &Value) -> Result<(), Failure> {
     output::write_file(&folder.join("result.json"), &pretty(document))?;

@@ -9,25 +9,22 @@ use device::session;
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let config = settings::load(&arguments.stack, shared)?;
+    results::prepare(shared.out.as_deref())?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
     let mut watcher = stage.watcher(&config.name);
     let result = session::run(config, &settings::options(shared), &mut watcher)?;
     drop(watcher);
     let json = result.to_json();
-    if let Some(folder) = &shared.out {
-        results::write(folder, &json)?;
-        results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
-    }
     if shared.json {
         output::print(&results::pretty(&json))?;
     } else {
         output::print(&table::result(&result))?;
     }
-    if let Some(folder) = &shared.out
-        && !shared.quiet
-    {
-        output::complain(&format!("report: {}", folder.join("report.html").display()));
+    if let Some(folder) = &shared.out {
+        results::write(folder, &json)?;
+        results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
+        results::tell(folder, shared.quiet);
     }
     results::verdict(&[result])
 }

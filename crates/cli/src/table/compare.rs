@@ -24,7 +24,7 @@ pub fn comparison(results: &[RunResult]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let arrivals = match first.queue_depth {
         Some(depth) => format!("closed loop, queue depth {depth}"),
-        None => "open loop at trace time".to_owned(),
+        None => "open loop, requests arrive at their own time".to_owned(),
     };
     let mut grid = Grid::new(1);
     let mut head = vec![String::new()];

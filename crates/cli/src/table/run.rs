@@ -30,7 +30,7 @@ pub fn result(result: &RunResult) -> String {
 fn heading(result: &RunResult) -> String {
     let arrivals = match result.queue_depth {
         Some(depth) => format!("closed loop, queue depth {depth}"),
-        None => "open loop at trace time".to_owned(),
+        None => "open loop, requests arrive at their own time".to_owned(),
     };
     let status = result.status.name();
     format!("{} under {}  ({arrivals})  {status}\n", result.stack, result.workload)

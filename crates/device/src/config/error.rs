@@ -7,7 +7,7 @@ use layer::Parameter;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A key nobody reads.
-    #[error("{place}: unknown key `{key}`{hint}; `nandarium explain {group}` lists what there is")]
+    #[error("{place}: unknown key `{key}`{hint}; `nandarium {listing}` lists what there is")]
     UnknownKey {
         /// Key found.
         key: String,
@@ -15,8 +15,8 @@ pub enum ConfigError {
         place: String,
         /// `; did you mean …`, or nothing.
         hint: String,
-        /// First part of the key.
-        group: String,
+        /// The command that lists the keys of its group, or all.
+        listing: String,
     },
     /// A value that cannot be read or is out of range.
     #[error("{place}: {key}: {problem}")]
@@ -81,12 +81,12 @@ pub enum ConfigError {
 impl ConfigError {
     pub(super) fn unknown_key(setting: &Setting, known: &[Parameter]) -> Self {
         let group = setting.key.split('.').next().unwrap_or_default();
-        let group = if known.iter().any(|k| k.key.starts_with(&format!("{group}."))) { group } else { "" };
+        let grouped = known.iter().any(|parameter| parameter.key.split('.').next() == Some(group));
         Self::UnknownKey {
             key: setting.key.clone(),
             place: setting.place.clone(),
             hint: did_you_mean(&setting.key, known.iter().map(|parameter| parameter.key)),
-            group: group.to_owned(),
+            listing: if grouped { format!("explain {group}") } else { "list keys".to_owned() },
         }
     }
 }
@@ -94,7 +94,7 @@ impl ConfigError {
 /// `; did you mean …` when one of `names` is close to `found`, otherwise nothing.
 pub fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
     match keys::closest(found, names) {
-        Some(name) => format!("; did you mean `{name}`?"),
+        Some(name) => format!("; did you mean `{name}`"),
         None => String::new(),
     }
 }

@@ -54,7 +54,6 @@ pub(super) fn result<F: Clocked>(
         addresses: sheet.addresses,
         notes,
     };
-    result.config.insert("workload.name".to_owned(), source.label());
     for report in reports {
         add_layer(&mut result, report);
     }

@@ -172,7 +172,9 @@ impl Preconditioner<'_> {
             let group = |from: usize| &batch[from.min(batch.len())..(from + GROUP).min(batch.len())];
             for from in (0..batch.len()).step_by(GROUP) {
                 self.drive.hint(group(from + 2 * GROUP), group(from + GROUP));
-                group(from).iter().for_each(|request| self.drive.submit(0, request));
+                for request in group(from) {
+                    self.drive.submit(0, request);
+                }
                 loop {
                     let progress = self.drive.advance(&mut completions);
                     if self.drive.outstanding() == 0 {

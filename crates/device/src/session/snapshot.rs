@@ -11,11 +11,14 @@ use super::{Watcher, WorkloadSource};
 use crate::DrivePlan;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: &[u8; 8] = b"NDSTATE1";
 const EXTENSION: &str = "nandstate";
 /// Files kept; the least recently written ones go first.
 const FILES_KEPT: usize = 12;
+/// Files written so far: sessions of one process may keep the same state at the same time.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// A folder of snapshots.
 #[derive(Clone, Debug)]
@@ -96,7 +99,8 @@ impl Snapshots {
     /// Writes beside the place and renames, so that a reader never sees half a file.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        let beside = path.with_extension(format!("{}.part", std::process::id()));
+        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let beside = path.with_extension(format!("{}-{number}.part", std::process::id()));
         std::fs::write(&beside, bytes)?;
         std::fs::rename(&beside, path)?;
         self.prune()

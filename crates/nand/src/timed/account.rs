@@ -17,11 +17,14 @@ pub(super) struct Meter {
     busy: [Nanos; LANES],
     since: Nanos,
     occupant: Option<(u8, u8)>,
+    /// Causes this die has ever worked for, directly or as a root: the others stand at zero, and most
+    /// drives use two or three of ten.
+    kinds: u32,
 }
 
 impl Meter {
     pub fn new() -> Self {
-        Self { busy: [0; LANES], since: 0, occupant: None }
+        Self { busy: [0; LANES], since: 0, occupant: None, kinds: 0 }
     }
 
     /// From now on the die works for `cause`, whose root is `root`.
@@ -30,6 +33,7 @@ impl Meter {
         self.settle(now);
         self.since = now;
         self.occupant = Some((cause, root));
+        self.kinds |= 1 << cause | 1 << root;
     }
 
     /// From now on the die is idle.
@@ -59,12 +63,22 @@ impl Meter {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trace {
     issued: Nanos,
+    /// Causes the snapshot covers.
+    kinds: u32,
     snapshot: [Nanos; LANES],
     wait: WaitVector,
 }
 
+#[inline(always)]
+fn each_kind(mut kinds: u32, mut action: impl FnMut(usize)) {
+    while kinds != 0 {
+        action(kinds.trailing_zeros() as usize);
+        kinds &= kinds - 1;
+    }
+}
+
 impl Trace {
-    pub const NEW: Trace = Trace { issued: 0, snapshot: [0; LANES], wait: WaitVector::ZERO };
+    pub const NEW: Trace = Trace { issued: 0, kinds: 0, snapshot: [0; LANES], wait: WaitVector::ZERO };
 
     #[inline]
     pub fn begin(&mut self, now: Nanos) {
@@ -75,7 +89,11 @@ impl Trace {
     #[inline]
     pub fn queued(&mut self, meter: &mut Meter, now: Nanos) {
         meter.settle(now);
-        self.snapshot = meter.busy;
+        self.kinds = meter.kinds;
+        each_kind(self.kinds, |kind| {
+            self.snapshot[kind] = meter.busy[kind];
+            self.snapshot[DIE_CAUSES + kind] = meter.busy[DIE_CAUSES + kind];
+        });
     }
 
     /// The command leaves the queue. `first`: nothing was charged to it before.
@@ -83,20 +101,37 @@ impl Trace {
     pub fn started(&mut self, meter: &mut Meter, now: Nanos, first: bool) {
         meter.settle(now);
         if first {
-            self.wait = WaitVector::ZERO;
+            self.wait.kinds = 0;
         }
-        for index in 0..DIE_CAUSES {
-            self.wait.direct[index] += meter.busy[index] - self.snapshot[index];
-            self.wait.root[index] += meter.busy[DIE_CAUSES + index] - self.snapshot[DIE_CAUSES + index];
-        }
+        // Causes that are new since the snapshot stood at zero then.
+        each_kind(meter.kinds & !self.kinds, |kind| {
+            self.snapshot[kind] = 0;
+            self.snapshot[DIE_CAUSES + kind] = 0;
+        });
+        self.clear(meter.kinds);
+        each_kind(meter.kinds, |kind| {
+            self.wait.direct[kind] += meter.busy[kind] - self.snapshot[kind];
+            self.wait.root[kind] += meter.busy[DIE_CAUSES + kind] - self.snapshot[DIE_CAUSES + kind];
+        });
+    }
+
+    /// Makes entries valid that were not: kinds outside `wait.kinds` hold old numbers.
+    #[inline(always)]
+    fn clear(&mut self, kinds: u32) {
+        each_kind(kinds & !self.wait.kinds, |kind| {
+            self.wait.direct[kind] = 0;
+            self.wait.root[kind] = 0;
+        });
+        self.wait.kinds |= kinds;
     }
 
     /// Charges waiting time that no die integral covers.
     #[inline]
     pub fn charge(&mut self, direct: usize, root: usize, time: Nanos, first: bool) {
         if first {
-            self.wait = WaitVector::ZERO;
+            self.wait.kinds = 0;
         }
+        self.clear(1 << direct | 1 << root);
         self.wait.direct[direct] += time;
         self.wait.root[root] += time;
     }
@@ -113,11 +148,19 @@ impl Trace {
     /// What a command that waited for this one inherits: its waiting, and its service as waiting
     /// behind its cause. `waited` tells whether anything was charged.
     pub fn handed_on(&self, now: Nanos, cause: u8, root: u8, waited: bool) -> WaitVector {
-        let mut wait = if waited { self.wait } else { WaitVector::ZERO };
+        let mut wait = WaitVector::ZERO;
+        if waited {
+            wait.kinds = self.wait.kinds;
+            each_kind(wait.kinds, |kind| {
+                wait.direct[kind] = self.wait.direct[kind];
+                wait.root[kind] = self.wait.root[kind];
+            });
+        }
         let waiting: Nanos = wait.direct.iter().sum();
         let service = (now - self.issued).saturating_sub(waiting);
         wait.direct[cause as usize] += service;
         wait.root[root as usize] += service;
+        wait.kinds |= 1 << cause | 1 << root;
         wait
     }
 

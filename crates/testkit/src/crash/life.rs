@@ -163,7 +163,10 @@ impl Life {
         if through {
             tally.read_through += 1;
             let mut again = self.restarted(image.clone())?;
-            read_through(&mut again, self.per_page)?;
+            let unanswered = read_through(&mut again, self.per_page)?;
+            if unanswered > 0 {
+                return Err(format!("{unanswered} reads are never answered after a power cut"));
+            }
         }
         if restart {
             self.drive = self.restarted(image)?;

@@ -107,7 +107,10 @@ impl PageMap {
             self.move_hold(flash, failure.page, target);
         }
         self.back[target.index()] = back;
-        flash.place_again(self.owner, failure.id, target);
+        let outcome = flash.place_again(self.owner, failure.id, target);
+        if is_tombstone {
+            self.if_done_durable(flash, outcome, target, back & !TRIMMED);
+        }
         true
     }
 }

@@ -356,7 +356,14 @@ impl PageMap {
             completion: Completion::Notify(TOMBSTONE_TOKEN | slot),
             after: None,
         };
-        if flash.program(self.owner, command) == Outcome::Done {
+        let outcome = flash.program(self.owner, command);
+        self.if_done_durable(flash, outcome, page, slot);
+    }
+
+    /// A tombstone whose program ended where it was issued is on flash, unless it failed there.
+    pub(super) fn if_done_durable<F: Flash>(&mut self, flash: &mut F, outcome: Outcome, page: Ppn, slot: u32) {
+        let done = flash.core().block(self.geometry.block_of(page)).done;
+        if outcome == Outcome::Done && self.geometry.page_in_block(page) < u32::from(done) {
             self.tombstone_durable(flash, slot);
         }
     }

@@ -1,0 +1,156 @@
+//! Small tests of faults that were found, each named for its symptom.
+
+use device::{BlockDevice, Clocked, Drive, DrivePlan};
+use nand::{CountedFlash, FaultPlan, TimedFlash};
+use testkit::crash::{Campaign, Tally};
+use testkit::{Stack, drain, read_through};
+use units::{BlockId, HostOp, Request};
+
+/// Two sectors a page, four pages a block, one die: eleven pages for the user.
+fn stack() -> Stack {
+    let mut stack = Stack::plain();
+    for (key, value) in [
+        ("flash.channels", "1"),
+        ("flash.dies_per_channel", "1"),
+        ("flash.page_size", "1KiB"),
+        ("flash.pages_per_block", "4"),
+        ("drive.capacity", "11KiB"),
+        ("drive.over_provisioning", "200%"),
+    ] {
+        stack.set(key, value);
+    }
+    stack
+}
+
+fn request(op: HostOp, first_sector: u64, sectors: u32) -> Request {
+    Request { arrival: 0, first_sector, sectors, op, fua: false }
+}
+
+fn timed(plan: &DrivePlan) -> Drive<TimedFlash> {
+    plan.assemble(plan.timed(plan.fresh_core()))
+}
+
+fn assert_right<F: Clocked>(drive: &mut Drive<F>) {
+    drain(drive);
+    assert_eq!(drive.outstanding(), 0, "everything is served");
+    let per_page = drive.flash().core().geometry.sectors_per_page();
+    assert_eq!(read_through(drive, per_page), Ok(0));
+}
+
+/// Power goes now; the drive that comes back must agree with the oracle.
+fn cut(plan: &DrivePlan, drive: &mut Drive<TimedFlash>) -> Drive<TimedFlash> {
+    let image = drive.flash().power_cut(&mut engine::random::Stream::new(1, "cut"));
+    let mut found = Vec::new();
+    testkit::read_back(plan, image.clone(), &mut found).expect("recovery succeeds");
+    let oracle = drive.oracle_mut().expect("contents are on");
+    for (sector, value) in found.iter().enumerate() {
+        oracle.check_after_cut(sector as u64, value.expect("all pages are readable"));
+    }
+    assert_eq!(oracle.violation(), None);
+    plan.recover(image).expect("recovery succeeds")
+}
+
+#[test]
+fn a_partial_write_behind_one_in_flight_keeps_its_sectors() {
+    let plan = stack().set("flash.read_in_flight", true).plan().unwrap();
+    let mut drive = timed(&plan);
+    drive.submit(0, &request(HostOp::Write, 0, 2));
+    drive.submit(1, &request(HostOp::Write, 1, 1));
+    assert_right(&mut drive);
+}
+
+#[test]
+fn a_read_in_flight_of_sectors_never_written_returns_zeros() {
+    let plan = stack().set("flash.read_in_flight", true).plan().unwrap();
+    let mut drive = timed(&plan);
+    drive.submit(0, &request(HostOp::Write, 4, 2));
+    drain(&mut drive);
+    drive.submit(0, &request(HostOp::Write, 0, 1));
+    drive.submit(1, &request(HostOp::Read, 0, 2));
+    assert_right(&mut drive);
+}
+
+#[test]
+fn a_version_written_between_two_trims_does_not_outlive_the_second() {
+    // The log held both trims of the page; the first one's number went on when the tombstone moved.
+    let plan = stack().plan().unwrap();
+    let mut drive = timed(&plan);
+    drive.submit(0, &request(HostOp::Write, 0, 2));
+    drain(&mut drive);
+    for op in [HostOp::Trim, HostOp::Write, HostOp::Trim, HostOp::Flush] {
+        drive.submit(0, &request(op, 0, if op == HostOp::Flush { 0 } else { 2 }));
+        drain(&mut drive);
+    }
+    for round in 0..200 {
+        drive.submit(0, &request(HostOp::Write, 2 + round % 10 * 2, 2));
+        drain(&mut drive);
+        cut(&plan, &mut drive);
+    }
+}
+
+#[test]
+fn a_trim_does_not_overtake_a_write_that_arrives_over_the_link_at_the_same_moment() {
+    let plan = stack().set("host.link_bandwidth", "50MB/s").plan().unwrap();
+    let mut drive = timed(&plan);
+    drive.submit(0, &request(HostOp::Write, 0, 2));
+    // 1,024 bytes take 20,480 ns; a timer of the host fires at that very time, before the link's.
+    drive.wake_at(20_480);
+    let mut completions = device::Completions::default();
+    drive.advance(&mut completions);
+    drive.submit(1, &request(HostOp::Trim, 0, 2));
+    drive.submit(2, &request(HostOp::Flush, 0, 0));
+    assert_right(&mut drive);
+}
+
+#[test]
+fn a_write_that_waits_for_programs_under_way_is_woken_when_they_end() {
+    // All blocks worth collecting had programs under way, and nobody looked again.
+    for depth in 1..40 {
+        let plan = stack().set("ftl.gc.frontier", "shared").plan().unwrap();
+        let mut drive = timed(&plan);
+        for number in 0..200 {
+            drive.submit(number, &request(HostOp::Write, u64::from(number * 7 % depth % 11) * 2, 2));
+        }
+        assert_right(&mut drive);
+    }
+}
+
+#[test]
+fn a_link_does_not_stop_a_drive_without_time() {
+    let plan = stack().set("host.link_bandwidth", "50MB/s").plan().unwrap();
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    drive.submit(0, &request(HostOp::Write, 0, 22));
+    assert_right(&mut drive);
+}
+
+#[test]
+fn a_failed_program_keeps_its_data_on_a_drive_without_time() {
+    let plan = stack().plan().unwrap();
+    let mut core = plan.fresh_core();
+    core.set_faults(FaultPlan { bad_programs: vec![BlockId(0), BlockId(1)], ..FaultPlan::default() }, 1);
+    let mut drive = plan.assemble(CountedFlash::new(core));
+    for round in 0..20 {
+        drive.submit(0, &request(HostOp::Write, round % 16, 2));
+        drive.submit(1, &request(HostOp::Trim, round % 16 + 2, 4));
+        drive.submit(2, &request(HostOp::Flush, 0, 0));
+        assert_right(&mut drive);
+    }
+}
+
+/// Lives that once ended badly: foreign data, trims undone, drives without a free block after
+/// several cuts, blocks erased twice after a failed program.
+#[test]
+fn lives_that_ended_badly_once_end_well() {
+    for seed in [1, 5, 11, 15, 18, 19, 20, 30, 72, 78, 92, 864, 925] {
+        let campaign = Campaign::new(4000, seed);
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
+fn lives_with_faults_that_ended_badly_once_end_well() {
+    for seed in [2, 3, 4, 5, 6, 7, 8] {
+        let campaign = Campaign { faults: testkit::Faults::Rare, ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
