@@ -143,7 +143,7 @@ impl FlashCore {
             counters: Counters::default(),
             events: Vec::with_capacity(256),
             waits: Vec::with_capacity(256),
-            blocks: vec![BlockRow::NEW; geometry.blocks() as usize],
+            blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,

@@ -79,7 +79,7 @@ pub fn read_through<F: Clocked>(drive: &mut Drive<F>, per_page: u32) -> Result<u
             break;
         }
         // Writes may still be under way, or wait for room they will never get.
-        done += completions.done.iter().filter(|completion| completion.op == HostOp::Read).count() as u64;
+        done += completions.done.iter().filter(|completion| completion.request.op == HostOp::Read).count() as u64;
     }
     match drive.oracle().and_then(|oracle| oracle.violation()) {
         Some(violation) => Err(violation.to_owned()),

@@ -7,14 +7,14 @@
 mod address;
 mod cause;
 mod geometry;
-mod prefetch;
+mod memory;
 pub mod quantity;
 mod request;
 
 pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn};
 pub use cause::{CAUSES, Cause, DIE_CAUSES, WAIT_KINDS, Wait};
 pub use geometry::{Geometry, GeometryError, Shape};
-pub use prefetch::prefetch;
+pub use memory::{prefetch, table};
 pub use request::{HostOp, Request, SECTOR_BYTES};
 
 /// Simulated time or a duration, in nanoseconds.

@@ -109,7 +109,7 @@ impl Life {
         for completion in &done {
             self.host.completed(completion.failed);
             if completion.failed {
-                return Err(format!("a {} failed on a drive whose data can be read", completion.op.name()));
+                return Err(format!("a {} failed on a drive whose data can be read", completion.request.op.name()));
             }
         }
         if let Some(violation) = self.drive.oracle().and_then(|oracle| oracle.violation()) {

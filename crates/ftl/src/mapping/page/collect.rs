@@ -66,12 +66,21 @@ impl PageMap {
         }
         let mut pages = std::mem::take(&mut self.lanes[lane].spare_list);
         pages.clear();
+        self.prefetch_back_entries(victim);
         self.blocks.valid_pages(victim, &mut pages);
         for page in pages.iter().take(LOOK_AHEAD) {
             self.prefetch_back(*page);
         }
         self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0 });
         true
+    }
+
+    /// Brings the back entries of a whole block: 64 bytes hold 16 of them.
+    fn prefetch_back_entries(&self, block: BlockId) {
+        let first = block.index() * self.geometry.pages_per_block as usize;
+        for page in (first..first + self.geometry.pages_per_block as usize).step_by(16) {
+            units::prefetch(&self.back, page);
+        }
     }
 
     /// Admission: every copy of a victim, and the trims that hold its pages, must find room without
@@ -104,8 +113,8 @@ impl PageMap {
         if self.admits(flash, lane, block) {
             return Some((block, cause));
         }
-        if erasing {
-            return None; // an erase already issued will make room
+        if erasing && self.homeless.is_empty() {
+            return None; // an erase already issued will make room; failed programs may hold it up
         }
         // Nothing else will make room (this happens right after a power cut): the cheapest victim.
         let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);

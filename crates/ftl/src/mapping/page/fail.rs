@@ -2,6 +2,7 @@
 
 use super::PageMap;
 use super::TRIMMED;
+use super::parameters::Frontiers;
 use super::state::Failing;
 use nand::{Flash, Program, ProgramFailure};
 use units::{BlockId, Ppn};
@@ -72,6 +73,33 @@ impl PageMap {
         }
     }
 
+    /// A page for a failed program, leaving `kept` blocks free. It must not stand behind a write that
+    /// waits for this very program, so in a block shared with the host only behind what is on flash.
+    fn rescue_page<F: Flash>(&mut self, flash: &F, lane: usize, kept: usize) -> Option<Ppn> {
+        let shared = self.settings.frontiers == Frontiers::Shared;
+        let entry = &self.lanes[lane];
+        let frontier = if shared { &entry.host } else { &entry.copies };
+        let on_flash = |block: BlockId| {
+            let row = flash.core().block(block);
+            row.done == row.issued
+        };
+        let usable = if shared {
+            frontier.next() == entry.rescued_to || frontier.block.is_some_and(on_flash)
+        } else {
+            kept == 0 || entry.collection.is_none()
+        };
+        if frontier.is_full() || !usable {
+            if entry.free.len() <= kept || (!shared && !frontier.is_full()) {
+                return None;
+            }
+            self.open_block(lane, !shared);
+        }
+        let entry = &mut self.lanes[lane];
+        let page = if shared { entry.host.take() } else { entry.copies.take() };
+        entry.rescued_to = page.0 + 1;
+        Some(page)
+    }
+
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
     fn house<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) -> bool {
         let back = self.back[failure.page.index()];
@@ -90,8 +118,8 @@ impl PageMap {
         let count = self.lanes.len();
         let lanes = (0..count).map(|step| (start + step) % count);
         // The block kept for collection is taken last.
-        let target = lanes.clone().find_map(|lane| self.page_to_spare(lane));
-        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.copy_page(lane))) else {
+        let target = lanes.clone().find_map(|lane| self.rescue_page(flash, lane, 1));
+        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(flash, lane, 0))) else {
             return false;
         };
         if is_tombstone {

@@ -37,6 +37,11 @@ impl Frontier {
         self.next == self.end
     }
 
+    /// Number of the next page.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
     /// Pages left.
     pub fn room(&self) -> u32 {
         self.end - self.next
@@ -110,6 +115,8 @@ pub(super) struct Lane {
     pub in_flight: u32,
     /// Blocks with a failed program, to be emptied and given up.
     pub failing: Vec<Failing>,
+    /// The page after the last failed program placed in the shared block.
+    pub rescued_to: u32,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
 }
@@ -135,6 +142,7 @@ impl Lane {
             collection: None,
             in_flight: 0,
             failing: Vec::new(),
+            rescued_to: UNMAPPED,
             spare_list: Vec::new(),
         }
     }
@@ -214,7 +222,10 @@ impl PageMap {
         for index in 0..self.lanes.len() {
             self.lanes[index] = self.load_lane(index, reader)?;
         }
-        (self.map, self.back, self.blocks) = (map, back, blocks);
+        // Copied, not moved: the tables in place are laid out for random access.
+        self.map.copy_from_slice(&map);
+        self.back.copy_from_slice(&back);
+        self.blocks = blocks;
         self.turn = *turn as usize % self.order.len();
         self.sequence = *sequence;
         self.retired_blocks = *retired as u32;
@@ -247,6 +258,7 @@ impl PageMap {
             collection,
             in_flight: 0,
             failing,
+            rescued_to: UNMAPPED,
             spare_list: Vec::new(),
         })
     }
