@@ -78,7 +78,7 @@ pub(super) fn all() -> Vec<Parameter> {
         Parameter {
             key: "ftl.gc.free_blocks",
             kind: ParameterKind::Count { min: 1, max: 1000 },
-            default: Some("3"),
+            default: Some("2"),
             doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count).",
         },
         Parameter {
