@@ -73,7 +73,7 @@ bench: ## speed, with the hash of each result
 	$(CARGO) run --release -p nandarium-bench
 
 crash: ## the crash campaign
-	$(CARGO) test --release -p nandarium-testkit
+	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-10000000} --seed $${CRASH_SEED:-1}
 
 fuzz: ## the trace readers, a minute each
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }

@@ -106,7 +106,7 @@ impl CountedFlash {
         while let Some(copy) = self.failed_at(base).filter(|command| command.what == Program::Copy) {
             base = copy.supersedes;
         }
-        let failed = self.failed_at(base).and_then(|command| Self::payload_of(command));
+        let failed = self.failed_at(base).and_then(Self::payload_of);
         let base = base.map(|page| failed.map_or(Ok(page.0), Err));
         self.core.contents.as_deref_mut().expect("a payload has contents").keep(payload, base)
     }

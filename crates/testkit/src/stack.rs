@@ -35,7 +35,7 @@ impl Stack {
     }
 
     /// Sets a key, replacing an earlier value.
-    pub fn set(&mut self, key: &'static str, value: impl ToString) -> &mut Self {
+    pub fn set(&mut self, key: &'static str, value: impl std::fmt::Display) -> &mut Self {
         let value = value.to_string();
         match self.settings.iter_mut().find(|setting| setting.0 == key) {
             Some(setting) => setting.1 = value,

@@ -52,7 +52,12 @@ fn flush() -> units::Request {
 }
 
 /// Takes a drained drive apart and puts its state into a new one.
-fn resume<F: Clocked>(plan: &DrivePlan, drive: Drive<F>, core: fn(F) -> nand::FlashCore, flash: impl Fn(nand::FlashCore) -> F) -> Drive<F> {
+fn resume<F: Clocked>(
+    plan: &DrivePlan,
+    drive: Drive<F>,
+    core: fn(F) -> nand::FlashCore,
+    flash: impl Fn(nand::FlashCore) -> F,
+) -> Drive<F> {
     let oracle = drive.oracle().expect("contents are on").clone();
     let mut writer = SnapshotWriter::new();
     drive.top().save(&mut writer);

@@ -6,11 +6,11 @@ use testkit::crash::{Campaign, Failure};
 /// Cuts within which a broken law must have shown itself.
 const WITHIN: u64 = 100_000;
 
-fn broken(prepare: fn(&mut FlashCore)) -> Box<Failure> {
+fn broken(prepare: fn(&mut FlashCore)) -> Failure {
     let campaign = Campaign { prepare, ..Campaign::new(WITHIN, 1) };
     match campaign.run(|_| {}) {
         Ok(tally) => panic!("the campaign did not notice the broken law: {tally:?}"),
-        Err(failure) => failure,
+        Err(failure) => *failure,
     }
 }
 

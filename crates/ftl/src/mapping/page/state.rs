@@ -192,7 +192,7 @@ impl PageMap {
         writer.put_u64("page.numbers", numbers.into_iter().chain(self.stream.state()).collect::<Vec<_>>().into_iter());
         for lane in &self.lanes {
             let frontier = |f: &Frontier| [f.block.map_or(UNMAPPED, |b| b.0), f.next, f.end];
-            let mut state: Vec<u32> = vec![lane.free.entered];
+            let mut state: Vec<u32> = vec![lane.free.entered, lane.rescued_to];
             state.extend(frontier(&lane.host));
             state.extend(frontier(&lane.copies));
             writer.put_u32("lane.state", state.into_iter());
@@ -237,7 +237,7 @@ impl PageMap {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "lane", problem: problem.to_owned() };
         let old = &self.lanes[index];
         let state = reader.get_u32("lane.state")?;
-        let &[entered, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
+        let &[entered, rescued_to, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
             return Err(unfit("a frontier is missing"));
         };
         let frontier = |block: u32, next, end| Frontier { block: (block != UNMAPPED).then_some(BlockId(block)), next, end };
@@ -258,7 +258,7 @@ impl PageMap {
             collection,
             in_flight: 0,
             failing,
-            rescued_to: UNMAPPED,
+            rescued_to,
             spare_list: Vec::new(),
         })
     }
