@@ -412,13 +412,19 @@ impl<F: Clocked> Drive<F> {
     #[inline]
     fn handle_events(&mut self) {
         let mut index = 0;
-        while let Some(&(owner, event)) = self.flash.core().events.get(index) {
+        while let Some((owner, event)) = self.flash.core().events.get(index) {
             index += 1;
+            // Taken field by field: loading the whole entry right after its fields were stored one by
+            // one stalls the processor.
+            if let Event::Joined { token, failed, wait } = event
+                && *owner == HOST_OWNER
+            {
+                let (token, failed, wait) = (*token, *failed, *wait);
+                self.on_done(token, failed, wait);
+                continue;
+            }
+            let (owner, event) = (*owner, *event);
             match event {
-                Event::Joined { token, failed, wait } if owner == HOST_OWNER => {
-                    self.on_done(token, failed, wait);
-                    continue;
-                }
                 Event::Timer { timer } if timer < HOST_TIMERS => self.on_timer(timer),
                 ref event => self.top.on_event(&mut self.flash, owner, event, &mut self.outbox),
             }

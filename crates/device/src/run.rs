@@ -313,7 +313,7 @@ impl<D: BlockDevice> Runner<'_, D> {
                 let latency = now - request.arrival;
                 self.sheet.hash = (self.sheet.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 let wait = completion.wait.map(|index| &self.completions.waits[index as usize]);
-                let waits = wait.map(|wait| metrics::Waits { direct: &wait.direct, root: &wait.root, kinds: wait.kinds });
+                let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
                 self.sheet.latency[request.op.index()].record(
                     latency,
                     waits,

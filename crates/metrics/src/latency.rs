@@ -4,30 +4,26 @@
 use crate::histogram::Histogram;
 use units::{Nanos, WAIT_KINDS, Wait};
 
-const LANES: usize = 2 * WAIT_KINDS;
-
 /// Latency histogram and waiting times by bucket.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
     histogram: Histogram,
-    /// Direct then root waiting of each bucket.
-    waits: Vec<[Nanos; LANES]>,
+    /// Direct and root waiting of each bucket.
+    waits: Vec<[[Nanos; 2]; WAIT_KINDS]>,
 }
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self { histogram: Histogram::default(), waits: vec![[0; LANES]; Histogram::buckets()] }
+        Self { histogram: Histogram::default(), waits: vec![[[0; 2]; WAIT_KINDS]; Histogram::buckets()] }
     }
 }
 
 /// What a request waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits<'a> {
-    /// Nanoseconds by direct blocker, indexed by [`Wait::index`].
-    pub direct: &'a [Nanos; WAIT_KINDS],
-    /// Nanoseconds by root cause.
-    pub root: &'a [Nanos; WAIT_KINDS],
-    /// Bit k is set where kind k may be other than zero in either.
+    /// Nanoseconds by direct blocker and by root cause, indexed by [`Wait::index`].
+    pub entries: &'a [[Nanos; 2]; WAIT_KINDS],
+    /// Bit k is set where entry k counts; the others mean nothing.
     pub kinds: u32,
 }
 
@@ -68,8 +64,8 @@ impl LatencyRecorder {
             let mut kinds = waits.kinds;
             while kinds != 0 {
                 let kind = kinds.trailing_zeros() as usize;
-                sums[kind] += waits.direct[kind];
-                sums[WAIT_KINDS + kind] += waits.root[kind];
+                sums[kind][0] += waits.entries[kind][0];
+                sums[kind][1] += waits.entries[kind][1];
                 kinds &= kinds - 1;
             }
         }
@@ -80,8 +76,8 @@ impl LatencyRecorder {
 
     fn record_host_wait(&mut self, bucket: usize, queue: Nanos, space: Nanos) {
         for (wait, time) in [(Wait::Queue, queue), (Wait::Space, space)] {
-            self.waits[bucket][wait.index()] += time;
-            self.waits[bucket][WAIT_KINDS + wait.index()] += time;
+            let entry = &mut self.waits[bucket][wait.index()];
+            *entry = [entry[0] + time, entry[1] + time];
         }
     }
 
@@ -94,7 +90,7 @@ impl LatencyRecorder {
     pub fn merge(&mut self, other: &LatencyRecorder) {
         self.histogram.merge(&other.histogram);
         for (mine, theirs) in self.waits.iter_mut().zip(&other.waits) {
-            for (a, b) in mine.iter_mut().zip(theirs) {
+            for (a, b) in mine.as_flattened_mut().iter_mut().zip(theirs.as_flattened()) {
                 *a += b;
             }
         }
@@ -112,8 +108,9 @@ impl LatencyRecorder {
             // At most 1/64 too much; the mean over all requests is exact.
             tail.latency += Histogram::upper(bucket) as f64 * count as f64;
             for kind in 0..WAIT_KINDS {
-                tail.direct[kind] += self.waits[bucket][kind] as f64;
-                tail.root[kind] += self.waits[bucket][WAIT_KINDS + kind] as f64;
+                let [direct, root] = self.waits[bucket][kind];
+                tail.direct[kind] += direct as f64;
+                tail.root[kind] += root as f64;
             }
         }
         let requests = tail.requests.max(1) as f64;
@@ -132,12 +129,12 @@ mod tests {
     #[test]
     fn the_tail_is_explained_by_the_slow_requests_alone() {
         let mut recorder = LatencyRecorder::default();
-        let (mut gc, none) = ([0; WAIT_KINDS], [0; WAIT_KINDS]);
-        gc[units::Cause::Gc.index()] = 900;
+        let mut entries = [[0; 2]; WAIT_KINDS];
+        entries[units::Cause::Gc.index()] = [900, 0];
         for _ in 0..99 {
             recorder.record(100, None, 0, 0);
         }
-        let waits = Waits { direct: &gc, root: &none, kinds: 1 << units::Cause::Gc.index() };
+        let waits = Waits { entries: &entries, kinds: 1 << units::Cause::Gc.index() };
         recorder.record(1000, Some(waits), 0, 40);
         let all = recorder.tail(1.0);
         let slow = recorder.tail(0.01);

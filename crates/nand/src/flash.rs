@@ -2,7 +2,7 @@
 
 use crate::contents::{Oob, PayloadId, RecordId};
 use crate::core::FlashCore;
-use units::{BlockId, Cause, Nanos, Ppn, WAIT_KINDS};
+use units::{BlockId, Cause, Nanos, Ppn, WAIT_KINDS, Wait};
 
 /// The unit above flash that issued something and hears of its end; 0 when there is only one.
 pub type Owner = u16;
@@ -21,21 +21,39 @@ pub struct CommandId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JoinId(pub(crate) u32);
 
-/// Waiting time of an operation by kind: `direct` charges the command that was in the way,
-/// `root` what that command itself had been waiting behind. Nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Waiting time of an operation by kind: the *direct* entry charges the command that was in the way,
+/// the *root* entry what that command itself had been waiting behind. Nanoseconds.
+#[derive(Clone, Copy, Debug)]
 pub struct WaitVector {
-    /// Nanoseconds by direct blocker, indexed by [`units::Wait::index`].
-    pub direct: [Nanos; WAIT_KINDS],
-    /// Nanoseconds by root cause, same index.
-    pub root: [Nanos; WAIT_KINDS],
-    /// Bit k is set where entry k may be other than zero in either.
+    /// Direct and root time of each kind, indexed by [`units::Wait::index`]. Only entries named in
+    /// `kinds` mean anything: most requests wait for one or two of thirteen.
+    pub entries: [[Nanos; 2]; WAIT_KINDS],
+    /// Bit k is set where entry k counts.
     pub kinds: u32,
 }
 
 impl WaitVector {
     /// No waiting at all.
-    pub const ZERO: WaitVector = WaitVector { direct: [0; WAIT_KINDS], root: [0; WAIT_KINDS], kinds: 0 };
+    pub const ZERO: WaitVector = WaitVector { entries: [[0; 2]; WAIT_KINDS], kinds: 0 };
+
+    fn entry(&self, wait: Wait) -> [Nanos; 2] {
+        if self.kinds >> wait.index() & 1 == 1 { self.entries[wait.index()] } else { [0; 2] }
+    }
+
+    /// Time charged to the direct blocker.
+    pub fn direct(&self, wait: Wait) -> Nanos {
+        self.entry(wait)[0]
+    }
+
+    /// Time charged to the root cause.
+    pub fn root(&self, wait: Wait) -> Nanos {
+        self.entry(wait)[1]
+    }
+
+    /// All waiting time.
+    pub fn total(&self) -> Nanos {
+        (0..WAIT_KINDS).filter(|kind| self.kinds >> kind & 1 == 1).map(|kind| self.entries[kind][0]).sum()
+    }
 }
 
 /// Who hears of a command's end.

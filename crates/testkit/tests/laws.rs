@@ -287,17 +287,17 @@ fn waits(flash: &mut TimedFlash, token: u32) -> Option<nand::WaitVector> {
 
 #[test]
 fn waiting_is_charged_to_the_command_in_the_way_and_to_its_root() {
-    let (host, gc) = (Cause::Host.index(), Cause::Gc.index());
+    let (host, gc) = (Wait::Cause(Cause::Host), Wait::Cause(Cause::Gc));
     let mut flash = plain();
     fill(&mut flash, 0, 0, 2);
     flash.erase(0, BlockId(1), Cause::Gc);
     read(&mut flash, at(0, 0, 0), Cause::Host, 7);
     read(&mut flash, at(0, 0, 1), Cause::Host, 8);
     let wait = waits(&mut flash.clone(), 7).expect("it waited");
-    assert_eq!((wait.direct[gc], wait.direct[host]), (1000 * US, 0));
+    assert_eq!((wait.direct(gc), wait.direct(host)), (1000 * US, 0));
     let wait = waits(&mut flash, 8).expect("it waited");
-    assert_eq!((wait.direct[gc], wait.direct[host]), (1000 * US, 15 * US));
-    assert_eq!((wait.root[gc], wait.root[host]), (1015 * US, 0), "a host read behind gc is gc");
+    assert_eq!((wait.direct(gc), wait.direct(host)), (1000 * US, 15 * US));
+    assert_eq!((wait.root(gc), wait.root(host)), (1015 * US, 0), "a host read behind gc is gc");
 }
 
 #[test]
@@ -308,6 +308,6 @@ fn waiting_for_the_channel_is_charged_to_the_bus() {
     read(&mut flash, at(0, 0, 0), Cause::Host, 7);
     read(&mut flash, at(2, 0, 0), Cause::Host, 8);
     let wait = waits(&mut flash, 8).expect("it waited");
-    assert_eq!(wait.direct[Wait::Bus.index()], 5 * US);
-    assert_eq!(wait.direct.iter().sum::<Nanos>(), 5 * US);
+    assert_eq!(wait.direct(Wait::Bus), 5 * US);
+    assert_eq!(wait.total(), 5 * US);
 }

@@ -168,7 +168,7 @@ impl TimedFlash {
             self.slab.at(id).root = self.slab.get(before).root;
         }
         if traced {
-            self.traces[id as usize].queued(&mut self.meters[die], self.now);
+            self.traces[id as usize].queued(&self.meters[die], self.now);
         }
         let slot = self.slab.at(id);
         slot.state = State::Queued;
@@ -238,7 +238,7 @@ impl TimedFlash {
         die.array = NIL;
         self.each_member(gang, |flash, id| {
             if flash.slab.get(id).flags & flag::TRACED != 0 {
-                flash.traces[id as usize].queued(&mut flash.meters[index], flash.now);
+                flash.traces[id as usize].queued(&flash.meters[index], flash.now);
             }
         });
         self.dispatch(index);
@@ -272,7 +272,7 @@ impl TimedFlash {
         if slot.flags & flag::TRACED != 0 {
             let first = slot.flags & flag::WAITED == 0;
             slot.flags |= flag::WAITED;
-            self.traces[id as usize].started(&mut self.meters[die], self.now, first);
+            self.traces[id as usize].started(&self.meters[die], self.now, first);
         }
     }
 

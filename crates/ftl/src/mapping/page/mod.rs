@@ -308,6 +308,7 @@ impl PageMap {
         let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
         let join = flash.open(op.owner, op.token, cancel);
         let full = self.geometry.full_mask();
+        let whole = self.geometry.sectors_per_page() as u8;
         for index in 0..op.pages {
             let entry = self.map[(op.first + index) as usize];
             let payload = op.payload.offset(index);
@@ -323,7 +324,8 @@ impl PageMap {
             let read = Read {
                 page,
                 cause: Cause::Host,
-                sectors: mask.count_ones() as u8,
+                // Counting bits is slow on processors without the instruction; most masks are full.
+                sectors: if mask == full { whole } else { mask.count_ones() as u8 },
                 payload,
                 completion: Some(Completion::Join(join)),
                 after: None,
@@ -452,7 +454,9 @@ impl<F: Flash> PageLayer<F> for PageMap {
             let entry = self.map.get((request.first_sector / sectors) as usize).copied().unwrap_or(UNMAPPED);
             if entry < TRIMMED {
                 let page = Ppn(entry);
-                self.blocks.prefetch(page);
+                if request.op == HostOp::Write {
+                    self.blocks.prefetch(page);
+                }
                 units::prefetch(flash.core().blocks(), self.geometry.block_of(page).index());
             }
         }
