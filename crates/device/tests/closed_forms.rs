@@ -85,7 +85,7 @@ fn fifo(rho: f64) -> f64 {
     1.0 / (1.0 - u)
 }
 
-/// b rho (p / j + H_b - H_j) = b - j + p, WAF = b / (b - j + p).
+/// `b rho (p / j + H_b - H_j) = b - j + p`, `WAF = b / (b - j + p)`.
 fn greedy(b: u64, rho: f64) -> f64 {
     let size = b as f64;
     for j in 1..=b {
@@ -101,7 +101,7 @@ fn greedy(b: u64, rho: f64) -> f64 {
     1.0
 }
 
-/// j m_j = b rho g (1 - s_j^d), s_j = sum of m_k for k >= j, g sum(1 - s_j^d) = 1, WAF = b g.
+/// `j m_j = b rho g (1 - s_j^d)`, `s_j` = sum of `m_k` for k >= j, `g sum(1 - s_j^d) = 1`, `WAF = b g`.
 fn d_choices(b: u64, rho: f64, d: i32) -> f64 {
     let size = b as f64;
     let reclaimed = |g: f64| {

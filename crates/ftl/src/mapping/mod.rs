@@ -38,6 +38,9 @@ pub enum RecoverError {
     },
 }
 
+/// A mapping rebuilt after a power cut.
+pub type Recovered<F> = Result<Box<dyn PageLayer<F>>, RecoverError>;
+
 /// A line of [`mappings`].
 pub struct MappingEntry<F: Flash> {
     /// Name in the configuration.
@@ -51,7 +54,7 @@ pub struct MappingEntry<F: Flash> {
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
     /// Rebuilds it from what a power cut left.
-    pub recover: fn(&FtlContext<'_>, &FlashCore) -> Result<Box<dyn PageLayer<F>>, RecoverError>,
+    pub recover: fn(&FtlContext<'_>, &FlashCore) -> Recovered<F>,
 }
 
 /// Every mapping, alphabetically.

@@ -17,15 +17,15 @@ pub(super) struct Join {
 
 #[derive(Clone, Debug)]
 pub(super) struct Joins {
-    joins: Vec<Join>,
-    /// Commands of joins that may be cancelled; parallel to `joins`.
+    entries: Vec<Join>,
+    /// Commands of joins that may be cancelled; parallel to `entries`.
     members: Vec<Vec<CommandId>>,
     free: u32,
 }
 
 impl Joins {
     pub fn new() -> Self {
-        Self { joins: Vec::with_capacity(1 << 10), members: Vec::new(), free: NIL }
+        Self { entries: Vec::with_capacity(1 << 10), members: Vec::new(), free: NIL }
     }
 
     #[inline]
@@ -33,12 +33,12 @@ impl Joins {
         let cancellable = cancel == Cancel::Possible;
         let join = Join { token, remaining: 1, owner, failed: false, cancellable, next_free: NIL };
         let id = if self.free == NIL {
-            self.joins.push(join);
-            self.joins.len() as u32 - 1
+            self.entries.push(join);
+            self.entries.len() as u32 - 1
         } else {
             let id = self.free;
-            self.free = self.joins[id as usize].next_free;
-            self.joins[id as usize] = join;
+            self.free = self.entries[id as usize].next_free;
+            self.entries[id as usize] = join;
             id
         };
         if cancellable {
@@ -52,12 +52,12 @@ impl Joins {
 
     #[inline(always)]
     pub fn at(&mut self, id: u32) -> &mut Join {
-        &mut self.joins[id as usize]
+        &mut self.entries[id as usize]
     }
 
     #[inline]
     pub fn add(&mut self, id: u32, command: CommandId) {
-        let join = &mut self.joins[id as usize];
+        let join = &mut self.entries[id as usize];
         join.remaining += 1;
         if join.cancellable {
             self.members[id as usize].push(command);
@@ -76,7 +76,7 @@ impl Joins {
 
     #[inline]
     pub fn remove(&mut self, id: u32) {
-        self.joins[id as usize].next_free = self.free;
+        self.entries[id as usize].next_free = self.free;
         self.free = id;
     }
 }

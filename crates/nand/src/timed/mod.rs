@@ -14,8 +14,10 @@
 
 mod account;
 mod die;
+mod finish;
 mod issue;
 mod join;
+mod ready;
 mod slab;
 mod step;
 

@@ -1,14 +1,12 @@
-//! Moving commands along: readiness, die queues, array, transfer, completion.
+//! Commands on their die: queues, suspension, array, transfer.
 
 use super::TimedFlash;
 use super::die::Die;
-use super::slab::{Kind, Slot, State, What, flag};
+use super::slab::{Kind, State, flag};
 use crate::NIL;
-use crate::contents::{Oob, PageKind};
-use crate::core::PageContent;
-use crate::flash::{CommandId, Event, Program, ProgramFailure};
+use crate::flash::Event;
 use crate::part::SuspendOption;
-use units::{BlockId, CAUSES, Cause, Nanos, Ppn};
+use units::{BlockId, Cause, Ppn};
 
 /// Queued commands looked at for a multi-plane start.
 const GANG_SEARCH: usize = 16;
@@ -35,117 +33,8 @@ impl TimedFlash {
     }
 
     #[inline]
-    fn block_of(&self, page: u32) -> BlockId {
+    pub(super) fn block_of(&self, page: u32) -> BlockId {
         self.core.geometry.block_of(Ppn(page))
-    }
-
-    /// Everything the command waited for has happened.
-    #[inline]
-    pub(super) fn ready(&mut self, id: u32) {
-        let slot = self.slab.get(id);
-        let (kind, page, flags) = (slot.kind, slot.page, slot.flags);
-        let block = self.block_of(page);
-        let position = self.core.geometry.page_in_block(Ppn(page)) as u16;
-        if kind == Kind::Read {
-            if flags & flag::WASTED != 0 {
-                self.slab.remove(id);
-                self.unpin(block);
-            } else if position < self.core.block(block).done {
-                self.enqueue(id);
-            } else {
-                self.park(block, id);
-            }
-            return;
-        }
-        let row = self.core.row(block);
-        if row.has_failed() {
-            self.hand_back(id);
-        } else if row.entered == position && !row.erase_pending() {
-            row.entered += 1;
-            let parked = row.parked != NIL;
-            self.enqueue(id);
-            if parked {
-                self.unpark(block, Cause::Host as u8, Cause::Host as u8);
-            }
-        } else {
-            self.park(block, id);
-        }
-    }
-
-    fn park(&mut self, block: BlockId, id: u32) {
-        let head = self.core.block(block).parked;
-        let slot = self.slab.at(id);
-        slot.state = State::Parked;
-        slot.since = self.now;
-        slot.next = head;
-        self.core.row(block).parked = id;
-    }
-
-    pub(super) fn leave_parked(&mut self, block: BlockId, id: u32) {
-        let next = self.slab.get(id).next;
-        let mut at = self.core.block(block).parked;
-        if at == id {
-            self.core.row(block).parked = next;
-            return;
-        }
-        while self.slab.get(at).next != id {
-            at = self.slab.get(at).next;
-        }
-        self.slab.at(at).next = next;
-    }
-
-    /// Lets parked commands go whose page or turn has come; they waited behind `cause`.
-    #[cold]
-    fn unpark(&mut self, block: BlockId, cause: u8, root: u8) {
-        let mut at = self.core.block(block).parked;
-        while at != NIL {
-            let slot = *self.slab.get(at);
-            let position = self.core.geometry.page_in_block(Ppn(slot.page)) as u16;
-            let row = *self.core.block(block);
-            let is_read = slot.kind == Kind::Read;
-            let free = if is_read { position < row.done } else { position == row.entered && !row.has_failed() };
-            if !free || row.erase_pending() {
-                at = slot.next;
-                continue;
-            }
-            self.leave_parked(block, at);
-            if slot.flags & flag::TRACED != 0 {
-                self.charge(at, cause as usize, root as usize, self.now - slot.since);
-            }
-            if is_read {
-                self.enqueue(at);
-                at = slot.next;
-            } else {
-                self.core.row(block).entered += 1;
-                self.enqueue(at);
-                at = self.core.block(block).parked; // the next page's turn may have come
-            }
-        }
-    }
-
-    /// Reads that waited for `from`, which will never be programmed, wait for `to` instead.
-    pub(super) fn redirect_readers(&mut self, block: BlockId, from: u32, to: Ppn) {
-        let mut at = self.core.block(block).parked;
-        while at != NIL {
-            let slot = *self.slab.get(at);
-            if slot.kind == Kind::Read && slot.page == from {
-                self.leave_parked(block, at);
-                self.slab.at(at).page = to.0;
-                let target = self.core.geometry.block_of(to);
-                self.core.row(target).pins += 1;
-                self.ready(at);
-                self.unpin(block);
-            }
-            at = slot.next;
-        }
-    }
-
-    #[inline]
-    fn charge(&mut self, id: u32, direct: usize, root: usize, time: Nanos) {
-        let slot = self.slab.at(id);
-        let first = slot.flags & flag::WAITED == 0;
-        slot.flags |= flag::WAITED;
-        self.traces[id as usize].charge(direct, root, time, first);
     }
 
     /// Puts a command into the queue of its die, or straight onto an idle one.
@@ -199,12 +88,17 @@ impl TimedFlash {
     }
 
     /// Takes a queued command out of its die's queue: O(1).
-    #[inline]
     pub(super) fn unlink(&mut self, id: u32) {
         let slot = self.slab.get(id);
-        let (next, prev, kind) = (slot.next, slot.prev, slot.kind);
+        let lane = Die::lane(slot.kind, self.reads_first);
         let die = self.core.geometry.die_of(self.block_of(slot.page)).index();
-        let lane = Die::lane(kind, self.reads_first);
+        self.unlink_from(die, lane, id);
+    }
+
+    #[inline]
+    fn unlink_from(&mut self, die: usize, lane: usize, id: u32) {
+        let slot = self.slab.get(id);
+        let (next, prev) = (slot.next, slot.prev);
         if prev == NIL {
             self.dies[die].head[lane] = next;
         } else {
@@ -322,7 +216,7 @@ impl TimedFlash {
     #[inline]
     fn start_next(&mut self, index: usize, lane: usize) {
         let id = self.dies[index].head[lane];
-        self.unlink(id);
+        self.unlink_from(index, lane, id);
         let slot = self.slab.at(id);
         slot.state = State::Active;
         slot.next = NIL;
@@ -349,7 +243,7 @@ impl TimedFlash {
             if taken & bit == 0 {
                 taken |= bit; // one command a plane, and none may overtake another of its plane
                 if self.slab.get(at).kind == kind {
-                    self.unlink(at);
+                    self.unlink_from(index, lane, at);
                     let slot = self.slab.at(at);
                     slot.state = State::Active;
                     slot.next = NIL;
@@ -530,204 +424,6 @@ impl TimedFlash {
             let next = self.slab.get(id).next;
             self.complete(id);
             id = next;
-        }
-    }
-
-    #[inline]
-    pub(super) fn unpin(&mut self, block: BlockId) {
-        let row = self.core.row(block);
-        debug_assert!(row.pins > 0, "block {block} has no pin to take away");
-        row.pins -= 1;
-        if row.pins == 0 && row.waiting_erase != NIL {
-            let erase = row.waiting_erase;
-            row.waiting_erase = NIL;
-            self.enqueue(erase);
-        }
-    }
-
-    /// The command has done its work on the die and the channel.
-    #[inline]
-    fn complete(&mut self, id: u32) {
-        let slot = *self.slab.get(id);
-        let block = self.block_of(slot.page);
-        self.core.mix(self.now << 20 ^ u64::from(slot.page));
-        let mut failed = false;
-        match slot.kind {
-            Kind::Read => {
-                let cause = CAUSES[slot.cause as usize];
-                let payload = crate::PayloadId(slot.payload);
-                failed = self.core.complete_read(Ppn(slot.page), cause, payload);
-                self.unpin(block);
-            }
-            Kind::Program | Kind::Copyback => {
-                if self.core.block(block).has_failed() || self.core.program_fails(block) {
-                    self.program_failed(id, block);
-                    return;
-                }
-                self.store(&slot);
-                if self.core.block(block).parked != NIL {
-                    self.unpark(block, slot.cause, slot.root);
-                }
-                self.finish_program(&slot, block);
-            }
-            Kind::Erase => {
-                let done = self.core.complete_erase(block, CAUSES[slot.cause as usize]);
-                let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
-                self.core.events.push((slot.owner, event));
-                if self.core.block(block).parked != NIL {
-                    self.unpark(block, slot.cause, slot.root); // only where a law is broken on purpose
-                }
-            }
-        }
-        self.conclude(id, &slot, failed);
-    }
-
-    #[inline]
-    fn store(&mut self, slot: &Slot) {
-        let cause = CAUSES[slot.cause as usize];
-        self.core.count_program(Ppn(slot.page), cause);
-        if slot.kind == Kind::Copyback || self.core.contents.is_some() {
-            self.store_contents(slot, cause);
-        }
-    }
-
-    #[inline(never)]
-    fn store_contents(&mut self, slot: &Slot, cause: Cause) {
-        let supersedes = (slot.supersedes != NIL).then_some(Ppn(slot.supersedes));
-        let mut base_lost = slot.flags & flag::BASE_LOST != 0;
-        if slot.kind == Kind::Copyback {
-            let source = Ppn(slot.supersedes);
-            base_lost |= self.core.complete_read(source, cause, crate::PayloadId::NONE);
-        }
-        let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
-        let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
-        let what = Self::what_of(slot);
-        debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
-        self.core.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
-    }
-
-    /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
-    #[inline]
-    pub(super) fn finish_program(&mut self, slot: &Slot, block: BlockId) {
-        self.unpin(block);
-        if slot.supersedes != NIL && !self.core.breaks(crate::LawBroken::PinsOff) {
-            let old = self.block_of(slot.supersedes);
-            self.unpin(old);
-        }
-        if slot.flags & flag::BARRIER != 0 && self.barriers.completed(slot.epoch) {
-            while let Some(join) = self.barriers.fallen() {
-                self.join_one(join, None);
-            }
-        }
-    }
-
-    /// Tells those who wait for a command that has ended.
-    #[inline]
-    pub(super) fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
-        while let Some(successor) = self.slab.next_successor(id) {
-            self.hand_on(id, slot, successor, failed);
-        }
-        let flags = self.slab.get(id).flags;
-        if flags & flag::JOIN != 0 {
-            if failed {
-                self.joins.at(slot.completion).failed = true;
-            }
-            self.join_one(slot.completion, (flags & flag::WAITED != 0).then_some(id));
-        } else if flags & flag::NOTIFY != 0 {
-            let page = Ppn(slot.page);
-            self.core.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
-        } else if flags & flag::WASTED != 0 {
-            self.core.counters.wasted_reads += 1;
-        }
-        self.slab.remove(id);
-    }
-
-    #[inline]
-    fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
-        let slot = self.slab.at(successor);
-        if failed {
-            slot.flags |= flag::BASE_LOST;
-        }
-        slot.waits -= 1;
-        let last = slot.waits == 0;
-        if before.flags & slot.flags & flag::TRACED != 0 {
-            self.hand_wait_on(id, before, successor);
-        }
-        if last {
-            self.ready(successor);
-        }
-    }
-
-    #[inline(never)]
-    fn hand_wait_on(&mut self, id: u32, before: &Slot, successor: u32) {
-        self.slab.at(successor).flags |= flag::WAITED;
-        let waited = before.flags & flag::WAITED != 0;
-        let wait = self.traces[id as usize].handed_on(self.now, before.cause, before.root, waited);
-        self.traces[successor as usize].inherit(wait);
-    }
-
-    /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
-    #[inline]
-    fn join_one(&mut self, join: u32, waited: Option<u32>) {
-        let entry = self.joins.at(join);
-        entry.remaining -= 1;
-        if entry.remaining > 0 {
-            return;
-        }
-        let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
-        self.joins.remove(join);
-        let wait = waited.map(|id| {
-            self.core.waits.push(*self.traces[id as usize].wait());
-            self.core.waits.len() as u32 - 1
-        });
-        self.core.events.push((owner, Event::Joined { token, failed, wait }));
-    }
-
-    /// A program failed: its block takes no more data, and every program queued for it goes back.
-    #[cold]
-    fn program_failed(&mut self, id: u32, block: BlockId) {
-        self.core.row(block).set_failed();
-        let geometry = self.core.geometry;
-        let mut back: Vec<u32> = self
-            .slab
-            .live_ids()
-            .filter(|&other| {
-                let slot = self.slab.get(other);
-                geometry.block_of(Ppn(slot.page)) == block
-                    && matches!(slot.kind, Kind::Program | Kind::Copyback)
-                    && matches!(slot.state, State::Queued | State::Parked)
-            })
-            .collect();
-        back.sort_unstable_by_key(|&other| self.slab.get(other).page);
-        self.hand_back(id);
-        for other in back {
-            match self.slab.get(other).state {
-                State::Queued => self.unlink(other),
-                _ => self.leave_parked(block, other),
-            }
-            self.hand_back(other);
-        }
-    }
-
-    #[cold]
-    fn hand_back(&mut self, id: u32) {
-        let slot = self.slab.at(id);
-        slot.state = State::Failed;
-        let (owner, generation) = (slot.owner, slot.generation);
-        self.core.events.push((owner, Event::ProgramFailed(CommandId { slot: id, generation })));
-    }
-
-    pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {
-        let slot = self.slab.get(id.slot);
-        assert!(slot.state == State::Failed, "only a failed program can be asked after");
-        ProgramFailure {
-            page: Ppn(slot.page),
-            supersedes: (slot.supersedes != NIL).then_some(Ppn(slot.supersedes)),
-            what: Self::what_of(slot),
-            logical: slot.logical,
-            sequence: slot.sequence,
-            cause: CAUSES[slot.cause as usize],
-            id,
         }
     }
 }

@@ -238,6 +238,9 @@ impl PageMap {
             if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
                 self.prefetch_back(ahead);
             }
+            if let Some(&further) = collection.pages.get(collection.next + 2 * LOOK_AHEAD) {
+                units::prefetch(&self.back, further as usize);
+            }
             let page = Ppn(page);
             if self.blocks.is_valid(page) && !self.relocate(flash, lane, page, cause) {
                 return false; // no room until an erase completes

@@ -266,7 +266,9 @@ impl PageMap {
         } else if old == UNMAPPED {
             None
         } else {
-            self.leave_trim(old, &mut release)
+            let (page, held) = self.leave_trim(old);
+            release = held;
+            Some(page)
         };
         self.map[logical as usize] = page.0;
         self.back[page.index()] = logical;

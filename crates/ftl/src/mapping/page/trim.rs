@@ -240,17 +240,16 @@ impl PageMap {
 
     /// A trimmed page is written again: what the new version supersedes, and the block whose hold
     /// its program replaces.
-    pub(super) fn leave_trim(&mut self, entry: u32, release: &mut Option<BlockId>) -> Option<Ppn> {
+    pub(super) fn leave_trim(&mut self, entry: u32) -> (Ppn, Option<BlockId>) {
         if entry & PENDING != 0 {
             let pending = &mut self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize];
             let old = Ppn(std::mem::replace(&mut pending.old, UNMAPPED));
-            *release = Some(self.geometry.block_of(old));
-            return Some(old);
+            return (old, Some(self.geometry.block_of(old)));
         }
         let slot = entry & !TRIMMED;
         let page = Ppn(self.trims.at(slot).page);
         self.bury(slot);
-        Some(page)
+        (page, None)
     }
 
     /// One page fewer is trimmed by this tombstone; the last one makes its page invalid.

@@ -1,0 +1,209 @@
+//! Commands that have done their work: contents, pins, successors, joins, failures.
+
+use super::TimedFlash;
+use super::slab::{Kind, Slot, State, What, flag};
+use crate::NIL;
+use crate::contents::{Oob, PageKind};
+use crate::core::PageContent;
+use crate::flash::{CommandId, Event, Program, ProgramFailure};
+use units::{BlockId, CAUSES, Cause, Ppn};
+
+impl TimedFlash {
+    #[inline]
+    pub(super) fn unpin(&mut self, block: BlockId) {
+        let row = self.core.row(block);
+        debug_assert!(row.pins > 0, "block {block} has no pin to take away");
+        row.pins -= 1;
+        if row.pins == 0 && row.waiting_erase != NIL {
+            let erase = row.waiting_erase;
+            row.waiting_erase = NIL;
+            self.enqueue(erase);
+        }
+    }
+
+    /// The command has done its work on the die and the channel.
+    #[inline]
+    pub(super) fn complete(&mut self, id: u32) {
+        let slot = *self.slab.get(id);
+        let block = self.block_of(slot.page);
+        self.core.mix(self.now << 20 ^ u64::from(slot.page));
+        let mut failed = false;
+        match slot.kind {
+            Kind::Read => {
+                let cause = CAUSES[slot.cause as usize];
+                let payload = crate::PayloadId(slot.payload);
+                failed = self.core.complete_read(Ppn(slot.page), cause, payload);
+                self.unpin(block);
+            }
+            Kind::Program | Kind::Copyback => {
+                if self.core.block(block).has_failed() || self.core.program_fails(block) {
+                    self.program_failed(id, block);
+                    return;
+                }
+                self.store(&slot);
+                if self.core.block(block).parked != NIL {
+                    self.unpark(block, slot.cause, slot.root);
+                }
+                self.finish_program(&slot, block);
+            }
+            Kind::Erase => {
+                let done = self.core.complete_erase(block, CAUSES[slot.cause as usize]);
+                let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
+                self.core.events.push((slot.owner, event));
+                if self.core.block(block).parked != NIL {
+                    self.unpark(block, slot.cause, slot.root); // only where a law is broken on purpose
+                }
+            }
+        }
+        self.conclude(id, &slot, failed);
+    }
+
+    #[inline]
+    fn store(&mut self, slot: &Slot) {
+        let cause = CAUSES[slot.cause as usize];
+        self.core.count_program(Ppn(slot.page), cause);
+        if slot.kind == Kind::Copyback || self.core.contents.is_some() {
+            self.store_contents(slot, cause);
+        }
+    }
+
+    #[inline(never)]
+    fn store_contents(&mut self, slot: &Slot, cause: Cause) {
+        let supersedes = (slot.supersedes != NIL).then_some(Ppn(slot.supersedes));
+        let mut base_lost = slot.flags & flag::BASE_LOST != 0;
+        if slot.kind == Kind::Copyback {
+            let source = Ppn(slot.supersedes);
+            base_lost |= self.core.complete_read(source, cause, crate::PayloadId::NONE);
+        }
+        let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
+        let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
+        let what = Self::what_of(slot);
+        debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
+        self.core.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
+    }
+
+    /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
+    #[inline]
+    pub(super) fn finish_program(&mut self, slot: &Slot, block: BlockId) {
+        self.unpin(block);
+        if slot.supersedes != NIL && !self.core.breaks(crate::LawBroken::PinsOff) {
+            let old = self.block_of(slot.supersedes);
+            self.unpin(old);
+        }
+        if slot.flags & flag::BARRIER != 0 && self.barriers.completed(slot.epoch) {
+            while let Some(join) = self.barriers.fallen() {
+                self.join_one(join, None);
+            }
+        }
+    }
+
+    /// Tells those who wait for a command that has ended.
+    #[inline]
+    pub(super) fn conclude(&mut self, id: u32, slot: &Slot, failed: bool) {
+        while let Some(successor) = self.slab.next_successor(id) {
+            self.hand_on(id, slot, successor, failed);
+        }
+        let flags = self.slab.get(id).flags;
+        if flags & flag::JOIN != 0 {
+            if failed {
+                self.joins.at(slot.completion).failed = true;
+            }
+            self.join_one(slot.completion, (flags & flag::WAITED != 0).then_some(id));
+        } else if flags & flag::NOTIFY != 0 {
+            let page = Ppn(slot.page);
+            self.core.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
+        } else if flags & flag::WASTED != 0 {
+            self.core.counters.wasted_reads += 1;
+        }
+        self.slab.remove(id);
+    }
+
+    #[inline]
+    fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
+        let slot = self.slab.at(successor);
+        if failed {
+            slot.flags |= flag::BASE_LOST;
+        }
+        slot.waits -= 1;
+        let last = slot.waits == 0;
+        if before.flags & slot.flags & flag::TRACED != 0 {
+            self.hand_wait_on(id, before, successor);
+        }
+        if last {
+            self.ready(successor);
+        }
+    }
+
+    #[inline(never)]
+    fn hand_wait_on(&mut self, id: u32, before: &Slot, successor: u32) {
+        self.slab.at(successor).flags |= flag::WAITED;
+        let waited = before.flags & flag::WAITED != 0;
+        let wait = self.traces[id as usize].handed_on(self.now, before.cause, before.root, waited);
+        self.traces[successor as usize].inherit(wait);
+    }
+
+    /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
+    #[inline]
+    fn join_one(&mut self, join: u32, waited: Option<u32>) {
+        let entry = self.joins.at(join);
+        entry.remaining -= 1;
+        if entry.remaining > 0 {
+            return;
+        }
+        let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
+        self.joins.remove(join);
+        let wait = waited.map(|id| {
+            self.core.waits.push(*self.traces[id as usize].wait());
+            self.core.waits.len() as u32 - 1
+        });
+        self.core.events.push((owner, Event::Joined { token, failed, wait }));
+    }
+
+    /// A program failed: its block takes no more data, and every program queued for it goes back.
+    #[cold]
+    fn program_failed(&mut self, id: u32, block: BlockId) {
+        self.core.row(block).set_failed();
+        let geometry = self.core.geometry;
+        let mut back: Vec<u32> = self
+            .slab
+            .live_ids()
+            .filter(|&other| {
+                let slot = self.slab.get(other);
+                geometry.block_of(Ppn(slot.page)) == block
+                    && matches!(slot.kind, Kind::Program | Kind::Copyback)
+                    && matches!(slot.state, State::Queued | State::Parked)
+            })
+            .collect();
+        back.sort_unstable_by_key(|&other| self.slab.get(other).page);
+        self.hand_back(id);
+        for other in back {
+            match self.slab.get(other).state {
+                State::Queued => self.unlink(other),
+                _ => self.leave_parked(block, other),
+            }
+            self.hand_back(other);
+        }
+    }
+
+    #[cold]
+    pub(super) fn hand_back(&mut self, id: u32) {
+        let slot = self.slab.at(id);
+        slot.state = State::Failed;
+        let (owner, generation) = (slot.owner, slot.generation);
+        self.core.events.push((owner, Event::ProgramFailed(CommandId { slot: id, generation })));
+    }
+
+    pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {
+        let slot = self.slab.get(id.slot);
+        assert!(slot.state == State::Failed, "only a failed program can be asked after");
+        ProgramFailure {
+            page: Ppn(slot.page),
+            supersedes: (slot.supersedes != NIL).then_some(Ppn(slot.supersedes)),
+            what: Self::what_of(slot),
+            logical: slot.logical,
+            sequence: slot.sequence,
+            cause: CAUSES[slot.cause as usize],
+            id,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Commands on their way to a die: readiness, and their turn within a block.
+
+use super::TimedFlash;
+use super::slab::{Kind, State, flag};
+use crate::NIL;
+use units::{BlockId, Cause, Nanos, Ppn};
+
+impl TimedFlash {
+    /// Everything the command waited for has happened.
+    #[inline]
+    pub(super) fn ready(&mut self, id: u32) {
+        let slot = self.slab.get(id);
+        let (kind, page, flags) = (slot.kind, slot.page, slot.flags);
+        let block = self.block_of(page);
+        let position = self.core.geometry.page_in_block(Ppn(page)) as u16;
+        if kind == Kind::Read {
+            if flags & flag::WASTED != 0 {
+                self.slab.remove(id);
+                self.unpin(block);
+            } else if position < self.core.block(block).done {
+                self.enqueue(id);
+            } else {
+                self.park(block, id);
+            }
+            return;
+        }
+        let row = self.core.row(block);
+        if row.has_failed() {
+            self.hand_back(id);
+        } else if row.entered == position && !row.erase_pending() {
+            row.entered += 1;
+            let parked = row.parked != NIL;
+            self.enqueue(id);
+            if parked {
+                self.unpark(block, Cause::Host as u8, Cause::Host as u8);
+            }
+        } else {
+            self.park(block, id);
+        }
+    }
+
+    fn park(&mut self, block: BlockId, id: u32) {
+        let head = self.core.block(block).parked;
+        let slot = self.slab.at(id);
+        slot.state = State::Parked;
+        slot.since = self.now;
+        slot.next = head;
+        self.core.row(block).parked = id;
+    }
+
+    pub(super) fn leave_parked(&mut self, block: BlockId, id: u32) {
+        let next = self.slab.get(id).next;
+        let mut at = self.core.block(block).parked;
+        if at == id {
+            self.core.row(block).parked = next;
+            return;
+        }
+        while self.slab.get(at).next != id {
+            at = self.slab.get(at).next;
+        }
+        self.slab.at(at).next = next;
+    }
+
+    /// Lets parked commands go whose page or turn has come; they waited behind `cause`.
+    #[cold]
+    pub(super) fn unpark(&mut self, block: BlockId, cause: u8, root: u8) {
+        let mut at = self.core.block(block).parked;
+        while at != NIL {
+            let slot = *self.slab.get(at);
+            let position = self.core.geometry.page_in_block(Ppn(slot.page)) as u16;
+            let row = *self.core.block(block);
+            let is_read = slot.kind == Kind::Read;
+            let free = if is_read { position < row.done } else { position == row.entered && !row.has_failed() };
+            if !free || row.erase_pending() {
+                at = slot.next;
+                continue;
+            }
+            self.leave_parked(block, at);
+            if slot.flags & flag::TRACED != 0 {
+                self.charge(at, cause as usize, root as usize, self.now - slot.since);
+            }
+            if is_read {
+                self.enqueue(at);
+                at = slot.next;
+            } else {
+                self.core.row(block).entered += 1;
+                self.enqueue(at);
+                at = self.core.block(block).parked; // the next page's turn may have come
+            }
+        }
+    }
+
+    /// Reads that waited for `from`, which will never be programmed, wait for `to` instead.
+    pub(super) fn redirect_readers(&mut self, block: BlockId, from: u32, to: Ppn) {
+        let mut at = self.core.block(block).parked;
+        while at != NIL {
+            let slot = *self.slab.get(at);
+            if slot.kind == Kind::Read && slot.page == from {
+                self.leave_parked(block, at);
+                self.slab.at(at).page = to.0;
+                let target = self.core.geometry.block_of(to);
+                self.core.row(target).pins += 1;
+                self.ready(at);
+                self.unpin(block);
+            }
+            at = slot.next;
+        }
+    }
+
+    #[inline]
+    fn charge(&mut self, id: u32, direct: usize, root: usize, time: Nanos) {
+        let slot = self.slab.at(id);
+        let first = slot.flags & flag::WAITED == 0;
+        slot.flags |= flag::WAITED;
+        self.traces[id as usize].charge(direct, root, time, first);
+    }
+}
