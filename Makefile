@@ -55,6 +55,7 @@ test: setup build ## all tests, lints included
 	$(CARGO) test --workspace
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory page-test
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 
 # The page as the program writes it, not as its own tests do.
 page-test: build
@@ -75,10 +76,16 @@ bench: ## speed, with the hash of each result
 crash: ## the crash campaign
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-10000000} --seed $${CRASH_SEED:-1}
 
-fuzz: ## the trace readers, a minute each
-	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
-	for target in trace_detect trace_read trace_replay; do \
-	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none $$target -- -max_total_time=60; done
+FUZZ_TARGETS := stack_file trace_detect trace_read trace_replay
+FUZZ_SECONDS ?= 60
+
+fuzz: ## the readers of traces and stack files, a minute each (FUZZ_SECONDS)
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-fuzz
+	mkdir -p $(TARGET)
+	for target in $(FUZZ_TARGETS); do log=$(TARGET)/fuzz-$$target.log; \
+	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none $$target -- \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1 >$$log 2>&1 || { tail -n 60 $$log; exit 1; }; \
+	  echo "fuzz $$target: $$(grep -h number_of_executed_units $$log)"; done
 
 golden: web/dist/report.js ## refresh the golden results; say in CHANGELOG.md why they change
 	GOLDEN=write $(CARGO) test -p nandarium --test golden

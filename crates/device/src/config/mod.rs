@@ -56,6 +56,14 @@ impl Config {
         Self::resolve(name, &settings)
     }
 
+    /// The stack written in `text`; `name` is its name and stands for the file in messages.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_text(name: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::resolve(name.to_owned(), &file::read(text, name, 0)?)
+    }
+
     /// Checks settings (later ones win) and completes them with part values and defaults.
     ///
     /// # Errors
