@@ -1,7 +1,7 @@
 //! Turning a configuration into a drive.
 
 use crate::config::{Config, ConfigError};
-use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions};
+use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, MappingEntry, mappings};
 use layer::PageLayer;
@@ -179,7 +179,7 @@ impl DrivePlan {
 
     /// Timed flash over a state.
     pub fn timed(&self, core: FlashCore) -> TimedFlash {
-        TimedFlash::new(core, self.part, self.options, HOST_TIMERS)
+        TimedFlash::new(core, self.part, self.options, HOST_TIMERS + LAYER_TIMERS)
     }
 
     fn context(&self) -> FtlContext<'_> {

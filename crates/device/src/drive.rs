@@ -41,6 +41,9 @@ const LINK_OUT: u32 = 2;
 const IDLE: u32 = 3;
 /// Timers every drive needs.
 pub const HOST_TIMERS: u32 = 4;
+/// Timers the layers of a stack may share, numbered from [`HOST_TIMERS`]; a layer hears its timer in
+/// `on_event`.
+pub const LAYER_TIMERS: u32 = 8;
 
 /// Settings of the host interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,5 +13,5 @@ pub mod session;
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::DrivePlan;
 pub use config::{Config, ConfigError, Setting};
-pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions};
+pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;

@@ -1,0 +1,98 @@
+//! The host side against what must hold of any queue: ceilings, Little's law, utilisation.
+#![allow(missing_docs)]
+
+mod support;
+
+use device::run::{HostMeasurements, Loop};
+use support::{go, timed};
+use units::HostOp;
+
+const READ: usize = HostOp::Read as usize;
+const SMALL: [&str; 3] = ["drive.capacity=256MiB", "flash.channels=2", "flash.dies_per_channel=2"];
+
+fn seconds(sheet: &HostMeasurements) -> f64 {
+    (sheet.ended - sheet.started) as f64 / 1e9
+}
+
+fn fill(drive: &mut device::Drive<nand::TimedFlash>) {
+    go(drive, "sequential-write", 2048, Loop::Closed { depth: 8 }, |_| {});
+}
+
+#[test]
+fn an_idle_read_costs_the_data_sheet_sum() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    let sheet = go(&mut drive, "uniform-read", 1000, Loop::Closed { depth: 1 }, |_| {});
+    // 25 us in the array, 4 KiB at 819.2 MB/s.
+    assert_eq!(sheet.latency[READ].histogram().max(), 25_000 + 5_000);
+    assert!((sheet.latency[READ].histogram().mean() - 30_000.0).abs() < 1e-6);
+}
+
+#[test]
+fn deep_queues_reach_the_ceiling_of_the_dies() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    let sheet = go(&mut drive, "uniform-read", 50_000, Loop::Closed { depth: 256 }, |_| {});
+    let iops = 50_000.0 / seconds(&sheet);
+    let ceiling = 4.0 / 30e-6; // four dies, each held for array and transfer
+    assert!(iops <= ceiling * 1.0001 && iops > ceiling * 0.97, "{iops:.0} of {ceiling:.0} IOPS");
+}
+
+#[test]
+fn the_host_link_is_a_ceiling_in_each_direction() {
+    for workload in ["sequential-read", "sequential-write"] {
+        let mut drive = timed(&[&SMALL[..], &["host.link_bandwidth=20MB/s"]].concat());
+        fill(&mut drive);
+        let sheet = go(&mut drive, workload, 1000, Loop::Closed { depth: 32 }, |_| {});
+        let bytes: u64 = sheet.totals.iter().map(|totals| totals.bytes).sum();
+        let rate = bytes as f64 / seconds(&sheet);
+        assert!(rate <= 20e6 * 1.0001 && rate > 20e6 * 0.97, "{workload}: {rate:.0} bytes a second");
+    }
+}
+
+#[test]
+fn littles_law_holds_and_no_die_works_more_than_all_the_time() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    let busy_before: Vec<u64> = drive.flash().die_busy_ns().collect();
+    let shape = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.read_share = Some(0.5);
+    let sheet = go(&mut drive, "mixed", 100_000, Loop::Closed { depth: 32 }, shape);
+    let time = (sheet.ended - sheet.started) as f64;
+    let latency: f64 =
+        sheet.latency.iter().map(|l| l.histogram().mean() * l.histogram().count() as f64).sum::<f64>();
+    let depth = latency / time; // arrival rate x mean time in the system
+    assert!((depth / 32.0 - 1.0).abs() < 0.02, "mean number under way {depth:.2}");
+    for (before, after) in busy_before.iter().zip(drive.flash().die_busy_ns()) {
+        assert!((after - before) as f64 <= time * 1.001, "a die was busy {} of {time} ns", after - before);
+    }
+}
+
+#[test]
+fn waiting_never_exceeds_latency_and_explains_all_but_the_service() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    let sheet = go(&mut drive, "uniform-read", 20_000, Loop::Closed { depth: 16 }, |_| {});
+    let all = sheet.latency[READ].tail(1.0);
+    let waiting: f64 = all.direct.iter().sum();
+    let root: f64 = all.root.iter().sum();
+    // A single-page read is served in exactly 30 us; the rest is waiting, by either account.
+    assert!((all.latency - waiting - 30_000.0).abs() < 1.0, "{} of {} explained", waiting, all.latency);
+    assert!((root - waiting).abs() < 1.0);
+}
+
+#[test]
+fn an_open_loop_keeps_arrival_times_and_queues_what_comes_too_fast() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    let slow = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.mean_interarrival_ns = Some(1_000_000);
+    let sheet = go(&mut drive, "uniform-read", 2000, Loop::Open { limit: 64 }, slow);
+    let expected = 2000.0 * 1e-3;
+    assert!((seconds(&sheet) / expected - 1.0).abs() < 0.1, "took {} s", seconds(&sheet));
+    // A percentile is the bound of its bucket, at most 1/64 above the exact value.
+    assert!((30_000..=30_500).contains(&sheet.latency[READ].histogram().percentile(0.5)));
+    let fast = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.mean_interarrival_ns = Some(1_000);
+    let sheet = go(&mut drive, "uniform-read", 20_000, Loop::Open { limit: 64 }, fast);
+    let tail = sheet.latency[READ].tail(1.0);
+    let queue = tail.direct[units::Wait::Queue.index()];
+    assert!(queue > tail.latency * 0.8, "most of {} ns was spent in the host's queue, not {queue}", tail.latency);
+}
