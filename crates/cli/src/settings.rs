@@ -78,7 +78,33 @@ fn build() -> String {
     format!("{} {length} {}", env!("CARGO_PKG_VERSION"), age.map_or(0, |age| age.as_nanos()))
 }
 
-/// `; did you mean …`, or nothing.
+/// `; did you mean …`, or nothing: a name with these initials, or that begins so, or is spelled alike.
 pub fn hint<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
-    did_you_mean(found, names)
+    let names: Vec<&str> = names.collect();
+    let wanted = found.to_lowercase();
+    let shortest = |fits: &dyn Fn(&str) -> bool| {
+        let fitting = names.iter().filter(|name| !wanted.is_empty() && fits(&name.to_lowercase()));
+        fitting.min_by_key(|name| (name.len(), **name)).copied()
+    };
+    let has_initials = |name: &str| {
+        let words = || name.split(['-', '_', ' ']).filter(|word| !word.is_empty());
+        words().count() > 1 && words().filter_map(|word| word.chars().next()).eq(wanted.chars())
+    };
+    let close = shortest(&has_initials).or_else(|| shortest(&|name| name.starts_with(&wanted)));
+    close.map_or_else(|| did_you_mean(found, names.iter().copied()), |name| format!("; did you mean `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hint;
+
+    #[test]
+    fn initials_or_a_beginning_go_before_a_similar_spelling() {
+        let names = ["fifo", "fast-4k", "open", "over-provisioning", "fast-16k"];
+        for (found, meant) in [("fast", "fast-4k"), ("op", "over-provisioning"), ("fofo", "fifo"), ("FA", "fast-4k")] {
+            assert_eq!(hint(found, names.into_iter()), format!("; did you mean `{meant}`"));
+        }
+        assert_eq!(hint("xyzzy", names.into_iter()), "");
+        assert_eq!(hint("", names.into_iter()), "");
+    }
 }

@@ -1,4 +1,4 @@
-//! Watching sessions: progress bars on a terminal, remarks, the clock, and Ctrl-C.
+//! Watching sessions: progress bars on a terminal, remarks, the clock, and signals to stop.
 
 use device::session::{Phase, Watcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -6,10 +6,10 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Set by Ctrl-C; a second one ends the program at once.
+/// Set by Ctrl-C or a request to terminate (SIGTERM, SIGHUP); a second one ends the program at once.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C stop sessions at the next request.
+/// Makes Ctrl-C and SIGTERM stop sessions at the next request.
 pub fn catch_interrupts() {
     let caught = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {

@@ -109,7 +109,7 @@ fn traces_that_do_not_fit_are_refused_before_anything_runs() {
     let beyond = workload("0,0,W,0,4096\n1,0,W,16777216,4096\n");
     refused(run_tiny(&["--workload", &beyond]), 2, &["16781312", "16777216", "workload.fit=modulo"]);
     assert_eq!(said(run_tiny(&["--workload", &beyond, "--set", "workload.fit=modulo"])).code, 0);
-    refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["no trace format fits"]);
+    refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["line 2, column 5", "above 0", "--format"]);
     let empty = workload("0,0,W,0,0\n");
     refused(run_tiny(&["--workload", &empty, "--format", "nandarium"]), 2, &["line 2", "above 0"]);
     let back = workload("9,0,W,0,4096\n3,0,W,0,4096\n");
@@ -186,4 +186,23 @@ fn a_workload_that_never_settles_is_not_steady() {
     let workload = trace(folder.path(), &rows);
     let arguments = ["--workload", &workload, "--set", "drive.precondition=steady"];
     refused(run_tiny(&arguments), 4, &["did not become steady within 25 rounds", "the last five were", "overwrite"]);
+}
+
+#[test]
+fn small_slips_are_answered_with_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("empty.toml"), "# nothing\n").unwrap();
+    assert!(said(nandarium(&["check", &path("empty.toml")])).out.contains("it sets nothing"));
+    std::fs::write(path("a.spc"), "0,100,4096,w,-1.0\n").unwrap();
+    let parts = ["a.spc: line 1, column 5 (Timestamp)", "\"-1.0\"", "a time of 0 or more"];
+    refused(run_tiny(&["--workload", &path("a.spc")]), 2, &parts);
+    std::fs::write(path("b.spc"), "0,100,4096,w,1.0\n").unwrap();
+    refused(nandarium(&["trace", "convert", &path("b.spc"), "-o", &path("no/such")]), 2, &["could not be opened"]);
+    if std::path::Path::new("/dev/full").exists() {
+        refused(nandarium(&["trace", "convert", &path("b.spc"), "-o", "/dev/full"]), 1, &["/dev/full could not be written"]);
+    }
+    refused(nandarium(&["explain", "fast"]), 2, &["did you mean `fast-4k`"]);
+    refused(nandarium(&["explain", "op"]), 2, &["did you mean `over-provisioning`"]);
+    refused(run_tiny(&["--set", "flash.pages_per_block=16383"]), 2, &["smaller flash.pages_per_block"]);
 }

@@ -222,6 +222,13 @@ fn everything_can_be_listed_and_explained() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_shows_what_it_measured() {
+    for signal in ["-INT", "-TERM"] {
+        interrupted_by(signal);
+    }
+}
+
+#[cfg(unix)]
+fn interrupted_by(signal: &str) {
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
         .args(["run", "--json", "--quiet", "--no-snapshots", "--requests", "1000000000000", "--set", "drive.capacity=64MiB"])
         .args(["--set", "drive.over_provisioning=200%", "--workload", "uniform-write"])
@@ -230,11 +237,65 @@ fn an_interrupted_run_shows_what_it_measured() {
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
-    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["status"], "interrupted");
     assert!(at(&result, "host.write.requests").as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_workload_that_hardly_writes_is_taken_to_be_steady() {
+    let arguments = ["--workload", "search", "--requests", "1000", "--set", "drive.precondition=steady"];
+    let notes = at(&json(&[arguments.as_slice(), &["--set", "drive.capacity=64MiB"]].concat()), "notes").to_string();
+    assert!(notes.contains("Taken to be steady") && notes.contains(" pages in 1048576 requests"), "{notes}");
+}
+
+#[test]
+fn settings_without_effect_are_noted() {
+    let notes = |arguments: &[&str]| at(&json(arguments), "notes").to_string();
+    let closed = ["workload.interarrival=1ms", "workload.time_scale=2", "host.queue_limit=7"];
+    for setting in closed.into_iter().chain(["flash.suspend_time=1us", "ftl.gc.choices=3", "ftl.gc.window_blocks=3"]) {
+        let key = setting.split('=').next().unwrap();
+        let told = format!("{key} has no effect here because");
+        assert!(notes(&["--set", setting]).contains(&told), "{setting}");
+    }
+    let depth = ["--set", "workload.loop=open", "--set", "workload.queue_depth=7"];
+    assert!(notes(&depth).contains("workload.queue_depth has no effect"));
+    let used = ["--set", "ftl.gc.victim=d-choices", "--set", "ftl.gc.choices=3", "--set", "workload.queue_depth=7"];
+    assert!(!notes(&used).contains("no effect"));
+}
+
+#[test]
+fn a_run_that_reads_nothing_says_so_first() {
+    let result = json(&["--workload", "uniform-read"]);
+    assert!(at(&result, "notes")[0].as_str().unwrap().starts_with("Only 0 of"), "{}", result["notes"]);
+    let table = said(run_tiny(&["--workload", "uniform-read"])).out;
+    let all = table.lines().find(|line| line.starts_with("  all ")).unwrap();
+    assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "20,000", "-"]);
+}
+
+#[test]
+fn requests_left_out_of_a_trace_are_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spc");
+    std::fs::write(&path, "0,0,4096,w,0.0\n0,0,0,r,0.1\n0,8,4096,w,0.2\n").unwrap();
+    let result = json(&["--workload", path.to_str().unwrap()]);
+    assert!(at(&result, "notes").to_string().contains("1 requests of size 0 were left out"), "{}", result["notes"]);
+}
+
+#[test]
+fn calibrated_workloads_state_hits_and_misses() {
+    for (name, parts) in [
+        ("desktop-ntfs", ["9 of 10", "5.7", "37 % of writes longer"]),
+        ("oltp", ["6 of 8", "0.38", "Zipf"]),
+        ("search", ["5 of 6", "99.98", "starts are uniform"]),
+    ] {
+        let explained = said(nandarium(&["explain", name])).out;
+        for part in parts {
+            assert!(explained.contains(part), "{part}: {explained}");
+        }
+    }
 }

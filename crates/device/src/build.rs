@@ -81,11 +81,18 @@ impl DrivePlan {
         let room = blocks.saturating_sub(reserve) * per_plane;
         if room < user_pages {
             let needed = (user_pages.div_ceil(per_plane) + reserve) * per_plane;
+            let share = ((needed as f64 / user_pages as f64 - 1.0) * 1000.0).ceil() / 10.0;
+            let raise = format!("raise it to \"{share:.1}%\"");
+            let remedy = match share {
+                // More spare flash than user data is hardly meant, and more than the key takes is no remedy.
+                1000.1.. => "use a smaller flash.pages_per_block, fewer planes (flash.channels, flash.dies_per_channel, flash.planes_per_die) or a larger drive.capacity".to_owned(),
+                100.1.. => format!("use a smaller flash.pages_per_block or fewer planes (flash.channels, flash.dies_per_channel, flash.planes_per_die), or {raise}"),
+                _ => format!("{raise}, or use fewer planes or smaller blocks"),
+            };
             return Err(together(format!(
                 "too little spare flash: {user_pages} user pages and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
-                 drive.over_provisioning gives {}; raise it to \"{:.1}%\", or use fewer planes or smaller blocks",
+                 drive.over_provisioning gives {}; {remedy}",
                 blocks * per_plane,
-                ((needed as f64 / user_pages as f64 - 1.0) * 1000.0).ceil() / 10.0,
             )));
         }
         let blocks_per_die = blocks * values.whole("flash.planes_per_die");

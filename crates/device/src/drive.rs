@@ -63,6 +63,8 @@ struct Slot {
     /// Operations under way below.
     outstanding: u32,
     failed: bool,
+    /// It stands in the line for room.
+    stalled: bool,
     queue_ns: Nanos,
     space_ns: Nanos,
     /// When it found no room, or joined the link's queue.
@@ -182,6 +184,7 @@ impl<F: Clocked> Drive<F> {
             end_page: ((request.end_sector() + last_of_page) >> self.page_shift) as u32,
             outstanding: 0,
             failed: false,
+            stalled: false,
             queue_ns: self.flash.now() - request.arrival,
             space_ns: 0,
             since: 0,
@@ -315,12 +318,8 @@ impl<F: Clocked> Drive<F> {
         slot.next_page += taken;
         slot.outstanding += u32::from(pending);
         slot.since = now;
+        slot.stalled = true;
         self.stalled.push_front(id);
-    }
-
-    /// Whether all of a request's pages were taken. A flush has none: it is in the line or not.
-    fn is_stalled_request(&self, id: u32) -> bool {
-        self.stalled.contains(&id)
     }
 
     #[cold]
@@ -328,6 +327,7 @@ impl<F: Clocked> Drive<F> {
         while let Some(id) = self.stalled.pop_front() {
             let now = self.flash.now();
             let slot = &mut self.slots[id as usize];
+            slot.stalled = false;
             slot.space_ns += now - slot.since;
             slot.since = now;
             let waiting = self.stalled.len();
@@ -389,8 +389,8 @@ impl<F: Clocked> Drive<F> {
         let slot = &mut self.slots[id as usize];
         slot.failed |= failed;
         slot.outstanding -= 1;
-        let all_taken = slot.next_page == slot.end_page;
-        if slot.outstanding == 0 && all_taken && (self.stalled.is_empty() || !self.is_stalled_request(id)) {
+        // A flush has no pages: whether it was taken shows only in the line.
+        if slot.outstanding == 0 && slot.next_page == slot.end_page && !slot.stalled {
             self.finish(id, wait);
         }
     }
@@ -491,6 +491,7 @@ impl<F: Clocked> Drive<F> {
         let waits_its_turn = !self.stalled.is_empty() && self.slots[id as usize].request.op != HostOp::Read;
         if waits_its_turn {
             self.slots[id as usize].since = self.flash.now();
+            self.slots[id as usize].stalled = true;
             self.stalled.push_back(id);
         } else {
             self.start(id);

@@ -298,8 +298,9 @@ impl<D: BlockDevice> Runner<'_, D> {
         let now = self.device.now();
         if self.sheet.series.is_over(now - self.sheet.started) {
             let totals = programs(self.device);
-            self.sheet.series.roll(now - self.sheet.started, totals);
+            self.sheet.series.roll(now - self.sheet.started, totals, self.outstanding);
         }
+        self.sheet.series.elapse(now - self.sheet.started, self.outstanding);
         self.outstanding -= self.completions.done.len() as u32;
         for completion in &self.completions.done {
             let request = &completion.request;
@@ -314,12 +315,14 @@ impl<D: BlockDevice> Runner<'_, D> {
                 self.sheet.hash = (self.sheet.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 let wait = completion.wait.map(|index| &self.completions.waits[index as usize]);
                 let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
-                self.sheet.latency[request.op.index()].record(
-                    latency,
-                    waits,
-                    completion.queue_ns,
-                    completion.space_ns,
-                );
+                // Of a request taken in pieces an early piece may end last; its commands then explain
+                // time in which the rest still waited for room, and no time is charged twice.
+                let unexplained = |space: Nanos| {
+                    let explained = wait.map_or(0, nand::WaitVector::total) + completion.queue_ns;
+                    space.min(latency.saturating_sub(explained))
+                };
+                let space = if completion.space_ns == 0 { 0 } else { unexplained(completion.space_ns) };
+                self.sheet.latency[request.op.index()].record(latency, waits, completion.queue_ns, space);
                 self.sheet.series.record(request.op, latency, bytes);
             }
         }

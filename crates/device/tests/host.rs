@@ -96,3 +96,66 @@ fn an_open_loop_keeps_arrival_times_and_queues_what_comes_too_fast() {
     let queue = tail.direct[units::Wait::Queue.index()];
     assert!(queue > tail.latency * 0.8, "most of {} ns was spent in the host's queue, not {queue}", tail.latency);
 }
+
+#[test]
+fn the_slowest_writes_are_explained_without_rounding() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    go(&mut drive, "uniform-write", 60_000, Loop::Closed { depth: 32 }, |_| {});
+    let sheet = go(&mut drive, "uniform-write", 60_000, Loop::Closed { depth: 32 }, |_| {});
+    for share in [1.0, 0.01, 0.001] {
+        let tail = sheet.latency[HostOp::Write as usize].tail(share);
+        // A page write is served in exactly 5 us on the channel and 200 us in the array.
+        assert!((tail.service() - 205_000.0).abs() < 1.0, "slowest {share}: service {} ns", tail.service());
+    }
+}
+
+#[test]
+fn no_time_is_charged_twice_to_requests_taken_in_pieces() {
+    let shape = ["drive.capacity=64MiB", "flash.channels=4", "flash.dies_per_channel=4", "flash.pages_per_block=16"];
+    let mut drive = timed(&shape);
+    let large = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.request_bytes = Some(4 << 20);
+    let sheet = go(&mut drive, "sequential-write", 200, Loop::Closed { depth: 2 }, large);
+    let all = sheet.latency[HostOp::Write as usize].tail(1.0);
+    let waiting: f64 = all.direct.iter().sum();
+    assert!(waiting <= all.latency + 1.0, "waited {waiting} of {} ns", all.latency);
+}
+
+#[test]
+fn the_series_never_shows_more_under_way_than_the_queue_holds() {
+    let mut drive = timed(&SMALL);
+    fill(&mut drive);
+    let sheet = go(&mut drive, "uniform-write", 100_000, Loop::Closed { depth: 16 }, |_| {});
+    let (interval, samples) = sheet.series.finish([0; 2]);
+    let most = samples.iter().map(|sample| sample.occupancy).max().unwrap();
+    assert!(most <= 16 * interval, "mean depth {} in one interval", most as f64 / interval as f64);
+}
+
+#[test]
+fn reads_cannot_suspend_a_program_for_ever() {
+    let options = ["flash.suspend=program-erase", "flash.suspend_time=30us", "flash.channels=1"];
+    let shape = ["drive.capacity=64MiB", "drive.over_provisioning=200%", "flash.dies_per_channel=1"];
+    let mut drive = timed(&[&options[..], &shape[..], &["flash.pages_per_block=64"]].concat());
+    go(&mut drive, "sequential-write", 512, Loop::Closed { depth: 8 }, |_| {});
+    let sheet = go(&mut drive, "mixed", 50_000, Loop::Open { limit: 1024 }, |parameters| {
+        parameters.read_share = Some(0.98);
+        parameters.mean_interarrival_ns = Some(42_000);
+    });
+    let mean = sheet.latency[HostOp::Write as usize].histogram().mean();
+    assert!(mean < 10e6, "a write took {mean} ns on average");
+}
+
+#[test]
+fn waiting_in_the_page_register_is_no_service() {
+    let options = ["flash.cache_program=true", "flash.cache_read=true"];
+    let mut drive = timed(&[&SMALL[..], &options[..]].concat());
+    fill(&mut drive);
+    for (workload, op, service) in [
+        ("uniform-write", HostOp::Write, 205_000.0),
+        ("uniform-read", HostOp::Read, 30_000.0),
+    ] {
+        let sheet = go(&mut drive, workload, 2000, Loop::Closed { depth: 32 }, |_| {});
+        let all = sheet.latency[op as usize].tail(1.0);
+        assert!((all.service() - service).abs() < 1.0, "{workload}: service {} ns", all.service());
+    }
+}

@@ -10,11 +10,15 @@ pub struct LatencyRecorder {
     histogram: Histogram,
     /// Direct and root waiting of each bucket.
     waits: Vec<[[Nanos; 2]; WAIT_KINDS]>,
+    /// Sum of the latencies of each bucket: what is left after waiting must not be rounding.
+    sums: Vec<Nanos>,
 }
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self { histogram: Histogram::default(), waits: vec![[[0; 2]; WAIT_KINDS]; Histogram::buckets()] }
+        Self { histogram: Histogram::default(), waits: vec![[[0; 2]; WAIT_KINDS]; Histogram::buckets()],
+            sums: vec![0; Histogram::buckets()],
+        }
     }
 }
 
@@ -59,6 +63,7 @@ impl LatencyRecorder {
         space: Nanos,
     ) {
         let bucket = self.histogram.record(latency);
+        self.sums[bucket] += latency;
         if let Some(waits) = waits {
             let sums = &mut self.waits[bucket];
             let mut kinds = waits.kinds;
@@ -89,6 +94,9 @@ impl LatencyRecorder {
     /// Adds another recorder.
     pub fn merge(&mut self, other: &LatencyRecorder) {
         self.histogram.merge(&other.histogram);
+        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
+            *mine += theirs;
+        }
         for (mine, theirs) in self.waits.iter_mut().zip(&other.waits) {
             for (a, b) in mine.as_flattened_mut().iter_mut().zip(theirs.as_flattened()) {
                 *a += b;
@@ -105,8 +113,7 @@ impl LatencyRecorder {
                 break;
             }
             tail.requests += count;
-            // At most 1/64 too much; the mean over all requests is exact.
-            tail.latency += Histogram::upper(bucket) as f64 * count as f64;
+            tail.latency += self.sums[bucket] as f64;
             for kind in 0..WAIT_KINDS {
                 let [direct, root] = self.waits[bucket][kind];
                 tail.direct[kind] += direct as f64;
@@ -114,7 +121,7 @@ impl LatencyRecorder {
             }
         }
         let requests = tail.requests.max(1) as f64;
-        tail.latency = if share >= 1.0 { self.histogram.mean() } else { tail.latency / requests };
+        tail.latency /= requests;
         for sum in tail.direct.iter_mut().chain(&mut tail.root) {
             *sum /= requests;
         }
@@ -140,6 +147,8 @@ mod tests {
         let slow = recorder.tail(0.01);
         assert!((all.direct[units::Cause::Gc.index()] - 9.0).abs() < 1e-9);
         assert_eq!(slow.requests, 1);
+        assert!((slow.latency - 1000.0).abs() < 1e-9, "exact, not the bound of its bucket");
+        assert!((slow.service() - 60.0).abs() < 1e-9);
         assert!((slow.direct[units::Cause::Gc.index()] - 900.0).abs() < 1e-9);
         assert!((slow.direct[Wait::Space.index()] - 40.0).abs() < 1e-9);
     }

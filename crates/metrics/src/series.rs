@@ -19,7 +19,7 @@ pub struct Sample {
     pub latency_sum: [u64; 2],
     /// Longest latency, reads then writes, ns.
     pub latency_max: [u64; 2],
-    /// Sum of latencies of all requests: divided by the interval, the mean queue depth.
+    /// Requests under way, integrated over time: divided by the interval, the mean queue depth.
     pub occupancy: u64,
     /// Flash programs for the host, and all others.
     pub programs: [u64; 2],
@@ -47,6 +47,8 @@ pub struct Series {
     done: Vec<Sample>,
     current: Sample,
     current_end: Nanos,
+    /// Up to when the requests under way have been integrated.
+    integrated: Nanos,
     programs_before: [u64; 2],
 }
 
@@ -57,6 +59,7 @@ impl Default for Series {
             done: Vec::with_capacity(POINTS),
             current: Sample::default(),
             current_end: FIRST_INTERVAL,
+            integrated: 0,
             programs_before: [0; 2],
         }
     }
@@ -69,14 +72,23 @@ impl Series {
         now >= self.current_end
     }
 
-    /// Closes intervals up to `now`; `programs` are the totals so far (host, all others).
-    pub fn roll(&mut self, now: Nanos, programs: [u64; 2]) {
+    /// `outstanding` requests have been under way since the last call, within the current interval.
+    #[inline]
+    pub fn elapse(&mut self, now: Nanos, outstanding: u32) {
+        self.current.occupancy += (now - self.integrated) * u64::from(outstanding);
+        self.integrated = now;
+    }
+
+    /// Closes intervals up to `now`; `programs` are the totals so far (host, all others), and
+    /// `outstanding` requests have been under way since the last call.
+    pub fn roll(&mut self, now: Nanos, programs: [u64; 2], outstanding: u32) {
         self.close(programs);
         while now >= self.current_end {
             if self.done.len() == POINTS {
                 self.halve();
                 continue;
             }
+            self.elapse(self.current_end, outstanding);
             self.done.push(std::mem::take(&mut self.current));
             self.current_end += self.interval;
         }
@@ -105,7 +117,6 @@ impl Series {
     pub fn record(&mut self, op: HostOp, latency: Nanos, bytes: u64) {
         let sample = &mut self.current;
         sample.requests[op.index()] += 1;
-        sample.occupancy += latency;
         if op.index() < 2 {
             sample.bytes[op.index()] += bytes;
             sample.latency_sum[op.index()] += latency;
@@ -201,11 +212,15 @@ mod tests {
         for step in 0..10_000_u64 {
             let now = step * 77_777;
             if series.is_over(now) {
-                series.roll(now, [step, 2 * step]);
+                series.roll(now, [step, 2 * step], 3);
             }
+            series.elapse(now, 3);
             series.record(HostOp::Write, 5, 4096);
         }
         let (interval, samples) = series.finish([10_000, 20_000]);
+        for sample in &samples[..samples.len() - 1] {
+            assert_eq!(sample.occupancy, 3 * interval, "three requests are under way all the time");
+        }
         assert!(samples.len() <= POINTS && samples.len() >= POINTS / 4, "{}", samples.len());
         assert!(interval.is_multiple_of(FIRST_INTERVAL));
         assert_eq!(samples.iter().map(|s| s.requests[1]).sum::<u64>(), 10_000);

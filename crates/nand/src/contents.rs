@@ -195,6 +195,21 @@ impl Contents {
         kept
     }
 
+    /// Fills in the sectors a slot does not name, as its program would have: from a base (a page, or
+    /// the slot of a program that failed before) or with zeros.
+    pub(crate) fn complete_payload(&mut self, payload: PayloadId, base: Option<Result<u32, PayloadId>>) {
+        let whole = u64::MAX >> (64 - self.sectors_per_page);
+        let missing = whole & !self.payload_mask(payload);
+        let cells = match base {
+            Some(Ok(page)) => self.page(page).to_vec(),
+            Some(Err(slot)) => self.payload(slot).to_vec(),
+            None => vec![0; self.page_bytes()],
+        };
+        let cell = self.cell_bytes;
+        copy_masked(&cells, self.payload_mut(payload), missing, cell);
+        self.set_payload_mask(payload, whole);
+    }
+
     /// Copies the sectors meant by `to` from another slot; those `from` does not name are zero, as
     /// they will be in the page it is programmed to.
     pub(crate) fn copy_payload(&mut self, from: PayloadId, to: PayloadId) {

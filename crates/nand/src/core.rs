@@ -155,6 +155,11 @@ impl FlashCore {
         self.faults = Faults::new(plan, seed);
     }
 
+    /// Whether any command may fail.
+    pub fn may_fail(&self) -> bool {
+        self.faults.active
+    }
+
     /// Lets a die die now: from here on each of its commands fails.
     pub fn kill_die(&mut self, die: DieId) {
         self.faults.kill(die);
@@ -359,13 +364,20 @@ impl FlashCore {
     }
 
     /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
-    /// holds and payloads are gone; pages below each completion mark, wear and bad flags stay.
+    /// holds and payloads are gone; pages below each completion mark, wear and bad flags stay. That a
+    /// program failed is forgotten unless its block has been given up since; the page it failed at
+    /// is torn.
     /// What becomes of a running program or erase is drawn from `stream`.
     #[must_use]
     pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashCore {
         let mut image = self.clone();
         image.events.clear();
         image.waits.clear();
+        for index in 0..image.blocks.len() {
+            if image.blocks[index].has_failed() {
+                image.tear_failed_page(BlockId(index as u32));
+            }
+        }
         for row in &mut image.blocks {
             *row = BlockRow { done: row.done, issued: row.done, entered: row.done, erases: row.erases,
                 flags: row.flags & BAD, ..BlockRow::NEW };
@@ -381,6 +393,18 @@ impl FlashCore {
             contents.lose_volatile();
         }
         image
+    }
+
+    /// The page at which a program failed is neither programmed nor erased.
+    fn tear_failed_page(&mut self, block: BlockId) {
+        let done = u32::from(self.blocks[block.index()].done);
+        if self.blocks[block.index()].is_bad() || done == self.geometry.pages_per_block {
+            return;
+        }
+        self.blocks[block.index()].done += 1;
+        if let Some(contents) = self.contents.as_deref_mut() {
+            contents.set_oob_kind(self.geometry.page_at(block, done).0, PageKind::Torn);
+        }
     }
 
     fn tear_program(&mut self, page: Ppn, stream: &mut Stream) {

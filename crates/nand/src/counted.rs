@@ -209,10 +209,6 @@ impl Flash for CountedFlash {
     #[inline]
     fn barrier(&mut self, _: JoinId) {}
 
-    fn fail(&mut self, _: JoinId) {
-        self.join_failed = true;
-    }
-
     fn cancel(&mut self, _: JoinId) -> Cancelled {
         Cancelled::default()
     }
@@ -262,6 +258,13 @@ impl Flash for CountedFlash {
             self.core.events.push((owner, Event::EraseFailed { block }));
         }
         Outcome::Pending(CommandId { slot: block.0, generation: 0 })
+    }
+
+    fn take_back_erase(&mut self, block: BlockId) -> bool {
+        let Some(at) = self.waiting_erases.iter().position(|waiting| waiting.1 == block) else { return false };
+        self.waiting_erases.swap_remove(at);
+        self.core.row(block).set_erase_pending(false);
+        true
     }
 
     fn hold(&mut self, block: BlockId) {

@@ -141,7 +141,8 @@ impl Outcome {
 
 /// A program that failed, handed back to its owner with everything needed to place it again.
 /// The pins it holds (on its own and on the superseded block) stay until
-/// [`Flash::place_again`] or [`Flash::abandon`].
+/// [`Flash::place_again`] or [`Flash::abandon`]. User data it was to program is still in the
+/// controller, which answers reads of the page from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramFailure {
     /// Page that took no data.
@@ -218,8 +219,6 @@ pub trait Flash {
     fn close(&mut self, join: JoinId) -> (Outcome, bool);
     /// Makes an open join wait for every data or record program issued so far.
     fn barrier(&mut self, join: JoinId);
-    /// Marks an open join as failed (a page it wants is known to be lost).
-    fn fail(&mut self, join: JoinId);
     /// Takes back an operation: queued commands never start, started ones run on and are counted
     /// as wasted. No event follows. Only for joins made of reads.
     fn cancel(&mut self, join: JoinId) -> Cancelled;
@@ -232,6 +231,8 @@ pub trait Flash {
     /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
     /// the outcome is `Done`.
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
+    /// Takes back an erase that still waits for pins. `false`: none does.
+    fn take_back_erase(&mut self, block: BlockId) -> bool;
     /// Keeps a block from being erased until [`Flash::release`].
     fn hold(&mut self, block: BlockId);
     /// Lets go of a block.

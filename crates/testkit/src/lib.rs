@@ -12,4 +12,4 @@ mod work;
 pub use host::{Habits, Host};
 pub use readback::{ReadBack, read_back, read_through};
 pub use stack::{Faults, Stack};
-pub use work::{Ended, describe_blocks, drain, work};
+pub use work::{Ended, can_serve, describe_blocks, drain, work};

@@ -50,39 +50,34 @@ pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Re
 }
 
 /// Reads every page of a drive by real requests; the drive's own oracle checks what it returns.
-/// Returns how many reads are never answered.
+/// Returns how many reads are never answered, or with an error though no page is uncorrectable.
 ///
 /// # Errors
 /// The oracle objects.
 pub fn read_through<F: Clocked>(drive: &mut Drive<F>, per_page: u32) -> Result<u64, String> {
     let all = drive.sectors() / u64::from(per_page);
-    let stuck = drive.outstanding() > 0;
-    let settled = |drive: &Drive<F>, page: u64| {
-        let mut sectors = page * u64::from(per_page)..(page + 1) * u64::from(per_page);
-        drive.oracle().is_some_and(|oracle| sectors.all(|sector| oracle.is_settled(sector)))
-    };
-    let mut pages = 0;
+    let lost_before = drive.flash().core().counters.failed_reads;
     for page in 0..all {
-        // Behind a write that finds no good block any more, a read of the same page waits for ever.
-        if stuck && !settled(drive, page) {
-            continue;
-        }
-        pages += 1;
         let first_sector = page * u64::from(per_page);
         let request = Request { arrival: 0, first_sector, sectors: per_page, op: HostOp::Read, fua: false };
         drive.submit(page as u32, &request);
     }
     let mut completions = Completions::default();
-    let mut done = 0;
-    while done < pages {
+    let (mut done, mut failed) = (0, 0);
+    while done < all {
         if drive.advance(&mut completions) == Progress::Idle {
             break;
         }
         // Writes may still be under way, or wait for room they will never get.
-        done += completions.done.iter().filter(|completion| completion.request.op == HostOp::Read).count() as u64;
+        for completion in completions.done.iter().filter(|completion| completion.request.op == HostOp::Read) {
+            done += 1;
+            failed += u64::from(completion.failed);
+        }
     }
-    match drive.oracle().and_then(|oracle| oracle.violation()) {
-        Some(violation) => Err(violation.to_owned()),
-        None => Ok(pages - done),
+    if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {
+        return Err(violation.to_owned());
     }
+    let lost = drive.flash().core().counters.failed_reads - lost_before;
+    // Requests that were waiting already may be among those done.
+    Ok(all.saturating_sub(done) + failed.saturating_sub(lost))
 }

@@ -1,8 +1,11 @@
 //! Running a random host against a drive in either time mode.
 
 use crate::host::Host;
-use device::{BlockDevice, Clocked, Completions, Drive, Progress};
+use crate::stack::Stack;
+use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
+use nand::FlashCore;
 use std::fmt::Write;
+use units::BlockId;
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,25 @@ pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) ->
     }
     check(drive)?;
     Ok(Ended::Served)
+}
+
+/// Whether the blocks that did not fail still hold all user pages and, in each plane, what the
+/// mapping keeps in reserve. Only where they do not may a drive stop serving writes.
+pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
+    let geometry = plan.geometry;
+    let reserve = if stack.get("ftl.gc.frontier") == "shared" { 2 } else { 3 };
+    let rooms = (0..geometry.planes()).map(|lane| {
+        let first = lane * geometry.blocks_per_plane();
+        let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
+        let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+        usable.saturating_sub(reserve) * geometry.pages_per_block
+    });
+    if stack.get("ftl.allocation.placement") == "static" {
+        let share = plan.user_pages.div_ceil(geometry.planes());
+        rooms.min().is_some_and(|least| least >= share)
+    } else {
+        rooms.sum::<u32>() >= plan.user_pages
+    }
 }
 
 /// Lets everything under way end, background work included.

@@ -205,6 +205,63 @@ fn a_failed_program_returns_those_queued_behind_it_and_keeps_its_pins() {
 }
 
 #[test]
+fn a_read_behind_a_program_that_failed_is_answered_before_that_finds_another_place() {
+    let mut flash = plain();
+    let plan = nand::FaultPlan { bad_programs: vec![BlockId(0)], ..nand::FaultPlan::default() };
+    flash.core_mut().set_faults(plan, 1);
+    program(&mut flash, at(0, 0, 0), None, None);
+    read(&mut flash, at(0, 0, 0), Cause::Host, 7);
+    assert_eq!(time_of(&run(&mut flash), joined(7)), 105 * US);
+    let join = flash.open(0, 8, Cancel::Never);
+    let completion = Some(Completion::Join(join));
+    let page = at(0, 0, 0);
+    flash.read(0, Read { page, cause: Cause::Host, sectors: 1, payload: PayloadId::NONE, completion, after: None });
+    assert_eq!(flash.close(join), (nand::Outcome::Done, false), "and so is one that comes later");
+    assert_eq!(flash.core().block(BlockId(0)).pins, 1, "the program keeps its pin");
+}
+
+#[test]
+fn a_copy_that_failed_and_is_given_up_leaves_its_readers_its_source_whose_erase_can_be_taken_back() {
+    let mut flash = plain();
+    fill(&mut flash, 1, 0, 1);
+    let plan = nand::FaultPlan { bad_programs: vec![BlockId(0)], ..nand::FaultPlan::default() };
+    flash.core_mut().set_faults(plan, 1);
+    let (page, source) = (at(0, 0, 0), at(1, 0, 0));
+    let copy = Command {
+        page,
+        supersedes: Some(source),
+        what: Program::Copy,
+        logical: 0,
+        sequence: 0,
+        cause: Cause::Gc,
+        completion: Completion::Notify(1),
+        after: None,
+    };
+    flash.program(0, copy);
+    flash.erase(0, BlockId(4), Cause::Gc);
+    read(&mut flash, page, Cause::Host, 7);
+    let seen = run(&mut flash);
+    let failed = seen.iter().find_map(|(_, event)| if let Event::ProgramFailed(id) = event { Some(*id) } else { None });
+    assert!(flash.take_back_erase(BlockId(4)), "it still waits for the copy");
+    flash.abandon(failed.expect("the copy failed"), source);
+    let seen = run(&mut flash);
+    assert!(seen.iter().any(|(_, event)| joined(7)(event)) && !seen.iter().any(|(_, event)| erased(event)));
+    assert!(!flash.take_back_erase(BlockId(4)), "there is none any more");
+    assert_eq!((flash.core().block(BlockId(4)).pins, flash.core().block(BlockId(4)).done), (0, 1));
+}
+
+#[test]
+fn the_page_at_which_a_program_failed_is_not_taken_for_erased_after_a_power_cut() {
+    let mut flash = plain();
+    let plan = nand::FaultPlan { bad_programs: vec![BlockId(0)], ..nand::FaultPlan::default() };
+    flash.core_mut().set_faults(plan, 1);
+    program(&mut flash, at(0, 0, 0), None, None);
+    run(&mut flash);
+    let image = flash.power_cut(&mut engine::random::Stream::new(1, "cut"));
+    assert_eq!((image.block(BlockId(0)).done, image.block(BlockId(0)).has_failed()), (1, false));
+}
+
+#[test]
 fn a_read_suspends_an_erase_which_then_takes_its_rest() {
     let suspend = SuspendOption::Erase;
     let mut flash = flash(CommandOptions { suspend, suspend_ns: 3 * US, ..CommandOptions::default() });

@@ -1,7 +1,7 @@
 //! Small tests of faults that were found, each named for its symptom.
 
 use device::{BlockDevice, Clocked, Drive, DrivePlan};
-use nand::{CountedFlash, FaultPlan, TimedFlash};
+use nand::{CountedFlash, FaultPlan, Flash, TimedFlash};
 use testkit::crash::{Campaign, Tally};
 use testkit::{Stack, drain, read_through};
 use units::{BlockId, HostOp, Request};
@@ -134,6 +134,54 @@ fn a_failed_program_keeps_its_data_on_a_drive_without_time() {
         drive.submit(1, &request(HostOp::Trim, round % 16 + 2, 4));
         drive.submit(2, &request(HostOp::Flush, 0, 0));
         assert_right(&mut drive);
+    }
+}
+
+#[test]
+fn a_partial_write_behind_one_that_failed_keeps_its_sectors() {
+    let plan = stack().plan().unwrap();
+    for bad in [vec![0], vec![0, 1], vec![0, 1, 2]] {
+        let mut core = plan.fresh_core();
+        let bad_programs = bad.into_iter().map(BlockId).collect();
+        core.set_faults(FaultPlan { bad_programs, ..FaultPlan::default() }, 1);
+        let mut drive = plan.assemble(plan.timed(core));
+        drive.submit(0, &request(HostOp::Write, 0, 2));
+        drive.submit(1, &request(HostOp::Write, 1, 1));
+        drive.submit(2, &request(HostOp::Read, 0, 2));
+        drive.submit(3, &request(HostOp::Write, 0, 1));
+        assert_right(&mut drive);
+    }
+}
+
+/// Some pages written, then every program fails: nothing can be written, everything can be read.
+#[test]
+fn a_drive_that_can_program_nothing_any_more_still_answers_every_read() {
+    for frontier in ["separate", "shared"] {
+        for rounds in [5, 11, 30, 60] {
+            let plan = stack().set("ftl.gc.frontier", frontier).plan().unwrap();
+            let mut drive = timed(&plan);
+            for round in 0..rounds {
+                drive.submit(round, &request(HostOp::Write, u64::from(round * 7 % 11) * 2, 2));
+            }
+            let mut completions = device::Completions::default();
+            for _ in 0..rounds / 2 {
+                drive.advance(&mut completions);
+            }
+            let bad_programs = (0..plan.geometry.blocks()).map(BlockId).collect();
+            drive.flash_mut().core_mut().set_faults(FaultPlan { bad_programs, ..FaultPlan::default() }, 1);
+            drain(&mut drive);
+            assert_eq!(read_through(&mut drive, 2), Ok(0), "{frontier}, {rounds} writes");
+        }
+    }
+}
+
+/// Drives that stood still with blocks to spare: the room promised to a collection went with a
+/// failed block, or the one erased block kept for collection failed itself.
+#[test]
+fn a_drive_with_blocks_to_spare_goes_on_when_the_block_it_collects_into_fails() {
+    for seed in [5041, 5125, 5188, 5293, 5295, 5341, 500_172] {
+        let campaign = Campaign { faults: testkit::Faults::Rare, ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
 

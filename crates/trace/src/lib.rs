@@ -23,6 +23,11 @@ pub trait Workload {
     fn remaining(&self) -> Option<u64> {
         None
     }
+
+    /// What of the source was left out, moved or changed so far, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why a workload cannot be opened or continued. The text names place, value, limit and remedy.

@@ -90,3 +90,17 @@ fn damaged_archives_are_errors() {
         assert!(failed, "{kind}");
     }
 }
+
+#[test]
+fn what_follows_a_gzip_file_is_named() {
+    let (_, whole) = packed().swap_remove(0);
+    for trailing in [&b"x"[..], b"not compressed at all", &[0; 512]] {
+        let bytes = [whole.as_slice(), trailing].concat();
+        let error = match open_bytes(&bytes, "x.gz", &support::named("ssdsim")) {
+            Ok(mut reader) => reader.find_map(Result::err).map(|error| error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        let error = error.expect("trailing bytes are refused");
+        assert!(error.contains("trailing bytes") && !error.contains("cut short"), "{error}");
+    }
+}

@@ -86,3 +86,20 @@ fn every_format_says_what_it_is() {
         }
     }
 }
+
+#[test]
+fn a_malformed_line_is_named_even_where_nothing_fits() {
+    let good = |time: u32| format!("0,{time},4096,w,{time}.5\n");
+    let rows: Vec<String> = (0..20_000).map(good).collect();
+    for (name, bad) in [("a.spc", 100), ("a.SPC.gz", 0), ("a.csv", 100), ("a.csv", 1)] {
+        let mut rows = rows.clone();
+        rows[bad] = "0,x7,4096,w,100.5\n".to_owned();
+        let error = detected(rows.concat(), name).unwrap_err();
+        let place = format!("{name}: line {}, column 2 (LBA): found \"x7\", expected an integer", bad + 1);
+        assert!(error.contains(&place) && error.contains("--format"), "{error}");
+    }
+    let error = detected(format!("{FIVE_INTEGERS}\n\nx 1 2\n"), "a.txt").unwrap_err();
+    assert!(error.contains("its first lines fit disksim, midas, mqsim, ssdsim"), "{error}");
+    let error = detected(format!("{FIVE_INTEGERS}\n\nx 1 2\n"), "a.ssdsim").unwrap_err();
+    assert!(error.contains("line 5, column 1"), "{error}");
+}

@@ -136,3 +136,24 @@ fn an_endless_line_is_refused() {
     };
     assert_parts(&error.to_string(), &["longer than 1048576 bytes"]);
 }
+
+#[test]
+fn times_below_zero_are_refused() {
+    for (format, text) in [
+        ("spc", "0,100,4096,w,-1.0"),
+        ("disksim", "-1 0 0 8 1"),
+        ("ssdsim", "-1 0 8 8 1"),
+        ("mqsim", "-1 0 8 8 1"),
+        ("alibaba", "1,R,0,512,-5"),
+        ("msr", "-128166372003061629,hm,1,Read,0,512,1"),
+        ("midas", "-0.5 1 10 4096"),
+        ("fiu", "-8 20782 gzip 283193184 8 R 6 0 56f11b711d91a065"),
+        ("blkparse", "8,0 3 1 -0.1 697 Q W 223490 + 8 [kjournald]"),
+        ("biosnoop", "-0.4 supervise 1950 xvda1 W 13092560 4096 0.74"),
+        ("tracetracker", "-0.000001 RS 8 8 seq 0.1 0.2 0.3"),
+    ] {
+        assert_parts(&error(format, text), &["sample: line 1", "found \"-", "a time of 0 or more (add one amount"]);
+    }
+    let named = support::detected("0,100,4096,w,-1.0\n", "t.csv").unwrap_err();
+    assert_parts(&named, &["t.csv: line 1", "column 5 (Timestamp)", "-1.0"]);
+}

@@ -169,3 +169,19 @@ fn an_empty_trace_is_refused() {
     let error = replay("", &options).unwrap_err();
     assert!(error.contains("holds no requests"), "{error}");
 }
+
+#[test]
+fn what_is_left_out_or_changed_is_told() {
+    // Chunks of 1 MiB in this order: 9, 3, 5; then a request across 3 and 4.
+    let rows = "0,18432,512,w,0.0\n0,0,0,r,0.1\n0,6145,100,r,0.2\n0,10240,512,w,0.3\n0,8191,1024,w,0.4\n";
+    let options =
+        TraceOptions { format: Some("spc".to_owned()), fit: Fit::Compact, ..TraceOptions::new(8 * MIB / 512) };
+    let reader = Box::new(Cursor::new(rows.as_bytes()));
+    let mut workload = TraceWorkload::from_reader(reader, "t", &options).unwrap();
+    workload.next_batch(&mut Vec::new(), 100).unwrap();
+    let notes = workload.notes();
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert!(notes[0].starts_with("1 requests of size 0 were left out"), "{notes:?}");
+    assert!(notes[1].starts_with("1 requests were widened to whole sectors"), "{notes:?}");
+    assert!(notes[2].starts_with("1 requests were split into 2 to fit the drive (fit = compact)"), "{notes:?}");
+}

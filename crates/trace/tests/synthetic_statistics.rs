@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace::synthetic::{Profile, WorkloadParameters, build, desktop_ntfs};
+use trace::synthetic::{WORKLOADS, WorkloadParameters, build};
 use units::{HostOp, Request};
 
 const GIBIBYTE_SECTORS: u64 = 1 << 21;
@@ -23,12 +23,18 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn desktop_matches_what_was_published() {
-    for seed in 1..=3 {
-        for comparison in desktop_ntfs::calibration(seed).unwrap() {
-            assert!(comparison.holds(), "seed {seed}: {comparison:?}");
+fn calibrated_workloads_match_what_was_published() {
+    let mut calibrated = Vec::new();
+    for entry in &WORKLOADS {
+        let Some(calibration) = entry.calibration else { continue };
+        calibrated.push(entry.name);
+        for seed in 1..=3 {
+            for comparison in calibration(seed).unwrap() {
+                assert!(comparison.holds(), "{} seed {seed}: {comparison:?}", entry.name);
+            }
         }
     }
+    assert_eq!(calibrated, ["desktop-ntfs", "oltp", "search"]);
 }
 
 #[test]
@@ -37,31 +43,6 @@ fn desktop_sleeps_at_night() {
     let hours = 3_600_000_000_000;
     let nights = all.windows(2).filter(|pair| pair[1].arrival - pair[0].arrival > 15 * hours).count();
     assert_eq!(nights, 2);
-}
-
-#[test]
-fn search_matches_the_measured_piece() {
-    let profile = Profile::of(&requests("search", &WorkloadParameters::new(16 * GIBIBYTE_SECTORS, 200_000)));
-    assert_near(profile.read_share, 0.9998, 0.0002);
-    assert_near(profile.read_sectors_mean, 30.1, 0.3);
-    assert_near(profile.continues_recent_share, 0.32, 0.01);
-    assert_near(profile.interarrival_ns_mean / 1e6, 2.42, 0.05);
-    assert_near(profile.interarrival_ns_deviation / 1e6, 3.23, 0.1);
-}
-
-#[test]
-fn oltp_matches_the_measured_piece() {
-    let parameters = WorkloadParameters {
-        read_share: Some(0.4077),
-        ..WorkloadParameters::new(16 * GIBIBYTE_SECTORS, 10_000)
-    };
-    let profile = Profile::of(&requests("oltp", &parameters));
-    assert_near(profile.read_share, 0.4077, 0.02);
-    assert_near(profile.read_sectors_mean, 12.2, 0.3);
-    assert_near(profile.write_sectors_mean, 9.8, 0.6);
-    assert_near(profile.continues_recent_share, 0.65, 0.03);
-    assert_near(profile.busiest_26_percent_share, 0.69, 0.08);
-    assert_near(profile.interarrival_ns_mean / 1e6, 26.0, 2.5);
 }
 
 #[test]

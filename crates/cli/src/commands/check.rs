@@ -23,9 +23,11 @@ fn stack(path: &str) -> Result<(), Failure> {
         }
         Failure::usage(format!("{path}: {} problems", problems.len()))
     })?;
+    let nothing = Config::resolve(String::new(), &[])?.resolved == config.resolved;
+    let remark = if nothing { "note: it sets nothing; every key has its default\n" } else { "" };
     let plan = DrivePlan::new(config)?;
     output::print(&format!(
-        "{path}: a good stack: {} pages for the user, {} blocks of {} pages on {} dies\n",
+        "{path}: a good stack: {} pages for the user, {} blocks of {} pages on {} dies\n{remark}",
         plan.user_pages,
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,

@@ -4,12 +4,13 @@ use super::glossary;
 use super::list::{KINDS, items};
 use crate::arguments::{ExplainArguments, Listing};
 use crate::failure::Failure;
+use crate::table::Grid;
 use crate::{output, settings};
 use device::config::{all_keys, parts, stacks};
 use layer::Parameter;
 use std::fmt::Write;
 use trace::formats::FORMATS;
-use trace::synthetic::find;
+use trace::synthetic::{Aim, Calibration, find};
 
 pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
     let name = arguments.name.trim();
@@ -84,11 +85,47 @@ fn workload(name: &str) -> Option<String> {
     });
     let takes = takes.collect::<Vec<_>>().join(", ");
     Some(format!(
-        "workload {name}\n  {}\n  source: {}\n  takes: {}\n",
+        "workload {name}\n  {}\n  source: {}\n  takes: {}\n{}",
         entry.summary,
         entry.source,
-        if takes.is_empty() { "none of the optional keys" } else { &takes }
+        if takes.is_empty() { "none of the optional keys" } else { &takes },
+        entry.calibration.map(calibration).unwrap_or_default()
     ))
+}
+
+/// Every published figure with what the generator gives, measured now.
+fn calibration(measure: Calibration) -> String {
+    let Ok(rows) = measure(1) else { return String::new() };
+    let hits = rows.iter().filter(|row| matches!(row.aim, Aim::Within(_)) && row.holds()).count();
+    let mut text = format!("\n  {hits} of {} published figures are hit (seed 1):\n", rows.len());
+    let mut grid = Grid::new(1);
+    grid.row(["figure", "published", "generated", "verdict"]);
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in &rows {
+        let verdict = match row.aim {
+            Aim::Within(tolerance) if row.holds() => format!("hit (within {tolerance})"),
+            Aim::Within(tolerance) => format!("missed (by more than {tolerance})"),
+            Aim::Missed(reason) => {
+                match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, figures)) => figures.push(row.figure),
+                    None => reasons.push((reason, vec![row.figure])),
+                }
+                "missed".to_owned()
+            }
+        };
+        grid.row([row.figure.to_owned(), row.published.to_string(), figure(row.generated, row.published), verdict]);
+    }
+    text.push_str(&grid.render("  "));
+    for (reason, figures) in reasons {
+        let _ = writeln!(text, "  missed: {}: {reason}", figures.join("; "));
+    }
+    text
+}
+
+/// A number with the decimals of the published one it stands beside, and at least one, below 10 two.
+fn figure(generated: f64, published: f64) -> String {
+    let digits = published.to_string().split('.').nth(1).map_or(1, str::len).max(if published < 10.0 { 2 } else { 1 });
+    format!("{generated:.digits$}")
 }
 
 fn format(name: &str) -> Option<String> {

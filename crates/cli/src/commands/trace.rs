@@ -98,24 +98,32 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
 fn convert(arguments: &TraceConvertArguments) -> Result<(), Failure> {
     let records = records(&arguments.input)?;
     match &arguments.out {
-        None => written(write_nandarium(records, &mut io::stdout().lock(), "standard output")),
+        None => written(write_nandarium(records, &mut io::stdout().lock(), STANDARD_OUTPUT), STANDARD_OUTPUT),
         Some(path) => {
-            let mut file = File::create(path).map_err(|error| Failure::file(path, "written", &error))?;
-            written(write_nandarium(records, &mut file, &path.display().to_string()))
+            let mut file = File::create(path).map_err(|error| {
+                Failure::usage(format!("{} could not be opened for writing: {error}", path.display()))
+            })?;
+            let name = path.display().to_string();
+            written(write_nandarium(records, &mut file, &name), &name)
         }
     }
 }
 
 fn head(arguments: &TraceHeadArguments) -> Result<(), Failure> {
     let records = records(&arguments.input)?.take(arguments.count);
-    written(write_nandarium(records, &mut io::stdout().lock(), "standard output"))
+    written(write_nandarium(records, &mut io::stdout().lock(), STANDARD_OUTPUT), STANDARD_OUTPUT)
 }
 
-/// A closed pipe is the reader's right.
-fn written(result: Result<u64, WorkloadError>) -> Result<(), Failure> {
+const STANDARD_OUTPUT: &str = "standard output";
+
+/// A closed pipe is the reader's right; what cannot be written to `out` is no mistake of the user.
+fn written(result: Result<u64, WorkloadError>, out: &str) -> Result<(), Failure> {
     match result {
         Ok(_) => Ok(()),
         Err(WorkloadError::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(WorkloadError::Io { path, source }) if path == out => {
+            Err(Failure::failed(format!("{path} could not be written: {source}")))
+        }
         Err(error) => Err(error.into()),
     }
 }

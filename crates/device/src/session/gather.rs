@@ -111,7 +111,10 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     let read = result.host[HostOp::Read.index()].pages;
     let from_flash = result.flash[0][Cause::Host.index()];
     if plan.config.values.name("drive.precondition") == "none" && from_flash < read / 2 {
-        result.notes.push(format!(
+        // A run that read nothing real says little else.
+        let nothing_real = from_flash == 0 && result.host[HostOp::Write.index()].pages == 0;
+        let place = if nothing_real { 0 } else { result.notes.len() };
+        result.notes.insert(place, format!(
             "Only {from_flash} of {read} pages were read from flash: pages never written need none, and the drive began \
              empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
         ));

@@ -15,6 +15,7 @@ mod precondition;
 mod snapshot;
 mod source;
 mod steady;
+mod unused;
 
 pub use error::SessionError;
 pub use snapshot::Snapshots;
@@ -148,6 +149,8 @@ impl Session<'_> {
             Ended::Stuck if bad_blocks(drive.flash().core()) > bad_before => Status::WornOut,
             Ended::Stuck => Status::DriveFull,
         };
+        notes.extend(workload.notes());
+        notes.extend(unused::notes(self.plan, self.source));
         if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
             let limit = run_plan.limit;
             notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));

@@ -5,7 +5,8 @@
 //! the values at most 20 % of their mean, the excursion of their least-squares line over the window
 //! at most 10 % of the mean, at most 25 rounds.
 //! Simplified: a round is a quarter of the capacity in host writes instead of a minute, because no
-//! time passes here.
+//! time passes here. A workload that hardly writes does not fill a round: the overwritten state is then
+//! taken as it is, and a note says so.
 
 use super::precondition::Preconditioner;
 use super::{Phase, SessionError, WorkloadSource};
@@ -24,6 +25,10 @@ const ROUND_SHARE: u64 = 4;
 const RANGE_MAX: f64 = 0.20;
 /// Largest change of the trend line over a window, as a share of the mean.
 const TREND_MAX: f64 = 0.10;
+/// A round ends at the latest after so many requests, or
+const ROUND_REQUESTS: u64 = 1 << 20;
+/// after so many times the pages it should write.
+const ROUND_REQUESTS_PER_PAGE: u64 = 4;
 /// A generator that sends no write among this many requests is taken to be read-only.
 const READ_ONLY_AFTER: u64 = 1 << 20;
 /// Requests taken from the workload at once: rounds are this exact.
@@ -36,14 +41,26 @@ pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionErro
     }
     let values = &work.plan.config.values;
     let round_bytes = (values.whole("drive.capacity") / ROUND_SHARE).max(SECTOR_BYTES);
+    let round_pages = round_bytes / u64::from(work.plan.geometry.page_bytes);
+    let round_requests = ROUND_REQUESTS.max(ROUND_REQUESTS_PER_PAGE * round_pages);
     let mut requests = Endless::new(work.source)?;
     let mut history: Vec<f64> = Vec::new();
     while history.len() < ROUNDS_MAX {
         let before = FlashCore::total(&work.drive.flash().core().counters.programs);
-        let mut round = Round { inner: &mut requests, bytes_left: round_bytes };
+        let mut round = Round { inner: &mut requests, bytes_left: round_bytes, requests_left: round_requests };
         let sheet = work.measured(Phase::Steady, &mut round)?;
+        let unfinished = round.bytes_left > 0;
         if requests.read_only {
             return Ok("Steady at once: the workload writes nothing.".to_owned());
+        }
+        if unfinished {
+            return Ok(format!(
+                "Taken to be steady: the workload writes too little to change the drive, {} pages in {} requests, \
+                 where a round is {} of host writes; this is the state after the random writes.",
+                sheet.totals[HostOp::Write.index()].pages,
+                sheet.totals.iter().map(|op| op.requests).sum::<u64>(),
+                quantity::format_size(round_bytes)
+            ));
         }
         let programs = FlashCore::total(&work.drive.flash().core().counters.programs) - before;
         history.push(programs as f64 / sheet.totals[HostOp::Write.index()].pages.max(1) as f64);
@@ -123,13 +140,16 @@ impl<'a> Endless<'a> {
 struct Round<'a, 'b> {
     inner: &'a mut Endless<'b>,
     bytes_left: u64,
+    requests_left: u64,
 }
 
 impl Workload for Round<'_, '_> {
     fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
-        if self.bytes_left > 0 && !self.inner.read_only {
+        if self.bytes_left > 0 && self.requests_left > 0 && !self.inner.read_only {
+            let first = batch.len();
             let bytes = self.inner.next_batch(batch, limit.min(STEP))?;
             self.bytes_left = self.bytes_left.saturating_sub(bytes);
+            self.requests_left = self.requests_left.saturating_sub((batch.len() - first) as u64);
         }
         Ok(())
     }

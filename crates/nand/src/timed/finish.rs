@@ -3,7 +3,7 @@
 use super::TimedFlash;
 use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
-use crate::contents::{Oob, PageKind};
+use crate::contents::{Oob, PageKind, PayloadId};
 use crate::core::PageContent;
 use crate::flash::{CommandId, Event, Program, ProgramFailure};
 use units::{BlockId, CAUSES, Cause, Ppn};
@@ -31,7 +31,7 @@ impl TimedFlash {
         match slot.kind {
             Kind::Read => {
                 let cause = CAUSES[slot.cause as usize];
-                let payload = crate::PayloadId(slot.payload);
+                let payload = PayloadId(slot.payload);
                 failed = self.core.complete_read(Ppn(slot.page), cause, payload);
                 self.unpin(block);
             }
@@ -73,7 +73,7 @@ impl TimedFlash {
         let mut base_lost = slot.flags & flag::BASE_LOST != 0;
         if slot.kind == Kind::Copyback {
             let source = Ppn(slot.supersedes);
-            base_lost |= self.core.complete_read(source, cause, crate::PayloadId::NONE);
+            base_lost |= self.core.complete_read(source, cause, PayloadId::NONE);
         }
         let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
         let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
@@ -175,22 +175,87 @@ impl TimedFlash {
             })
             .collect();
         back.sort_unstable_by_key(|&other| self.slab.get(other).page);
-        self.hand_back(id);
-        for other in back {
+        for &other in &back {
             match self.slab.get(other).state {
                 State::Queued => self.unlink(other),
                 _ => self.leave_parked(block, other),
             }
+            self.slab.at(other).state = State::Waiting;
+        }
+        self.hand_back(id);
+        for other in back {
             self.hand_back(other);
         }
     }
 
+    /// A program goes back to its owner. All of its user data is in the controller now: it no longer
+    /// needs the page it was built on, and nothing needs to wait until it finds another place.
     #[cold]
     pub(super) fn hand_back(&mut self, id: u32) {
         let slot = self.slab.at(id);
         slot.state = State::Failed;
-        let (owner, generation) = (slot.owner, slot.generation);
-        self.core.events.push((owner, Event::ProgramFailed(CommandId { slot: id, generation })));
+        let slot = *slot;
+        if matches!(slot.what, What::Data | What::Merge) {
+            self.fold(id, (slot.what == What::Merge).then_some(Ok(slot.supersedes)));
+            for other in self.slab.live_ids().collect::<Vec<_>>() {
+                let built = self.slab.get(other);
+                if built.what == What::Merge && built.supersedes == slot.page {
+                    self.fold_failed_base(other);
+                }
+            }
+            self.serve_parked(self.block_of(slot.page), slot.page);
+        }
+        let command = CommandId { slot: id, generation: slot.generation };
+        self.core.events.push((slot.owner, Event::ProgramFailed(command)));
+    }
+
+    /// Completes a program's payload from what it is built on.
+    fn fold(&mut self, id: u32, base: Option<Result<u32, PayloadId>>) {
+        let slot = self.slab.at(id);
+        slot.what = What::Data;
+        let payload = PayloadId(slot.payload);
+        if let Some(contents) = self.core.contents.as_deref_mut()
+            && payload != PayloadId::NONE
+        {
+            contents.complete_payload(payload, base);
+        }
+    }
+
+    /// A program that builds on a page whose own program failed takes the data from the controller.
+    pub(super) fn fold_failed_base(&mut self, id: u32) {
+        if let Some(base) = self.failed_data_at(self.slab.get(id).supersedes) {
+            let base = *self.slab.get(base);
+            self.slab.at(id).flags |= base.flags & flag::BASE_LOST;
+            self.fold(id, Some(Err(PayloadId(base.payload))));
+        }
+    }
+
+    /// The failed program that was to bring user data to `page` and has no other place yet.
+    pub(super) fn failed_data_at(&self, page: u32) -> Option<u32> {
+        if !self.core.block(self.block_of(page)).has_failed() {
+            return None;
+        }
+        self.slab.live_ids().find(|&id| {
+            let slot = self.slab.get(id);
+            slot.state == State::Failed && slot.page == page && slot.what == What::Data
+        })
+    }
+
+    /// Answers a read from the data of a failed program.
+    #[cold]
+    pub(super) fn serve_from(&mut self, failed: u32, read: u32) {
+        let (from, slot) = (*self.slab.get(failed), *self.slab.get(read));
+        let lost = from.flags & flag::BASE_LOST != 0;
+        if let Some(contents) = self.core.contents.as_deref_mut()
+            && slot.payload != NIL
+            && from.payload != NIL
+        {
+            contents.copy_payload(PayloadId(from.payload), PayloadId(slot.payload));
+        }
+        self.core.counters.in_flight_reads += 1;
+        self.core.counters.failed_reads += u64::from(lost);
+        self.unpin(self.block_of(slot.page));
+        self.conclude(read, &slot, lost);
     }
 
     pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {

@@ -86,6 +86,9 @@ impl TimedFlash {
             slot.epoch = self.barriers.issued();
         }
         let id = self.insert(slot, Some(command.completion));
+        if what == What::Merge {
+            self.fold_failed_base(id.slot);
+        }
         self.begin(id, command.after);
         Outcome::Pending(id)
     }
@@ -186,10 +189,6 @@ impl Flash for TimedFlash {
         }
     }
 
-    fn fail(&mut self, join: JoinId) {
-        self.joins.at(join.0).failed = true;
-    }
-
     fn cancel(&mut self, join: JoinId) -> Cancelled {
         let mut left = Cancelled::default();
         let members = self.joins.take_members(join.0);
@@ -255,6 +254,18 @@ impl Flash for TimedFlash {
             self.enqueue(id.slot);
         }
         Outcome::Pending(id)
+    }
+
+    fn take_back_erase(&mut self, block: BlockId) -> bool {
+        let erase = self.core.block(block).waiting_erase;
+        if erase == NIL {
+            return false;
+        }
+        let row = self.core.row(block);
+        row.waiting_erase = NIL;
+        row.set_erase_pending(false);
+        self.slab.remove(erase);
+        true
     }
 
     fn hold(&mut self, block: BlockId) {

@@ -4,6 +4,8 @@
 //! until its transfer ends, data sheet times; the command laws of ARCHITECTURE.md.
 //! Simplified: command cycles of reads and erases are charged to the die, not to the channel; a
 //! channel serves its dies in order of asking; suspended commands resume when no read is queued.
+//! The data of a failed program stays in the controller, which answers reads at once, until it is
+//! placed again.
 //! Protects: order within a block, pins before erases, completion-time contents.
 //!
 //! ```text

@@ -19,6 +19,8 @@ impl TimedFlash {
                 self.unpin(block);
             } else if position < self.core.block(block).done {
                 self.enqueue(id);
+            } else if let Some(failed) = self.failed_data_at(page) {
+                self.serve_from(failed, id);
             } else {
                 self.park(block, id);
             }
@@ -90,6 +92,25 @@ impl TimedFlash {
         }
     }
 
+    /// Answers the reads that wait for `page`, whose program failed.
+    pub(super) fn serve_parked(&mut self, block: BlockId, page: u32) {
+        while let Some(failed) = self.failed_data_at(page) {
+            let mut at = self.core.block(block).parked;
+            while at != NIL && (self.slab.get(at).kind != Kind::Read || self.slab.get(at).page != page) {
+                at = self.slab.get(at).next;
+            }
+            if at == NIL {
+                return;
+            }
+            self.leave_parked(block, at);
+            let (slot, cause) = (*self.slab.get(at), self.slab.get(failed).cause as usize);
+            if slot.flags & flag::TRACED != 0 {
+                self.charge(at, cause, cause, self.now - slot.since);
+            }
+            self.serve_from(failed, at);
+        }
+    }
+
     /// Reads that waited for `from`, which will never be programmed, wait for `to` instead.
     pub(super) fn redirect_readers(&mut self, block: BlockId, from: u32, to: Ppn) {
         let mut at = self.core.block(block).parked;
@@ -108,7 +129,7 @@ impl TimedFlash {
     }
 
     #[inline]
-    fn charge(&mut self, id: u32, direct: usize, root: usize, time: Nanos) {
+    pub(super) fn charge(&mut self, id: u32, direct: usize, root: usize, time: Nanos) {
         let slot = self.slab.at(id);
         let first = slot.flags & flag::WAITED == 0;
         slot.flags |= flag::WAITED;

@@ -277,7 +277,9 @@ impl TimedFlash {
             Kind::Erase => self.part.erase_ns + self.part.command_ns,
         };
         die.array = gang;
-        die.suspends = 0;
+        if die.suspended == NIL {
+            die.suspends = 0; // not for the read that interrupts: the count belongs to the gang it interrupted
+        }
         self.queue.arm(index as u32, self.now + time);
     }
 
@@ -348,15 +350,27 @@ impl TimedFlash {
         if rest != NIL {
             self.ask_channel(index);
         } else if die.array_done {
-            die.transfer = die.array;
+            let next = die.array;
+            die.transfer = next;
             die.array = NIL;
             die.array_done = false;
+            self.each_member(next, Self::charge_register);
             self.ask_channel(index);
             self.dispatch(index);
         } else {
             self.dispatch(index);
         }
         self.complete(id);
+    }
+
+    /// A page was read and waited in the array for the register to be transferred.
+    fn charge_register(&mut self, id: u32) {
+        let slot = self.slab.get(id);
+        if slot.flags & flag::TRACED != 0 {
+            let waited = self.now - slot.since;
+            let bus = units::Wait::Bus.index();
+            self.charge(id, bus, bus, waited);
+        }
     }
 
     #[inline]
@@ -369,7 +383,17 @@ impl TimedFlash {
             self.start_programming(index, gang);
         } else {
             self.dies[index].loaded = true;
+            self.wait_for_array(index, gang);
         }
+    }
+
+    /// A gang's data is in the register and the array is still busy: from now on it waits.
+    fn wait_for_array(&mut self, index: usize, gang: u32) {
+        self.each_member(gang, |flash, id| {
+            if flash.slab.get(id).flags & flag::TRACED != 0 {
+                flash.traces[id as usize].queued(&flash.meters[index], flash.now);
+            }
+        });
     }
 
     #[inline]
@@ -407,6 +431,7 @@ impl TimedFlash {
                 }
             } else {
                 die.array_done = true;
+                self.each_member(gang, |flash, id| flash.slab.at(id).since = flash.now);
             }
             return;
         }
@@ -415,6 +440,7 @@ impl TimedFlash {
             let next = die.transfer;
             die.loaded = false;
             die.transfer = NIL;
+            self.each_member(next, |flash, id| flash.settle_wait(index, id));
             self.start_programming(index, next);
         } else if die.transfer == NIL {
             self.dispatch(index);

@@ -4,11 +4,10 @@ use super::{Campaign, Position, Tally, life_stream};
 use crate::host::{Habits, Host};
 use crate::readback::{ReadBack, read_back, read_through};
 use crate::stack::{Faults, Stack};
-use crate::work::describe_blocks;
+use crate::work::{can_serve, describe_blocks};
 use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{Flash, FlashCore, TimedFlash};
-use units::BlockId;
 
 /// Events without a completed request after which a drive counts as stuck.
 const PATIENCE: u64 = 50_000;
@@ -121,7 +120,10 @@ impl Life {
         let stuck = !moved && self.host.outstanding() > 0 && done.is_empty();
         if stuck || position.event - self.last_completion > PATIENCE {
             if self.is_worn_out() {
-                return Ok(false);
+                return match read_through(&mut self.drive, self.per_page)? {
+                    0 => Ok(false),
+                    unanswered => Err(format!("{unanswered} reads are never answered on a worn-out drive")),
+                };
             }
             let what = if stuck { "nothing will ever happen again" } else { "nothing completes any more" };
             let blocks = describe_blocks(&self.drive);
@@ -130,16 +132,9 @@ impl Life {
         Ok(true)
     }
 
-    /// Whether some plane has lost more blocks than its spare ones.
+    /// Whether too many blocks have failed to go on.
     fn is_worn_out(&self) -> bool {
-        let geometry = self.plan.geometry;
-        let core = self.drive.flash().core();
-        let lost = |lane: u32| {
-            let first = lane * geometry.blocks_per_plane();
-            let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
-            blocks.filter(|row| row.is_bad() || row.has_failed()).count()
-        };
-        self.faults == Faults::Rare && (0..geometry.planes()).any(|lane| lost(lane) >= 3)
+        self.faults == Faults::Rare && !can_serve(&self.stack, &self.plan, self.drive.flash().core())
     }
 
     /// Cuts power now, recovers and checks; from some cuts life goes on.

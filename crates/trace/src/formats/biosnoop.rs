@@ -7,7 +7,7 @@
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, field_error};
+use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
 use super::reading::parser::{LineParser, Names, Parser, Sink};
 use super::reading::rwbs;
@@ -107,7 +107,8 @@ impl Biosnoop {
     fn time(&mut self, tokens: &Tokens<'_>) -> FieldResult<i64> {
         let text = tokens.get(0);
         if !text.contains(&b':') {
-            return tokens.decimal(0, "TIME(s)", 9);
+            let time = tokens.decimal(0, "TIME(s)", 9)?;
+            return if time < 0 { Err(tokens.wrong(0, "TIME(s)", NOT_NEGATIVE)) } else { Ok(time) };
         }
         let clock = number::clock(text).ok_or_else(|| tokens.wrong(0, "TIME", "HH:MM:SS or seconds"))?;
         if self.last_clock_ns - clock > DAY_NS / 2 {

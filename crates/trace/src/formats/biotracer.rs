@@ -33,10 +33,10 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     }
     let flags = fields.integer("flags")?;
     let op = if flags & FLAG_WRITE == 0 { HostOp::Read } else { HostOp::Write };
-    let time = fields.decimal("t_generate", 9)?;
-    fields.decimal("t_process", 9)?;
-    fields.decimal("t_submit", 9)?;
-    let finish = fields.decimal("t_finish", 9)?;
+    let time = fields.decimal_time("t_generate", 9)?;
+    fields.decimal_time("t_process", 9)?;
+    fields.decimal_time("t_submit", 9)?;
+    let finish = fields.decimal_time("t_finish", 9)?;
     fields.end()?;
     let mut record = TraceRecord::new(time, 0, op, offset, length);
     record.latency_ns = finish.checked_sub(time).and_then(|ns| u64::try_from(ns).ok());

@@ -65,7 +65,7 @@ impl LineParser for Blkparse {
         let device = device(device_text).ok_or_else(|| fields.wrong("device", "MAJOR,MINOR"))?;
         fields.integer("cpu")?;
         fields.integer("sequence")?;
-        let time = fields.decimal("time", 9)?;
+        let time = fields.decimal_time("time", 9)?;
         fields.integer("pid")?;
         let action = fields.text("action")?;
         if action != [self.action] {

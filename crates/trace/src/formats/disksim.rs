@@ -22,7 +22,7 @@ const FLAG_READ: u64 = 1;
 
 fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let mut fields = Fields::blanks(line);
-    let time = fields.decimal("arrival_ms", 6)?;
+    let time = fields.decimal_time("arrival_ms", 6)?;
     let device = fields.small("device")?;
     let offset = fields.bytes("block", SECTOR)?;
     let length = fields.length("blocks", SECTOR)?;

@@ -3,7 +3,7 @@
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, field_error};
+use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::parser::{LineParser, Parser, Sink};
 use super::reading::tokens::Tokens;
 use super::{Format, Order, SECTOR, TraceRecord};
@@ -27,6 +27,9 @@ impl LineParser for Fiu {
         let count = tokens.count();
         if count < 9 {
             return Err(field_error(0, "line", line, "nine fields"));
+        }
+        if tokens.get(0).starts_with(b"-") {
+            return Err(tokens.wrong(0, "time_ns", NOT_NEGATIVE));
         }
         let time = tokens.integer(0, "time_ns")?;
         let time = i64::try_from(time).map_err(|_| tokens.wrong(0, "time_ns", "a time below 292 years"))?;

@@ -21,7 +21,7 @@ const ADDRESS_BYTES: u64 = 4096;
 
 fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let mut fields = Fields::blanks(line);
-    let time = fields.decimal("time", 9)?;
+    let time = fields.decimal_time("time", 9)?;
     let op = match fields.text("type")? {
         b"0" => HostOp::Read,
         b"1" => HostOp::Write,

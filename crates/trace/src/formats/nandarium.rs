@@ -41,7 +41,7 @@ impl LineParser for Nandarium {
             return Ok(());
         }
         let mut fields = Fields::commas(line);
-        let time = fields.decimal("time_ns", 0)?;
+        let time = fields.decimal_time("time_ns", 0)?;
         let device = fields.small("device")?;
         let op = match fields.text("op")? {
             b"R" => HostOp::Read,

@@ -7,7 +7,7 @@
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, field_error};
+use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
 use super::reading::parser::{LineParser, Names, Parser, Sink};
 use super::{Format, Order, TraceRecord};
@@ -98,5 +98,9 @@ fn value<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 /// The time stands between the last blank and the colon before the event.
 fn time(head: &[u8]) -> FieldResult<i64> {
     let text = head.rsplit(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
-    number::decimal(text, 9).ok_or_else(|| field_error(0, "time", text, "seconds before the event name"))
+    match number::decimal(text, 9) {
+        Some(time) if time >= 0 => Ok(time),
+        Some(_) => Err(field_error(0, "time", text, NOT_NEGATIVE)),
+        None => Err(field_error(0, "time", text, "seconds before the event name")),
+    }
 }

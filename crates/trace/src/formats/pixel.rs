@@ -52,7 +52,7 @@ impl LineParser for Pixel {
         };
         let offset = fields.bytes("sector", SECTOR)?;
         let length = fields.length("size", SECTOR)?;
-        let time = fields.decimal("timestamp", 9)?;
+        let time = fields.decimal_time("timestamp", 9)?;
         let mut record = TraceRecord::new(time, self.devices.number(device), op, offset, length);
         record.fua = letters.fua;
         sink.push(record)

@@ -32,7 +32,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         b"W" | b"w" => HostOp::Write,
         _ => return Err(fields.wrong("Opcode", "R or W")),
     };
-    let time = fields.decimal("Timestamp", 9)?;
+    let time = fields.decimal_time("Timestamp", 9)?;
     if length == 0 {
         sink.zero();
         return Ok(());

@@ -25,7 +25,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         return Ok(());
     }
     let mut fields = Fields::commas(line);
-    let time = fields.decimal("Timestamp", 9)?;
+    let time = fields.decimal_time("Timestamp", 9)?;
     let response = fields.next().unwrap_or_default();
     let latency = match response {
         b"" => None,

@@ -20,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
 
 fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let mut fields = Fields::blanks(line);
-    let time = fields.decimal("time", 9)?;
+    let time = fields.decimal_time("time", 9)?;
     let op = match fields.text("op")? {
         b"R" | b"RS" => HostOp::Read,
         b"W" | b"WS" => HostOp::Write,

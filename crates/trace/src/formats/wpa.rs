@@ -7,7 +7,7 @@
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, field_error};
+use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
 use super::reading::parser::{LineParser, Parser, Sink};
 use super::{Format, Order, TraceRecord};
@@ -89,7 +89,10 @@ impl Layout {
             _ => return Err(row.wrong(self.io_type, "IO Type", "Read, Write or Flush")),
         };
         let time = number::localised_decimal(row.text(self.init_time), 9)
-            .ok_or_else(|| row.wrong(self.init_time, "Init Time", "seconds with decimals"))?;
+            .ok_or_else(|| match row.text(self.init_time) {
+                [b'-', ..] => row.wrong(self.init_time, "Init Time", NOT_NEGATIVE),
+                _ => row.wrong(self.init_time, "Init Time", "seconds with decimals"),
+            })?;
         let disk = number::localised_integer(row.text(self.disk))
             .and_then(|disk| u32::try_from(disk).ok())
             .ok_or_else(|| row.wrong(self.disk, "Disk", "a disk number"))?;

@@ -40,7 +40,7 @@ use super::parameters::WorkloadParameters;
 use super::place::{OpMix, Region, Weighted, draw_index};
 use crate::Workload;
 
-pub use super::desktop_calibration::{CALIBRATION_REQUESTS, CALIBRATION_SECTORS, Comparison, calibration};
+pub use super::desktop_calibration::{CALIBRATION_REQUESTS, CALIBRATION_SECTORS, calibration};
 
 /// Smallest footprint in sectors (8 MiB).
 pub(super) const MINIMUM_SECTORS: u64 = 8 << 11;

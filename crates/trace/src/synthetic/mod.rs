@@ -7,6 +7,7 @@
 //! Each workload draws from `Stream::new(seed, "workload.<name>")`, and its arrival times from a
 //! second stream, so that the requests stay the same when the arrival rate changes.
 
+mod calibration;
 mod desktop_calibration;
 mod desktop_layout;
 pub mod desktop_ntfs;
@@ -27,11 +28,15 @@ mod uniform;
 mod zipf;
 mod zipf_law;
 
+pub use calibration::{Aim, Comparison};
 pub use parameters::{Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters};
 pub use profile::Profile;
 pub use zipf_law::{Scatter, Zipf};
 
 use crate::Workload;
+
+/// Compares what a workload gives under a seed with the figures it is made after.
+pub type Calibration = fn(u64) -> Result<Vec<Comparison>, SyntheticError>;
 
 /// One line of [`WORKLOADS`].
 #[derive(Debug)]
@@ -46,6 +51,8 @@ pub struct WorkloadEntry {
     pub takes: &'static [Parameter],
     /// Smallest footprint in sectors.
     pub minimum_sectors: u64,
+    /// Compares what it gives under a seed with every published figure, where there are any.
+    pub calibration: Option<Calibration>,
     construct: fn(&'static str, &WorkloadParameters) -> Box<dyn Workload + Send>,
 }
 
@@ -70,6 +77,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "trace statistics published by Lin (2009) and its group",
         takes: &[ReadShare],
         minimum_sectors: desktop_ntfs::MINIMUM_SECTORS,
+        calibration: Some(desktop_ntfs::calibration),
         construct: desktop_ntfs::build,
     },
     WorkloadEntry {
@@ -78,6 +86,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "two-temperature model, Rosenblum and Ousterhout (1992)",
         takes: &[RequestBytes, ReadShare, TrimShare, HotSpace, HotTraffic],
         minimum_sectors: 1,
+        calibration: None,
         construct: hot_cold::build,
     },
     WorkloadEntry {
@@ -86,6 +95,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "order of IOzone's automatic mode, 64 KiB records",
         takes: &[RequestBytes],
         minimum_sectors: 1,
+        calibration: None,
         construct: iozone::build,
     },
     WorkloadEntry {
@@ -94,6 +104,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "public description of JESD219A, not the standard itself",
         takes: &[ReadShare],
         minimum_sectors: 1,
+        calibration: None,
         construct: jesd219::build,
     },
     WorkloadEntry {
@@ -102,6 +113,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "customary mix of drive data sheets",
         takes: &[RequestBytes, ReadShare, TrimShare],
         minimum_sectors: 1,
+        calibration: None,
         construct: mixed::build,
     },
     WorkloadEntry {
@@ -110,6 +122,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "first 10,000 requests of SPC Financial1, counts of the whole trace",
         takes: &[ReadShare, ZipfExponent],
         minimum_sectors: oltp::MINIMUM_SECTORS,
+        calibration: Some(oltp::calibration),
         construct: oltp::build,
     },
     WorkloadEntry {
@@ -118,6 +131,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "Katcher (1997); metadata share and locality are ours",
         takes: &[TrimShare],
         minimum_sectors: postmark::MINIMUM_SECTORS,
+        calibration: None,
         construct: postmark::build,
     },
     WorkloadEntry {
@@ -126,6 +140,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "first 60 s of an SPC WebSearch trace, counts of SPC WebSearch1",
         takes: &[ReadShare],
         minimum_sectors: 1,
+        calibration: Some(search::calibration),
         construct: search::build,
     },
     WorkloadEntry {
@@ -134,6 +149,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "none needed",
         takes: &[RequestBytes],
         minimum_sectors: 1,
+        calibration: None,
         construct: sequential::read,
     },
     WorkloadEntry {
@@ -142,6 +158,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "none needed",
         takes: &[RequestBytes],
         minimum_sectors: 1,
+        calibration: None,
         construct: sequential::write,
     },
     WorkloadEntry {
@@ -150,6 +167,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "independent reference model",
         takes: &[RequestBytes],
         minimum_sectors: 1,
+        calibration: None,
         construct: uniform::read,
     },
     WorkloadEntry {
@@ -158,6 +176,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "independent reference model",
         takes: &[RequestBytes],
         minimum_sectors: 1,
+        calibration: None,
         construct: uniform::write,
     },
     WorkloadEntry {
@@ -166,6 +185,7 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         source: "Hörmann and Derflinger (1996); exponent of the YCSB core workloads (2010)",
         takes: &[RequestBytes, ReadShare, TrimShare, ZipfExponent],
         minimum_sectors: 1,
+        calibration: None,
         construct: zipf::build,
     },
 ];

@@ -1,7 +1,7 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each plane.
 
 use super::parameters::Frontiers;
-use super::{PageMap, TRIMMED};
+use super::{Frontier, PageMap, TRIMMED};
 use crate::gc::VictimView;
 use nand::{Command, Completion, Flash, Outcome, PayloadId, Program, Read};
 use units::{BlockId, CAUSES, Cause, Ppn};
@@ -27,16 +27,32 @@ impl Collection {
         let cause = CAUSES[*cause as usize % CAUSES.len()];
         Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
     }
+
+    /// One more page is to be moved: its copy failed.
+    pub fn add(&mut self, page: Ppn) {
+        self.pages.push(page.0);
+    }
 }
 
 /// Map entries fetched ahead of the copy that changes them.
 const LOOK_AHEAD: usize = 16;
 /// Collections between two looks at the spread of wear.
-const LEVEL_EVERY: u32 = 16;
+const LEVEL_EVERY: u32 = 8;
+
+/// How issuing copies ended.
+enum Window {
+    /// No more copies may be under way now.
+    Full,
+    /// There is no room for the next one.
+    Stalled,
+    /// All are issued.
+    Emptied,
+}
 
 impl PageMap {
     fn wanted_free(&self) -> u32 {
-        if self.idle { self.settings.background_free_blocks.max(self.settings.free_blocks) } else { self.settings.free_blocks }
+        let background = if self.idle { self.settings.background_free_blocks } else { 0 };
+        background.max(self.settings.free_blocks).max(self.kept as u32)
     }
 
     /// Goes on collecting in a plane as far as window and room allow.
@@ -45,13 +61,24 @@ impl PageMap {
             if self.lanes[lane].collection.is_none() && !self.begin_collection(flash, lane) {
                 return;
             }
-            if !self.copy_window(flash, lane) {
-                return;
-            }
-            if !self.end_collection(flash, lane) {
-                return;
+            match self.copy_window(flash, lane) {
+                Window::Full => return,
+                Window::Stalled => self.set_aside(flash, lane),
+                Window::Emptied => {
+                    if !self.end_collection(flash, lane) {
+                        self.set_aside(flash, lane);
+                    }
+                }
             }
         }
+    }
+
+    /// The room a collection was promised is gone with a failed block: another victim may do with less.
+    #[cold]
+    fn set_aside<F: Flash>(&mut self, flash: &mut F, lane: usize) {
+        let Some(collection) = self.lanes[lane].collection.take() else { return };
+        self.put_back_victim(flash, collection.victim);
+        self.lanes[lane].spare_list = collection.pages;
     }
 
     /// Chooses a victim if the plane needs one and there is room for what it holds.
@@ -95,7 +122,7 @@ impl PageMap {
 
     fn next_victim<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<(BlockId, Cause)> {
         let entry = &self.lanes[lane];
-        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free();
+        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free() || !self.homeless.is_empty();
         let erasing = entry.erasing > 0;
         let settled = entry.failing.iter().find(|failing| {
             let row = flash.core().block(failing.block);
@@ -110,7 +137,7 @@ impl PageMap {
             return None;
         }
         let (block, cause) = self.choose(flash, lane)?;
-        if self.admits(flash, lane, block) {
+        if self.admits(flash, lane, block) && !self.pinned_by_homeless(block) {
             return Some((block, cause));
         }
         if erasing && self.homeless.is_empty() {
@@ -120,10 +147,44 @@ impl PageMap {
         let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
         let blocks = (first.0..first.0 + count).map(BlockId).filter(|block| {
             let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued && self.admits(flash, lane, *block)
+            self.blocks.is_candidate(*block)
+                && row.done == row.issued
+                && self.admits(flash, lane, *block)
+                && !self.pinned_by_homeless(*block)
         });
         let least = blocks.min_by_key(|block| self.blocks.valid_count(*block));
-        least.or_else(|| self.evacuated(flash, lane)).map(|block| (block, Cause::Gc))
+        let found = least.or_else(|| self.evacuated(flash, lane)).map(|block| (block, Cause::Gc));
+        if found.is_none() && self.reopen_closed(flash, lane) {
+            return self.next_victim(flash, lane);
+        }
+        found
+    }
+
+    /// Goes on filling a block that a power cut left closed with pages to spare: all that is left
+    /// when the blocks kept for collection failed. `false`: there is none, or other room will come.
+    #[cold]
+    fn reopen_closed<F: Flash>(&mut self, flash: &F, lane: usize) -> bool {
+        let pages = self.geometry.pages_per_block;
+        let shared = self.settings.frontiers == Frontiers::Shared;
+        let entry = &self.lanes[lane];
+        let full = if shared { entry.host.is_full() } else { entry.copies.is_full() };
+        if !full || !entry.free.is_empty() || entry.erasing > 0 || entry.in_flight > 0 {
+            return false;
+        }
+        let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId).filter(|block| {
+            let row = flash.core().block(*block);
+            let open = row.done == row.issued && u32::from(row.done) < pages && !row.has_failed();
+            self.blocks.is_candidate(*block) && open
+        });
+        let Some(block) = blocks.min_by_key(|block| flash.core().block(*block).done) else { return false };
+        self.blocks.take(block);
+        let frontier = Frontier::reopen(&self.geometry, block, u32::from(flash.core().block(block).done));
+        let entry = &mut self.lanes[lane];
+        let old = std::mem::replace(if shared { &mut entry.host } else { &mut entry.copies }, frontier);
+        if let Some(closed) = old.block {
+            self.blocks.close(closed);
+        }
+        true
     }
 
     /// The cheapest victim of a plane without any room, if other planes can take what it holds.
@@ -133,11 +194,11 @@ impl PageMap {
         }
         let pages = self.geometry.pages_per_block;
         let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
-        let room: u32 = others.map(|(_, other)| (other.free.len() as u32).saturating_sub(1) * pages).sum();
+        let room: u32 = others.map(|(_, other)| (other.free.len().saturating_sub(self.kept) as u32) * pages).sum();
         let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
         let blocks = (first.0..first.0 + count).map(BlockId).filter(|block| {
             let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued
+            self.blocks.is_candidate(*block) && row.done == row.issued && !self.pinned_by_homeless(*block)
         });
         let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
         (self.blocks.valid_count(least) < room.min(pages)).then_some(least)
@@ -153,7 +214,7 @@ impl PageMap {
     pub(super) fn page_to_spare(&mut self, lane: usize) -> Option<Ppn> {
         let shared = self.settings.frontiers == Frontiers::Shared;
         let entry = &mut self.lanes[lane];
-        let spare_block = entry.free.len() > 1;
+        let spare_block = entry.free.len() > self.kept;
         if !entry.host.is_full() && (!shared || spare_block) {
             return Some(entry.host.take());
         }
@@ -224,16 +285,16 @@ impl PageMap {
         (most - erases(cold) > gap).then_some(cold)
     }
 
-    /// Issues copies until the window is full (`false`) or the victim is empty (`true`).
+    /// Issues copies until the window is full or the victim is empty.
     #[inline]
-    fn copy_window<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
+    fn copy_window<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Window {
         loop {
             let entry = &self.lanes[lane];
-            let Some(collection) = &entry.collection else { return false };
+            let Some(collection) = &entry.collection else { return Window::Full };
             if entry.in_flight >= self.settings.window {
-                return false;
+                return Window::Full;
             }
-            let Some(&page) = collection.pages.get(collection.next) else { return true };
+            let Some(&page) = collection.pages.get(collection.next) else { return Window::Emptied };
             let cause = collection.cause;
             if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
                 self.prefetch_back(ahead);
@@ -243,7 +304,7 @@ impl PageMap {
             }
             let page = Ppn(page);
             if self.blocks.is_valid(page) && !self.relocate(flash, lane, page, cause) {
-                return false; // no room until an erase completes
+                return Window::Stalled;
             }
             if let Some(collection) = &mut self.lanes[lane].collection {
                 collection.next += 1;
@@ -320,6 +381,9 @@ impl PageMap {
         }
         if flash.erase(self.owner, collection.victim, collection.cause) == Outcome::Done {
             self.count_erased(flash, collection.victim);
+        }
+        if !self.homeless.is_empty() {
+            self.house_homeless(flash); // what this collection was promised and did not need
         }
         true
     }

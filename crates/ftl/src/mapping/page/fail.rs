@@ -1,22 +1,53 @@
 //! Programs that fail: the data is placed again, the block is emptied and given up.
+//!
+//! A copy that fails is never without a home: what it copied is still on flash and pinned, so the map
+//! goes back to it and collection tries again. Only user data and tombstones need another page. Until
+//! they have one they hold up nobody but erases, flushes and their own operation: flash answers reads
+//! from the controller, and every plane collects for them what it can without them.
 
-use super::PageMap;
-use super::TRIMMED;
 use super::parameters::Frontiers;
 use super::state::Failing;
-use nand::{Flash, Program, ProgramFailure};
+use super::{Frontier, PageMap, TRIMMED};
+use crate::alloc::Placement;
+use nand::{Flash, FlashCore, Program, ProgramFailure};
 use units::{BlockId, Ppn};
 
 impl PageMap {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
-        self.give_up(self.geometry.block_of(failure.page));
-        if self.homeless.is_empty() && self.house(flash, failure) {
+        let block = self.geometry.block_of(failure.page);
+        self.give_up(block);
+        self.keep_reserve(flash.core());
+        if failure.what == Program::Copy {
+            self.return_copy(flash, failure);
+            self.settle(failure);
+        } else if self.house(flash, failure) {
             self.settle(failure);
         } else {
             self.homeless.push_back(*failure);
         }
-        let lane = self.lane_of(failure.page);
-        self.collect(flash, lane);
+        self.collect(flash, self.geometry.lane_of(block) as usize);
+        self.collect_for_homeless(flash);
+    }
+
+    /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
+    /// spare each plane keeps a second.
+    pub(super) fn keep_reserve(&mut self, core: &FlashCore) {
+        self.kept = 1;
+        if !core.may_fail() {
+            return;
+        }
+        let reserve = if self.settings.frontiers == Frontiers::Shared { 2 } else { 3 };
+        let rooms = self.lanes.iter().map(|lane| {
+            let blocks = (lane.first.0..lane.first.0 + lane.count).map(|block| core.block(BlockId(block)));
+            let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+            usable.saturating_sub(reserve + 1) * self.geometry.pages_per_block
+        });
+        let pages = self.map.len() as u32;
+        let spare = match self.settings.placement {
+            Placement::Static => rooms.min() >= Some(pages.div_ceil(self.lanes.len() as u32)),
+            Placement::Dynamic => rooms.sum::<u32>() >= pages,
+        };
+        self.kept += usize::from(spare);
     }
 
     /// Stops programming into a block and lists it to be emptied.
@@ -29,7 +60,7 @@ impl PageMap {
         entry.failing.push(Failing { block, settled: 0 });
         for frontier in [&mut entry.host, &mut entry.copies] {
             if frontier.block == Some(block) {
-                *frontier = super::Frontier::NONE;
+                *frontier = Frontier::NONE;
                 return;
             }
         }
@@ -46,58 +77,94 @@ impl PageMap {
         failing.expect("a block is not emptied before its failed programs are settled").settled += 1;
     }
 
+    /// The page a failed copy was made from stands for it again.
+    fn return_copy<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
+        let source = failure.supersedes.expect("a copy has a source");
+        let logical = self.back[failure.page.index()];
+        let held = self.is_held(failure.page);
+        if self.map[logical as usize] == failure.page.0 {
+            self.map[logical as usize] = source.0;
+            self.back[source.index()] = logical;
+            self.blocks.invalidate(failure.page);
+            self.blocks.validate(source);
+            self.go_back_to(flash, source);
+        } else if held {
+            self.move_hold(flash, failure.page, source);
+            self.go_back_to(flash, source);
+        } else {
+            flash.retarget(failure.page, source);
+        }
+        flash.abandon(failure.id, source);
+    }
+
+    /// A page of a block that was being emptied is needed again. The copy that failed still pins the
+    /// block, so its erase has not begun.
+    fn go_back_to<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
+        let block = self.geometry.block_of(page);
+        let lane = self.geometry.lane_of(block) as usize;
+        if flash.take_back_erase(block) {
+            self.lanes[lane].erasing -= 1;
+            self.put_back_victim(flash, block);
+        } else if let Some(collection) = &mut self.lanes[lane].collection
+            && collection.victim == block
+        {
+            collection.add(page);
+        }
+    }
+
+    /// A victim not emptied may be chosen again.
+    pub(super) fn put_back_victim<F: Flash>(&mut self, flash: &F, block: BlockId) {
+        let row = flash.core().block(block);
+        if row.has_failed() {
+            let settled = u32::from(row.issued - row.done);
+            self.lanes[self.geometry.lane_of(block) as usize].failing.push(Failing { block, settled });
+        } else {
+            self.blocks.put_back(block);
+        }
+    }
+
     /// Programs that found no room when they failed try again.
-    pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
-        while let Some(failure) = self.homeless.pop_front() {
-            if !self.house(flash, &failure) {
-                self.homeless.push_front(failure);
-                return;
-            }
-            self.settle(&failure);
-        }
-    }
-
-    /// Where a page can be read that may have failed and found no room: a copy where it was copied
-    /// from. `None`: only the write that has not been acknowledged held it.
-    #[inline]
-    pub(super) fn readable(&self, page: Ppn) -> Option<Ppn> {
-        if self.homeless.is_empty() { Some(page) } else { self.source_of_homeless(page) }
-    }
-
     #[cold]
-    fn source_of_homeless(&self, page: Ppn) -> Option<Ppn> {
-        match self.homeless.iter().find(|failure| failure.page == page) {
-            None => Some(page),
-            Some(failure) if failure.what == Program::Copy => self.source_of_homeless(failure.supersedes?),
-            Some(_) => None,
+    pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
+        for _ in 0..self.homeless.len() {
+            let Some(failure) = self.homeless.pop_front() else { return };
+            if self.house(flash, &failure) {
+                self.settle(&failure);
+            } else {
+                self.homeless.push_back(failure);
+            }
         }
     }
 
-    /// A page for a failed program, leaving `kept` blocks free. It must not stand behind a write that
-    /// waits for this very program, so in a block shared with the host only behind what is on flash.
-    fn rescue_page<F: Flash>(&mut self, flash: &F, lane: usize, kept: usize) -> Option<Ppn> {
+    /// Programs without a home try again, and every plane makes what room it can for those left; when
+    /// none is left, blocks that failed are emptied.
+    #[inline]
+    pub(super) fn collect_for_homeless<F: Flash>(&mut self, flash: &mut F) {
+        if self.homeless.is_empty() {
+            return;
+        }
+        self.house_homeless(flash);
+        for lane in 0..self.lanes.len() {
+            self.collect(flash, lane);
+        }
+        self.house_homeless(flash);
+    }
+
+    /// Whether a program without a home supersedes a page of this block, whose erase must wait for it.
+    pub(super) fn pinned_by_homeless(&self, block: BlockId) -> bool {
+        let supersedes = |failure: &ProgramFailure| failure.supersedes.map(|page| self.geometry.block_of(page));
+        self.homeless.iter().any(|failure| supersedes(failure) == Some(block))
+    }
+
+    /// A page of this plane for a failed program beyond what its collection was promised: when that
+    /// ends there is more room than before.
+    fn rescue_page(&mut self, lane: usize) -> Option<Ppn> {
         let shared = self.settings.frontiers == Frontiers::Shared;
         let entry = &self.lanes[lane];
-        let frontier = if shared { &entry.host } else { &entry.copies };
-        let on_flash = |block: BlockId| {
-            let row = flash.core().block(block);
-            row.done == row.issued
-        };
-        let usable = if shared {
-            frontier.next() == entry.rescued_to || frontier.block.is_some_and(on_flash)
-        } else {
-            kept == 0 || entry.collection.is_none()
-        };
-        if frontier.is_full() || !usable {
-            if entry.free.len() <= kept || (!shared && !frontier.is_full()) {
-                return None;
-            }
-            self.open_block(lane, !shared);
-        }
-        let entry = &mut self.lanes[lane];
-        let page = if shared { entry.host.take() } else { entry.copies.take() };
-        entry.rescued_to = page.0 + 1;
-        Some(page)
+        let copies = if shared { &entry.host } else { &entry.copies };
+        let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
+        let promised = entry.collection.as_ref().map_or(0, |collection| self.blocks.valid_count(collection.victim));
+        if room > promised { self.copy_page(lane) } else { None }
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
@@ -117,9 +184,9 @@ impl PageMap {
         let start = self.lane_of(failure.page);
         let count = self.lanes.len();
         let lanes = (0..count).map(|step| (start + step) % count);
-        // The block kept for collection is taken last.
-        let target = lanes.clone().find_map(|lane| self.rescue_page(flash, lane, 1));
-        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(flash, lane, 0))) else {
+        // What is kept for collection is taken last.
+        let target = lanes.clone().find_map(|lane| self.page_to_spare(lane));
+        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(lane))) else {
             return false;
         };
         if is_tombstone {

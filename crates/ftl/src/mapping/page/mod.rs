@@ -32,7 +32,7 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{
-    Cancel, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, PayloadId, Program,
+    Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
     ProgramFailure, Read,
 };
 use parameters::{Frontiers, Settings};
@@ -73,6 +73,8 @@ pub struct PageMap {
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
     idle: bool,
+    /// Erased blocks of each plane that the host does not get.
+    kept: usize,
     retired_blocks: u32,
     trimmed_pages: u64,
     levelled_blocks: u64,
@@ -85,17 +87,17 @@ pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
         doc: "every page is mapped by itself, the whole map is in memory",
         parameters: parameters::all,
         reserve_blocks: parameters::reserve_blocks,
-        build: |context, flash| Box::new(PageMap::new(context, flash.core().blocks())),
+        build: |context, flash| Box::new(PageMap::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(PageMap::recover(context, image)?)),
     }
 }
 
 impl PageMap {
-    fn new(context: &FtlContext<'_>, rows: &[nand::BlockRow]) -> Self {
+    fn new(context: &FtlContext<'_>, core: &FlashCore) -> Self {
         let geometry = context.geometry;
         let settings = Settings::read(context.values);
-        let lanes = (0..geometry.planes()).map(|lane| Lane::new(&geometry, lane, rows)).collect();
-        Self {
+        let lanes = (0..geometry.planes()).map(|lane| Lane::new(&geometry, lane, core.blocks())).collect();
+        let mut map = Self {
             geometry,
             owner: context.owner,
             policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
@@ -115,8 +117,11 @@ impl PageMap {
             retired_blocks: 0,
             trimmed_pages: 0,
             levelled_blocks: 0,
+            kept: 1,
             settings,
-        }
+        };
+        map.keep_reserve(core);
+        map
     }
 
     #[inline]
@@ -159,29 +164,32 @@ impl PageMap {
     fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
         let entry = &mut self.lanes[lane];
         // What is left of a shared block is promised to the copies once no other block is free.
-        let promised = self.settings.frontiers == Frontiers::Shared && entry.free.is_empty();
+        let promised = self.settings.frontiers == Frontiers::Shared && entry.free.len() < self.kept;
         if !entry.host.is_full() && !promised {
             return Some(entry.host.take());
         }
         self.host_page_in_next(flash, lane)
     }
 
-    /// As [`PageMap::host_page_in`] when the open block is full. One erased block is kept for
-    /// collection: without it no space could ever be reclaimed.
+    /// As [`PageMap::host_page_in`] when the open block is full. What is kept stays for
+    /// collection: without an erased block no space could ever be reclaimed.
     #[cold]
     fn host_page_in_next<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
-        while self.lanes[lane].host.is_full() || self.lanes[lane].free.is_empty() {
-            if self.lanes[lane].free.len() <= 1 {
+        while self.lanes[lane].host.is_full() || self.lanes[lane].free.len() < self.kept {
+            // Copies and erases under way go on with the collection when they end; looking for a
+            // victim again at each refused write would cost a scan for each plane.
+            let under_way = self.lanes[lane].erasing > 0 || self.lanes[lane].in_flight > 0;
+            if self.lanes[lane].free.len() <= self.kept && !under_way {
                 self.collect(flash, lane);
             }
-            if self.lanes[lane].free.len() <= 1 && self.close_full(lane) {
+            if self.lanes[lane].free.len() <= self.kept && self.close_full(lane) {
                 self.collect(flash, lane);
             }
             let entry = &self.lanes[lane];
-            if !entry.host.is_full() && !entry.free.is_empty() {
+            if !entry.host.is_full() && entry.free.len() >= self.kept {
                 break; // the rest of a shared block is no longer promised
             }
-            if !entry.host.is_full() || entry.free.len() <= 1 {
+            if !entry.host.is_full() || entry.free.len() <= self.kept {
                 return None;
             }
             self.open_block(lane, false);
@@ -319,12 +327,8 @@ impl PageMap {
                 Self::read_zeros(flash, payload, mask);
                 continue;
             }
-            let Some(page) = self.readable(Ppn(entry)) else {
-                flash.fail(join);
-                continue;
-            };
             let read = Read {
-                page,
+                page: Ppn(entry),
                 cause: Cause::Host,
                 // Counting bits is slow on processors without the instruction; most masks are full.
                 sectors: if mask == full { whole } else { mask.count_ones() as u8 },
@@ -384,7 +388,7 @@ impl PageMap {
     }
 
     fn announce_room<F: Flash>(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        self.house_homeless(flash);
+        self.collect_for_homeless(flash);
         if self.starved {
             self.starved = false;
             outbox.push(Signal::Room);
@@ -420,6 +424,7 @@ impl<F: Flash> PageLayer<F> for PageMap {
                 let lane = self.geometry.lane_of(block) as usize;
                 self.lanes[lane].erasing -= 1;
                 self.retired_blocks += 1;
+                self.keep_reserve(flash.core());
                 self.collect(flash, lane);
                 self.announce_room(flash, outbox);
             }

@@ -34,7 +34,7 @@ impl PageMap {
         if let Some(die) = (0..geometry.dies()).find(|die| image.die_is_dead(DieId(*die))) {
             return Err(RecoverError::DieLost { die });
         }
-        let mut ftl = PageMap::new(context, image.blocks());
+        let mut ftl = PageMap::new(context, image);
         let mut newest = vec![Newest { sequence: 0, page: UNMAPPED }; context.user_pages as usize];
         let mut metadata = Vec::new();
         let mut copies = Copies::new();

@@ -37,11 +37,6 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Number of the next page.
-    pub fn next(&self) -> u32 {
-        self.next
-    }
-
     /// Pages left.
     pub fn room(&self) -> u32 {
         self.end - self.next
@@ -115,8 +110,6 @@ pub(super) struct Lane {
     pub in_flight: u32,
     /// Blocks with a failed program, to be emptied and given up.
     pub failing: Vec<Failing>,
-    /// The page after the last failed program placed in the shared block.
-    pub rescued_to: u32,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
 }
@@ -142,7 +135,6 @@ impl Lane {
             collection: None,
             in_flight: 0,
             failing: Vec::new(),
-            rescued_to: UNMAPPED,
             spare_list: Vec::new(),
         }
     }
@@ -188,11 +180,11 @@ impl PageMap {
         writer.put_u32("page.back", self.back.iter().copied());
         self.blocks.save(writer);
         self.trims.save(writer);
-        let numbers = [self.turn as u64, self.sequence, u64::from(self.retired_blocks)];
+        let numbers = [self.turn as u64, self.sequence, u64::from(self.retired_blocks), self.kept as u64];
         writer.put_u64("page.numbers", numbers.into_iter().chain(self.stream.state()).collect::<Vec<_>>().into_iter());
         for lane in &self.lanes {
             let frontier = |f: &Frontier| [f.block.map_or(UNMAPPED, |b| b.0), f.next, f.end];
-            let mut state: Vec<u32> = vec![lane.free.entered, lane.rescued_to];
+            let mut state: Vec<u32> = vec![lane.free.entered];
             state.extend(frontier(&lane.host));
             state.extend(frontier(&lane.copies));
             writer.put_u32("lane.state", state.into_iter());
@@ -215,7 +207,7 @@ impl PageMap {
         blocks.load(reader)?;
         self.trims.load(reader)?;
         let numbers = reader.get_u64("page.numbers")?;
-        let [turn, sequence, retired, state @ ..] = numbers.as_slice() else {
+        let [turn, sequence, retired, kept, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
         };
         let state: [u64; 4] = state.try_into().map_err(|_| unfit("the random state is missing"))?;
@@ -229,6 +221,7 @@ impl PageMap {
         self.turn = *turn as usize % self.order.len();
         self.sequence = *sequence;
         self.retired_blocks = *retired as u32;
+        self.kept = *kept as usize;
         self.stream = engine::random::Stream::from_state(state);
         Ok(())
     }
@@ -237,7 +230,7 @@ impl PageMap {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "lane", problem: problem.to_owned() };
         let old = &self.lanes[index];
         let state = reader.get_u32("lane.state")?;
-        let &[entered, rescued_to, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
+        let &[entered, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
             return Err(unfit("a frontier is missing"));
         };
         let frontier = |block: u32, next, end| Frontier { block: (block != UNMAPPED).then_some(BlockId(block)), next, end };
@@ -258,7 +251,6 @@ impl PageMap {
             collection,
             in_flight: 0,
             failing,
-            rescued_to,
             spare_list: Vec::new(),
         })
     }

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use super::TraceError;
-use super::input::Input;
+use super::input::{Input, TRAILING};
 
 /// Bytes asked of the input at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -85,6 +85,8 @@ impl Buffer {
         };
         let problem = if source.kind() == ErrorKind::UnexpectedEof {
             "the file is cut short".to_owned()
+        } else if source.to_string() == TRAILING {
+            TRAILING.to_owned()
         } else {
             format!("the compressed data is damaged: {source}")
         };

@@ -2,10 +2,13 @@
 //!
 //! Every text parser is tried on the lines at the start; a format fits when all of them parse and
 //! at least one is a request. Formats that fit and differ in units or meaning are never chosen
-//! between silently: only a file-name extension may do so.
+//! between silently: only a file-name extension may do so. When none fits, the format the extension
+//! names, or else the one that came furthest, says which line it stumbled over.
 
-use super::TraceError;
+use super::error::Malformed;
+use super::fields::{FieldError, NOT_NEGATIVE};
 use super::parser::{Parser, Sink};
+use super::TraceError;
 use crate::formats::{FORMATS, Format, format_names};
 
 /// Bytes looked at.
@@ -30,58 +33,132 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(TraceError::Utf16 { path: path.to_owned() });
     }
-    let mut fitting: Vec<&'static Format> =
-        FORMATS.iter().filter(|format| fits(format, sample, whole)).collect();
-    for (usual, other) in PREFERENCES {
-        if fitting.iter().any(|format| format.name == usual) {
-            fitting.retain(|format| format.name != other);
-        }
-    }
+    let attempts: Vec<Attempt> = FORMATS.iter().map(|format| attempt(format, sample, whole)).collect();
+    let fitting = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format);
+    let fitting = usual_ways(fitting.collect());
     match fitting.as_slice() {
-        [] => Err(unrecognised(sample, path)),
+        [] => Err(nothing_fits(attempts, sample, path)),
         [format] => Ok(format),
         _ => by_extension(&fitting, path).ok_or_else(|| ambiguous(&fitting, path)),
     }
 }
 
-fn fits(format: &Format, sample: &[u8], whole: bool) -> bool {
+/// Leaves out the less usual ways to read one layout.
+fn usual_ways(mut formats: Vec<&'static Format>) -> Vec<&'static Format> {
+    for (usual, other) in PREFERENCES {
+        if formats.iter().any(|format| format.name == usual) {
+            formats.retain(|format| format.name != other);
+        }
+    }
+    formats
+}
+
+/// How far a format came.
+struct Attempt {
+    format: &'static Format,
+    /// Lines or frames read before the end or the failure.
+    read: u64,
+    /// Requests among them.
+    requests: u64,
+    ended: Ended,
+}
+
+enum Ended {
+    /// At the end of the sample.
+    Whole,
+    /// The contents are of another kind: text for frames, binary for lines, a cut frame.
+    Foreign,
+    /// At this line or frame, counted from 1.
+    Failed(u64, Box<FieldError>),
+}
+
+impl Attempt {
+    fn fits(&self) -> bool {
+        matches!(self.ended, Ended::Whole) && self.requests > 0
+    }
+
+    /// Lines understood before the failure, or nothing if there was none. A time below zero is a
+    /// mistake within a line that is understood.
+    fn understood(&self) -> Option<u64> {
+        match &self.ended {
+            Ended::Failed(_, error) => Some(self.read + u64::from(error.expected == NOT_NEGATIVE)),
+            Ended::Whole | Ended::Foreign => None,
+        }
+    }
+
+    fn malformed(self, path: &str) -> Option<TraceError> {
+        let Ended::Failed(position, error) = self.ended else { return None };
+        let unit = match (self.format.parser)() {
+            Parser::Lines(_) => "line",
+            Parser::Frames(_) => "record",
+        };
+        let place = format!("{unit} {position}");
+        Some(TraceError::Malformed(Box::new(Malformed::new(path, place, *error, self.format))))
+    }
+}
+
+fn attempt(format: &'static Format, sample: &[u8], whole: bool) -> Attempt {
     let mut sink = Sink::default();
-    match (format.parser)() {
+    let mut read = 0;
+    let ended = match (format.parser)() {
+        Parser::Lines(_) if memchr::memchr(0, sample).is_some() => Ended::Foreign,
         Parser::Lines(mut parser) => {
-            if memchr::memchr(0, sample).is_some() {
-                return false;
-            }
-            for line in sample_lines(sample, whole) {
-                if parser.parse(line, &mut sink).is_err() {
-                    return false;
+            let mut lines = sample_lines(sample, whole);
+            loop {
+                let Some((number, line)) = lines.next() else { break Ended::Whole };
+                if let Err(error) = parser.parse(line, &mut sink) {
+                    break Ended::Failed(number, error);
                 }
+                read += 1;
             }
         }
         Parser::Frames(mut parser) => {
             let mut rest = sample;
-            while !rest.is_empty() && sink.statistics.records < SAMPLE_LINES as u64 {
+            loop {
+                if rest.is_empty() || sink.statistics.records >= SAMPLE_LINES as u64 {
+                    break Ended::Whole;
+                }
                 match parser.parse(rest, &mut sink) {
                     Ok(Some(length)) => rest = &rest[length..],
                     // A frame cut at the end of the sample is fine; at the end of the file it is not.
-                    Ok(None) if whole => return false,
-                    Ok(None) => break,
-                    Err(_) => return false,
+                    Ok(None) if whole => break Ended::Foreign,
+                    Ok(None) => break Ended::Whole,
+                    Err(error) => break Ended::Failed(read + 1, error),
                 }
+                read += 1;
             }
         }
-    }
-    sink.statistics.records > 0
+    };
+    Attempt { format, read, requests: sink.statistics.records, ended }
 }
 
-/// The complete, non-blank lines of the sample, with byte order mark and line ends removed.
-fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = &[u8]> {
+/// The complete, non-blank lines of the sample with their numbers, byte order mark and line ends
+/// removed.
+fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = (u64, &[u8])> {
     let sample = sample.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sample);
     let end = if whole { sample.len() } else { memchr::memrchr(b'\n', sample).unwrap_or(sample.len()) };
-    sample[..end]
-        .split(|&byte| byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !line.trim_ascii().is_empty())
+    (1..)
+        .zip(sample[..end].split(|&byte| byte == b'\n'))
+        .map(|(number, line)| (number, line.strip_suffix(b"\r").unwrap_or(line)))
+        .filter(|(_, line)| !line.trim_ascii().is_empty())
         .take(SAMPLE_LINES)
+}
+
+/// The malformed line of the format that is meant, where one can be told.
+fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], path: &str) -> TraceError {
+    attempts.retain(|attempt| attempt.understood().is_some());
+    let failing: Vec<&'static Format> = attempts.iter().map(|attempt| attempt.format).collect();
+    let furthest = attempts.iter().filter_map(Attempt::understood).max().unwrap_or(0);
+    let leaders = attempts.iter().filter(|attempt| attempt.understood() == Some(furthest));
+    let leaders = usual_ways(leaders.map(|attempt| attempt.format).collect());
+    let meant = match (by_extension(&usual_ways(failing), path), leaders.as_slice()) {
+        (Some(format), _) => Some(format),
+        (None, [format]) if furthest > 0 => Some(*format),
+        _ => None,
+    };
+    let place = attempts.iter().position(|attempt| meant.is_some_and(|format| format.name == attempt.format.name));
+    let malformed = place.and_then(|place| attempts.swap_remove(place).malformed(path));
+    malformed.unwrap_or_else(|| unrecognised(sample, path, if furthest > 0 { &leaders } else { &[] }))
 }
 
 fn by_extension(fitting: &[&'static Format], path: &str) -> Option<&'static Format> {
@@ -112,7 +189,8 @@ fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {
     TraceError::Ambiguous { path: path.to_owned(), count: fitting.len(), choices: choices.join(" or ") }
 }
 
-fn unrecognised(sample: &[u8], path: &str) -> TraceError {
+/// `partly`: formats that read the first lines.
+fn unrecognised(sample: &[u8], path: &str, partly: &[&'static Format]) -> TraceError {
     let first = sample.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let what = if sample.is_empty() {
         "an empty file".to_owned()
@@ -121,7 +199,12 @@ fn unrecognised(sample: &[u8], path: &str) -> TraceError {
             .chars()
             .flat_map(char::escape_debug)
             .collect();
-        format!("a file that starts with \"{shown}\"")
+        let partly: Vec<&str> = partly.iter().map(|format| format.name).collect();
+        let names = match partly.as_slice() {
+            [] => String::new(),
+            names => format!(" (its first lines fit {}; a later line does not)", names.join(", ")),
+        };
+        format!("a file that starts with \"{shown}\"{names}")
     };
     TraceError::Unrecognised { path: path.to_owned(), what, known: format_names() }
 }

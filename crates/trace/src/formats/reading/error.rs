@@ -1,7 +1,9 @@
 //! Everything that can be wrong with a trace. Each text names the place, the value, the limit
 //! and the way out.
 
+use super::fields::FieldError;
 use crate::WorkloadError;
+use crate::formats::Format;
 
 /// Why a trace cannot be opened or continued.
 #[derive(Debug, thiserror::Error)]
@@ -214,6 +216,19 @@ pub struct Malformed {
 }
 
 impl Malformed {
+    pub(super) fn new(path: &str, place: String, error: FieldError, format: &Format) -> Malformed {
+        Malformed {
+            path: path.to_owned(),
+            place,
+            column: error.column,
+            name: error.name,
+            found: error.found,
+            expected: error.expected,
+            format: format.name,
+            columns: format.columns,
+        }
+    }
+
     fn field(&self) -> String {
         match self.column {
             0 => format!(" ({})", self.name),

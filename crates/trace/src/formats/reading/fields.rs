@@ -15,6 +15,10 @@ pub(crate) struct FieldError {
 /// Boxed, so that the good path returns in registers.
 pub(crate) type FieldResult<T> = Result<T, Box<FieldError>>;
 
+/// What is expected where a time below zero stands.
+pub(crate) const NOT_NEGATIVE: &str =
+    "a time of 0 or more (add one amount to all times, so that none is negative)";
+
 const FOUND_LIMIT: usize = 60;
 
 #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
@@ -108,11 +112,15 @@ impl<'a> Fields<'a> {
         u32::try_from(value).map_err(|_| self.wrong(name, "an integer below 2^32"))
     }
 
-    /// A decimal number times 10^`digits`.
+    /// A time of 0 or more as a decimal number, times 10^`digits`.
     #[inline]
-    pub fn decimal(&mut self, name: &'static str, digits: u32) -> FieldResult<i64> {
+    pub fn decimal_time(&mut self, name: &'static str, digits: u32) -> FieldResult<i64> {
         let text = self.text(name)?;
-        number::decimal(text, digits).ok_or_else(|| self.wrong(name, "a decimal number"))
+        match number::decimal(text, digits) {
+            Some(time) if time >= 0 => Ok(time),
+            Some(_) => Err(self.wrong(name, NOT_NEGATIVE)),
+            None => Err(self.wrong(name, "a decimal number")),
+        }
     }
 
     /// An integer number of nanoseconds or of another unit of `unit_ns` nanoseconds.
@@ -122,7 +130,10 @@ impl<'a> Fields<'a> {
         number::integer(text)
             .and_then(|value| i64::try_from(value).ok())
             .and_then(|value| value.checked_mul(unit_ns))
-            .ok_or_else(|| self.wrong(name, "an integer time, below 292 years in its unit"))
+            .ok_or_else(|| match number::decimal(text, 0) {
+                Some(..0) => self.wrong(name, NOT_NEGATIVE),
+                _ => self.wrong(name, "an integer time, below 292 years in its unit"),
+            })
     }
 
     /// An address or a length in units of `unit` bytes, as bytes. Zero passes.

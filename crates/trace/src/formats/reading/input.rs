@@ -1,7 +1,7 @@
 //! Opening: files, standard input, and compression seen through by magic bytes.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use super::TraceError;
 
@@ -30,7 +30,7 @@ pub(crate) fn from_reader(mut raw: Box<dyn Read + Send>, path: &str) -> Result<I
     let magic = read_magic(&mut raw).map_err(|source| TraceError::io(path, source))?;
     let whole = Cursor::new(magic.clone()).chain(raw);
     let (archive, reader): (_, Box<dyn Read + Send>) = match magic.as_slice() {
-        [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::read::MultiGzDecoder::new(whole))),
+        [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(GzipMembers::new(whole))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let decoder = zstd::Decoder::new(whole).map_err(|source| TraceError::io(path, source))?;
             (Some("zstd"), Box::new(decoder))
@@ -47,6 +47,36 @@ pub(crate) fn from_reader(mut raw: Box<dyn Read + Send>, path: &str) -> Result<I
         return Err(TraceError::ForeignArchive { path: path.to_owned(), kind });
     }
     Ok(Input { reader, path: path.to_owned(), archive })
+}
+
+/// The end of what is said of a file that goes on after its compressed data.
+pub(crate) const TRAILING: &str = "trailing bytes that are no compressed data follow its end";
+
+/// The members of a gzip file, one after another.
+struct GzipMembers<R: Read>(Option<flate2::bufread::GzDecoder<BufReader<R>>>);
+
+impl<R: Read> GzipMembers<R> {
+    fn new(raw: R) -> Self {
+        Self(Some(flate2::bufread::GzDecoder::new(BufReader::new(raw))))
+    }
+}
+
+impl<R: Read> Read for GzipMembers<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(bytes)?;
+            if read > 0 || bytes.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut raw) = self.0.take().map(flate2::bufread::GzDecoder::into_inner) else { break };
+            match raw.fill_buf()? {
+                [] => {}
+                [0x1f, ..] => self.0 = Some(flate2::bufread::GzDecoder::new(raw)),
+                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, TRAILING)),
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// Containers that are recognised only to say so.

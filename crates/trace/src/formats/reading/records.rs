@@ -238,16 +238,7 @@ impl Records {
 
     #[cold]
     fn malformed(&self, error: FieldError) -> TraceError {
-        TraceError::Malformed(Box::new(Malformed {
-            path: self.path().to_owned(),
-            place: self.place(),
-            column: error.column,
-            name: error.name,
-            found: error.found,
-            expected: error.expected,
-            format: self.format.name,
-            columns: self.format.columns,
-        }))
+        TraceError::Malformed(Box::new(Malformed::new(self.path(), self.place(), error, self.format)))
     }
 
     #[cold]

@@ -54,6 +54,16 @@ pub enum Fit {
 }
 
 impl Fit {
+    /// The name used in configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fit::Error => "error",
+            Fit::Modulo => "modulo",
+            Fit::Compact => "compact",
+            Fit::Scale => "scale",
+        }
+    }
+
     /// The policy called `name`.
     ///
     /// # Errors

@@ -40,6 +40,18 @@ pub struct TraceWorkload {
     /// Records not read yet, after a first pass.
     records_left: Option<u64>,
     failed: bool,
+    changes: Changes,
+}
+
+/// What was done to requests on their way to the drive.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changes {
+    other_devices: u64,
+    widened: u64,
+    split: u64,
+    pieces: u64,
+    shortened: u64,
+    vanished: u64,
 }
 
 impl TraceWorkload {
@@ -107,6 +119,7 @@ impl TraceWorkload {
             emitted: 0,
             taken: 0,
             failed: false,
+            changes: Changes::default(),
         })
     }
 
@@ -125,6 +138,7 @@ impl TraceWorkload {
         let Some(record) = self.records.next_record()? else { return Ok(false) };
         self.taken += 1;
         if !self.selected(&record)? {
+            self.changes.other_devices += 1;
             return Ok(true);
         }
         self.records_left = self.records_left.map(|left| left.saturating_sub(1));
@@ -135,6 +149,9 @@ impl TraceWorkload {
             return Ok(true);
         }
         let run = self.run(&record)?;
+        let exact = (record.offset_bytes | record.length_bytes).is_multiple_of(SECTOR_BYTES);
+        self.changes.widened += u64::from(!exact);
+        let before = self.pending.len();
         self.pieces.clear();
         self.fitter
             .place(run, record.op != HostOp::Trim, &mut self.pieces)
@@ -148,6 +165,9 @@ impl TraceWorkload {
                 piece = Run { first: piece.first + sectors, sectors: piece.sectors - sectors };
             }
         }
+        let placed = self.pending.range(before..);
+        let sectors: u64 = placed.clone().map(|request| u64::from(request.sectors)).sum();
+        self.changes.count(placed.len() as u64, sectors, run.sectors);
         Ok(true)
     }
 
@@ -217,6 +237,21 @@ impl TraceWorkload {
     }
 }
 
+impl Changes {
+    /// Counts what became of a request of `wanted` sectors: `pieces` with `sectors` together.
+    fn count(&mut self, pieces: u64, sectors: u64, wanted: u64) {
+        match pieces {
+            0 => self.vanished += 1,
+            1 => {}
+            _ => {
+                self.split += 1;
+                self.pieces += pieces;
+            }
+        }
+        self.shortened += u64::from(pieces > 0 && sectors < wanted);
+    }
+}
+
 impl Workload for TraceWorkload {
     fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
         let mut appended = 0;
@@ -237,6 +272,29 @@ impl Workload for TraceWorkload {
             }
         }
         Ok(())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let ReadStatistics { dropped_zero, dropped_other, reordered, clamped, .. } = self.statistics();
+        let Changes { other_devices, widened, split, pieces, shortened, vanished } = self.changes;
+        let fit = self.options.fit.name();
+        let found = [
+            (dropped_zero, "of size 0 were left out: they move no data.".to_owned()),
+            (dropped_other, "rows of the trace are no requests to replay and were left out.".to_owned()),
+            (other_devices, "for other devices were left out (workload.devices).".to_owned()),
+            (reordered, "stood too late in the trace and were moved to their place in time (order = sort).".to_owned()),
+            (clamped, "were earlier than the one before and arrive together with it (order = clamp).".to_owned()),
+            (widened, "were widened to whole sectors of 512 bytes.".to_owned()),
+            (split, format!("were split into {pieces} to fit the drive (fit = {fit}): each piece counts as a request.")),
+            (shortened, format!("were shortened to fit the drive (fit = {fit}).")),
+            (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
+        ];
+        let met = found.into_iter().filter(|(count, _)| *count > 0);
+        met.map(|(count, text)| {
+            let what = if text.starts_with("rows") { "" } else { "requests " };
+            format!("{count} {what}{text}")
+        })
+        .collect()
     }
 
     fn remaining(&self) -> Option<u64> {

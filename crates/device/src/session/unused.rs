@@ -1,0 +1,30 @@
+//! Settings that were changed and have no effect on this run. They are no mistakes, as one
+//! configuration serves many workloads, but nobody should wonder why a number did not move.
+
+use super::WorkloadSource;
+use crate::DrivePlan;
+use crate::config::{all_keys, find_key};
+
+/// A sentence for each key that differs from its default and is not used.
+pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
+    let values = &plan.config.values;
+    let known = all_keys();
+    let is_changed = |key: &str| {
+        let default = find_key(&known, key).and_then(|known| known.default.map(|text| known.kind.parse(text)));
+        values.get(key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
+    };
+    let closed = "requests follow each other in a closed loop (workload.loop)";
+    let open = "requests arrive at their own time (workload.loop = open)";
+    let is_victim = |name: &str| values.get("ftl.gc.victim").is_some() && values.name("ftl.gc.victim") == name;
+    let unused = [
+        ("workload.queue_depth", !source.is_closed(), open),
+        ("workload.interarrival", source.is_closed(), closed),
+        ("workload.time_scale", source.is_closed(), closed),
+        ("host.queue_limit", source.is_closed(), closed),
+        ("flash.suspend_time", values.name("flash.suspend") == "off", "flash.suspend is off"),
+        ("ftl.gc.choices", !is_victim("d-choices"), "ftl.gc.victim is not d-choices"),
+        ("ftl.gc.window_blocks", !is_victim("windowed-greedy"), "ftl.gc.victim is not windowed-greedy"),
+    ];
+    let unused = unused.into_iter().filter(|(key, is_unused, _)| *is_unused && is_changed(key));
+    unused.map(|(key, _, why)| format!("{key} has no effect here because {why}.")).collect()
+}
