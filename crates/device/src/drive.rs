@@ -403,7 +403,6 @@ impl<F: Clocked> Drive<F> {
             match self.outbox[index] {
                 Signal::Done { token, failed, wait } => self.on_done(token, failed, wait),
                 Signal::Room => self.retry_stalled(),
-                Signal::Exhausted => {} // seen by the runner as a drive that makes no progress
             }
             index += 1;
         }

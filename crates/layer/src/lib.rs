@@ -99,8 +99,6 @@ pub enum Signal {
     },
     /// An operation that was answered `Full` may find room now.
     Room,
-    /// The layer can accept no more writes, ever: spare space or blocks are used up.
-    Exhausted,
 }
 
 /// Where a layer puts what it has to say.

@@ -1,7 +1,7 @@
 //! State common to counted and timed flash: block states and laws, contents, counters, events.
 
 use crate::contents::{Contents, ContentsKind, Oob, PageKind, PayloadId};
-use crate::fault::{FaultPlan, Faults, LoseData};
+use crate::fault::{FaultPlan, Faults};
 use crate::flash::{Event, Owner, Program, WaitVector};
 use crate::NIL;
 use engine::random::Stream;
@@ -297,7 +297,7 @@ impl FlashCore {
             Program::Record(None) => contents.write_page(page.0, None, PayloadId::NONE, oob),
         }
         let lost = content.base_lost
-            || (what != Program::Copy && self.faults.active && self.faults.data_lost() == LoseData::Yes);
+            || (what != Program::Copy && self.faults.active && self.faults.data_lost());
         if lost && oob.kind == PageKind::Data {
             contents.set_oob_kind(page.0, PageKind::Lost);
         }

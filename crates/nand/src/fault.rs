@@ -27,15 +27,6 @@ pub struct FaultPlan {
     pub dead_dies: Vec<DieId>,
 }
 
-/// Whether a page's data can still be corrected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoseData {
-    /// The page reads back.
-    No,
-    /// The page is uncorrectable.
-    Yes,
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     plan: FaultPlan,
@@ -85,7 +76,7 @@ impl Faults {
             || (self.plan.erase > 0.0 && self.stream.chance(self.plan.erase))
     }
 
-    pub(crate) fn data_lost(&mut self) -> LoseData {
-        if self.plan.read > 0.0 && self.stream.chance(self.plan.read) { LoseData::Yes } else { LoseData::No }
+    pub(crate) fn data_lost(&mut self) -> bool {
+        self.plan.read > 0.0 && self.stream.chance(self.plan.read)
     }
 }

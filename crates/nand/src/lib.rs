@@ -16,7 +16,7 @@ mod timed;
 pub use crate::core::{BlockRow, Counters, FlashCore, LawBroken, Running};
 pub use contents::{ContentsKind, Oob, PageKind, PayloadId, RecordId};
 pub use counted::CountedFlash;
-pub use fault::{FaultPlan, LoseData};
+pub use fault::FaultPlan;
 pub use flash::{
     Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure, Read,
     Token, WaitVector,

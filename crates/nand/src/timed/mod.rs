@@ -103,16 +103,6 @@ impl TimedFlash {
         self.slab.live
     }
 
-    /// The event queue's time of the next event.
-    pub fn next_event(&mut self) -> Option<Nanos> {
-        self.queue.peek().map(|(time, _)| time)
-    }
-
-    /// The latest simulated time this drive can reach.
-    pub fn time_limit(&self) -> Nanos {
-        self.queue.time_limit()
-    }
-
     /// Time each die has been busy so far, ns.
     pub fn die_busy_ns(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.meters.iter().map(Meter::total)
