@@ -3,9 +3,12 @@
 use crate::config::{Config, ConfigError};
 use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use engine::random::Stream;
-use ftl::mapping::{FtlContext, MappingEntry, mappings};
+use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
 use layer::PageLayer;
-use nand::{CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, Part, SuspendOption, TimedFlash};
+use nand::{
+    CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
+    TimedFlash,
+};
 use units::{BlockId, Geometry, Shape, quantity};
 
 /// Everything needed to build drives of one configuration.
@@ -20,6 +23,17 @@ pub struct DrivePlan {
     part: Part,
     options: CommandOptions,
     host: HostOptions,
+}
+
+/// How a drive serves requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Without time: commands are only counted.
+    Counted,
+    /// Dies and channels work side by side.
+    Parallel,
+    /// One request at a time (see [`crate::SerialDrive`]).
+    Serial,
 }
 
 fn together(problem: String) -> ConfigError {
@@ -76,8 +90,7 @@ impl DrivePlan {
         let per_plane = planes * pages_per_block;
         let physical = (user_pages as f64 * (1.0 + values.real("drive.over_provisioning"))).ceil() as u64;
         let blocks = physical.div_ceil(per_plane);
-        let entry = mapping_entry::<CountedFlash>(config);
-        let reserve = u64::from((entry.reserve_blocks)(values));
+        let reserve = u64::from(reserve_blocks(config, user_pages as u32)?);
         let room = blocks.saturating_sub(reserve) * per_plane;
         if room < user_pages {
             let needed = (user_pages.div_ceil(per_plane) + reserve) * per_plane;
@@ -166,6 +179,15 @@ impl DrivePlan {
         self.config.values.name("engine.time") == "virtual"
     }
 
+    /// How requests are served.
+    pub fn service(&self) -> Service {
+        match self.config.values.name("engine.service") {
+            _ if !self.is_timed() => Service::Counted,
+            "serial" => Service::Serial,
+            _ => Service::Parallel,
+        }
+    }
+
     /// Factory-fresh flash.
     pub fn fresh_core(&self) -> FlashCore {
         let contents = match self.config.values.name("engine.contents") {
@@ -187,6 +209,12 @@ impl DrivePlan {
     /// Timed flash over a state.
     pub fn timed(&self, core: FlashCore) -> TimedFlash {
         TimedFlash::new(core, self.part, self.options, HOST_TIMERS + LAYER_TIMERS)
+    }
+
+    /// Counted flash over a state that tells what its commands would cost one after the other.
+    pub fn metered(&self, core: FlashCore) -> MeteredFlash {
+        let meter = ServiceMeter::new(&self.part, &self.geometry);
+        MeteredFlash::with_meter(core, meter)
     }
 
     fn context(&self) -> FtlContext<'_> {
@@ -225,6 +253,22 @@ impl DrivePlan {
     fn drive<F: Clocked>(&self, flash: F, top: Box<dyn PageLayer<F>>) -> Drive<F> {
         Drive::new(flash, top, self.user_pages, self.host)
     }
+}
+
+/// Blocks of each plane that the mapping keeps free of user data on a drive of `user_pages`.
+///
+/// # Errors
+/// [`ConfigError::Together`] if the mapping's own values do not fit such a drive.
+pub fn reserve_blocks(config: &Config, user_pages: u32) -> Result<u32, ConfigError> {
+    let values = &config.values;
+    let planes = ["flash.channels", "flash.dies_per_channel", "flash.planes_per_die"].map(|key| values.whole(key));
+    let layout = Layout {
+        page_bytes: values.whole("flash.page_size") as u32,
+        pages_per_block: values.whole("flash.pages_per_block") as u32,
+        planes: planes.iter().product::<u64>() as u32,
+        user_pages,
+    };
+    (mapping_entry::<CountedFlash>(config).reserve_blocks)(values, &layout).map_err(together)
 }
 
 fn mapping_entry<F: Clocked>(config: &Config) -> MappingEntry<F> {

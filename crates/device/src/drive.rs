@@ -3,7 +3,7 @@
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::oracle::Oracle;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{CountedFlash, Event, Flash, PayloadId, TimedFlash, WaitVector};
+use nand::{CountedFlash, Event, Flash, Meter, PayloadId, TimedFlash, WaitVector};
 use std::collections::VecDeque;
 use units::{HostOp, Nanos, Request};
 
@@ -16,7 +16,7 @@ pub trait Clocked: Flash {
     fn advance(&mut self) -> bool;
 }
 
-impl Clocked for CountedFlash {
+impl<M: Meter> Clocked for CountedFlash<M> {
     const HAS_TIME: bool = false;
 
     #[inline]

@@ -8,10 +8,12 @@ pub mod config;
 mod drive;
 mod oracle;
 pub mod run;
+mod serial;
 pub mod session;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
-pub use build::DrivePlan;
+pub use build::{DrivePlan, Service, reserve_blocks};
 pub use config::{Config, ConfigError, Setting};
 pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;
+pub use serial::SerialDrive;

@@ -4,6 +4,9 @@
 //! Simplified: nothing queues, so nothing waits; a failed program is still handed back, and its data
 //! stays in the controller, where reads find it until it is placed again.
 //! Protects: the same counts of reads, programs and erases as the issuing layer decided.
+//!
+//! A [`Meter`] may listen to the commands; that it does not, by default, is known when this is
+//! compiled, because counting is the fastest thing the simulator does.
 
 use crate::contents::PayloadId;
 use crate::core::{FlashCore, PageContent};
@@ -11,12 +14,14 @@ use crate::flash::{
     Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program,
     ProgramFailure, Read, Token, oob_of,
 };
+use crate::meter::Meter;
 use units::{BlockId, Cause, Nanos, Ppn};
 
 /// Counted flash: see the module description.
 #[derive(Clone, Debug)]
-pub struct CountedFlash {
+pub struct CountedFlash<M: Meter = ()> {
     core: FlashCore,
+    meter: M,
     join_failed: bool,
     failed: Vec<Option<Command>>,
     waiting_erases: Vec<(Owner, BlockId, Cause)>,
@@ -25,7 +30,19 @@ pub struct CountedFlash {
 impl CountedFlash {
     /// Counted flash over a given state.
     pub fn new(core: FlashCore) -> Self {
-        Self { core, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
+        Self::with_meter(core, ())
+    }
+}
+
+impl<M: Meter> CountedFlash<M> {
+    /// Counted flash over a given state that tells `meter` of its commands.
+    pub fn with_meter(core: FlashCore, meter: M) -> Self {
+        Self { core, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
+    }
+
+    /// What listens to the commands.
+    pub fn meter_mut(&mut self) -> &mut M {
+        &mut self.meter
     }
 
     /// Gives the state back.
@@ -33,18 +50,24 @@ impl CountedFlash {
         self.core
     }
 
+    /// Programs a page; `charge` is how the meter hears of it.
     #[inline(always)]
-    fn execute(&mut self, owner: Owner, command: Command) -> Outcome {
+    fn execute(&mut self, owner: Owner, command: Command, charge: fn(&mut M, Cause)) -> Outcome {
         if self.core.program_plain(command.page, command.cause) {
+            charge(&mut self.meter, command.cause);
             return Outcome::Done;
         }
-        self.execute_carefully(owner, command)
+        self.execute_carefully(owner, command, charge)
     }
 
     #[inline(never)]
-    fn execute_carefully(&mut self, owner: Owner, command: Command) -> Outcome {
+    fn execute_carefully(&mut self, owner: Owner, command: Command, charge: fn(&mut M, Cause)) -> Outcome {
         let block = self.core.claim_page(command.page);
-        if self.core.block(block).has_failed() || self.core.program_fails(block) {
+        if self.core.block(block).has_failed() {
+            return self.hand_back(owner, command, block); // it never reaches the die, so it costs nothing
+        }
+        charge(&mut self.meter, command.cause);
+        if self.core.program_fails(block) {
             return self.hand_back(owner, command, block);
         }
         // Only a page whose block has failed keeps its pin; here it is put and taken at once.
@@ -170,6 +193,7 @@ impl CountedFlash {
     }
 
     fn finish_erase(&mut self, owner: Owner, block: BlockId, cause: Cause) {
+        self.meter.erase(cause);
         let event = if self.core.complete_erase(block, cause) {
             Event::Erased { block }
         } else {
@@ -179,7 +203,7 @@ impl CountedFlash {
     }
 }
 
-impl Flash for CountedFlash {
+impl<M: Meter> Flash for CountedFlash<M> {
     #[inline]
     fn core(&self) -> &FlashCore {
         &self.core
@@ -220,6 +244,7 @@ impl Flash for CountedFlash {
             let Some(source) = self.read_failed(read) else { return Outcome::Done };
             read = source;
         }
+        self.meter.read(read.cause, read.sectors);
         let failed = self.core.complete_read(read.page, read.cause, read.payload);
         self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
         Outcome::Done
@@ -227,7 +252,7 @@ impl Flash for CountedFlash {
 
     #[inline(always)]
     fn program(&mut self, owner: Owner, command: Command) -> Outcome {
-        self.execute(owner, command)
+        self.execute(owner, command, M::program)
     }
 
     #[inline(never)]
@@ -235,7 +260,7 @@ impl Flash for CountedFlash {
         if let Some(source) = command.supersedes {
             self.core.complete_read(source, command.cause, PayloadId::NONE);
         }
-        self.execute(owner, command)
+        self.execute(owner, command, M::copyback)
     }
 
     #[inline]
@@ -244,6 +269,9 @@ impl Flash for CountedFlash {
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
         let waits = row.pins > 0;
+        if !waits {
+            self.meter.erase(cause);
+        }
         if !waits && !row.has_failed() && self.core.complete_erase(block, cause) {
             self.core.mix(u64::from(block.0) | 1 << 40);
             return Outcome::Done;
@@ -283,7 +311,7 @@ impl Flash for CountedFlash {
 
     fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {
         let command = self.take_failed(failed);
-        let outcome = self.execute(owner, Command { page, ..command });
+        let outcome = self.execute(owner, Command { page, ..command }, M::program);
         self.unpin_both(&command);
         if let Some(kept) = Self::payload_of(&command) {
             self.release_kept(kept);

@@ -2,7 +2,8 @@
 //!
 //! Two implementations of one trait, [`Flash`]: [`CountedFlash`] completes every command where it
 //! is issued (counting studies, ageing), [`TimedFlash`] lets commands queue on dies and channels in
-//! virtual time. Layers are generic over the trait, so there is no dynamic call per command.
+//! virtual time. A [`Meter`] on counted flash adds up what its commands would cost one after the
+//! other. Layers are generic over the trait, so there is no dynamic call per command.
 //! Flash never sees a logical address except in the out-of-band area, and reads no configuration.
 
 pub mod contents;
@@ -10,6 +11,7 @@ mod core;
 mod counted;
 mod fault;
 mod flash;
+mod meter;
 mod part;
 mod timed;
 
@@ -21,6 +23,7 @@ pub use flash::{
     Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure, Read,
     Token, WaitVector,
 };
+pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
 pub use part::{CommandOptions, Part, SuspendOption};
 pub use timed::TimedFlash;
 

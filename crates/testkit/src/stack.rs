@@ -1,7 +1,9 @@
-//! Random small drives: few blocks, few pages, every option of the page stack.
+//! Random small drives: few blocks, few pages, every mapping with every option it has.
 
 use device::{Config, ConfigError, DrivePlan, Setting};
 use engine::random::Stream;
+use ftl::mapping::{mapping_names, mappings};
+use layer::ParameterKind;
 
 /// Which media faults a stack may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +24,10 @@ struct Shape {
     page_bytes: u64,
     pages_per_block: u64,
     planes: u64,
-    blocks_per_plane: u64,
-    reserve: u64,
+    /// Blocks of a plane for the user's data.
+    data_blocks: u64,
+    /// Blocks of a plane beyond those and what the mapping needs.
+    spare_blocks: u64,
 }
 
 impl Stack {
@@ -44,15 +48,18 @@ impl Stack {
         self
     }
 
-    /// A stack small enough to be read back after every event.
-    pub fn draw(stream: &mut Stream, faults: Faults) -> Self {
+    /// A stack small enough to be read back after every event, over `mapping` or over any.
+    pub fn draw(stream: &mut Stream, faults: Faults, mapping: Option<&'static str>) -> Self {
         let mut stack = Self::plain();
+        // What mappings add is drawn apart, so that a seed keeps its drive when a mapping is added.
+        let mut own = stream.clone();
+        let names = mapping_names();
+        stack.set("ftl.kind", mapping.unwrap_or_else(|| names[own.below(names.len() as u64) as usize]));
         stack.set("engine.seed", stream.below(1 << 32));
         stack.draw_policies(stream);
         stack.draw_commands(stream);
-        let shared = stack.get("ftl.gc.frontier") == "shared";
+        stack.draw_mapping(&mut own);
         let spare = if faults == Faults::Rare { 3 } else { 0 };
-        let reserve = if shared { 2 } else { 3 };
         let channels = 1 + stream.below(2);
         let dies = 1 + stream.below(2);
         let planes_per_die = 1 + stream.below(2);
@@ -63,8 +70,8 @@ impl Stack {
             page_bytes: 512 << stream.below(3),
             pages_per_block: 4 + stream.below(5),
             planes: channels * dies * planes_per_die,
-            blocks_per_plane: reserve + spare + 2 + stream.below(4),
-            reserve: reserve + spare,
+            data_blocks: 2 + stream.below(4),
+            spare_blocks: spare,
         };
         stack.set_size(&shape, stream);
         if faults == Faults::Rare {
@@ -76,17 +83,60 @@ impl Stack {
     /// Capacity and spare space that give exactly `shape`, full or with some slack.
     fn set_size(&mut self, shape: &Shape, stream: &mut Stream) {
         let stripe = shape.planes * shape.pages_per_block;
-        let most = (shape.blocks_per_plane - shape.reserve) * stripe;
+        let most = shape.data_blocks * stripe;
         let slack = if stream.chance(0.5) { 0 } else { stream.below(most / 3 + 1) };
         // The smallest capacity a configuration accepts is 4 KiB.
         let user = (most - slack).max((4096 / shape.page_bytes).min(most)).max(4096 / shape.page_bytes);
-        let physical = shape.blocks_per_plane * stripe;
-        // Half a stripe below the exact share, so that rounding up lands on the wanted count.
-        let spare = (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0;
         self.set("flash.page_size", format!("{}B", shape.page_bytes));
         self.set("flash.pages_per_block", shape.pages_per_block);
         self.set("drive.capacity", format!("{}B", user * shape.page_bytes));
+        let blocks_per_plane = shape.data_blocks + shape.spare_blocks + self.reserve_blocks(user as u32);
+        let physical = blocks_per_plane * stripe;
+        // Half a stripe below the exact share, so that rounding up lands on the wanted count.
+        let spare = (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0;
         self.set("drive.over_provisioning", format!("{:.4}%", spare * 100.0));
+    }
+
+    /// What the mapping keeps of each plane; its cache is enlarged until it suffices.
+    fn reserve_blocks(&mut self, user_pages: u32) -> u64 {
+        for _ in 0..16 {
+            let config = Config::load("page", &self.settings()).expect("drawn values are valid");
+            match device::reserve_blocks(&config, user_pages) {
+                Ok(blocks) => return u64::from(blocks),
+                Err(_) => {
+                    let size: u64 = self.get("ftl.map_cache").trim_end_matches('B').parse().expect("it was drawn in bytes");
+                    self.set("ftl.map_cache", format!("{}B", size * 2));
+                }
+            }
+        }
+        panic!("no map cache is large enough for {self}");
+    }
+
+    /// Whatever else the mapping can be told: every choice and switch, small counts, any share.
+    fn draw_mapping(&mut self, stream: &mut Stream) {
+        let entries = 4 << stream.below(4);
+        self.set("ftl.translation.entries", entries);
+        self.set("ftl.map_cache", format!("{}B", entries * 4 * (1 + stream.below(5))));
+        let all = mappings::<nand::CountedFlash>();
+        let kind = self.get("ftl.kind").to_owned();
+        let entry = all.into_iter().find(|entry| entry.name == kind).expect("the mapping was named");
+        let parameters = (entry.parameters)();
+        if parameters.iter().all(|parameter| parameter.key != "ftl.allocation.placement") {
+            self.set("ftl.allocation.placement", "dynamic");
+        }
+        for parameter in parameters {
+            if parameter.key.starts_with("ftl.gc.") || !self.get(parameter.key).is_empty() {
+                continue;
+            }
+            let value = match parameter.kind {
+                ParameterKind::Choice(names) => names()[stream.below(names().len() as u64) as usize].to_owned(),
+                ParameterKind::Switch => stream.chance(0.5).to_string(),
+                ParameterKind::Count { min, max } => (min + stream.below(8)).min(max).to_string(),
+                ParameterKind::Share { max } => format!("{:.1}%", max * 100.0 * stream.unit()),
+                _ => continue,
+            };
+            self.set(parameter.key, value);
+        }
     }
 
     fn draw_policies(&mut self, stream: &mut Stream) {
@@ -145,16 +195,16 @@ impl Stack {
     /// # Errors
     /// The values do not fit together.
     pub fn plan(&self) -> Result<DrivePlan, ConfigError> {
-        let settings: Vec<Setting> = self
-            .settings
-            .iter()
-            .map(|(key, value)| Setting {
-                key: (*key).to_owned(),
-                value: value.clone(),
-                place: "the test".to_owned(),
-            })
-            .collect();
-        DrivePlan::new(Config::load("page", &settings)?)
+        DrivePlan::new(Config::load("page", &self.settings())?)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let setting = |(key, value): &(&'static str, String)| Setting {
+            key: (*key).to_owned(),
+            value: value.clone(),
+            place: "the test".to_owned(),
+        };
+        self.settings.iter().map(setting).collect()
     }
 }
 

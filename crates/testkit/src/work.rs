@@ -58,7 +58,7 @@ pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) ->
 /// mapping keeps in reserve. Only where they do not may a drive stop serving writes.
 pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
     let geometry = plan.geometry;
-    let reserve = if stack.get("ftl.gc.frontier") == "shared" { 2 } else { 3 };
+    let reserve = device::reserve_blocks(&plan.config, plan.user_pages).expect("the plan was checked");
     let rooms = (0..geometry.planes()).map(|lane| {
         let first = lane * geometry.blocks_per_plane();
         let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));

@@ -45,7 +45,7 @@ macro_rules! embedded {
 
 /// All built-in stacks, alphabetically.
 pub fn stacks() -> Vec<Preset> {
-    embedded!(Preset, "stacks", ["page"])
+    embedded!(Preset, "stacks", ["dftl", "page", "tpm"])
 }
 
 /// All built-in parts, alphabetically.

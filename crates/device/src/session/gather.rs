@@ -1,12 +1,11 @@
 //! Gathering everything a run measured into one result.
 
-use super::WorkloadSource;
-use crate::drive::{Clocked, Drive};
+use super::{Measurable, WorkloadSource};
 use crate::run::HostMeasurements;
 use crate::DrivePlan;
 use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
-use nand::{Counters, FlashCore};
+use nand::{Counters, Flash as _, FlashCore};
 use std::collections::BTreeMap;
 use units::{Cause, HostOp, quantity};
 
@@ -19,12 +18,13 @@ pub(super) struct Measured {
 }
 
 /// The result of a session.
-pub(super) fn result<F: Clocked>(
+pub(super) fn result<D: Measurable>(
     plan: &DrivePlan,
     source: &WorkloadSource,
-    drive: &Drive<F>,
+    device: &D,
     measured: Measured,
 ) -> RunResult {
+    let drive = device.drive();
     let Measured { sheet, status, wall_s, notes } = measured;
     let values = &plan.config.values;
     let core = drive.flash().core();
@@ -54,6 +54,8 @@ pub(super) fn result<F: Clocked>(
         addresses: sheet.addresses,
         notes,
     };
+    let busy = device.server_busy_ns().map(|busy| ("server.busy_ns".to_owned(), busy));
+    result.counters.extend(busy);
     for report in reports {
         add_layer(&mut result, report);
     }

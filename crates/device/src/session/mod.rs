@@ -21,13 +21,16 @@ pub use error::SessionError;
 pub use snapshot::Snapshots;
 pub use source::{SAMPLE, WorkloadSource};
 
+use crate::block_device::BlockDevice;
+use crate::build::Service;
 use crate::drive::{Clocked, Drive};
 use crate::run::{self, Ended, Loop, Observer, RunPlan};
+use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status};
-use nand::{Counters, CountedFlash, FlashCore};
+use nand::{Counters, CountedFlash, Flash as _, FlashCore, MeteredFlash};
 use trace::Workload;
-use units::Cause;
+use units::{Cause, Nanos};
 
 /// What a session is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,12 +98,53 @@ pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) 
     let workload = source.open()?; // everything wrong with it is said before preconditioning
     let initial = precondition::initial_state(&plan, &source, options.snapshots.as_ref(), watcher)?;
     let session = Session { plan: &plan, source: &source };
-    if plan.is_timed() {
-        let (drive, notes) = initial.into_drive(&plan, |core| plan.timed(core))?;
-        session.measure(drive, workload, notes, watcher)
-    } else {
-        let (drive, notes) = initial.into_drive(&plan, CountedFlash::new)?;
-        session.measure(drive, workload, notes, watcher)
+    match plan.service() {
+        Service::Counted => {
+            let (drive, notes) = initial.into_drive(&plan, CountedFlash::new)?;
+            session.measure(drive, workload, notes, watcher)
+        }
+        Service::Parallel => {
+            let (drive, notes) = initial.into_drive(&plan, |core| plan.timed(core))?;
+            session.measure(drive, workload, notes, watcher)
+        }
+        Service::Serial => {
+            let (drive, notes) = initial.into_drive(&plan, |core| plan.metered(core))?;
+            session.measure(SerialDrive::new(drive), workload, notes, watcher)
+        }
+    }
+}
+
+/// A device that can be measured: a drive, or something around one.
+trait Measurable: BlockDevice {
+    /// Flash of the drive.
+    type Flash: Clocked;
+
+    /// The drive.
+    fn drive(&self) -> &Drive<Self::Flash>;
+
+    /// Time its only server was busy, where there is just one, ns.
+    fn server_busy_ns(&self) -> Option<Nanos> {
+        None
+    }
+}
+
+impl<F: Clocked> Measurable for Drive<F> {
+    type Flash = F;
+
+    fn drive(&self) -> &Self {
+        self
+    }
+}
+
+impl Measurable for SerialDrive {
+    type Flash = MeteredFlash;
+
+    fn drive(&self) -> &Drive<MeteredFlash> {
+        self.drive()
+    }
+
+    fn server_busy_ns(&self) -> Option<Nanos> {
+        Some(self.busy_ns().iter().sum())
     }
 }
 
@@ -125,9 +169,9 @@ impl Session<'_> {
         }
     }
 
-    fn measure<F: Clocked>(
+    fn measure<D: Measurable>(
         &self,
-        mut drive: Drive<F>,
+        mut device: D,
         mut workload: source::Opened,
         mut notes: Vec<String>,
         watcher: &mut dyn Watcher,
@@ -135,10 +179,12 @@ impl Session<'_> {
         let run_plan = self.run_plan();
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
-        let bad_before = bad_blocks(drive.flash().core());
+        let bad_before = bad_blocks(device.drive().flash().core());
         let started = watcher.seconds();
-        let outcome = run::run(&mut drive, &mut *workload, run_plan, &mut Relay(watcher), programs);
+        let outcome =
+            run::run(&mut device, &mut *workload, run_plan, &mut Relay(watcher), |device| programs(device.drive()));
         let wall_s = watcher.seconds() - started;
+        let drive = device.drive();
         if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {
             return Err(SessionError::Integrity { problem: violation.to_owned() });
         }
@@ -155,7 +201,7 @@ impl Session<'_> {
             let limit = run_plan.limit;
             notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
         }
-        Ok(gather::result(self.plan, self.source, &drive, gather::Measured { sheet, status, wall_s, notes }))
+        Ok(gather::result(self.plan, self.source, &device, gather::Measured { sheet, status, wall_s, notes }))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::WorkloadSource;
 use crate::DrivePlan;
+use crate::build::Service;
 use crate::config::{all_keys, find_key};
 
 /// A sentence for each key that differs from its default and is not used.
@@ -15,12 +16,23 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     };
     let closed = "requests follow each other in a closed loop (workload.loop)";
     let open = "requests arrive at their own time (workload.loop = open)";
+    let serial = plan.service() == Service::Serial;
+    let one_server = "one server does everything in order (engine.service = serial)";
     let is_victim = |name: &str| values.get("ftl.gc.victim").is_some() && values.name("ftl.gc.victim") == name;
     let unused = [
         ("workload.queue_depth", !source.is_closed(), open),
         ("workload.interarrival", source.is_closed(), closed),
         ("workload.time_scale", source.is_closed(), closed),
         ("host.queue_limit", source.is_closed(), closed),
+        ("engine.service", !plan.is_timed(), "no time passes (engine.time = none)"),
+        ("host.link_bandwidth", serial, one_server),
+        ("host.idle_after", serial, one_server),
+        ("flash.multi_plane", serial, one_server),
+        ("flash.cache_read", serial, one_server),
+        ("flash.cache_program", serial, one_server),
+        ("flash.read_priority", serial, one_server),
+        ("flash.suspend", serial, one_server),
+        ("flash.read_in_flight", serial, one_server),
         ("flash.suspend_time", values.name("flash.suspend") == "off", "flash.suspend is off"),
         ("ftl.gc.choices", !is_victim("d-choices"), "ftl.gc.victim is not d-choices"),
         ("ftl.gc.window_blocks", !is_victim("windowed-greedy"), "ftl.gc.victim is not windowed-greedy"),

@@ -1,9 +1,13 @@
 //! Mappings: how logical pages find their flash pages.
 //!
-//! To add one: a file (or folder) here and a line in [`mappings`]. From that line come its
+//! To add one: a file here and a line in [`mappings`]. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
-pub mod page;
+mod cache;
+mod dftl;
+mod page;
+mod page_level;
+mod tpm;
 
 use layer::{PageLayer, Parameter, Values};
 use nand::{Flash, FlashCore, Owner};
@@ -22,6 +26,19 @@ pub struct FtlContext<'a> {
     pub seed: u64,
     /// Checked configuration.
     pub values: &'a Values,
+}
+
+/// What is known of a drive before its spare space is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of a flash page.
+    pub page_bytes: u32,
+    /// Pages of an erase block.
+    pub pages_per_block: u32,
+    /// Planes of the whole drive.
+    pub planes: u32,
+    /// Logical pages to serve.
+    pub user_pages: u32,
 }
 
 /// Why a mapping cannot be rebuilt from flash.
@@ -49,8 +66,9 @@ pub struct MappingEntry<F: Flash> {
     pub doc: &'static str,
     /// Parameters it reads.
     pub parameters: fn() -> Vec<Parameter>,
-    /// Spare blocks of each plane it needs beyond the user's pages.
-    pub reserve_blocks: fn(&Values) -> u32,
+    /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
+    /// configuration does not fit.
+    pub reserve_blocks: fn(&Values, &Layout) -> Result<u32, String>,
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
     /// Rebuilds it from what a power cut left.
@@ -59,7 +77,7 @@ pub struct MappingEntry<F: Flash> {
 
 /// Every mapping, alphabetically.
 pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
-    vec![page::entry()]
+    vec![dftl::entry(), page::entry(), tpm::entry()]
 }
 
 /// Names of all mappings.

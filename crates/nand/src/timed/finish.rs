@@ -203,6 +203,8 @@ impl TimedFlash {
                     self.fold_failed_base(other);
                 }
             }
+        }
+        if slot.what != What::Copy {
             self.serve_parked(self.block_of(slot.page), slot.page);
         }
         let command = CommandId { slot: id, generation: slot.generation };
@@ -230,14 +232,14 @@ impl TimedFlash {
         }
     }
 
-    /// The failed program that was to bring user data to `page` and has no other place yet.
+    /// The failed program that was to bring data or a record to `page` and has no other place yet.
     pub(super) fn failed_data_at(&self, page: u32) -> Option<u32> {
         if !self.core.block(self.block_of(page)).has_failed() {
             return None;
         }
         self.slab.live_ids().find(|&id| {
             let slot = self.slab.get(id);
-            slot.state == State::Failed && slot.page == page && slot.what == What::Data
+            slot.state == State::Failed && slot.page == page && matches!(slot.what, What::Data | What::Record)
         })
     }
 

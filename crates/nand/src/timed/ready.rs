@@ -126,6 +126,16 @@ impl TimedFlash {
             }
             at = slot.next;
         }
+        // Those that wait for something else first will look for the page only later.
+        for id in self.slab.live_ids().collect::<Vec<_>>() {
+            let slot = self.slab.at(id);
+            if slot.kind == Kind::Read && slot.state == State::Waiting && slot.page == from {
+                slot.page = to.0;
+                let target = self.core.geometry.block_of(to);
+                self.core.row(target).pins += 1;
+                self.unpin(block);
+            }
+        }
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults] [--survey]`.
+//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,11 +6,12 @@ use std::time::Instant;
 use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
 
-const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults]
+const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
   --faults     let programs and erases fail now and then
+  --ftl KIND   drives with this mapping only, not with any
   --survey     go on after a failure, one line for each";
 
 fn main() -> ExitCode {
@@ -27,6 +28,11 @@ fn main() -> ExitCode {
             "--faults" => {
                 campaign.faults = Faults::Rare;
                 Some(())
+            }
+            "--ftl" => {
+                let wanted = arguments.next();
+                let name = ftl::mapping::mapping_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
+                name.map(|name| campaign.mapping = Some(name))
             }
             "--survey" => {
                 survey = true;

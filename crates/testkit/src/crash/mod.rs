@@ -28,6 +28,8 @@ pub struct Campaign {
     pub cuts_per_life: u64,
     /// Media faults of the stacks.
     pub faults: Faults,
+    /// The mapping of the stacks; `None`: any.
+    pub mapping: Option<&'static str>,
     /// Called on the flash of every new drive (the mutation check breaks a law here).
     pub prepare: fn(&mut FlashCore),
 }
@@ -35,7 +37,7 @@ pub struct Campaign {
 impl Campaign {
     /// A campaign of so many cuts.
     pub fn new(cuts: u64, seed: u64) -> Self {
-        Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, prepare: |_| {} }
+        Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, mapping: None, prepare: |_| {} }
     }
 
     /// Runs it. `watch` sees the tally after each life.
@@ -80,7 +82,7 @@ impl Campaign {
                 format!("panic: {}", text.unwrap_or_default())
             }
         };
-        Err(Box::new(Failure { seed, position, what, stack, faults: self.faults }))
+        Err(Box::new(Failure { seed, position, what, stack, faults: self.faults, mapping: self.mapping }))
     }
 }
 
@@ -131,16 +133,18 @@ pub struct Failure {
     /// The drive's configuration.
     pub stack: String,
     faults: Faults,
+    mapping: Option<&'static str>,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { event, restarts, time } = self.position;
         let faults = if self.faults == Faults::None { "" } else { " --faults" };
+        let mapping = self.mapping.map_or(String::new(), |name| format!(" --ftl {name}"));
         write!(
             formatter,
             "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
-             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}",
+             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}",
             self.seed, self.what, self.stack, self.seed
         )
     }

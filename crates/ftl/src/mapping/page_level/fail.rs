@@ -5,14 +5,15 @@
 //! they have one they hold up nobody but erases, flushes and their own operation: flash answers reads
 //! from the controller, and every plane collects for them what it can without them.
 
-use super::parameters::Frontiers;
-use super::state::Failing;
-use super::{Frontier, PageMap, TRIMMED};
+use super::parameters::least_reserve;
+use super::scheme::Scheme;
+use super::state::{Failing, Frontier};
+use super::{PageMap, TRIMMED};
 use crate::alloc::Placement;
 use nand::{Flash, FlashCore, Program, ProgramFailure};
 use units::{BlockId, Ppn};
 
-impl PageMap {
+impl<S: Scheme> PageMap<S> {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let block = self.geometry.block_of(failure.page);
         self.give_up(block);
@@ -32,11 +33,11 @@ impl PageMap {
     /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
     /// spare each plane keeps a second.
     pub(super) fn keep_reserve(&mut self, core: &FlashCore) {
-        self.kept = 1;
+        self.kept = if S::DEMAND { 2 } else { 1 };
         if !core.may_fail() {
             return;
         }
-        let reserve = if self.settings.frontiers == Frontiers::Shared { 2 } else { 3 };
+        let reserve = least_reserve::<S>(self.settings.frontiers);
         let rooms = self.lanes.iter().map(|lane| {
             let blocks = (lane.first.0..lane.first.0 + lane.count).map(|block| core.block(BlockId(block)));
             let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
@@ -58,7 +59,8 @@ impl PageMap {
             return;
         }
         entry.failing.push(Failing { block, settled: 0 });
-        for frontier in [&mut entry.host, &mut entry.copies] {
+        let translation = self.translation.frontiers.iter_mut().chain(&mut self.translation.own);
+        for frontier in [&mut entry.host, &mut entry.copies].into_iter().chain(translation) {
             if frontier.block == Some(block) {
                 *frontier = Frontier::NONE;
                 return;
@@ -87,6 +89,7 @@ impl PageMap {
             self.back[source.index()] = logical;
             self.blocks.invalidate(failure.page);
             self.blocks.validate(source);
+            self.entry_changed(self.lane_of(source), logical, source);
             self.go_back_to(flash, source);
         } else if held {
             self.move_hold(flash, failure.page, source);
@@ -158,13 +161,12 @@ impl PageMap {
 
     /// A page of this plane for a failed program beyond what its collection was promised: when that
     /// ends there is more room than before.
-    fn rescue_page(&mut self, lane: usize) -> Option<Ppn> {
-        let shared = self.settings.frontiers == Frontiers::Shared;
+    fn rescue_page(&mut self, lane: usize, back: u32) -> Option<Ppn> {
         let entry = &self.lanes[lane];
-        let copies = if shared { &entry.host } else { &entry.copies };
+        let copies = self.frontier(lane, self.copy_stream(back));
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         let promised = entry.collection.as_ref().map_or(0, |collection| self.blocks.valid_count(collection.victim));
-        if room > promised { self.copy_page(lane) } else { None }
+        if room > promised + entry.promised { self.copy_page(lane, back) } else { None }
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
@@ -185,8 +187,8 @@ impl PageMap {
         let count = self.lanes.len();
         let lanes = (0..count).map(|step| (start + step) % count);
         // What is kept for collection is taken last.
-        let target = lanes.clone().find_map(|lane| self.page_to_spare(lane));
-        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(lane))) else {
+        let target = lanes.clone().find_map(|lane| self.page_to_spare(lane, back));
+        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(lane, back))) else {
             return false;
         };
         if is_tombstone {
@@ -197,6 +199,7 @@ impl PageMap {
             self.map[back as usize] = target.0;
             self.blocks.invalidate(failure.page);
             self.blocks.validate(target);
+            self.entry_changed(self.lane_of(target), back, target);
         } else {
             flash.retarget(failure.page, target);
             self.move_hold(flash, failure.page, target);

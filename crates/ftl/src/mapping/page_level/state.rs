@@ -1,6 +1,7 @@
 //! State of one plane, invariants, snapshot.
 
 use super::collect::Collection;
+use super::scheme::Scheme;
 use super::{PENDING, PageMap, TRIMMED, UNMAPPED};
 use crate::blocks::BlockTable;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -30,6 +31,16 @@ impl Frontier {
         let mut frontier = Self::open(geometry, block);
         frontier.next += done;
         frontier
+    }
+
+    /// Three numbers that stand for it in a snapshot.
+    pub fn numbers(&self) -> [u32; 3] {
+        [self.block.map_or(UNMAPPED, |block| block.0), self.next, self.end]
+    }
+
+    /// What [`Frontier::numbers`] gave.
+    pub fn from_numbers([block, next, end]: [u32; 3]) -> Self {
+        Self { block: (block != UNMAPPED).then_some(BlockId(block)), next, end }
     }
 
     #[inline(always)]
@@ -110,6 +121,12 @@ pub(super) struct Lane {
     pub in_flight: u32,
     /// Blocks with a failed program, to be emptied and given up.
     pub failing: Vec<Failing>,
+    /// Translation pages to be programmed with the end of a collection.
+    pub updates: Vec<u32>,
+    /// Pages for translation pages that the collection was admitted with and has not used.
+    pub promised: u32,
+    /// A block without invalid pages was moved since the host opened a block here.
+    pub moved_full: bool,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
 }
@@ -135,12 +152,15 @@ impl Lane {
             collection: None,
             in_flight: 0,
             failing: Vec::new(),
+            updates: Vec::new(),
+            promised: 0,
+            moved_full: false,
             spare_list: Vec::new(),
         }
     }
 }
 
-impl PageMap {
+impl<S: Scheme> PageMap<S> {
     /// Every invariant of the mapping.
     pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
         let valid = self.blocks.check()?;
@@ -183,16 +203,19 @@ impl PageMap {
         let numbers = [self.turn as u64, self.sequence, u64::from(self.retired_blocks), self.kept as u64];
         writer.put_u64("page.numbers", numbers.into_iter().chain(self.stream.state()).collect::<Vec<_>>().into_iter());
         for lane in &self.lanes {
-            let frontier = |f: &Frontier| [f.block.map_or(UNMAPPED, |b| b.0), f.next, f.end];
             let mut state: Vec<u32> = vec![lane.free.entered];
-            state.extend(frontier(&lane.host));
-            state.extend(frontier(&lane.copies));
+            state.extend(lane.host.numbers());
+            state.extend(lane.copies.numbers());
             writer.put_u32("lane.state", state.into_iter());
             let free = lane.free.blocks();
             writer.put_u32("lane.free", free.iter().flat_map(|(key, block)| [*key, *block]).collect::<Vec<_>>().into_iter());
             writer.put_u32("lane.failing", lane.failing.iter().flat_map(|f| [f.block.0, f.settled]).collect::<Vec<_>>().into_iter());
             let collection = lane.collection.as_ref().map(Collection::export).unwrap_or_default();
             writer.put_u32("lane.collection", collection.into_iter());
+            writer.put_u32("lane.updates", std::iter::once(lane.promised).chain(lane.updates.iter().copied()).collect::<Vec<_>>().into_iter());
+        }
+        if S::DEMAND {
+            self.translation.save(writer);
         }
     }
 
@@ -214,6 +237,13 @@ impl PageMap {
         for index in 0..self.lanes.len() {
             self.lanes[index] = self.load_lane(index, reader)?;
         }
+        if S::DEMAND {
+            self.translation.load(reader)?;
+            for lane in 0..self.lanes.len() {
+                self.translation.promise(lane, self.lanes[lane].promised);
+            }
+        }
+        self.empty_lanes = self.lanes.iter().filter(|lane| lane.free.is_empty()).count();
         // Copied, not moved: the tables in place are laid out for random access.
         self.map.copy_from_slice(&map);
         self.back.copy_from_slice(&back);
@@ -233,7 +263,6 @@ impl PageMap {
         let &[entered, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
             return Err(unfit("a frontier is missing"));
         };
-        let frontier = |block: u32, next, end| Frontier { block: (block != UNMAPPED).then_some(BlockId(block)), next, end };
         let mut free = FreeList { entered, ..FreeList::default() };
         for pair in reader.get_u32("lane.free")?.chunks_exact(2) {
             free.heap.push(Reverse((pair[0], pair[1])));
@@ -241,16 +270,21 @@ impl PageMap {
         let failing = reader.get_u32("lane.failing")?;
         let failing = failing.chunks_exact(2).map(|f| Failing { block: BlockId(f[0]), settled: f[1] }).collect();
         let collection = Collection::import(&reader.get_u32("lane.collection")?);
+        let updates = reader.get_u32("lane.updates")?;
+        let (&promised, updates) = updates.split_first().ok_or_else(|| unfit("its promise is missing"))?;
         Ok(Lane {
             first: old.first,
             count: old.count,
             free,
             erasing: 0,
-            host: frontier(host, host_next, host_end),
-            copies: frontier(copies, copies_next, copies_end),
+            host: Frontier::from_numbers([host, host_next, host_end]),
+            copies: Frontier::from_numbers([copies, copies_next, copies_end]),
             collection,
             in_flight: 0,
             failing,
+            updates: updates.to_vec(),
+            promised,
+            moved_full: false,
             spare_list: Vec::new(),
         })
     }

@@ -2,14 +2,15 @@
 //!
 //! The newest sequence number of each logical page wins. Of two copies with one number (a collection
 //! was under way) the one in the fuller block is kept, so that the block being filled when power went
-//! holds little of its own.
+//! holds little of its own; where that block goes on being filled, the other one, so that the
+//! collection goes on where it was.
 //!
 //! However often power is cut, each plane must be able to collect. If none of its blocks is free or
 //! without valid pages, a block whose pages all have copies elsewhere gives them up; if there is none
 //! (it received a tombstone besides copies), the emptiest block is filled up before it is closed.
 
-use super::parameters::Frontiers;
-use super::state::Frontier;
+use super::scheme::Scheme;
+use super::place::Stream;
 use super::trim::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::{FtlContext, RecoverError};
@@ -27,7 +28,7 @@ struct Newest {
 /// Copies of newest versions that were not chosen, by logical page.
 type Copies = BTreeMap<u32, Vec<u32>>;
 
-impl PageMap {
+impl<S: Scheme> PageMap<S> {
     pub(super) fn recover(context: &FtlContext<'_>, image: &FlashCore) -> Result<Self, RecoverError> {
         let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;
@@ -35,7 +36,7 @@ impl PageMap {
             return Err(RecoverError::DieLost { die });
         }
         let mut ftl = PageMap::new(context, image);
-        let mut newest = vec![Newest { sequence: 0, page: UNMAPPED }; context.user_pages as usize];
+        let mut newest = vec![Newest { sequence: 0, page: UNMAPPED }; ftl.map.len()];
         let mut metadata = Vec::new();
         let mut copies = Copies::new();
         for block in (0..geometry.blocks()).map(BlockId) {
@@ -47,21 +48,23 @@ impl PageMap {
                 let page = geometry.page_at(block, position);
                 let oob = contents.oob(page.0);
                 ftl.sequence = ftl.sequence.max(oob.sequence);
+                let numbered = oob.kind == PageKind::Metadata && oob.logical != UNMAPPED;
                 match oob.kind {
-                    PageKind::Data | PageKind::Lost => {
+                    PageKind::Data | PageKind::Lost | PageKind::Metadata if numbered || oob.kind != PageKind::Metadata => {
                         let best = &mut newest[oob.logical as usize];
                         let found = Newest { sequence: oob.sequence, page: page.0 };
                         if found.sequence > best.sequence {
                             *best = found;
                             copies.remove(&oob.logical);
                         } else if found.sequence == best.sequence {
-                            let fuller = row.done > image.block(geometry.block_of(Ppn(best.page))).done;
-                            let loser = if fuller { std::mem::replace(best, found) } else { found };
+                            let other = image.block(geometry.block_of(Ppn(best.page))).done;
+                            let kept = if ftl.is_reopened(oob.logical) { row.done < other } else { row.done > other };
+                            let loser = if kept { std::mem::replace(best, found) } else { found };
                             copies.entry(oob.logical).or_default().push(loser.page);
                         }
                     }
                     PageKind::Metadata => metadata.push(page),
-                    PageKind::Erased | PageKind::Torn => {}
+                    _ => {}
                 }
             }
         }
@@ -79,11 +82,56 @@ impl PageMap {
                 ftl.blocks.close(block);
             }
         }
+        if S::DEMAND {
+            ftl.reopen_translation(image);
+        }
         for lane in 0..ftl.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
         }
         ftl.trims.drop_dead();
+        ftl.note_stale(image);
         Ok(ftl)
+    }
+
+    /// Whether the open block of this page's stream goes on after a power cut.
+    fn is_reopened(&self, logical: u32) -> bool {
+        matches!(self.copy_stream(logical), Stream::Translation | Stream::Own(_))
+    }
+
+    /// Goes on with open blocks of translation pages and of their data.
+    fn reopen_translation(&mut self, image: &FlashCore) {
+        let mut pages = Vec::new();
+        for block in (0..self.geometry.blocks()).map(BlockId) {
+            let done = u32::from(image.block(block).done);
+            if !self.blocks.is_candidate(block) || done == self.geometry.pages_per_block {
+                continue;
+            }
+            pages.clear();
+            self.blocks.valid_pages(block, &mut pages);
+            if pages.is_empty() {
+                continue;
+            }
+            let lane = self.geometry.lane_of(block) as usize;
+            let stream = self.stream_of(block);
+            let wider = self.geometry.pages_per_block - done > self.frontier(lane, stream).room();
+            if matches!(stream, Stream::Translation | Stream::Own(_)) && wider {
+                self.reopen(image, lane, stream, block);
+            }
+        }
+    }
+
+    /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
+    /// scan found what they said.
+    fn note_stale(&mut self, image: &FlashCore) {
+        for page in 0..self.translation.shape.count {
+            let at = self.map[self.user_pages() + page as usize];
+            let contents = image.contents.as_deref().filter(|_| at != UNMAPPED);
+            let record = contents.and_then(|contents| contents.record(at));
+            if !self.record_agrees(page, record) {
+                self.translation.stale[page as usize] = true;
+                self.translation.repairs.push(page);
+            }
+        }
     }
 
     /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
@@ -97,12 +145,13 @@ impl PageMap {
         if ready || closed.iter().any(|block| self.give_up_copies(*block, copies)) {
             return;
         }
-        let Some(&block) = closed.iter().min_by_key(|block| image.block(**block).done) else { return };
-        self.blocks.take(block);
-        let frontier = Frontier::reopen(&self.geometry, block, u32::from(image.block(block).done));
-        match self.settings.frontiers {
-            Frontiers::Shared => self.lanes[lane].host = frontier,
-            Frontiers::Separate => self.lanes[lane].copies = frontier,
+        let pages = self.geometry.pages_per_block;
+        let open = closed.iter().copied().filter(|block| {
+            // A block of translation pages or of one's data was reopened already, if it had room.
+            u32::from(image.block(*block).done) < pages && self.frontier(lane, self.stream_of(*block)).is_full()
+        });
+        if let Some(block) = open.min_by_key(|block| image.block(*block).done) {
+            self.reopen(image, lane, self.stream_of(block), block);
         }
     }
 

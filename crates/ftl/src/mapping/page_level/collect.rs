@@ -1,9 +1,13 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each plane.
 
 use super::parameters::Frontiers;
-use super::{Frontier, PageMap, TRIMMED};
+use super::place::Stream;
+use super::scheme::Scheme;
+use super::state::Frontier;
+use super::translation::Translation;
+use super::{PageMap, TRIMMED};
 use crate::gc::VictimView;
-use nand::{Command, Completion, Flash, Outcome, PayloadId, Program, Read};
+use nand::{Command, Completion, Flash, FlashCore, Outcome, PayloadId, Program, Read};
 use units::{BlockId, CAUSES, Cause, Ppn};
 
 /// A block being emptied: the pages that were valid when it was chosen, and how far we are. A page
@@ -39,6 +43,19 @@ const LOOK_AHEAD: usize = 16;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
+/// What emptying a block takes.
+struct Need {
+    /// Where its user data goes.
+    stream: Stream,
+    /// Pages there.
+    data: u32,
+    /// Translation pages moved.
+    translation: u32,
+    /// Translation pages programmed anew at most.
+    updates: u32,
+    holds_translation: bool,
+}
+
 /// How issuing copies ended.
 enum Window {
     /// No more copies may be under way now.
@@ -49,7 +66,7 @@ enum Window {
     Emptied,
 }
 
-impl PageMap {
+impl<S: Scheme> PageMap<S> {
     fn wanted_free(&self) -> u32 {
         let background = if self.idle { self.settings.background_free_blocks } else { 0 };
         background.max(self.settings.free_blocks).max(self.kept as u32)
@@ -77,6 +94,7 @@ impl PageMap {
     #[cold]
     fn set_aside<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let Some(collection) = self.lanes[lane].collection.take() else { return };
+        self.release_promise(lane);
         self.put_back_victim(flash, collection.victim);
         self.lanes[lane].spare_list = collection.pages;
     }
@@ -98,8 +116,82 @@ impl PageMap {
         for page in pages.iter().take(LOOK_AHEAD) {
             self.prefetch_back(*page);
         }
+        if S::DEMAND {
+            self.promise(flash, lane, victim, &pages);
+        }
         self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0 });
         true
+    }
+
+    /// Keeps the host from what room for translation pages this collection was admitted with.
+    fn promise<F: Flash>(&mut self, flash: &F, lane: usize, victim: BlockId, pages: &[u32]) {
+        let need = self.need(flash, victim, pages);
+        self.lanes[lane].promised = need.translation + need.updates;
+        self.translation.promise(lane, need.translation + need.updates);
+        let counters = &mut self.translation.counters;
+        if need.holds_translation {
+            counters.translation_victims += 1;
+            counters.translation_victim_pages += pages.len() as u64;
+        } else {
+            counters.data_victims += 1;
+        }
+    }
+
+    /// A translation page promised to this plane's collection was used.
+    #[inline]
+    pub(super) fn use_promise(&mut self, lane: usize) {
+        if self.lanes[lane].promised > 0 {
+            self.lanes[lane].promised -= 1;
+            self.translation.release_promise(lane, 1);
+        }
+    }
+
+    fn release_promise(&mut self, lane: usize) {
+        if S::DEMAND {
+            let rest = std::mem::take(&mut self.lanes[lane].promised);
+            self.translation.release_promise(lane, rest);
+        }
+    }
+
+    /// Pages that moving `pages` out of a block takes.
+    fn need<F: Flash>(&self, flash: &F, block: BlockId, pages: &[u32]) -> Need {
+        let trims = !self.trims.is_empty() && flash.core().block(block).pins > 0;
+        let mut need = Need { stream: Stream::Copies, data: u32::from(trims), translation: 0, updates: 0, holds_translation: false };
+        let mut user = 0;
+        for page in pages {
+            match self.copy_stream(self.back[*page as usize]) {
+                Stream::Translation => {
+                    need.translation += 1;
+                    need.holds_translation |= self.back[*page as usize] & TRIMMED == 0;
+                }
+                stream => {
+                    need.stream = stream;
+                    need.data += 1;
+                    user += 1;
+                }
+            }
+        }
+        if S::OWN_BLOCKS {
+            need.translation += std::mem::take(&mut need.data) - user;
+            need.data = user;
+        }
+        need.updates = Translation::<S>::most_updates(user);
+        need
+    }
+
+    /// Admission where translation pages need room as well, with or without those that change.
+    fn admits_translation<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId, updates: bool) -> bool {
+        let mut pages = Vec::new();
+        self.blocks.valid_pages(victim, &mut pages);
+        let need = self.need(flash, victim, &pages);
+        let translation = need.translation + if updates { need.updates } else { 0 };
+        let stream = if S::OWN_BLOCKS { need.stream } else { self.copy_stream(0) };
+        let data_room = if need.data == 0 { 0 } else { self.frontier(lane, stream).room() };
+        let room = self.frontier(lane, Stream::Translation).room();
+        let translation_room = room.saturating_sub(self.translation.promised_in(lane));
+        let blocks = |pages: u32| pages.div_ceil(self.geometry.pages_per_block) as usize;
+        let more = blocks(need.data.saturating_sub(data_room)) + blocks(translation.saturating_sub(translation_room));
+        more <= self.lanes[lane].free.len()
     }
 
     /// Brings the back entries of a whole block: 64 bytes hold 16 of them.
@@ -113,6 +205,17 @@ impl PageMap {
     /// Admission: every copy of a victim, and the trims that hold its pages, must find room without
     /// waiting for anything but erases already issued.
     fn admits<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId) -> bool {
+        if S::DEMAND {
+            return self.admits_translation(flash, lane, victim, true);
+        }
+        self.admits_copies(flash, lane, victim)
+    }
+
+    /// As [`PageMap::admits`]; translation pages that change may stay behind for now.
+    fn admits_copies<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId) -> bool {
+        if S::DEMAND {
+            return self.admits_translation(flash, lane, victim, false);
+        }
         let entry = &self.lanes[lane];
         let copies = if self.settings.frontiers == Frontiers::Shared { &entry.host } else { &entry.copies };
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
@@ -149,7 +252,7 @@ impl PageMap {
             let row = flash.core().block(*block);
             self.blocks.is_candidate(*block)
                 && row.done == row.issued
-                && self.admits(flash, lane, *block)
+                && self.admits_copies(flash, lane, *block)
                 && !self.pinned_by_homeless(*block)
         });
         let least = blocks.min_by_key(|block| self.blocks.valid_count(*block));
@@ -165,26 +268,39 @@ impl PageMap {
     #[cold]
     fn reopen_closed<F: Flash>(&mut self, flash: &F, lane: usize) -> bool {
         let pages = self.geometry.pages_per_block;
-        let shared = self.settings.frontiers == Frontiers::Shared;
         let entry = &self.lanes[lane];
-        let full = if shared { entry.host.is_full() } else { entry.copies.is_full() };
-        if !full || !entry.free.is_empty() || entry.erasing > 0 || entry.in_flight > 0 {
+        if !entry.free.is_empty() || entry.erasing > 0 || entry.in_flight > 0 {
             return false;
         }
         let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId).filter(|block| {
             let row = flash.core().block(*block);
             let open = row.done == row.issued && u32::from(row.done) < pages && !row.has_failed();
-            self.blocks.is_candidate(*block) && open
+            self.blocks.is_candidate(*block) && open && self.frontier(lane, self.stream_of(*block)).is_full()
         });
         let Some(block) = blocks.min_by_key(|block| flash.core().block(*block).done) else { return false };
+        let stream = self.stream_of(block);
+        self.reopen(flash.core(), lane, stream, block);
+        true
+    }
+
+    /// The stream whose copies a block holds; all its valid pages are of one kind, or it has none.
+    pub(super) fn stream_of(&self, block: BlockId) -> Stream {
+        if !S::DEMAND {
+            return self.copy_stream(0);
+        }
+        let mut pages = Vec::new();
+        self.blocks.valid_pages(block, &mut pages);
+        self.copy_stream(pages.first().map_or(0, |page| self.back[*page as usize]))
+    }
+
+    /// Makes a closed block with pages to spare the open block of a stream.
+    pub(super) fn reopen(&mut self, core: &FlashCore, lane: usize, stream: Stream, block: BlockId) {
         self.blocks.take(block);
-        let frontier = Frontier::reopen(&self.geometry, block, u32::from(flash.core().block(block).done));
-        let entry = &mut self.lanes[lane];
-        let old = std::mem::replace(if shared { &mut entry.host } else { &mut entry.copies }, frontier);
+        let frontier = Frontier::reopen(&self.geometry, block, u32::from(core.block(block).done));
+        let old = std::mem::replace(self.frontier_mut(lane, stream), frontier);
         if let Some(closed) = old.block {
             self.blocks.close(closed);
         }
-        true
     }
 
     /// The cheapest victim of a plane without any room, if other planes can take what it holds.
@@ -204,27 +320,6 @@ impl PageMap {
         (self.blocks.valid_count(least) < room.min(pages)).then_some(least)
     }
 
-    /// A page in another plane than `lane`, from what that one can spare. Collects nothing.
-    pub(super) fn page_elsewhere(&mut self, lane: usize) -> Option<Ppn> {
-        let count = self.lanes.len();
-        (1..count).find_map(|step| self.page_to_spare((lane + step) % count))
-    }
-
-    /// A page of this plane that is promised to no collection. Collects nothing.
-    pub(super) fn page_to_spare(&mut self, lane: usize) -> Option<Ppn> {
-        let shared = self.settings.frontiers == Frontiers::Shared;
-        let entry = &mut self.lanes[lane];
-        let spare_block = entry.free.len() > self.kept;
-        if !entry.host.is_full() && (!shared || spare_block) {
-            return Some(entry.host.take());
-        }
-        if !entry.host.is_full() || !spare_block {
-            return None;
-        }
-        self.open_block(lane, false);
-        Some(self.lanes[lane].host.take())
-    }
-
     #[inline]
     fn prefetch_back(&self, page: u32) {
         let back = self.back[page as usize];
@@ -232,7 +327,11 @@ impl PageMap {
     }
 
     fn choose<F: Flash>(&mut self, flash: &F, lane: usize) -> Option<(BlockId, Cause)> {
-        if let Some(cold) = self.cold_block(flash, lane) {
+        // Moving a full block makes garbage of translation pages, which is worth collecting, which
+        // gives room to move a full block: once is enough until the host has written.
+        let may_move_full = !S::DEMAND || !self.lanes[lane].moved_full;
+        if may_move_full && let Some(cold) = self.cold_block(flash, lane) {
+            self.lanes[lane].moved_full = true;
             self.levelled_blocks += 1;
             return Some((cold, Cause::Wear));
         }
@@ -256,7 +355,8 @@ impl PageMap {
             // has something to gain; otherwise collection would go round in circles.
             let least = || view.least_valid().and_then(|block| view.valid(block));
             let harmless = || least().is_some_and(|least| least < self.geometry.pages_per_block);
-            if row.done == row.issued && (gains || harmless()) {
+            if row.done == row.issued && (gains || may_move_full && harmless()) {
+                self.lanes[lane].moved_full |= !gains;
                 break Some(block);
             }
             self.blocks.take(block);
@@ -294,7 +394,12 @@ impl PageMap {
             if entry.in_flight >= self.settings.window {
                 return Window::Full;
             }
-            let Some(&page) = collection.pages.get(collection.next) else { return Window::Emptied };
+            let Some(&page) = collection.pages.get(collection.next) else {
+                if self.next_update(flash, lane) {
+                    continue;
+                }
+                return Window::Emptied;
+            };
             let cause = collection.cause;
             if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
                 self.prefetch_back(ahead);
@@ -312,19 +417,24 @@ impl PageMap {
         }
     }
 
-    /// A page for a copy or a record of this plane.
-    pub(super) fn copy_page(&mut self, lane: usize) -> Option<Ppn> {
-        let shared = self.settings.frontiers == Frontiers::Shared;
-        let entry = &self.lanes[lane];
-        let frontier = if shared { &entry.host } else { &entry.copies };
-        if frontier.is_full() {
-            if entry.free.is_empty() {
-                return None;
-            }
-            self.open_block(lane, !shared);
+    /// Programs the next translation page that this plane's collection left behind the map. `false`:
+    /// there is none, or no room; then it stays behind until a later collection, which is safe as long
+    /// as memory knows.
+    #[inline]
+    fn next_update<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
+        if !S::DEMAND {
+            return false;
         }
-        let entry = &mut self.lanes[lane];
-        Some(if shared { entry.host.take() } else { entry.copies.take() })
+        let Some(page) = self.lanes[lane].updates.pop() else { return false };
+        // Whatever programmed it meanwhile wrote all that is known.
+        if !self.translation.awaits_update[page as usize] {
+            return true;
+        }
+        if !self.update_after_collection(flash, lane, page) {
+            self.lanes[lane].updates.push(page);
+            return false;
+        }
+        true
     }
 
     /// Moves one valid page. `false`: no room.
@@ -334,12 +444,15 @@ impl PageMap {
         if logical & TRIMMED != 0 {
             return self.relocate_tombstone(flash, lane, logical & !TRIMMED);
         }
-        let Some(target) = self.copy_page(lane).or_else(|| self.page_elsewhere(lane)) else { return false };
+        let Some(target) = self.copy_page(lane, logical).or_else(|| self.page_elsewhere(lane, logical)) else {
+            return false;
+        };
         debug_assert!(self.map[logical as usize] == page.0, "a valid page is mapped");
         self.map[logical as usize] = target.0;
         self.back[target.index()] = logical;
         self.blocks.invalidate(page);
         self.blocks.validate(target);
+        self.note_relocation(lane, logical, target);
         let mut command = Command {
             page: target,
             supersedes: Some(page),
@@ -373,10 +486,12 @@ impl PageMap {
             self.lanes[lane].collection = Some(collection);
             return false;
         }
+        self.release_promise(lane);
         debug_assert!(self.blocks.valid_count(collection.victim) == 0, "an emptied victim has no valid page");
         self.lanes[lane].spare_list = collection.pages;
         self.lanes[lane].erasing += 1;
         if flash.core().breaks(nand::LawBroken::EarlyReuse) {
+            self.empty_lanes -= usize::from(self.lanes[lane].free.is_empty());
             self.lanes[lane].free.push(collection.victim, 0, true);
         }
         if flash.erase(self.owner, collection.victim, collection.cause) == Outcome::Done {
@@ -393,6 +508,7 @@ impl PageMap {
         let erases = flash.core().block(block).erases;
         self.lanes[lane].erasing -= 1;
         if !flash.core().breaks(nand::LawBroken::EarlyReuse) {
+            self.empty_lanes -= usize::from(self.lanes[lane].free.is_empty());
             self.lanes[lane].free.push(block, erases, self.settings.level_dynamic);
         }
     }

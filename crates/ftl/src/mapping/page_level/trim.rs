@@ -5,6 +5,7 @@
 //! can surface. A tombstone page is valid as long as one of its logical pages is still trimmed;
 //! when its block is collected, its live entries simply go back to the log.
 
+use super::scheme::Scheme;
 use super::{PENDING, PageMap, TOMBSTONE_TOKEN, TRIMMED, UNMAPPED};
 use layer::{Answer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{
@@ -203,29 +204,40 @@ pub(super) fn decode(record: &[u8]) -> Vec<Range> {
     ranges.collect()
 }
 
-impl PageMap {
+impl<S: Scheme> PageMap<S> {
     pub(super) fn submit_trim<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let full = self.geometry.full_mask();
         let sequence = self.next_sequence();
+        // Only looking entries up takes commands.
+        let join = S::DEMAND.then(|| flash.open(op.owner, op.token, Cancel::Never));
         for index in 0..op.pages {
-            if op.mask_at(index, full) != full {
-                continue; // a trim is advice: a page trimmed in part keeps its contents
-            }
             let logical = op.first + index;
-            let entry = self.map[logical as usize];
-            if entry >= TRIMMED {
+            // A trim is advice: a page trimmed in part keeps its contents.
+            if op.mask_at(index, full) != full || self.map[logical as usize] >= TRIMMED {
                 continue;
             }
-            if self.trims.ranges.len() >= self.trims.capacity && !self.log_trims(flash, None) {
+            if !self.admits_trim(flash, logical) {
                 self.starve(flash);
-                return Answer::Full { taken: index, pending: false };
+                let pending = join.is_some_and(|join| flash.close(join).0 != Outcome::Done);
+                return Answer::Full { taken: index, pending };
             }
-            let old = Ppn(entry);
+            if let Some(join) = join {
+                self.translate(flash, op, index, join, true);
+            }
+            // Read only now: making room may have moved the page.
+            let old = Ppn(self.map[logical as usize]);
             self.blocks.invalidate(old);
             self.add_pending(flash, logical, old, sequence);
             self.trimmed_pages += 1;
         }
-        Answer::Done { failed: false }
+        join.map_or(Answer::Done { failed: false }, |join| Self::answer(flash, join))
+    }
+
+    /// Sees to it that a trim can be noted and its map entry changed. `false`: no room now.
+    #[inline]
+    fn admits_trim<F: Flash>(&mut self, flash: &mut F, logical: u32) -> bool {
+        let noted = self.trims.ranges.len() < self.trims.capacity || self.log_trims(flash, None);
+        noted && self.admits_access(flash, logical)
     }
 
     /// Unmaps a page whose last version (or last tombstone) is at `old`, which stays held.
@@ -299,8 +311,8 @@ impl PageMap {
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // Broken up by later writes the log may need more than the collection was promised.
-                Some(lane) => self.copy_page(lane).or_else(|| self.page_elsewhere(lane)),
-                None => self.page_in_turn(flash),
+                Some(lane) => self.copy_page(lane, TRIMMED).or_else(|| self.page_elsewhere(lane, TRIMMED)),
+                None => self.record_page(flash),
             };
             let Some(page) = page else { return false };
             self.program_tombstone(flash, page);

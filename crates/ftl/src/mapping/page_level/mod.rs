@@ -1,11 +1,14 @@
-//! Page mapping: every logical page may be anywhere.
+//! What all page-level mappings share: every logical page may be anywhere.
 //!
-//! Faithful to: a page-level map in memory, host and collection frontiers in each plane, greedy or
-//! other victims, a trim log, recovery by a scan of out-of-band areas.
-//! Simplified: the whole map is in memory; the scan after a power cut takes no time; blocks open at
-//! the cut are closed and not written further.
+//! Faithful to: host and collection frontiers in each plane, greedy or other victims, a trim log,
+//! recovery by a scan of out-of-band areas; translation pages that are read, programmed and collected
+//! like others, by commands that data waits for.
+//! Simplified: the scan after a power cut takes no time; blocks of user data open at the cut are closed
+//! and not written further, unless each translation page has its own. The simulator knows the whole map
+//! at all times; with translation pages that only decides where pages are, never what an access costs.
 //! Protects: each logical page maps to one valid page or to one tombstone; valid counts agree with
-//! the maps; nothing is erased that an acknowledged state still needs.
+//! the maps; nothing is erased that an acknowledged state still needs; translation pages on flash differ
+//! from the map only in entries a scheme knows to be dirty.
 //!
 //! ```text
 //! map entry   0xxx…   flash page          back entry   0xxx…  logical page
@@ -17,27 +20,33 @@
 mod collect;
 mod fail;
 mod parameters;
+mod place;
 mod recover;
+pub(super) mod scheme;
 mod state;
+mod translation;
 mod trim;
 
 use crate::FtlContext;
-use crate::alloc::{Placement, plane_order};
+use crate::alloc::plane_order;
 use crate::blocks::BlockTable;
 use crate::gc::{VictimPolicy, build_victim};
-use crate::mapping::MappingEntry;
+use crate::mapping::{Layout, MappingEntry};
 use engine::random::Stream;
 use layer::{
-    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
+    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter,
 };
 use nand::{
     Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
     ProgramFailure, Read,
 };
-use parameters::{Frontiers, Settings};
-use state::{Frontier, Lane};
+use parameters::Settings;
+pub(super) use parameters::{common, demand};
+use scheme::Scheme;
+use state::Lane;
 use std::collections::VecDeque;
+use translation::{TRANSLATION_TOKEN, Translation};
 use trim::TrimLog;
 use units::{Cause, Geometry, HostOp, Ppn, Request};
 
@@ -48,14 +57,14 @@ const PENDING: u32 = 1 << 30;
 /// Tokens of commands this mapping hears of: a copy names its plane, a tombstone its slot.
 const TOMBSTONE_TOKEN: u32 = 1 << 31;
 
-/// The page-mapped FTL: see the module description.
-pub struct PageMap {
+/// A page-level FTL: see the module description.
+pub(crate) struct PageMap<S> {
     geometry: Geometry,
     owner: Owner,
     settings: Settings,
     policy: Box<dyn VictimPolicy>,
     stream: Stream,
-    /// Map entry of each logical page.
+    /// Map entry of each logical page: the user's, then the translation pages.
     map: Vec<u32>,
     /// Back entry of each flash page; meaningful while the page is valid or being placed.
     back: Vec<u32>,
@@ -75,34 +84,52 @@ pub struct PageMap {
     idle: bool,
     /// Erased blocks of each plane that the host does not get.
     kept: usize,
+    /// Planes without a free block.
+    empty_lanes: usize,
+    translation: Translation<S>,
+    /// Bytes of map entries that may be cached.
+    budget: u64,
     retired_blocks: u32,
     trimmed_pages: u64,
     levelled_blocks: u64,
 }
 
-/// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+/// A line of the table of mappings for a scheme.
+pub(super) fn entry<S: Scheme, F: Flash>(
+    name: &'static str,
+    doc: &'static str,
+    parameters: fn() -> Vec<Parameter>,
+) -> MappingEntry<F> {
     MappingEntry {
-        name: "page",
-        doc: "every page is mapped by itself, the whole map is in memory",
-        parameters: parameters::all,
-        reserve_blocks: parameters::reserve_blocks,
-        build: |context, flash| Box::new(PageMap::new(context, flash.core())),
-        recover: |context, image| Ok(Box::new(PageMap::recover(context, image)?)),
+        name,
+        doc,
+        parameters,
+        reserve_blocks: parameters::reserve_blocks::<S>,
+        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
+        recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
     }
 }
 
-impl PageMap {
+impl<S: Scheme> PageMap<S> {
     fn new(context: &FtlContext<'_>, core: &FlashCore) -> Self {
         let geometry = context.geometry;
         let settings = Settings::read(context.values);
         let lanes = (0..geometry.planes()).map(|lane| Lane::new(&geometry, lane, core.blocks())).collect();
+        let layout = Layout {
+            page_bytes: geometry.page_bytes,
+            pages_per_block: geometry.pages_per_block,
+            planes: geometry.planes(),
+            user_pages: context.user_pages,
+        };
+        let shape = parameters::translation_shape::<S>(context.values, &layout);
+        let budget = parameters::cache_budget::<S>(context.values, shape);
+        let frontiers = if settings.one_translation_block { 1 } else { geometry.planes() as usize };
         let mut map = Self {
             geometry,
             owner: context.owner,
             policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
             stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
-            map: units::table(context.user_pages as usize, UNMAPPED),
+            map: units::table((context.user_pages + shape.count) as usize, UNMAPPED),
             back: units::table(geometry.pages() as usize, UNMAPPED),
             blocks: BlockTable::new(geometry),
             lanes,
@@ -118,8 +145,12 @@ impl PageMap {
             trimmed_pages: 0,
             levelled_blocks: 0,
             kept: 1,
+            empty_lanes: 0,
+            translation: Translation::new(S::new(shape, budget, context.values), shape, frontiers),
+            budget,
             settings,
         };
+        map.empty_lanes = map.lanes.iter().filter(|lane| lane.free.is_empty()).count();
         map.keep_reserve(core);
         map
     }
@@ -134,108 +165,19 @@ impl PageMap {
         self.sequence
     }
 
-    /// A page for the host, without touching anything if there is none.
-    #[inline]
-    fn host_page<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
-        if self.settings.placement == Placement::Static {
-            let lane = self.order[logical as usize % self.order.len()] as usize;
-            return self.host_page_in(flash, lane);
-        }
-        self.page_in_turn(flash)
-    }
-
-    /// A page in the next plane that has room.
-    #[inline]
-    fn page_in_turn<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
-        for _ in 0..self.order.len() {
-            let lane = self.order[self.turn] as usize;
-            self.turn += 1;
-            if self.turn == self.order.len() {
-                self.turn = 0;
-            }
-            if let Some(page) = self.host_page_in(flash, lane) {
-                return Some(page);
-            }
-        }
-        None
-    }
-
-    #[inline]
-    fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
-        let entry = &mut self.lanes[lane];
-        // What is left of a shared block is promised to the copies once no other block is free.
-        let promised = self.settings.frontiers == Frontiers::Shared && entry.free.len() < self.kept;
-        if !entry.host.is_full() && !promised {
-            return Some(entry.host.take());
-        }
-        self.host_page_in_next(flash, lane)
-    }
-
-    /// As [`PageMap::host_page_in`] when the open block is full. What is kept stays for
-    /// collection: without an erased block no space could ever be reclaimed.
-    #[cold]
-    fn host_page_in_next<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
-        while self.lanes[lane].host.is_full() || self.lanes[lane].free.len() < self.kept {
-            // Copies and erases under way go on with the collection when they end; looking for a
-            // victim again at each refused write would cost a scan for each plane.
-            let under_way = self.lanes[lane].erasing > 0 || self.lanes[lane].in_flight > 0;
-            if self.lanes[lane].free.len() <= self.kept && !under_way {
-                self.collect(flash, lane);
-            }
-            if self.lanes[lane].free.len() <= self.kept && self.close_full(lane) {
-                self.collect(flash, lane);
-            }
-            let entry = &self.lanes[lane];
-            if !entry.host.is_full() && entry.free.len() >= self.kept {
-                break; // the rest of a shared block is no longer promised
-            }
-            if !entry.host.is_full() || entry.free.len() <= self.kept {
-                return None;
-            }
-            self.open_block(lane, false);
-            self.collect(flash, lane);
-        }
-        Some(self.lanes[lane].host.take())
-    }
-
-    /// Closes frontiers that are full although nothing can be opened in their place: what became
-    /// invalid in them may be all there is to reclaim.
-    fn close_full(&mut self, lane: usize) -> bool {
-        let entry = &mut self.lanes[lane];
-        let full = [&mut entry.host, &mut entry.copies].map(|frontier| {
-            let block = frontier.block.filter(|_| frontier.is_full());
-            if block.is_some() {
-                *frontier = Frontier::NONE;
-            }
-            block
-        });
-        full.into_iter().flatten().for_each(|block| self.blocks.close(block));
-        full.iter().any(Option::is_some)
-    }
-
-    /// Closes the full frontier and opens a free block in its place.
-    fn open_block(&mut self, lane: usize, for_copies: bool) {
-        let entry = &mut self.lanes[lane];
-        let frontier = if for_copies { &mut entry.copies } else { &mut entry.host };
-        let closed = frontier.block.take();
-        let block = entry.free.pop().expect("room was checked before a block was opened");
-        *frontier = Frontier::open(&self.geometry, block);
-        if let Some(closed) = closed {
-            self.blocks.close(closed);
-        }
-    }
-
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let logical = op.first + index;
-            let Some(page) = self.host_page(flash, logical) else {
+            let Some(page) = self.host_page_with_room(flash, logical) else {
                 self.starve(flash);
                 let (outcome, _) = flash.close(join);
                 return Answer::Full { taken: index, pending: outcome != Outcome::Done };
             };
-            self.write_page(flash, logical, page, op.mask_at(index, full), op.payload.offset(index), join);
+            let known = self.translate(flash, op, index, join, true);
+            let write = Write { logical, page, mask: op.mask_at(index, full), payload: op.payload.offset(index), known };
+            self.write_page(flash, &write, join);
         }
         Self::answer(flash, join)
     }
@@ -249,26 +191,20 @@ impl PageMap {
     }
 
     #[inline]
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        logical: u32,
-        page: Ppn,
-        mask: u64,
-        payload: PayloadId,
-        join: JoinId,
-    ) {
+    fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
+        let Write { logical, page, mask, payload, known } = *write;
         let old = self.map[logical as usize];
         let sequence = self.next_sequence();
         let mapped = old < TRIMMED;
         let merge = mapped && mask != self.geometry.full_mask();
-        let mut after = None;
+        let mut after = if S::DATA_FIRST { None } else { known };
         let mut release = None;
         let supersedes = if mapped {
             let old = Ppn(old);
             self.blocks.invalidate(old);
             if merge {
-                after = self.read_missing(flash, old, mask, join);
+                // Which page to read is known only with the entry, whatever the scheme.
+                after = self.read_missing(flash, old, mask, join, known);
             }
             Some(old)
         } else if old == UNMAPPED {
@@ -281,6 +217,7 @@ impl PageMap {
         self.map[logical as usize] = page.0;
         self.back[page.index()] = logical;
         self.blocks.validate(page);
+        self.translation.scheme.placed(logical, page.0);
         let command = Command {
             page,
             supersedes,
@@ -300,7 +237,14 @@ impl PageMap {
     }
 
     /// Reads the sectors of the old page that a partial write keeps.
-    fn read_missing<F: Flash>(&self, flash: &mut F, old: Ppn, mask: u64, join: JoinId) -> Option<CommandId> {
+    fn read_missing<F: Flash>(
+        &self,
+        flash: &mut F,
+        old: Ppn,
+        mask: u64,
+        join: JoinId,
+        known: Option<CommandId>,
+    ) -> Option<CommandId> {
         let sectors = self.geometry.sectors_per_page() - mask.count_ones();
         let read = Read {
             page: old,
@@ -308,7 +252,7 @@ impl PageMap {
             sectors: sectors as u8,
             payload: PayloadId::NONE,
             completion: Some(Completion::Join(join)),
-            after: None,
+            after: known,
         };
         flash.read(self.owner, read).pending()
     }
@@ -320,7 +264,10 @@ impl PageMap {
         let full = self.geometry.full_mask();
         let whole = self.geometry.sectors_per_page() as u8;
         for index in 0..op.pages {
-            let entry = self.map[(op.first + index) as usize];
+            let logical = op.first + index;
+            let room = self.admits_access(flash, logical);
+            let known = self.translate(flash, op, index, join, room);
+            let entry = self.map[logical as usize];
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             if entry >= TRIMMED {
@@ -334,7 +281,7 @@ impl PageMap {
                 sectors: if mask == full { whole } else { mask.count_ones() as u8 },
                 payload,
                 completion: Some(Completion::Join(join)),
-                after: None,
+                after: known,
             };
             flash.read(self.owner, read);
         }
@@ -396,9 +343,23 @@ impl PageMap {
     }
 }
 
-impl<F: Flash> PageLayer<F> for PageMap {
+/// One page of a host write with a place to go to.
+#[derive(Clone, Copy)]
+struct Write {
+    logical: u32,
+    page: Ppn,
+    mask: u64,
+    payload: PayloadId,
+    /// The command after which its map entry is known, if that is still under way.
+    known: Option<CommandId>,
+}
+
+impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
         self.idle = false;
+        if S::DEMAND && !self.translation.repairs.is_empty() {
+            self.repair(flash);
+        }
         match op.op {
             HostOp::Read => self.submit_read(flash, op),
             HostOp::Write => self.submit_write(flash, op),
@@ -409,6 +370,7 @@ impl<F: Flash> PageLayer<F> for PageMap {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
+            Event::Timer { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
             Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
                 self.tombstone_durable(flash, token & !TOMBSTONE_TOKEN);
             }
@@ -434,7 +396,6 @@ impl<F: Flash> PageLayer<F> for PageMap {
             }
             // Operations end at those who asked for them, so this is the barrier of the starved.
             Event::Joined { .. } => self.on_programs_done(flash, outbox),
-            Event::Timer { .. } => {}
         }
     }
 
@@ -451,7 +412,11 @@ impl<F: Flash> PageLayer<F> for PageMap {
     fn hint_map(&self, _: &F, soon: &[Request]) {
         let sectors = u64::from(self.geometry.sectors_per_page());
         for request in soon {
-            units::prefetch(&self.map, (request.first_sector / sectors) as usize);
+            let logical = (request.first_sector / sectors) as usize;
+            units::prefetch(&self.map, logical);
+            if S::DEMAND && logical < self.user_pages() {
+                self.translation.scheme.prefetch(logical as u32);
+            }
         }
     }
 
@@ -470,12 +435,15 @@ impl<F: Flash> PageLayer<F> for PageMap {
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        self.check_laws(flash.core())
+        self.check_laws(flash.core())?;
+        self.check_translation(flash.core())
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
-        report.ram_bytes = self.map.len() as u64 * 4 + self.blocks.ram_bytes() + self.trims.ram_bytes();
+        let map = if S::DEMAND { self.translation_bytes() } else { self.map.len() as u64 * 4 };
+        report.ram_bytes = map + self.blocks.ram_bytes() + self.trims.ram_bytes();
+        self.report_translation(&mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trimmed_pages);
         report.counters.insert("wear_levelled_blocks", self.levelled_blocks);
@@ -488,6 +456,7 @@ impl<F: Flash> PageLayer<F> for PageMap {
     fn reset_counters(&mut self) {
         self.trimmed_pages = 0;
         self.levelled_blocks = 0;
+        self.translation.counters = translation::TranslationCounters::default();
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {

@@ -1,0 +1,264 @@
+//! Single map entries in memory: found by logical page, dirty ones chained by translation page.
+
+use super::super::page_level::scheme::TranslationShape;
+use super::{Links, List, NONE};
+
+/// Cached entries. A slot number stays with its entry until that is removed.
+#[derive(Clone, Debug)]
+pub(in crate::mapping) struct ItemTable {
+    shape: TranslationShape,
+    /// Logical page of each slot; `NONE` in free ones.
+    logical: Vec<u32>,
+    dirty: Vec<bool>,
+    free: Vec<u32>,
+    index: Index,
+    /// Dirty entries of each translation page, and their links.
+    dirty_of: Vec<List>,
+    dirty_links: Links,
+}
+
+impl ItemTable {
+    /// Room for `capacity` entries.
+    pub fn new(shape: TranslationShape, capacity: u32) -> Self {
+        let slots = capacity as usize;
+        Self {
+            shape,
+            logical: vec![NONE; slots],
+            dirty: vec![false; slots],
+            free: (0..capacity).rev().collect(),
+            index: Index::new(slots),
+            dirty_of: vec![List::default(); shape.count as usize],
+            dirty_links: Links::new(slots),
+        }
+    }
+
+    /// Entries it has room for.
+    pub fn capacity(&self) -> u32 {
+        self.logical.len() as u32
+    }
+
+    /// Entries in it.
+    pub fn len(&self) -> u32 {
+        self.capacity() - self.free.len() as u32
+    }
+
+    /// No entry more fits.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// The slot of a logical page.
+    #[inline]
+    pub fn find(&self, logical: u32) -> Option<u32> {
+        self.index.find(logical)
+    }
+
+    /// The logical page of a slot.
+    #[inline]
+    pub fn logical(&self, slot: u32) -> u32 {
+        self.logical[slot as usize]
+    }
+
+    /// The translation page of a slot's entry.
+    #[inline]
+    pub fn page(&self, slot: u32) -> u32 {
+        self.shape.page_of(self.logical(slot))
+    }
+
+    /// Whether flash has an older version of the entry.
+    #[inline]
+    pub fn is_dirty(&self, slot: u32) -> bool {
+        self.dirty[slot as usize]
+    }
+
+    /// Adds a clean entry.
+    ///
+    /// # Panics
+    /// If there is no room.
+    pub fn insert(&mut self, logical: u32) -> u32 {
+        let slot = self.free.pop().expect("room was made before an entry was added");
+        self.logical[slot as usize] = logical;
+        self.index.insert(logical, slot);
+        slot
+    }
+
+    /// Removes an entry, dirty or not.
+    pub fn remove(&mut self, slot: u32) {
+        self.clean(slot);
+        self.index.remove(self.logical[slot as usize]);
+        self.logical[slot as usize] = NONE;
+        self.free.push(slot);
+    }
+
+    /// The entry changed.
+    #[inline]
+    pub fn mark(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.dirty[slot as usize], true) {
+            let page = self.page(slot);
+            self.dirty_links.push_front(&mut self.dirty_of[page as usize], slot);
+        }
+    }
+
+    /// The entry is on flash now.
+    #[inline]
+    pub fn clean(&mut self, slot: u32) {
+        if std::mem::take(&mut self.dirty[slot as usize]) {
+            let page = self.page(slot);
+            self.dirty_links.remove(&mut self.dirty_of[page as usize], slot);
+        }
+    }
+
+    /// All entries of a translation page are on flash now; returns how many were not.
+    pub fn clean_page(&mut self, page: u32) -> u32 {
+        let mut cleaned = 0;
+        while let Some(slot) = self.dirty_of[page as usize].tail() {
+            self.clean(slot);
+            cleaned += 1;
+        }
+        cleaned
+    }
+
+    /// Brings what finding `logical` touches into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, logical: u32) {
+        self.index.prefetch(logical);
+    }
+
+    /// Checks that index, chains and slots agree.
+    ///
+    /// # Errors
+    /// The first slot where they do not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let mut chained = 0;
+        for (page, list) in self.dirty_of.iter().enumerate() {
+            for slot in self.dirty_links.check(list)? {
+                chained += 1;
+                if !self.is_dirty(slot) || self.page(slot) != page as u32 {
+                    return Err(format!("slot {slot} is chained as dirty entry of translation page {page}"));
+                }
+            }
+        }
+        let dirty = self.dirty.iter().filter(|dirty| **dirty).count();
+        if dirty != chained {
+            return Err(format!("{dirty} cached entries are dirty, {chained} are chained"));
+        }
+        for (slot, &logical) in self.logical.iter().enumerate() {
+            if logical != NONE && self.find(logical) != Some(slot as u32) {
+                return Err(format!("the entry of logical page {logical} in slot {slot} is not found"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Slots by logical page: open addressing, neighbours close up when an entry leaves.
+#[derive(Clone, Debug)]
+struct Index {
+    /// Logical page and slot.
+    places: Vec<[u32; 2]>,
+    shift: u32,
+}
+
+impl Index {
+    fn new(slots: usize) -> Self {
+        let places = (slots * 2).next_power_of_two().max(2);
+        Self { places: vec![[NONE; 2]; places], shift: 32 - places.trailing_zeros() }
+    }
+
+    /// Multiplication by the golden ratio spreads neighbours.
+    #[inline]
+    fn home(&self, logical: u32) -> usize {
+        (logical.wrapping_mul(0x9E37_79B9) >> self.shift) as usize
+    }
+
+    #[inline]
+    fn after(&self, place: usize) -> usize {
+        (place + 1) & (self.places.len() - 1)
+    }
+
+    #[inline]
+    fn place(&self, logical: u32) -> Option<usize> {
+        let mut place = self.home(logical);
+        loop {
+            match self.places[place] {
+                [NONE, _] => return None,
+                [found, _] if found == logical => return Some(place),
+                _ => place = self.after(place),
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&self, logical: u32) -> Option<u32> {
+        self.place(logical).map(|place| self.places[place][1])
+    }
+
+    #[inline]
+    fn prefetch(&self, logical: u32) {
+        units::prefetch(&self.places, self.home(logical));
+    }
+
+    fn insert(&mut self, logical: u32, slot: u32) {
+        let mut place = self.home(logical);
+        while self.places[place][0] != NONE {
+            place = self.after(place);
+        }
+        self.places[place] = [logical, slot];
+    }
+
+    fn remove(&mut self, logical: u32) {
+        let Some(mut hole) = self.place(logical) else { return };
+        let mask = self.places.len() - 1;
+        let mut place = hole;
+        loop {
+            place = self.after(place);
+            let [found, _] = self.places[place];
+            if found == NONE {
+                break;
+            }
+            // It may move into the hole unless its home lies behind it.
+            let from_home = place.wrapping_sub(self.home(found)) & mask;
+            if from_home >= place.wrapping_sub(hole) & mask {
+                self.places[hole] = self.places[place];
+                hole = place;
+            }
+        }
+        self.places[hole] = [NONE; 2];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn items_are_found_and_dirty_ones_chained(steps in prop::collection::vec((0..40_u32, 0..4_u8), 0..300)) {
+            let shape = TranslationShape::new(40, 8);
+            let mut table = ItemTable::new(shape, 12);
+            let mut plain: BTreeMap<u32, bool> = BTreeMap::new();
+            for (logical, what) in steps {
+                match (what, table.find(logical)) {
+                    (0, None) if !table.is_full() => { table.insert(logical); plain.insert(logical, false); }
+                    (1, Some(slot)) => { table.remove(slot); plain.remove(&logical); }
+                    (2, Some(slot)) => { table.mark(slot); plain.insert(logical, true); }
+                    (3, _) => {
+                        let page = shape.page_of(logical);
+                        let dirty = plain.iter_mut().filter(|(item, dirty)| shape.page_of(**item) == page && **dirty);
+                        let count = dirty.map(|(_, dirty)| *dirty = false).count();
+                        prop_assert_eq!(table.clean_page(page), count as u32);
+                    }
+                    _ => {}
+                }
+                table.check().map_err(TestCaseError::fail)?;
+                for logical in 0..40 {
+                    let found = table.find(logical).map(|slot| table.is_dirty(slot));
+                    prop_assert_eq!(found, plain.get(&logical).copied());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! `dftl`: single map entries are cached on demand.
+//!
+//! Faithful to: "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of Page-level
+//! Address Mappings" (ASPLOS 2009): entries cached one by one under segmented LRU, a dirty victim patched
+//! into its translation page (a read and a program), entries of collected pages changed in memory where
+//! they are cached (lazy copying) and otherwise once for each translation page. Options: plain LRU, and
+//! the two age-ordered lists of the simulator published with it; whether programming a translation page
+//! takes all its dirty entries along (batch update) or only the victim.
+//! Simplified: an entry costs eight bytes of the budget whatever the lists that order it cost.
+//! Protects: the cache stays within its budget; what is dirty is known entry by entry.
+
+use super::MappingEntry;
+use super::cache::{AgeHeap, ItemTable, Links, List};
+use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use super::page_level::{self};
+use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::Flash;
+
+/// A logical and a physical page number.
+const ITEM_BYTES: u64 = 8;
+
+/// The line for the table of mappings.
+pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+    let doc = "single map entries are cached on demand, the map is in translation pages on flash";
+    page_level::entry::<Dftl, F>("dftl", doc, parameters)
+}
+
+fn parameters() -> Vec<Parameter> {
+    let mut parameters = page_level::demand();
+    parameters.extend([
+        Parameter {
+            key: "ftl.dftl.replacement",
+            kind: ParameterKind::Choice(|| vec!["slru", "lru", "flashsim-age"]),
+            default: Some("slru"),
+            doc: "Which entry leaves the cache: segmented LRU, LRU, or the lowest age of two lists as in the simulator published with DFTL.",
+        },
+        Parameter {
+            key: "ftl.dftl.protected",
+            kind: ParameterKind::Share { max: 0.99 },
+            default: Some("80%"),
+            doc: "Share of the cache for entries used again (slru), or for the younger list (flashsim-age).",
+        },
+        Parameter {
+            key: "ftl.dftl.batch_update",
+            kind: ParameterKind::Switch,
+            default: Some("true"),
+            doc: "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+        },
+    ]);
+    parameters
+}
+
+/// The cache.
+pub(crate) struct Dftl {
+    shape: TranslationShape,
+    items: ItemTable,
+    order: Order,
+    batch_update: bool,
+}
+
+/// Who leaves next.
+enum Order {
+    /// New entries are on probation; used again they are protected until others push them back.
+    Segmented { links: Links, probation: List, protected: List, is_protected: Vec<bool>, most_protected: u32 },
+    /// Least recently used.
+    Recency { links: Links, list: List },
+    /// The lowest age leaves the young list for the old one, and that for good. Only use makes older.
+    Age { young: AgeHeap, old: AgeHeap, most_young: usize, highest: u64 },
+}
+
+impl Order {
+    fn new(name: &str, capacity: u32, protected: f64) -> Self {
+        let slots = capacity as usize;
+        let share = (f64::from(capacity) * protected) as u32;
+        let list = List::default();
+        match name {
+            "lru" => Order::Recency { links: Links::new(slots), list },
+            "flashsim-age" => Order::Age {
+                young: AgeHeap::new(slots),
+                old: AgeHeap::new(slots),
+                most_young: share.max(1) as usize,
+                highest: 0,
+            },
+            _ => Order::Segmented {
+                links: Links::new(slots),
+                probation: list,
+                protected: list,
+                is_protected: vec![false; slots],
+                most_protected: share,
+            },
+        }
+    }
+
+    /// A cached entry is used.
+    #[inline]
+    fn touch(&mut self, slot: u32) {
+        match self {
+            Order::Recency { links, list } => links.touch(list, slot),
+            Order::Segmented { links, probation, protected, is_protected, most_protected } => {
+                if is_protected[slot as usize] {
+                    links.touch(protected, slot);
+                    return;
+                }
+                if *most_protected == 0 {
+                    links.touch(probation, slot);
+                    return;
+                }
+                links.remove(probation, slot);
+                links.push_front(protected, slot);
+                is_protected[slot as usize] = true;
+                if protected.len() > *most_protected
+                    && let Some(pushed) = protected.tail()
+                {
+                    links.remove(protected, pushed);
+                    links.push_front(probation, pushed);
+                    is_protected[pushed as usize] = false;
+                }
+            }
+            Order::Age { young, old, highest, .. } => {
+                let list = if young.age(slot).is_some() { young } else { old };
+                *highest = (*highest).max(list.grow_older(slot));
+            }
+        }
+    }
+
+    /// A new entry comes in.
+    #[inline]
+    fn insert(&mut self, slot: u32) {
+        match self {
+            Order::Recency { links, list } => links.push_front(list, slot),
+            Order::Segmented { links, probation, .. } => links.push_front(probation, slot),
+            Order::Age { young, old, most_young, highest } => {
+                if young.len() == *most_young
+                    && let Some((age, demoted)) = young.pop()
+                {
+                    old.push(demoted, age);
+                }
+                *highest += 1;
+                young.push(slot, *highest);
+            }
+        }
+    }
+
+    /// Takes the entry that leaves out of the order.
+    #[inline]
+    fn evict(&mut self) -> u32 {
+        let victim = match self {
+            Order::Recency { links, list } => list.tail().inspect(|slot| links.remove(list, *slot)),
+            Order::Segmented { links, probation, protected, is_protected, .. } => {
+                let list = if probation.is_empty() { protected } else { probation };
+                let victim = list.tail();
+                victim.inspect(|slot| {
+                    links.remove(list, *slot);
+                    is_protected[*slot as usize] = false;
+                })
+            }
+            Order::Age { young, old, .. } => old.pop().or_else(|| young.pop()).map(|(_, slot)| slot),
+        };
+        victim.expect("a full cache has an entry to evict")
+    }
+
+    /// Every slot with what restores its place: rank first, then in order of coming back.
+    fn export(&self) -> Vec<(u64, u32)> {
+        match self {
+            Order::Recency { links, list } => links.oldest_first(list).map(|slot| (0, slot)).collect(),
+            Order::Segmented { links, probation, protected, .. } => {
+                let probation = links.oldest_first(probation).map(|slot| (0, slot));
+                probation.chain(links.oldest_first(protected).map(|slot| (1, slot))).collect()
+            }
+            Order::Age { young, old, .. } => {
+                let old = old.sorted().into_iter().map(|(age, slot)| (2 * age, slot));
+                old.chain(young.sorted().into_iter().map(|(age, slot)| (2 * age + 1, slot))).collect()
+            }
+        }
+    }
+
+    /// Puts a slot where [`Order::export`] found it.
+    fn import(&mut self, rank: u64, slot: u32) {
+        match self {
+            Order::Recency { links, list } => links.push_front(list, slot),
+            Order::Segmented { links, probation, protected, is_protected, .. } => {
+                is_protected[slot as usize] = rank == 1;
+                links.push_front(if rank == 1 { protected } else { probation }, slot);
+            }
+            Order::Age { young, old, highest, .. } => {
+                *highest = (*highest).max(rank / 2);
+                if rank % 2 == 1 { young } else { old }.push(slot, rank / 2);
+            }
+        }
+    }
+
+    fn check(&self, items: u32) -> Result<(), String> {
+        let ordered = match self {
+            Order::Recency { links, list } => links.check(list)?.len(),
+            Order::Segmented { links, probation, protected, .. } => {
+                links.check(probation)?.len() + links.check(protected)?.len()
+            }
+            Order::Age { young, old, .. } => young.len() + old.len(),
+        };
+        if ordered == items as usize { Ok(()) } else { Err(format!("{items} entries are cached, {ordered} are ordered")) }
+    }
+}
+
+impl Scheme for Dftl {
+    fn least_bytes(_: TranslationShape, _: &Values) -> u64 {
+        ITEM_BYTES
+    }
+
+    fn new(shape: TranslationShape, budget: u64, values: &Values) -> Self {
+        let capacity = (budget / ITEM_BYTES).min(u64::from(shape.user_pages)) as u32;
+        let protected = values.real("ftl.dftl.protected");
+        Self {
+            shape,
+            items: ItemTable::new(shape, capacity),
+            order: Order::new(values.name("ftl.dftl.replacement"), capacity, protected),
+            batch_update: values.on("ftl.dftl.batch_update"),
+        }
+    }
+
+    #[inline]
+    fn is_free(&self, logical: u32) -> bool {
+        self.items.find(logical).is_some()
+    }
+
+    #[inline]
+    fn access(&mut self, access: &Access, plan: &mut Plan) {
+        let slot = if let Some(slot) = self.items.find(access.logical) {
+            plan.hit = true;
+            self.order.touch(slot);
+            slot
+        } else {
+            if self.items.is_full() {
+                let victim = self.order.evict();
+                if self.items.is_dirty(victim) {
+                    let page = self.items.page(victim);
+                    plan.write_back(page, false);
+                    if self.batch_update {
+                        self.items.clean_page(page);
+                    }
+                }
+                self.items.remove(victim);
+            }
+            plan.fetch = Some(self.shape.page_of(access.logical));
+            let slot = self.items.insert(access.logical);
+            self.order.insert(slot);
+            slot
+        };
+        if access.change {
+            self.items.mark(slot);
+        }
+    }
+
+    #[inline]
+    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+        let Some(slot) = self.items.find(logical) else { return false };
+        self.items.mark(slot);
+        true
+    }
+
+    fn is_dirty(&self, logical: u32) -> bool {
+        self.items.find(logical).is_some_and(|slot| self.items.is_dirty(slot))
+    }
+
+    fn programmed(&mut self, page: u32) {
+        if self.batch_update {
+            self.items.clean_page(page);
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, logical: u32) {
+        self.items.prefetch(logical);
+    }
+
+    fn cached_bytes(&self) -> u64 {
+        u64::from(self.items.len()) * ITEM_BYTES
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.items.check()?;
+        self.order.check(self.items.len())
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        let slots = self.order.export();
+        writer.put_u64("dftl.ranks", slots.iter().map(|(rank, _)| *rank));
+        writer.put_u32("dftl.items", slots.iter().map(|(_, slot)| self.items.logical(*slot)));
+        writer.put_u8("dftl.dirty", slots.iter().map(|(_, slot)| u8::from(self.items.is_dirty(*slot))));
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "dftl.items", problem: problem.to_owned() };
+        let ranks = reader.get_u64("dftl.ranks")?;
+        let items = reader.get_u32("dftl.items")?;
+        let dirty = reader.get_u8("dftl.dirty")?;
+        if items.len() > self.items.capacity() as usize || items.iter().any(|item| *item >= self.shape.user_pages) {
+            return Err(unfit("the cache or the drive is of another size"));
+        }
+        if ranks.len() != items.len() || dirty.len() != items.len() {
+            return Err(unfit("its parts have different lengths"));
+        }
+        debug_assert!(self.items.len() == 0, "state is read into an empty cache");
+        for ((rank, logical), dirty) in ranks.into_iter().zip(items).zip(dirty) {
+            if self.items.find(logical).is_none() {
+                let slot = self.items.insert(logical);
+                self.order.import(rank, slot);
+                if dirty == 1 {
+                    self.items.mark(slot);
+                }
+            }
+        }
+        Ok(())
+    }
+}

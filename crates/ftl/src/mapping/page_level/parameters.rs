@@ -1,0 +1,237 @@
+//! Parameters of page-level mappings, and what follows from them.
+
+use super::scheme::{Scheme, TranslationShape};
+use crate::alloc::{ORDERS, PLACEMENTS, Placement};
+use crate::gc::{VICTIMS, victim_names};
+use crate::mapping::Layout;
+use layer::{Parameter, ParameterKind, Values};
+use units::quantity;
+
+const PLACEMENT: &str = "ftl.allocation.placement";
+
+/// Bytes of a map entry on a translation page.
+const ENTRY_BYTES: u32 = 4;
+
+/// Whether copies share the host's open block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frontiers {
+    /// Host writes and copies go to different blocks.
+    Separate,
+    /// They go to the same block.
+    Shared,
+}
+
+/// Settings read once, so that the per-page path looks nothing up.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub order: String,
+    /// One open block of translation pages for the whole drive instead of one for each plane.
+    pub one_translation_block: bool,
+    pub placement: Placement,
+    pub frontiers: Frontiers,
+    /// Collection begins when a plane has this many erased (or being erased) blocks or fewer.
+    pub free_blocks: u32,
+    /// The same while the host is idle; 0: no background collection.
+    pub background_free_blocks: u32,
+    /// Copies in flight for each plane.
+    pub window: u32,
+    pub copyback: bool,
+    pub level_dynamic: bool,
+    /// Difference of erase counts that starts static wear levelling; 0: never.
+    pub level_gap: u32,
+}
+
+impl Settings {
+    pub fn read(values: &Values) -> Self {
+        let placement = values.name(PLACEMENT);
+        let frontier = values.name("ftl.gc.frontier");
+        Self {
+            order: values.name("ftl.allocation.order").to_owned(),
+            one_translation_block: values.name("ftl.translation.write_pointers") == "one",
+            placement: if placement == "static" { Placement::Static } else { Placement::Dynamic },
+            frontiers: if frontier == "shared" { Frontiers::Shared } else { Frontiers::Separate },
+            free_blocks: values.whole("ftl.gc.free_blocks") as u32,
+            background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
+            window: values.whole("ftl.gc.copies_in_flight") as u32,
+            copyback: values.on("ftl.gc.copyback"),
+            level_dynamic: values.on("ftl.wear.dynamic"),
+            level_gap: values.whole("ftl.wear.static_gap") as u32,
+        }
+    }
+}
+
+/// Blocks of a plane without user data that collection cannot do without: those kept for it, one open
+/// for the host, one for copies, one for translation pages.
+pub(super) fn least_reserve<S: Scheme>(frontiers: Frontiers) -> u32 {
+    let open = if frontiers == Frontiers::Shared { 1 } else { 2 };
+    match (S::DEMAND, S::OWN_BLOCKS) {
+        (false, _) => 1 + open,
+        (true, false) => 2 + open + 1,
+        (true, true) => 2 + 1,
+    }
+}
+
+/// Blocks of a plane that hold no user data at full drive: [`least_reserve`], translation pages, and
+/// an open block for each translation page that has blocks of its own.
+///
+/// # Errors
+/// The cache is too small for the scheme, or the translation pages have an impossible size.
+pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
+    let frontiers = Settings::read(values).frontiers;
+    let shape = checked_shape::<S>(values, layout)?;
+    let least = S::least_bytes(shape, values) + charged_bytes::<S>(values, shape);
+    let budget = values.whole("ftl.map_cache");
+    if S::DEMAND && budget < least {
+        return Err(format!(
+            "ftl.map_cache is {}, but this mapping needs at least {}; raise it to \"{least}B\" or more{}",
+            quantity::format_size(budget),
+            quantity::format_size(least),
+            if charged_bytes::<S>(values, shape) > 0 { ", or set ftl.map_cache_covers to \"entries\"" } else { "" },
+        ));
+    }
+    if S::DEMAND && values.name(PLACEMENT) == "static" {
+        return Err(format!(
+            "{PLACEMENT} is static, but translation pages have no home plane; set it to \"dynamic\", or use ftl.kind = \"page\""
+        ));
+    }
+    let translation = shape.count.div_ceil(layout.pages_per_block);
+    let own = if S::OWN_BLOCKS { shape.count } else { 0 };
+    Ok(least_reserve::<S>(frontiers) + (translation + own).div_ceil(layout.planes))
+}
+
+/// Bytes that the directory of translation pages takes from the cache's budget.
+fn charged_bytes<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
+    match values.name("ftl.map_cache_covers") {
+        "directory" => u64::from(shape.count) * S::DIRECTORY_BYTES,
+        _ => 0,
+    }
+}
+
+/// Bytes of map entries that may be cached.
+pub(super) fn cache_budget<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
+    values.whole("ftl.map_cache") - if S::DEMAND { charged_bytes::<S>(values, shape) } else { 0 }
+}
+
+/// Translation pages of a checked configuration.
+pub(super) fn translation_shape<S: Scheme>(values: &Values, layout: &Layout) -> TranslationShape {
+    checked_shape::<S>(values, layout).expect("translation pages are checked with the configuration")
+}
+
+fn checked_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<TranslationShape, String> {
+    if !S::DEMAND {
+        return Ok(TranslationShape::NONE);
+    }
+    let most = layout.page_bytes / ENTRY_BYTES;
+    let entries = values.get("ftl.translation.entries").map_or(most, |_| values.whole("ftl.translation.entries") as u32);
+    if !entries.is_power_of_two() || entries > most {
+        return Err(format!(
+            "ftl.translation.entries is {entries}; a translation page of {} bytes holds a power of two of {ENTRY_BYTES}-byte entries up to {most}",
+            layout.page_bytes
+        ));
+    }
+    Ok(TranslationShape::new(layout.user_pages, entries))
+}
+
+/// Parameters of every page-level mapping.
+pub(in crate::mapping) fn common() -> Vec<Parameter> {
+    let mut parameters = vec![
+        Parameter {
+            key: "ftl.allocation.order",
+            kind: ParameterKind::Choice(|| ORDERS.to_vec()),
+            default: Some("cdp"),
+            doc: "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the first letter varies fastest.",
+        },
+        Parameter {
+            key: PLACEMENT,
+            kind: ParameterKind::Choice(|| PLACEMENTS.to_vec()),
+            default: Some("dynamic"),
+            doc: "dynamic: a page goes to the next plane with room; static: to the plane its logical page number names.",
+        },
+        Parameter {
+            key: "ftl.gc.victim",
+            kind: ParameterKind::Choice(victim_names),
+            default: Some("greedy"),
+            doc: "Which closed block is collected next.",
+        },
+        Parameter {
+            key: "ftl.gc.free_blocks",
+            kind: ParameterKind::Count { min: 1, max: 1000 },
+            default: Some("2"),
+            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count).",
+        },
+        Parameter {
+            key: "ftl.gc.frontier",
+            kind: ParameterKind::Choice(|| vec!["separate", "shared"]),
+            default: Some("separate"),
+            doc: "Whether copies go to a block of their own or to the host's open block.",
+        },
+        Parameter {
+            key: "ftl.gc.copies_in_flight",
+            kind: ParameterKind::Count { min: 1, max: 1024 },
+            default: Some("8"),
+            doc: "Copies of a collection under way at once in each plane; the next is issued when one completes.",
+        },
+        Parameter {
+            key: "ftl.gc.background_free_blocks",
+            kind: ParameterKind::Count { min: 0, max: 1000 },
+            default: Some("0"),
+            doc: "While the host is idle, collect until a plane has more free blocks than this; 0 turns background collection off.",
+        },
+        Parameter {
+            key: "ftl.gc.copyback",
+            kind: ParameterKind::Switch,
+            default: Some("false"),
+            doc: "Copy pages inside a plane with the flash's copyback command, which leaves the channel free.",
+        },
+        Parameter {
+            key: "ftl.wear.dynamic",
+            kind: ParameterKind::Switch,
+            default: Some("true"),
+            doc: "Open the least worn free block first; otherwise the one that was erased first.",
+        },
+        Parameter {
+            key: "ftl.wear.static_gap",
+            kind: ParameterKind::Count { min: 0, max: 1_000_000 },
+            default: Some("0"),
+            doc: "Move cold data away from the least worn block of a plane when erase counts differ by more than this; 0 turns it off.",
+        },
+    ];
+    for entry in VICTIMS {
+        parameters.extend_from_slice(entry.parameters);
+    }
+    parameters
+}
+
+/// Parameters of every mapping with translation pages.
+pub(in crate::mapping) fn demand() -> Vec<Parameter> {
+    let mut parameters = common();
+    // Translation pages have no home plane, and a plane filled with them could not keep its data.
+    parameters.retain(|parameter| parameter.key != PLACEMENT);
+    parameters.extend([
+        Parameter {
+            key: "ftl.map_cache",
+            kind: ParameterKind::Size { min: 8, max: 1 << 40 },
+            default: Some("512KiB"),
+            doc: "Memory for cached map entries, for mappings that keep the map on flash.",
+        },
+        Parameter {
+            key: "ftl.map_cache_covers",
+            kind: ParameterKind::Choice(|| vec!["entries", "directory"]),
+            default: Some("entries"),
+            doc: "What ftl.map_cache pays for: cached entries alone, as published figures count, or the directory of translation pages as well.",
+        },
+        Parameter {
+            key: "ftl.translation.entries",
+            kind: ParameterKind::Count { min: 2, max: 8192 },
+            default: None,
+            doc: "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page holds.",
+        },
+        Parameter {
+            key: "ftl.translation.write_pointers",
+            kind: ParameterKind::Choice(|| vec!["plane", "one"]),
+            default: Some("plane"),
+            doc: "Open blocks of translation pages: one in each plane, or one for the whole drive.",
+        },
+    ]);
+    parameters
+}

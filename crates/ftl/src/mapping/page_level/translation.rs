@@ -1,0 +1,541 @@
+//! Translation pages: the map on flash, its directory, and what their traffic costs.
+//!
+//! A translation page is one more logical page behind those of the user: page `user_pages + n` holds
+//! the entries of translation page `n`. The map's entries for these pages are the directory, and
+//! collection, failed programs and recovery treat them as any other page.
+//!
+//! The whole map is in the simulator's memory, as it decides where pages are; what a controller would
+//! have in memory is what the scheme caches. Everything else costs commands, and data waits for them.
+
+use super::scheme::{Access, Plan, Scheme, TranslationShape};
+use super::state::Frontier;
+use super::{PageMap, TRIMMED, UNMAPPED};
+use layer::{LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Command, CommandId, Completion, Flash, JoinId, Outcome, PayloadId, Program, Read, RecordId};
+use units::{Cause, Ppn};
+
+/// Token of a translation program that nobody counts.
+pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
+
+/// Marks an entry of a record on flash that memory held a newer version of.
+const OUTDATED: u32 = u32::MAX - 1;
+
+/// What happened to translation pages since counting began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TranslationCounters {
+    pub hits: u64,
+    pub misses: u64,
+    pub reads: u64,
+    pub writes: u64,
+    /// Of the writes, those at the end of a collection.
+    pub collection_updates: u64,
+    /// Moved by collection.
+    pub copies: u64,
+    /// Accesses that could not be cached for want of room on flash.
+    pub uncached: u64,
+    /// Rewritten after a power cut.
+    pub repaired: u64,
+    pub misreads: u64,
+    pub translation_victims: u64,
+    pub translation_victim_pages: u64,
+    pub data_victims: u64,
+}
+
+/// State of the translation pages.
+pub(super) struct Translation<S> {
+    pub scheme: S,
+    pub shape: TranslationShape,
+    /// Open blocks of translation pages: one for each plane, or a single one.
+    pub frontiers: Vec<Frontier>,
+    /// Pages of these that collections under way will need.
+    promised: Vec<u32>,
+    turn: usize,
+    /// Open block of each translation page's data, where it has blocks of its own.
+    pub own: Vec<Frontier>,
+    /// The read that brings a translation page, for those who use it before it is there.
+    loading: Vec<Option<CommandId>>,
+    /// A collection moved pages whose entries are on this translation page; it will be programmed.
+    pub awaits_update: Vec<bool>,
+    /// On flash it is behind what a scan found after a power cut.
+    pub stale: Vec<bool>,
+    /// Numbers of stale translation pages still to be programmed.
+    pub repairs: Vec<u32>,
+    pub counters: TranslationCounters,
+}
+
+impl<S: Scheme> Translation<S> {
+    pub fn new(scheme: S, shape: TranslationShape, frontiers: usize) -> Self {
+        let count = shape.count as usize;
+        Self {
+            scheme,
+            shape,
+            frontiers: vec![Frontier::NONE; if S::DEMAND { frontiers } else { 0 }],
+            promised: vec![0; if S::DEMAND { frontiers } else { 0 }],
+            turn: 0,
+            own: vec![Frontier::NONE; if S::OWN_BLOCKS { count } else { 0 }],
+            loading: vec![None; count],
+            awaits_update: vec![false; count],
+            stale: vec![false; count],
+            repairs: Vec::new(),
+            counters: TranslationCounters::default(),
+        }
+    }
+
+    /// Which open block a plane uses.
+    #[inline]
+    pub fn frontier_of(&self, lane: usize) -> usize {
+        if self.frontiers.len() == 1 { 0 } else { lane }
+    }
+
+    /// Pages of a plane's open block that collections under way will need.
+    #[inline]
+    pub fn promised_in(&self, lane: usize) -> u32 {
+        self.promised[self.frontier_of(lane)]
+    }
+
+    pub fn promise(&mut self, lane: usize, pages: u32) {
+        let index = self.frontier_of(lane);
+        self.promised[index] += pages;
+    }
+
+    pub fn release_promise(&mut self, lane: usize, pages: u32) {
+        let index = self.frontier_of(lane);
+        self.promised[index] -= pages;
+    }
+
+    #[inline]
+    pub fn lane_in_turn(&self) -> usize {
+        self.turn
+    }
+
+    #[inline]
+    pub fn next_lane(&mut self, lanes: usize) -> usize {
+        let lane = self.turn;
+        self.turn = if lane + 1 == lanes { 0 } else { lane + 1 };
+        lane
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        let frontiers = self.frontiers.iter().chain(&self.own).flat_map(Frontier::numbers);
+        writer.put_u32("translation.frontiers", frontiers.collect::<Vec<_>>().into_iter());
+        writer.put_u8("translation.pages", (0..self.shape.count as usize).map(|page| {
+            u8::from(self.awaits_update[page]) | u8::from(self.stale[page]) << 1
+        }));
+        writer.put_u32("translation.turn", [self.turn as u32].into_iter());
+        self.scheme.save(writer);
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "translation", problem: problem.to_owned() };
+        let frontiers = reader.get_u32("translation.frontiers")?;
+        let pages = reader.get_u8("translation.pages")?;
+        let turn = reader.get_u32("translation.turn")?;
+        let count = self.frontiers.len() + self.own.len();
+        if frontiers.len() != 3 * count || pages.len() != self.shape.count as usize || turn.len() != 1 {
+            return Err(unfit("the number of translation pages or planes differs"));
+        }
+        let mut frontiers = frontiers.chunks_exact(3).map(|f| Frontier::from_numbers([f[0], f[1], f[2]]));
+        for frontier in self.frontiers.iter_mut().chain(&mut self.own) {
+            *frontier = frontiers.next().expect("they were counted");
+        }
+        self.turn = turn[0] as usize;
+        self.repairs.clear();
+        self.loading.fill(None);
+        for (page, flags) in pages.into_iter().enumerate() {
+            self.awaits_update[page] = flags & 1 == 1;
+            self.stale[page] = flags & 2 == 2;
+            if self.stale[page] {
+                self.repairs.push(page as u32);
+            }
+        }
+        self.promised.fill(0);
+        self.scheme.load(reader)
+    }
+
+    /// Most translation pages the collection of a block with `valid` pages programs at its end.
+    #[inline]
+    pub fn most_updates(valid: u32) -> u32 {
+        match (S::DEMAND, S::OWN_BLOCKS) {
+            (false, _) => 0,
+            (true, true) => valid.min(1),
+            (true, false) => valid,
+        }
+    }
+}
+
+/// Why a translation page is programmed, and who hears of it.
+#[derive(Clone, Copy)]
+pub(super) struct Update {
+    /// Number of the translation page.
+    pub page: u32,
+    /// It must be read first.
+    pub read: bool,
+    pub completion: Completion,
+    pub after: Option<CommandId>,
+}
+
+impl<S: Scheme> PageMap<S> {
+    /// The user's logical pages.
+    #[inline]
+    pub(super) fn user_pages(&self) -> usize {
+        self.map.len() - self.translation.shape.count as usize
+    }
+
+    /// A page for a host write, with room for the translation pages its entry may cost.
+    #[inline]
+    pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
+        if !S::DEMAND {
+            return self.host_page(flash, logical);
+        }
+        if self.translation.scheme.is_free(logical) {
+            return self.host_page(flash, logical);
+        }
+        // Finding a page may start a collection that uses up the room found before; what is decided
+        // about the cache after that still holds, as collections evict nothing.
+        for _ in 0..3 {
+            if !self.make_translation_room(flash, S::WRITE_BACKS) {
+                return None;
+            }
+            let page = self.host_page(flash, logical)?;
+            if self.has_translation_room(S::WRITE_BACKS) {
+                return Some(page);
+            }
+            self.put_back(logical, page);
+        }
+        None
+    }
+
+    /// Whether the entry of `logical` can be used, and brought in if it is missing.
+    #[inline]
+    pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: u32) -> bool {
+        !S::DEMAND
+            || self.has_translation_room(S::WRITE_BACKS)
+            || self.translation.scheme.is_free(logical)
+            || self.make_translation_room(flash, S::WRITE_BACKS)
+    }
+
+    /// Uses the entry of page `index` of an operation. Returns what its data must wait for. Without
+    /// `room` an entry that is missing is read and used, but not kept.
+    #[inline]
+    pub(super) fn translate<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        op: &PageOp,
+        index: u32,
+        join: JoinId,
+        room: bool,
+    ) -> Option<CommandId> {
+        if !S::DEMAND {
+            return None;
+        }
+        let logical = op.first + index;
+        let page = self.translation.shape.page_of(logical);
+        // What others may wait for must not go away with an operation that is taken back.
+        let completion =
+            if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
+        if !room && !self.translation.scheme.is_free(logical) {
+            self.translation.counters.misses += 1;
+            self.translation.counters.uncached += 1;
+            return self.fetch(flash, page, completion, None);
+        }
+        let at = self.map[logical as usize];
+        let access = Access {
+            logical,
+            request_end: op.first + op.pages - 1,
+            change: op.op != units::HostOp::Read,
+            at: (at < TRIMMED).then_some(at),
+        };
+        let mut plan = Plan::default();
+        self.translation.scheme.access(&access, &mut plan);
+        if plan.hit {
+            self.translation.counters.hits += 1;
+        } else {
+            self.translation.counters.misses += 1;
+        }
+        let wait = self.carry_out(flash, &plan, completion);
+        if plan.hit { wait.or(self.translation.loading[page as usize]) } else { wait }
+    }
+
+    /// Issues what a change of the cache costs.
+    #[inline]
+    fn carry_out<F: Flash>(&mut self, flash: &mut F, plan: &Plan, completion: Completion) -> Option<CommandId> {
+        let mut wait = None;
+        for back in plan.write_backs() {
+            let target = self.translation_page().expect("room was made before the cache was changed");
+            let update = Update { page: back.page, read: !back.whole, completion, after: wait };
+            wait = self.program_translation(flash, &update, target).pending();
+        }
+        if let Some(page) = plan.fetch {
+            wait = self.fetch(flash, page, completion, wait);
+        }
+        if let Some(page) = plan.misread {
+            self.translation.counters.misreads += 1;
+            let read = self.mapping_read(Ppn(page), completion, wait);
+            wait = flash.read(self.owner, read).pending();
+        }
+        wait
+    }
+
+    fn mapping_read(&self, page: Ppn, completion: Completion, after: Option<CommandId>) -> Read {
+        Read {
+            page,
+            cause: Cause::Mapping,
+            sectors: self.geometry.sectors_per_page() as u8,
+            payload: PayloadId::NONE,
+            completion: Some(completion),
+            after,
+        }
+    }
+
+    /// Reads a translation page, if there is one yet.
+    #[inline]
+    fn fetch<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: u32,
+        completion: Completion,
+        after: Option<CommandId>,
+    ) -> Option<CommandId> {
+        let at = self.map[self.user_pages() + page as usize];
+        if at == UNMAPPED {
+            return after;
+        }
+        let read = self.mapping_read(Ppn(at), completion, after);
+        let loading = flash.read(self.owner, read).pending();
+        self.translation.counters.reads += 1;
+        self.translation.loading[page as usize] = loading;
+        loading
+    }
+
+    /// Programs a translation page with what memory knows.
+    pub(super) fn program_translation<F: Flash>(&mut self, flash: &mut F, update: &Update, target: Ppn) -> Outcome {
+        let logical = (self.user_pages() + update.page as usize) as u32;
+        let old = self.map[logical as usize];
+        let supersedes = (old != UNMAPPED).then_some(Ppn(old));
+        let mut after = update.after;
+        if let Some(old) = supersedes {
+            if update.read {
+                let read = Read { completion: None, ..self.mapping_read(old, update.completion, after) };
+                after = flash.read(self.owner, read).pending();
+                self.translation.counters.reads += 1;
+            }
+            self.blocks.invalidate(old);
+        }
+        let record = self.record(flash, update.page);
+        let sequence = self.next_sequence();
+        self.map[logical as usize] = target.0;
+        self.back[target.index()] = logical;
+        self.blocks.validate(target);
+        self.translation.awaits_update[update.page as usize] = false;
+        self.translation.stale[update.page as usize] = false;
+        self.translation.counters.writes += 1;
+        let command = Command {
+            page: target,
+            supersedes,
+            what: Program::Record(record),
+            logical,
+            sequence,
+            cause: Cause::Mapping,
+            completion: update.completion,
+            after,
+        };
+        flash.program(self.owner, command)
+    }
+
+    /// The entries of a translation page as they go to flash.
+    fn record<F: Flash>(&self, flash: &mut F, page: u32) -> Option<RecordId> {
+        let contents = flash.core_mut().contents.as_deref_mut()?;
+        let range = self.translation.shape.range(page);
+        Some(contents.take_record(range.flat_map(|logical| self.entry_on_flash(logical).to_le_bytes()).collect()))
+    }
+
+    fn entry_on_flash(&self, logical: u32) -> u32 {
+        let entry = self.map[logical as usize];
+        if self.translation.scheme.is_dirty(logical) {
+            OUTDATED
+        } else if entry >= TRIMMED {
+            UNMAPPED
+        } else {
+            entry
+        }
+    }
+
+    /// Whether a record on flash says what memory says about all entries that are not dirty.
+    pub(super) fn record_agrees(&self, page: u32, record: Option<&[u8]>) -> bool {
+        self.first_difference(page, record).is_none()
+    }
+
+    /// The first entry of a translation page on flash that differs from a clean one in memory: its
+    /// logical page, and both entries.
+    fn first_difference(&self, page: u32, record: Option<&[u8]>) -> Option<(u32, u32, u32)> {
+        let range = self.translation.shape.range(page);
+        let mut words = record.unwrap_or_default().chunks_exact(4).map(|word| {
+            u32::from_le_bytes(word.try_into().expect("four bytes"))
+        });
+        range.into_iter().find_map(|logical| {
+            let on_flash = words.next().unwrap_or(UNMAPPED);
+            let expected = self.entry_on_flash(logical);
+            (expected != OUTDATED && expected != on_flash).then_some((logical, on_flash, expected))
+        })
+    }
+
+    /// Collection moved a page: its entry changes in memory, or its translation page is noted.
+    #[inline]
+    pub(super) fn note_relocation(&mut self, lane: usize, logical: u32, to: Ppn) {
+        if !S::DEMAND {
+            return;
+        }
+        if logical as usize >= self.user_pages() {
+            self.translation.counters.copies += 1;
+        }
+        self.entry_changed(lane, logical, to);
+    }
+
+    /// A page is somewhere else without the host's doing; `lane` sees to its translation page.
+    #[inline]
+    pub(super) fn entry_changed(&mut self, lane: usize, logical: u32, to: Ppn) {
+        if !S::DEMAND || logical as usize >= self.user_pages() {
+            return;
+        }
+        let page = self.translation.shape.page_of(logical);
+        if self.translation.scheme.relocated(logical, to.0) || self.translation.awaits_update[page as usize] {
+            return;
+        }
+        self.translation.awaits_update[page as usize] = true;
+        self.lanes[lane].updates.push(page);
+    }
+
+    /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
+    pub(super) fn update_after_collection<F: Flash>(&mut self, flash: &mut F, lane: usize, page: u32) -> bool {
+        let back = (self.user_pages() + page as usize) as u32;
+        let Some(target) = self.copy_page(lane, back).or_else(|| self.page_elsewhere(lane, back)) else {
+            return false;
+        };
+        self.translation.scheme.programmed(page);
+        self.translation.counters.collection_updates += 1;
+        let update = Update { page, read: true, completion: Completion::Notify(lane as u32), after: None };
+        if self.program_translation(flash, &update, target) != Outcome::Done {
+            self.lanes[lane].in_flight += 1;
+        }
+        true
+    }
+
+    /// Programs a few of the translation pages that a power cut left behind.
+    #[cold]
+    pub(super) fn repair<F: Flash>(&mut self, flash: &mut F) {
+        for _ in 0..2 {
+            while self.translation.repairs.last().is_some_and(|page| !self.translation.stale[*page as usize]) {
+                self.translation.repairs.pop();
+            }
+            let Some(&page) = self.translation.repairs.last() else { return };
+            if !self.has_translation_room(S::WRITE_BACKS + 1) {
+                return;
+            }
+            let Some(target) = self.translation_page() else { return };
+            self.translation.scheme.programmed(page);
+            self.translation.counters.repaired += 1;
+            let completion = Completion::Notify(TRANSLATION_TOKEN);
+            let update = Update { page, read: true, completion, after: None };
+            self.program_translation(flash, &update, target);
+        }
+    }
+
+    /// Bytes of the entries that a scan after a power cut found and flash does not have yet.
+    fn repair_bytes(&self) -> u64 {
+        let stale = self.translation.repairs.iter().filter(|page| self.translation.stale[**page as usize]);
+        stale.count() as u64 * u64::from(self.translation.shape.entries()) * 4
+    }
+
+    /// Memory a controller needs for translation: directory, cache, and what the scheme adds.
+    pub(super) fn translation_bytes(&self) -> u64 {
+        let directory = u64::from(self.translation.shape.count) * S::DIRECTORY_BYTES;
+        let scheme = &self.translation.scheme;
+        directory + scheme.cached_bytes() + scheme.overhead_bytes() + self.repair_bytes()
+    }
+
+    /// Adds what happened to translation pages to the counters of the mapping.
+    pub(super) fn report_translation(&self, report: &mut LayerReport) {
+        if !S::DEMAND {
+            return;
+        }
+        let counters = &self.translation.counters;
+        report.cache = Some((counters.hits, counters.misses));
+        let unused: u64 = self.translation.own.iter().map(|frontier| u64::from(frontier.room())).sum();
+        report.counters.extend([
+            ("map_cache_bytes", self.translation.scheme.cached_bytes()),
+            ("map_directory_bytes", u64::from(self.translation.shape.count) * S::DIRECTORY_BYTES),
+            ("translation_pages", u64::from(self.translation.shape.count)),
+            ("translation_reads", counters.reads),
+            ("translation_writes", counters.writes),
+            ("translation_gc_updates", counters.collection_updates),
+            ("translation_copies", counters.copies),
+            ("translation_uncached", counters.uncached),
+            ("translation_repaired", counters.repaired),
+            ("translation_misreads", counters.misreads),
+            ("translation_victims", counters.translation_victims),
+            ("translation_victim_valid_pages", counters.translation_victim_pages),
+            ("data_victims", counters.data_victims),
+            ("open_write_pointer_pages", unused),
+        ]);
+        self.translation.scheme.report(report);
+    }
+
+    /// Every law of translation: the directory names the newest version of each translation page, and
+    /// what flash holds differs from memory only in entries known to be dirty.
+    pub(super) fn check_translation(&self, core: &nand::FlashCore) -> Result<(), String> {
+        if !S::DEMAND {
+            return Ok(());
+        }
+        self.translation.scheme.check()?;
+        let budget = self.budget;
+        let cached = self.translation.scheme.cached_bytes();
+        if cached > budget {
+            return Err(format!("the cache holds {cached} bytes of map entries, its budget is {budget}"));
+        }
+        if S::OWN_BLOCKS {
+            self.check_own_blocks()?;
+        }
+        let Some(contents) = core.contents.as_deref() else { return Ok(()) };
+        for page in 0..self.translation.shape.count {
+            if self.translation.stale[page as usize] || self.translation.awaits_update[page as usize] {
+                continue;
+            }
+            let at = self.map[self.user_pages() + page as usize];
+            if at != UNMAPPED {
+                let position = self.geometry.page_in_block(Ppn(at));
+                if position >= u32::from(core.block(self.geometry.block_of(Ppn(at))).done) {
+                    continue; // on its way
+                }
+                let oob = contents.oob(at);
+                if oob.logical as usize != self.user_pages() + page as usize {
+                    return Err(format!(
+                        "the directory says translation page {page} is at {at}, which holds logical page {}",
+                        oob.logical
+                    ));
+                }
+            }
+            let record = if at == UNMAPPED { None } else { contents.record(at) };
+            if let Some((logical, on_flash, known)) = self.first_difference(page, record) {
+                return Err(format!(
+                    "translation page {page} at {at} says logical page {logical} is at {on_flash}, but it is clean and at {known}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// No block holds data of two translation pages, nor data beside translation pages.
+    fn check_own_blocks(&self) -> Result<(), String> {
+        let mut pages = Vec::new();
+        for block in (0..self.geometry.blocks()).map(units::BlockId) {
+            pages.clear();
+            self.blocks.valid_pages(block, &mut pages);
+            let mut streams = pages.iter().map(|page| self.host_stream(self.back[*page as usize]));
+            let first = streams.next();
+            if let Some(other) = streams.find(|stream| Some(*stream) != first) {
+                return Err(format!("block {block} holds pages of {first:?} and of {other:?}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! `tpm`: translation pages are cached whole, and each has a write pointer of its own.
+//!
+//! Faithful to: "Optimizing Translation Information Management in NAND Flash Memory Storage Systems"
+//! (ASP-DAC 2012), sections III.B to III.D: a cache of translation pages found through their directory,
+//! clean ones dropped without a write-back, dirty ones programmed without reading them first, one
+//! write pointer for each translation page and one for all translation pages, data collected into the
+//! write pointer of its translation page with a swap block when that is full, at most one translation
+//! page programmed for each collected data block. A write programs its data first.
+//! Simplified: recency alone decides who leaves the cache; the free blocks and the swap block are those
+//! of a plane, planes taking turns. The publication says neither which block is collected nor what a
+//! power cut leaves; both are the drive's own.
+//! Protects: no data block holds pages of two translation pages; the cache stays within its budget.
+
+use super::MappingEntry;
+use super::cache::{Links, List, NONE};
+use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use super::page_level::{self};
+use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::Flash;
+
+/// The line for the table of mappings.
+pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+    let doc = "whole translation pages are cached, each with a write pointer of its own for its data";
+    page_level::entry::<Tpm, F>("tpm", doc, parameters)
+}
+
+fn parameters() -> Vec<Parameter> {
+    let mut parameters = page_level::demand();
+    parameters.push(Parameter {
+        key: "ftl.tpm.clean_first",
+        kind: ParameterKind::Count { min: 0, max: 1_000_000 },
+        default: Some("0"),
+        doc: "Evict the oldest clean one among this many least recently used translation pages, if there is one; 0: strictly the least recently used.",
+    });
+    parameters
+}
+
+/// The cache: one slot for each translation page that fits.
+pub(crate) struct Tpm {
+    shape: TranslationShape,
+    /// Slot of each translation page.
+    slot_of: Vec<u32>,
+    /// Translation page of each slot, and how often its entries changed since it was read.
+    slots: Vec<(u32, u32)>,
+    capacity: u32,
+    recency: List,
+    links: Links,
+    clean_first: u32,
+}
+
+impl Tpm {
+    fn page_bytes(shape: TranslationShape) -> u64 {
+        u64::from(shape.entries()) * 4
+    }
+
+    fn slot(&self, logical: u32) -> Option<u32> {
+        let slot = self.slot_of[self.shape.page_of(logical) as usize];
+        (slot != NONE).then_some(slot)
+    }
+
+    fn is_clean(&self, slot: u32) -> bool {
+        self.slots[slot as usize].1 == 0
+    }
+
+    /// The slot to be emptied.
+    fn victim(&self) -> u32 {
+        let oldest = self.recency.tail().expect("a full cache has a least recently used page");
+        let mut candidates = self.links.oldest_first(&self.recency).take(self.clean_first as usize);
+        candidates.find(|slot| self.is_clean(*slot)).unwrap_or(oldest)
+    }
+
+    /// A slot for one more page; what is in it leaves.
+    fn make_room(&mut self, plan: &mut Plan) -> u32 {
+        if (self.slots.len() as u32) < self.capacity {
+            self.slots.push((NONE, 0));
+            return self.slots.len() as u32 - 1;
+        }
+        let slot = self.victim();
+        let (page, updates) = self.slots[slot as usize];
+        if updates > 0 {
+            plan.write_back(page, true);
+        }
+        self.slot_of[page as usize] = NONE;
+        self.links.remove(&mut self.recency, slot);
+        slot
+    }
+
+    fn insert(&mut self, slot: u32, page: u32, updates: u32) {
+        self.slots[slot as usize] = (page, updates);
+        self.slot_of[page as usize] = slot;
+        self.links.push_front(&mut self.recency, slot);
+    }
+}
+
+impl Scheme for Tpm {
+    const OWN_BLOCKS: bool = true;
+    const DATA_FIRST: bool = true;
+    /// Two page numbers of four bytes, and a cache index of two.
+    const DIRECTORY_BYTES: u64 = 10;
+
+    fn least_bytes(shape: TranslationShape, _: &Values) -> u64 {
+        Self::page_bytes(shape)
+    }
+
+    fn new(shape: TranslationShape, budget: u64, values: &Values) -> Self {
+        let capacity = (budget / Self::page_bytes(shape)).min(u64::from(shape.count)) as u32;
+        Self {
+            shape,
+            slot_of: vec![NONE; shape.count as usize],
+            slots: Vec::with_capacity(capacity as usize),
+            capacity,
+            recency: List::default(),
+            links: Links::new(capacity as usize),
+            clean_first: values.whole("ftl.tpm.clean_first") as u32,
+        }
+    }
+
+    #[inline]
+    fn is_free(&self, logical: u32) -> bool {
+        self.slot(logical).is_some()
+    }
+
+    #[inline]
+    fn access(&mut self, access: &Access, plan: &mut Plan) {
+        let change = u32::from(access.change);
+        if let Some(slot) = self.slot(access.logical) {
+            plan.hit = true;
+            self.links.touch(&mut self.recency, slot);
+            let updates = &mut self.slots[slot as usize].1;
+            *updates = updates.saturating_add(change);
+            return;
+        }
+        let page = self.shape.page_of(access.logical);
+        let slot = self.make_room(plan);
+        self.insert(slot, page, change);
+        plan.fetch = Some(page);
+    }
+
+    #[inline]
+    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+        let Some(slot) = self.slot(logical) else { return false };
+        let updates = &mut self.slots[slot as usize].1;
+        *updates = updates.saturating_add(1);
+        true
+    }
+
+    fn is_dirty(&self, logical: u32) -> bool {
+        self.slot(logical).is_some_and(|slot| !self.is_clean(slot))
+    }
+
+    fn programmed(&mut self, page: u32) {
+        let slot = self.slot_of[page as usize];
+        if slot != NONE {
+            self.slots[slot as usize].1 = 0;
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, logical: u32) {
+        units::prefetch(&self.slot_of, self.shape.page_of(logical) as usize);
+    }
+
+    fn cached_bytes(&self) -> u64 {
+        self.slots.len() as u64 * Self::page_bytes(self.shape)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let slots = self.links.check(&self.recency)?;
+        let misplaced = slots.iter().find(|slot| self.slot_of[self.slots[**slot as usize].0 as usize] != **slot);
+        match misplaced {
+            Some(slot) => Err(format!("translation page {} is not in slot {slot}", self.slots[*slot as usize].0)),
+            None if slots.len() != self.slots.len() => Err(format!("{} of {} slots are listed", slots.len(), self.slots.len())),
+            None => Ok(()),
+        }
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        let oldest_first = self.links.oldest_first(&self.recency).map(|slot| self.slots[slot as usize]);
+        let numbers: Vec<u32> = oldest_first.flat_map(|(page, updates)| [page, updates]).collect();
+        writer.put_u32("tpm.cache", numbers.into_iter());
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let numbers = reader.get_u32("tpm.cache")?;
+        let known = |pair: &[u32]| pair[0] < self.shape.count;
+        if numbers.len() > 2 * self.capacity as usize || !numbers.chunks_exact(2).all(known) {
+            let problem = "the cache or the translation pages are of another size".to_owned();
+            return Err(SnapshotError::Unfit { section: "tpm.cache", problem });
+        }
+        self.slot_of.fill(NONE);
+        self.slots.clear();
+        self.recency = List::default();
+        for pair in numbers.chunks_exact(2) {
+            self.slots.push((NONE, 0));
+            self.insert(self.slots.len() as u32 - 1, pair[0], pair[1]);
+        }
+        Ok(())
+    }
+}
