@@ -317,45 +317,52 @@ impl<S: Scheme> PageMap<S> {
         None
     }
 
+    /// Translation pages the host may program in a plane without waiting; `pages` are enough.
+    #[inline]
+    fn translation_room_in(&self, lane: usize, pages: u32) -> u32 {
+        let room = self.frontier(lane, Stream::Translation).room();
+        if room == 0 && self.lanes[lane].free.len() > self.kept {
+            return self.geometry.pages_per_block;
+        }
+        let room = room.saturating_sub(self.translation.promised_in(lane));
+        if room >= pages.min(1) && self.leaves_copies_room(lane, Stream::Translation) { room } else { 0 }
+    }
+
     /// Whether `pages` translation pages can be programmed without waiting.
     #[inline]
     pub(super) fn has_translation_room(&self, pages: u32) -> bool {
-        let next = self.translation.lane_in_turn();
-        let room = |lane: usize| {
-            let room = self.frontier(lane, Stream::Translation).room();
-            room.saturating_sub(self.translation.promised_in(lane))
-        };
-        room(next) >= pages && self.leaves_copies_room(next, Stream::Translation) || self.has_translation_room_anywhere(pages)
+        self.translation_room_in(self.translation.lane_in_turn(), pages) >= pages
+            || self.has_translation_room_anywhere(pages)
     }
 
     #[cold]
     fn has_translation_room_anywhere(&self, pages: u32) -> bool {
+        let single = self.translation.frontiers.len() == 1;
         let mut found = 0;
         for lane in 0..self.lanes.len() {
-            let room = self.frontier(lane, Stream::Translation).room();
-            if lane < self.translation.frontiers.len() && self.leaves_copies_room(lane, Stream::Translation) {
-                found += room.saturating_sub(self.translation.promised_in(lane));
-            }
-            if room == 0 && self.lanes[lane].free.len() > self.kept {
-                found += self.geometry.pages_per_block;
-            }
+            let room = self.translation_room_in(lane, pages);
+            found = if single { room.max(found) } else { found + room };
         }
         found >= pages
     }
 
     /// As [`PageMap::has_translation_room`], collecting where that may help.
     pub(super) fn make_translation_room<F: Flash>(&mut self, flash: &mut F, pages: u32) -> bool {
-        if self.has_translation_room(pages) {
+        if self.translation_room_in(self.translation.lane_in_turn(), pages) >= pages {
             return true;
         }
-        for lane in 0..self.lanes.len() {
+        // The plane whose turn it is goes first: taking what others happen to have would pile
+        // translation pages up on few of them.
+        for _ in 0..self.lanes.len() {
+            let lane = self.translation.lane_in_turn();
             self.make_free_block(flash, lane);
             if self.lanes[lane].free.len() <= self.kept && self.close_full(lane) {
                 self.collect(flash, lane);
             }
-            if self.has_translation_room(pages) {
+            if self.translation_room_in(lane, pages) >= pages || self.has_translation_room_anywhere(pages) {
                 return true;
             }
+            self.translation.next_lane(self.lanes.len());
         }
         false
     }

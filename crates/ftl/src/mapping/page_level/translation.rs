@@ -408,7 +408,9 @@ impl<S: Scheme> PageMap<S> {
     /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
     pub(super) fn update_after_collection<F: Flash>(&mut self, flash: &mut F, lane: usize, page: u32) -> bool {
         let back = (self.user_pages() + page as usize) as u32;
-        let Some(target) = self.copy_page(lane, back).or_else(|| self.page_elsewhere(lane, back)) else {
+        // In turn, as for the host: kept in the plane that is collected, translation pages would gather
+        // where most is collected, and make for still more.
+        let Some(target) = self.translation_page().or_else(|| self.copy_page(lane, back)) else {
             return false;
         };
         self.translation.scheme.programmed(page);
