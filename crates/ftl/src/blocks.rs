@@ -111,22 +111,46 @@ impl BlockTable {
 
     /// Appends the valid pages of a block in ascending order.
     pub fn valid_pages(&self, block: BlockId, pages: &mut Vec<u32>) {
-        let first = block.0 * self.geometry.pages_per_block;
-        let end = first + self.geometry.pages_per_block;
-        for word in first / 64..end.div_ceil(64) {
-            let mut bits = self.valid[word as usize];
-            // Neighbouring blocks may share a word at either end.
-            if word == first / 64 {
-                bits &= u64::MAX << (first % 64);
-            }
-            if word == end / 64 {
-                bits &= (1 << (end % 64)) - 1;
-            }
+        for word in self.words_of(block) {
+            let mut bits = self.bits_of(block, word);
             while bits != 0 {
                 pages.push(word * 64 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
         }
+    }
+
+    /// The valid pages of a block in ascending order.
+    pub fn valid_pages_of(&self, block: BlockId) -> impl Iterator<Item = u32> + use<'_> {
+        self.words_of(block).flat_map(move |word| {
+            let mut bits = self.bits_of(block, word);
+            std::iter::from_fn(move || {
+                let page = (bits != 0).then(|| word * 64 + bits.trailing_zeros());
+                bits &= bits.wrapping_sub(1);
+                page
+            })
+        })
+    }
+
+    /// The words of the bitmap that a block has a share of.
+    fn words_of(&self, block: BlockId) -> std::ops::Range<u32> {
+        let first = block.0 * self.geometry.pages_per_block;
+        first / 64..(first + self.geometry.pages_per_block).div_ceil(64)
+    }
+
+    /// A block's share of a word: neighbouring blocks may share it at either end.
+    #[inline(always)]
+    fn bits_of(&self, block: BlockId, word: u32) -> u64 {
+        let first = block.0 * self.geometry.pages_per_block;
+        let end = first + self.geometry.pages_per_block;
+        let mut bits = self.valid[word as usize];
+        if word == first / 64 {
+            bits &= u64::MAX << (first % 64);
+        }
+        if word == end / 64 {
+            bits &= (1 << (end % 64)) - 1;
+        }
+        bits
     }
 
     /// Brings the row of a page's block into the processor's cache.

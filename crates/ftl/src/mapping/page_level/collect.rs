@@ -125,7 +125,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Keeps the host from what room for translation pages this collection was admitted with.
     fn promise<F: Flash>(&mut self, flash: &F, lane: usize, victim: BlockId, pages: &[u32]) {
-        let need = self.need(flash, victim, pages);
+        let need = self.need(flash, victim);
         self.lanes[lane].promised = need.translation + need.updates;
         self.translation.promise(lane, need.translation + need.updates);
         let counters = &mut self.translation.counters;
@@ -153,16 +153,17 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// Pages that moving `pages` out of a block takes.
-    fn need<F: Flash>(&self, flash: &F, block: BlockId, pages: &[u32]) -> Need {
+    /// Pages that moving what is valid out of a block takes.
+    fn need<F: Flash>(&self, flash: &F, block: BlockId) -> Need {
         let trims = !self.trims.is_empty() && flash.core().block(block).pins > 0;
         let mut need = Need { stream: Stream::Copies, data: u32::from(trims), translation: 0, updates: 0, holds_translation: false };
         let mut user = 0;
-        for page in pages {
-            match self.copy_stream(self.back[*page as usize]) {
+        for page in self.blocks.valid_pages_of(block) {
+            let back = self.back[page as usize];
+            match self.copy_stream(back) {
                 Stream::Translation => {
                     need.translation += 1;
-                    need.holds_translation |= self.back[*page as usize] & TRIMMED == 0;
+                    need.holds_translation |= back & TRIMMED == 0;
                 }
                 stream => {
                     need.stream = stream;
@@ -181,17 +182,24 @@ impl<S: Scheme> PageMap<S> {
 
     /// Admission where translation pages need room as well, with or without those that change.
     fn admits_translation<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId, updates: bool) -> bool {
-        let mut pages = Vec::new();
-        self.blocks.valid_pages(victim, &mut pages);
-        let need = self.need(flash, victim, &pages);
+        let blocks = |pages: u32| pages.div_ceil(self.geometry.pages_per_block) as usize;
+        let free = self.lanes[lane].free.len();
+        let room = self.frontier(lane, Stream::Translation).room();
+        let translation_room = room.saturating_sub(self.translation.promised_in(lane));
+        // Whatever a block holds, this many pages of either kind are enough; most are admitted so.
+        let most = self.blocks.valid_count(victim) + 1;
+        if !S::OWN_BLOCKS {
+            let data_room = self.frontier(lane, self.copy_stream(0)).room();
+            if blocks(most.saturating_sub(data_room)) + blocks(most.saturating_sub(translation_room)) <= free {
+                return true;
+            }
+        }
+        let need = self.need(flash, victim);
         let translation = need.translation + if updates { need.updates } else { 0 };
         let stream = if S::OWN_BLOCKS { need.stream } else { self.copy_stream(0) };
         let data_room = if need.data == 0 { 0 } else { self.frontier(lane, stream).room() };
-        let room = self.frontier(lane, Stream::Translation).room();
-        let translation_room = room.saturating_sub(self.translation.promised_in(lane));
-        let blocks = |pages: u32| pages.div_ceil(self.geometry.pages_per_block) as usize;
         let more = blocks(need.data.saturating_sub(data_room)) + blocks(translation.saturating_sub(translation_room));
-        more <= self.lanes[lane].free.len()
+        more <= free
     }
 
     /// Brings the back entries of a whole block: 64 bytes hold 16 of them.
@@ -247,20 +255,28 @@ impl<S: Scheme> PageMap<S> {
             return None; // an erase already issued will make room; failed programs may hold it up
         }
         // Nothing else will make room (this happens right after a power cut): the cheapest victim.
-        let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
-        let blocks = (first.0..first.0 + count).map(BlockId).filter(|block| {
-            let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block)
-                && row.done == row.issued
-                && self.admits_copies(flash, lane, *block)
-                && !self.pinned_by_homeless(*block)
-        });
-        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block));
+        let least = self.least_admitted(flash, lane);
         let found = least.or_else(|| self.evacuated(flash, lane)).map(|block| (block, Cause::Gc));
         if found.is_none() && self.reopen_closed(flash, lane) {
             return self.next_victim(flash, lane);
         }
         found
+    }
+
+    /// The block with the fewest valid pages among those whose copies find room.
+    fn least_admitted<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        let entry = &self.lanes[lane];
+        let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId).filter(|block| {
+            let row = flash.core().block(*block);
+            self.blocks.is_candidate(*block) && row.done == row.issued && !self.pinned_by_homeless(*block)
+        });
+        let valid = |block: &BlockId| self.blocks.valid_count(*block);
+        // Mostly the first choice is admitted; asking every block would be slow.
+        let least = blocks.clone().min_by_key(valid)?;
+        if self.admits_copies(flash, lane, least) {
+            return Some(least);
+        }
+        blocks.filter(|block| self.admits_copies(flash, lane, *block)).min_by_key(valid)
     }
 
     /// Goes on filling a block that a power cut left closed with pages to spare: all that is left
@@ -288,9 +304,8 @@ impl<S: Scheme> PageMap<S> {
         if !S::DEMAND {
             return self.copy_stream(0);
         }
-        let mut pages = Vec::new();
-        self.blocks.valid_pages(block, &mut pages);
-        self.copy_stream(pages.first().map_or(0, |page| self.back[*page as usize]))
+        let first = self.blocks.valid_pages_of(block).next();
+        self.copy_stream(first.map_or(0, |page| self.back[page as usize]))
     }
 
     /// Makes a closed block with pages to spare the open block of a stream.
