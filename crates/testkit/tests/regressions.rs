@@ -202,3 +202,23 @@ fn lives_with_faults_that_ended_badly_once_end_well() {
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
+
+#[test]
+fn a_drive_of_translation_pages_does_not_hang_when_programs_fail() {
+    // 5002, 5022: reads of translation pages were still to come when the program of their page failed.
+    // 27034: it was placed again behind a program that waited for such a read.
+    for seed in [5002, 5022, 27_034] {
+        let campaign =
+            Campaign { faults: testkit::Faults::Rare, mapping: Some("dftl"), ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
+fn power_cuts_during_collection_do_not_use_up_the_blocks_kept_for_it() {
+    // 25, 89: each cut left copies without a use, or the host wrote into what collection had left.
+    for seed in [25, 89] {
+        let campaign = Campaign { mapping: Some("tpm"), ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}

@@ -246,18 +246,33 @@ impl TimedFlash {
     /// Answers a read from the data of a failed program.
     #[cold]
     pub(super) fn serve_from(&mut self, failed: u32, read: u32) {
+        self.answer_from(failed, read);
+        self.conclude_answered(read);
+    }
+
+    /// Gives a read the data of a failed program; it ends when whatever else it waits for has happened.
+    pub(super) fn answer_from(&mut self, failed: u32, read: u32) {
         let (from, slot) = (*self.slab.get(failed), *self.slab.get(read));
         let lost = from.flags & flag::BASE_LOST != 0;
         if let Some(contents) = self.core.contents.as_deref_mut()
             && slot.payload != NIL
             && from.payload != NIL
+            && from.what == What::Data
         {
             contents.copy_payload(PayloadId(from.payload), PayloadId(slot.payload));
         }
         self.core.counters.in_flight_reads += 1;
         self.core.counters.failed_reads += u64::from(lost);
+        let answered = self.slab.at(read);
+        answered.what = What::Answered;
+        answered.flags |= if lost { flag::BASE_LOST } else { 0 };
+    }
+
+    /// A read that was answered from the controller ends.
+    pub(super) fn conclude_answered(&mut self, read: u32) {
+        let slot = *self.slab.get(read);
         self.unpin(self.block_of(slot.page));
-        self.conclude(read, &slot, lost);
+        self.conclude(read, &slot, slot.flags & flag::BASE_LOST != 0);
     }
 
     pub(super) fn failure_of(&self, id: CommandId) -> ProgramFailure {

@@ -118,7 +118,7 @@ impl TimedFlash {
             What::Merge => Program::Data { payload: PayloadId(slot.payload), merge: true },
             What::Copy => Program::Copy,
             What::Record => Program::Record((slot.payload != NIL).then_some(RecordId(slot.payload))),
-            What::Nothing => unreachable!("a read or an erase writes nothing"),
+            What::Nothing | What::Answered => unreachable!("a read or an erase writes nothing"),
         }
     }
 
@@ -286,9 +286,9 @@ impl Flash for TimedFlash {
         assert!(slot.state == State::Failed, "only a failed program is placed again");
         let old_block = self.core.geometry.block_of(Ppn(slot.page));
         self.core.claim_page(page);
+        self.redirect_readers(id, old_block, page);
         self.slab.at(id).page = page.0;
         self.slab.at(id).state = State::Waiting;
-        self.redirect_readers(old_block, slot.page, page);
         self.ready(id);
         self.unpin(old_block);
         Outcome::Pending(failed)
@@ -299,7 +299,7 @@ impl Flash for TimedFlash {
         let slot = *self.slab.get(id);
         assert!(slot.state == State::Failed, "only a failed program is given up");
         let block = self.core.geometry.block_of(Ppn(slot.page));
-        self.redirect_readers(block, slot.page, readers_to);
+        self.redirect_readers(id, block, readers_to);
         self.finish_program(&slot, block);
         self.conclude(id, &slot, false);
     }

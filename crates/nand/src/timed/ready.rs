@@ -1,7 +1,7 @@
 //! Commands on their way to a die: readiness, and their turn within a block.
 
 use super::TimedFlash;
-use super::slab::{Kind, State, flag};
+use super::slab::{Kind, State, What, flag};
 use crate::NIL;
 use units::{BlockId, Cause, Nanos, Ppn};
 
@@ -17,6 +17,8 @@ impl TimedFlash {
             if flags & flag::WASTED != 0 {
                 self.slab.remove(id);
                 self.unpin(block);
+            } else if self.slab.get(id).what == What::Answered {
+                self.conclude_answered(id);
             } else if position < self.core.block(block).done {
                 self.enqueue(id);
             } else if let Some(failed) = self.failed_data_at(page) {
@@ -111,31 +113,41 @@ impl TimedFlash {
         }
     }
 
-    /// Reads that waited for `from`, which will never be programmed, wait for `to` instead.
-    pub(super) fn redirect_readers(&mut self, block: BlockId, from: u32, to: Ppn) {
+    /// Reads that waited for the page of the program `failed`, which will never be programmed, wait for
+    /// `to` instead.
+    pub(super) fn redirect_readers(&mut self, failed: u32, block: BlockId, to: Ppn) {
+        let from = self.slab.get(failed).page;
         let mut at = self.core.block(block).parked;
         while at != NIL {
             let slot = *self.slab.get(at);
             if slot.kind == Kind::Read && slot.page == from {
                 self.leave_parked(block, at);
-                self.slab.at(at).page = to.0;
-                let target = self.core.geometry.block_of(to);
-                self.core.row(target).pins += 1;
+                self.redirect(at, block, to);
                 self.ready(at);
-                self.unpin(block);
             }
             at = slot.next;
         }
-        // Those that wait for something else first will look for the page only later.
+        // Those that wait for something else first look for the page only later. If the controller has
+        // its data they get it now: the new page may be behind programs that wait for these very reads.
+        let in_controller = matches!(self.slab.get(failed).what, What::Data | What::Record);
         for id in self.slab.live_ids().collect::<Vec<_>>() {
-            let slot = self.slab.at(id);
-            if slot.kind == Kind::Read && slot.state == State::Waiting && slot.page == from {
-                slot.page = to.0;
-                let target = self.core.geometry.block_of(to);
-                self.core.row(target).pins += 1;
-                self.unpin(block);
+            let slot = *self.slab.get(id);
+            if slot.kind != Kind::Read || slot.state != State::Waiting || slot.page != from || slot.what == What::Answered {
+                continue;
+            }
+            if in_controller && slot.flags & flag::WASTED == 0 {
+                self.answer_from(failed, id);
+            } else {
+                self.redirect(id, block, to);
             }
         }
+    }
+
+    fn redirect(&mut self, read: u32, from: BlockId, to: Ppn) {
+        self.slab.at(read).page = to.0;
+        let target = self.core.geometry.block_of(to);
+        self.core.row(target).pins += 1;
+        self.unpin(from);
     }
 
     #[inline]

@@ -45,6 +45,8 @@ pub(super) enum What {
     Merge,
     Copy,
     Record,
+    /// A read that has its data from the controller and waits for something else to end.
+    Answered,
 }
 
 pub(super) mod flag {
