@@ -1,5 +1,6 @@
 //! What the command line accepts.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ pub enum Command {
     Run(RunArguments),
     /// Run the same workload through several stacks, side by side.
     Compare(CompareArguments),
+    /// Run a published study again: published and measured figures side by side.
+    Repro(ReproArguments),
     /// Look into trace files, or convert them.
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -93,6 +96,49 @@ pub struct CompareArguments {
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,
+}
+
+/// Arguments of `repro`.
+#[derive(Debug, Args)]
+#[command(after_help = "Rows are judged by what was published: E exact, N within a band, T a trend; recorded rows are not judged. \
+Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace websearch=WebSearch1.spc.gz \
+--trace financial=Financial2.spc.gz")]
+pub struct ReproArguments {
+    /// The study, or all of them.
+    #[arg(value_name = "STUDY", value_parser = studies())]
+    pub study: String,
+    /// The published size instead of the default one, which takes some minutes.
+    #[arg(long, conflicts_with = "scale")]
+    pub full: bool,
+    /// Size as a share of the published one: 1/4, 1/8, and so on.
+    #[arg(long, value_name = "SHARE", hide = true)]
+    pub scale: Option<String>,
+    /// Seed of generators and drives.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// A trace file instead of a generated trace (any format of `nandarium list formats`); may be
+    /// given several times.
+    #[arg(long, value_name = "NAME=FILE")]
+    pub trace: Vec<String>,
+    /// Change a setting of the study; a wrong one lists what there is.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print the rows as JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// Write rows.json, repro.html and a CSV file for each figure into this folder.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Stands for every study.
+pub const ALL_STUDIES: &str = "all";
+
+fn studies() -> PossibleValuesParser {
+    PossibleValuesParser::new(repro::STUDIES.iter().map(|study| study.name).chain([ALL_STUDIES]))
 }
 
 /// Verbs of `trace`.

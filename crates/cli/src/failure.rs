@@ -2,6 +2,7 @@
 
 use device::ConfigError;
 use device::session::SessionError;
+use repro::StudyError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -17,6 +18,8 @@ pub const INTEGRITY: u8 = 3;
 pub const NOT_STEADY: u8 = 4;
 /// The drive is full or worn out.
 pub const DRIVE_FULL: u8 = 5;
+/// A row of a reproduction missed what is accepted.
+pub const MISSED: u8 = 6;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
@@ -78,6 +81,22 @@ impl From<SessionError> for Failure {
             _ => "",
         };
         Self { code, message: format!("{error}{hint}") }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        let code = match &error {
+            StudyError::Usage(_)
+            | StudyError::Config { .. }
+            | StudyError::Workload(_)
+            | StudyError::Generator(_)
+            | StudyError::Run(_) => USAGE,
+            StudyError::Full { .. } => DRIVE_FULL,
+            StudyError::Interrupted => INTERRUPTED,
+            StudyError::Snapshot(_) => FAILED,
+        };
+        Self { code, message: error.to_string() }
     }
 }
 

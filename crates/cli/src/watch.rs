@@ -1,7 +1,8 @@
-//! Watching sessions: progress bars on a terminal, remarks, the clock, and signals to stop.
+//! Watching sessions and studies: progress bars on a terminal, remarks, the clock, and signals to stop.
 
 use device::session::{Phase, Watcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use repro::Monitor;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -44,6 +45,46 @@ impl Stage {
         bar.set_style(style("{prefix}"));
         bar.set_prefix(name.to_owned());
         Session { stage: self, bar, started: Instant::now() }
+    }
+}
+
+/// The progress of a study: simulations that have ended.
+#[derive(Debug)]
+pub struct Simulations(ProgressBar);
+
+impl Simulations {
+    /// A bar on standard error if that is a terminal and the user wants to see it.
+    pub fn new(study: &str, quiet: bool) -> Self {
+        let bar = ProgressBar::no_length();
+        if quiet || !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(style("{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}"));
+        bar.set_prefix(study.to_owned());
+        Self(bar)
+    }
+}
+
+impl Monitor for Simulations {
+    fn expect(&self, simulations: usize) {
+        self.0.set_length(simulations as u64);
+        self.0.enable_steady_tick(std::time::Duration::from_secs(1));
+    }
+
+    fn ended(&self, name: &str) {
+        self.0.set_message(name.to_owned());
+        self.0.inc(1);
+        tracing::info!("{name} has ended");
+    }
+
+    fn is_stopped(&self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Simulations {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -34,7 +34,7 @@ fn calibrated_workloads_match_what_was_published() {
             }
         }
     }
-    assert_eq!(calibrated, ["desktop-ntfs", "oltp", "search"]);
+    assert_eq!(calibrated, ["desktop-ntfs", "financial2", "oltp", "search", "system-disk"]);
 }
 
 #[test]
@@ -43,6 +43,21 @@ fn desktop_sleeps_at_night() {
     let hours = 3_600_000_000_000;
     let nights = all.windows(2).filter(|pair| pair[1].arrival - pair[0].arrival > 15 * hours).count();
     assert_eq!(nights, 2);
+}
+
+#[test]
+fn a_system_disk_has_the_mean_size_and_the_writes_asked_for() {
+    for (bytes, writes) in [(43_315, 0.7189), (48_896, 0.6344)] {
+        let parameters = WorkloadParameters {
+            request_bytes: Some(bytes),
+            read_share: Some(1.0 - writes),
+            ..WorkloadParameters::new(8 * GIBIBYTE_SECTORS, 200_000)
+        };
+        let all = requests("system-disk", &parameters);
+        assert_near(share(&all, |request| request.op == HostOp::Write), writes, 0.005);
+        let sectors: u64 = all.iter().map(|request| u64::from(request.sectors)).sum();
+        assert_near(sectors as f64 * 512.0 / all.len() as f64 / bytes as f64, 1.0, 0.015);
+    }
 }
 
 #[test]

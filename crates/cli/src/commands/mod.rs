@@ -6,6 +6,7 @@ mod explain;
 mod glossary;
 mod list;
 mod report;
+mod repro;
 mod results;
 mod run;
 mod trace;
@@ -21,6 +22,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::execute(arguments),
         Command::Compare(arguments) => compare::execute(arguments),
+        Command::Repro(arguments) => repro::execute(arguments),
         Command::Trace(command) => trace::execute(command),
         Command::List(arguments) => list::execute(arguments),
         Command::Explain(arguments) => explain::execute(arguments),

@@ -29,8 +29,13 @@ pub fn prepare(folder: Option<&Path>) -> Result<(), Failure> {
 
 /// Says where the page is.
 pub fn tell(folder: &Path, quiet: bool) {
+    tell_page(&folder.join("report.html"), quiet);
+}
+
+/// Says where a page is.
+pub fn tell_page(page: &Path, quiet: bool) {
     if !quiet {
-        output::complain(&format!("report: {}", folder.join("report.html").display()));
+        output::complain(&format!("report: {}", page.display()));
     }
 }
 

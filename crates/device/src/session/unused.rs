@@ -5,6 +5,8 @@ use super::WorkloadSource;
 use crate::DrivePlan;
 use crate::build::Service;
 use crate::config::{all_keys, find_key};
+use ftl::mapping::mappings;
+use nand::CountedFlash;
 
 /// A sentence for each key that differs from its default and is not used.
 pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
@@ -38,5 +40,21 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         ("ftl.gc.window_blocks", !is_victim("windowed-greedy"), "ftl.gc.victim is not windowed-greedy"),
     ];
     let unused = unused.into_iter().filter(|(key, is_unused, _)| *is_unused && is_changed(key));
-    unused.map(|(key, _, why)| format!("{key} has no effect here because {why}.")).collect()
+    let unused = unused.map(|(key, _, why)| format!("{key} has no effect here because {why}."));
+    unused.chain(foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note)).collect()
+}
+
+/// Keys of other mappings than the one in use.
+fn foreign(plan: &DrivePlan) -> Vec<(&'static str, String)> {
+    let kind = plan.config.values.name("ftl.kind");
+    let all = mappings::<CountedFlash>();
+    let read: Vec<&str> = all.iter().filter(|entry| entry.name == kind).flat_map(|entry| (entry.parameters)()).map(|p| p.key).collect();
+    let mut notes: Vec<(&str, String)> = Vec::new();
+    for parameter in all.iter().flat_map(|entry| (entry.parameters)()) {
+        if !read.contains(&parameter.key) && notes.iter().all(|(key, _)| *key != parameter.key) {
+            let note = format!("{} has no effect here because ftl.kind is {kind}, which does not read it.", parameter.key);
+            notes.push((parameter.key, note));
+        }
+    }
+    notes
 }

@@ -2,6 +2,7 @@
 
 use super::parameters::{SyntheticError, WorkloadParameters};
 use super::profile::Profile;
+use units::Request;
 
 /// A published figure beside the generator's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,10 +46,15 @@ pub(super) fn percent(share: f64) -> f64 {
     share * 100.0
 }
 
-/// Statistics of what a generator gives.
-pub(super) fn profile(name: &str, parameters: &WorkloadParameters) -> Result<Profile, SyntheticError> {
+/// What a generator gives.
+pub(super) fn requests(name: &str, parameters: &WorkloadParameters) -> Result<Vec<Request>, SyntheticError> {
     let mut workload = super::build(name, parameters)?;
     let mut requests = Vec::new();
     workload.next_batch(&mut requests, parameters.requests as usize).expect("a generator cannot fail");
-    Ok(Profile::of(&requests))
+    Ok(requests)
+}
+
+/// Statistics of what a generator gives.
+pub(super) fn profile(name: &str, parameters: &WorkloadParameters) -> Result<Profile, SyntheticError> {
+    Ok(Profile::of(&requests(name, parameters)?))
 }

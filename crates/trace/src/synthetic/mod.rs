@@ -11,6 +11,7 @@ mod calibration;
 mod desktop_calibration;
 mod desktop_layout;
 pub mod desktop_ntfs;
+mod financial2;
 mod hot_cold;
 mod iozone;
 mod jesd219;
@@ -19,17 +20,20 @@ mod oltp;
 mod pace;
 mod parameters;
 mod place;
+mod popularity;
 mod postmark;
 mod profile;
 mod search;
 mod sequential;
 mod size_classes;
+mod system_disk;
+mod transactions;
 mod uniform;
 mod zipf;
 mod zipf_law;
 
 pub use calibration::{Aim, Comparison};
-pub use parameters::{Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters};
+pub use parameters::{MEAN_BYTES_RANGE, Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters};
 pub use profile::Profile;
 pub use zipf_law::{Scatter, Zipf};
 
@@ -67,10 +71,10 @@ impl WorkloadEntry {
     }
 }
 
-use Parameter::{HotSpace, HotTraffic, ReadShare, RequestBytes, TrimShare, ZipfExponent};
+use Parameter::{HotSpace, HotTraffic, MeanBytes, ReadShare, RequestBytes, TrimShare, ZipfExponent};
 
 /// Every synthetic workload, in alphabetical order.
-pub static WORKLOADS: [WorkloadEntry; 13] = [
+pub static WORKLOADS: [WorkloadEntry; 15] = [
     WorkloadEntry {
         name: "desktop-ntfs",
         summary: "a month of a Windows XP laptop: hot metadata, temporary files, long streams, nights",
@@ -79,6 +83,15 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         minimum_sectors: desktop_ntfs::MINIMUM_SECTORS,
         calibration: Some(desktop_ntfs::calibration),
         construct: desktop_ntfs::build,
+    },
+    WorkloadEntry {
+        name: "financial2",
+        summary: "transaction processing that mostly reads: scans, short reads, skewed updates, a log",
+        source: "statistics published of SPC Financial2; runs and locality measured at SPC Financial1",
+        takes: &[ReadShare, ZipfExponent],
+        minimum_sectors: financial2::MINIMUM_SECTORS,
+        calibration: Some(financial2::calibration),
+        construct: financial2::build,
     },
     WorkloadEntry {
         name: "hot-cold",
@@ -160,6 +173,15 @@ pub static WORKLOADS: [WorkloadEntry; 13] = [
         minimum_sectors: 1,
         calibration: None,
         construct: sequential::write,
+    },
+    WorkloadEntry {
+        name: "system-disk",
+        summary: "a laptop's system disk while files are copied and installed: long transfers among small ones",
+        source: "write shares and mean sizes of three DiskMon traces (TPM study, 2012); runs as in desktop-ntfs",
+        takes: &[MeanBytes, ReadShare],
+        minimum_sectors: desktop_ntfs::MINIMUM_SECTORS,
+        calibration: Some(system_disk::calibration),
+        construct: system_disk::build,
     },
     WorkloadEntry {
         name: "uniform-read",

@@ -11,6 +11,9 @@ pub const USER_SECTORS_MAX: u64 = 1 << 48;
 /// Largest single request, in bytes.
 pub const REQUEST_BYTES_MAX: u64 = 1 << 30;
 
+/// What a mean size of requests may be, in bytes.
+pub const MEAN_BYTES_RANGE: std::ops::RangeInclusive<u64> = 4 << 10..=56 << 10;
+
 /// Settings shared by all synthetic workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadParameters {
@@ -29,7 +32,8 @@ pub struct WorkloadParameters {
     pub mean_interarrival_ns: Option<u64>,
     /// A flush follows each group of this many other requests; 0 (the default) sends none.
     pub flush_every: u64,
-    /// Size of a request or record in bytes: a multiple of 512 up to [`REQUEST_BYTES_MAX`].
+    /// Size of a request or record in bytes: a multiple of 512 up to [`REQUEST_BYTES_MAX`]; in
+    /// `system-disk`, the mean size of a request, any number in [`MEAN_BYTES_RANGE`].
     pub request_bytes: Option<u64>,
     /// Share of reads among reads and writes, 0 to 1.
     pub read_share: Option<f64>,
@@ -116,6 +120,9 @@ impl WorkloadParameters {
         for parameter in Parameter::ALL {
             let Some(value) = parameter.value(self) else { continue };
             if !taken.contains(&parameter) {
+                if taken.iter().any(|other| other.name() == parameter.name()) {
+                    continue;
+                }
                 let taken = Parameter::list(taken);
                 return Err(SyntheticError::NotTaken { workload, parameter: parameter.name(), value, taken });
             }
@@ -143,23 +150,26 @@ pub enum Parameter {
     HotSpace,
     /// [`WorkloadParameters::hot_traffic`].
     HotTraffic,
+    /// [`WorkloadParameters::request_bytes`] as the mean of many sizes.
+    MeanBytes,
 }
 
 impl Parameter {
     /// Every parameter, in the order of the fields.
-    pub const ALL: [Parameter; 6] = [
+    pub const ALL: [Parameter; 7] = [
         Parameter::RequestBytes,
         Parameter::ReadShare,
         Parameter::TrimShare,
         Parameter::ZipfExponent,
         Parameter::HotSpace,
         Parameter::HotTraffic,
+        Parameter::MeanBytes,
     ];
 
     /// The field's name, as used in configurations.
     pub const fn name(self) -> &'static str {
         match self {
-            Parameter::RequestBytes => "request_bytes",
+            Parameter::RequestBytes | Parameter::MeanBytes => "request_bytes",
             Parameter::ReadShare => "read_share",
             Parameter::TrimShare => "trim_share",
             Parameter::ZipfExponent => "zipf_exponent",
@@ -170,7 +180,7 @@ impl Parameter {
 
     fn value(self, parameters: &WorkloadParameters) -> Option<f64> {
         match self {
-            Parameter::RequestBytes => parameters.request_bytes.map(|bytes| bytes as f64),
+            Parameter::RequestBytes | Parameter::MeanBytes => parameters.request_bytes.map(|bytes| bytes as f64),
             Parameter::ReadShare => parameters.read_share,
             Parameter::TrimShare => parameters.trim_share,
             Parameter::ZipfExponent => parameters.zipf_exponent,
@@ -187,6 +197,10 @@ impl Parameter {
                 let bytes = parameters.request_bytes.unwrap_or(0);
                 let allowed = bytes > 0 && bytes <= most && bytes.is_multiple_of(SECTOR_BYTES);
                 (allowed, format!("multiples of {SECTOR_BYTES} up to {most} bytes"))
+            }
+            Parameter::MeanBytes => {
+                let allowed = parameters.request_bytes.is_some_and(|bytes| MEAN_BYTES_RANGE.contains(&bytes));
+                (allowed, format!("{} to {} bytes", MEAN_BYTES_RANGE.start(), MEAN_BYTES_RANGE.end()))
             }
             Parameter::ReadShare | Parameter::TrimShare | Parameter::HotTraffic => {
                 ((0.0..=1.0).contains(&value), "0 to 1".to_owned())

@@ -6,6 +6,8 @@ use units::{HostOp, Nanos, Request};
 const NIGHT_NS: Nanos = 3_600_000_000_000;
 /// Addresses are counted in units of this many sectors (4 KiB).
 const ADDRESS_SECTORS: u64 = 8;
+/// Regions have this many sectors (1 MiB).
+const REGION_SECTORS: u64 = 2048;
 /// How far back a request is compared for [`Profile::continues_recent_share`].
 const RECENT_REQUESTS: usize = 64;
 
@@ -37,6 +39,8 @@ pub struct Profile {
     pub busiest_26_percent_share: f64,
     /// Distinct 4 KiB addresses at which requests start, per request.
     pub distinct_addresses_per_request: f64,
+    /// Distinct regions of 1 MiB in which requests start, per request. Falls with the length.
+    pub distinct_regions_per_request: f64,
 }
 
 impl Profile {
@@ -51,7 +55,8 @@ impl Profile {
         let moved = (reads.len() + writes.len()) as f64;
         let continued = (continued_recent(&reads) + continued_recent(&writes)) as f64;
         let (interarrival_ns_mean, interarrival_ns_deviation) = gaps(requests);
-        let (busiest_26_percent_share, distinct_addresses_per_request) = locality(&reads, &writes);
+        let (busiest_26_percent_share, distinct_addresses_per_request) = locality(&reads, &writes, ADDRESS_SECTORS);
+        let (_, distinct_regions_per_request) = locality(&reads, &writes, REGION_SECTORS);
         Self {
             read_share: ratio(reads.len() as f64, moved),
             read_sectors_mean: mean_sectors(&reads),
@@ -65,6 +70,7 @@ impl Profile {
             interarrival_ns_deviation,
             busiest_26_percent_share,
             distinct_addresses_per_request,
+            distinct_regions_per_request,
         }
     }
 }
@@ -119,10 +125,10 @@ fn gaps(requests: &[Request]) -> (f64, f64) {
     (mean, libm::sqrt(ratio(squares, gaps.len() as f64)))
 }
 
-/// Share of the busiest 26 % of addresses, and distinct addresses per request.
-fn locality(reads: &[&Request], writes: &[&Request]) -> (f64, f64) {
+/// Share of the busiest 26 % of addresses, in units of `unit` sectors, and distinct ones per request.
+fn locality(reads: &[&Request], writes: &[&Request], unit: u64) -> (f64, f64) {
     let mut addresses: Vec<u64> =
-        reads.iter().chain(writes).map(|request| request.first_sector / ADDRESS_SECTORS).collect();
+        reads.iter().chain(writes).map(|request| request.first_sector / unit).collect();
     addresses.sort_unstable();
     let mut visits: Vec<usize> = addresses.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
     visits.sort_unstable_by(|a, b| b.cmp(a));

@@ -100,6 +100,11 @@ impl Scatter {
         }
     }
 
+    /// How many places there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The place of `rank`, which must be below the count.
     #[inline]
     pub fn place(&self, rank: u64) -> u64 {

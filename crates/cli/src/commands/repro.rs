@@ -1,0 +1,127 @@
+//! `nandarium repro`: published studies, run again.
+
+use super::results::{pretty, prepare, tell_page};
+use crate::arguments::{ALL_STUDIES, ReproArguments};
+use crate::failure::{Failure, MISSED};
+use crate::{output, table, watch};
+use repro::{Findings, Options, Row, STUDIES, Scale, Study, Verdict};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
+    let studies: Vec<&Study> =
+        STUDIES.iter().copied().filter(|study| [study.name, ALL_STUDIES].contains(&arguments.study.as_str())).collect();
+    let options = options(arguments)?;
+    let each: Vec<Options> = studies.iter().map(|study| for_study(&options, study, studies.len())).collect();
+    for (study, options) in studies.iter().zip(&each) {
+        options.check(study)?;
+    }
+    prepare(arguments.out.as_deref())?;
+    watch::catch_interrupts();
+    let mut rows = Vec::new();
+    for (study, options) in studies.iter().zip(&each) {
+        let findings = {
+            let simulations = watch::Simulations::new(study.name, arguments.quiet);
+            (study.run)(options, &simulations)?
+        };
+        if !arguments.json {
+            output::print(&table::study(study, &findings))?;
+        }
+        if let Some(folder) = &arguments.out {
+            let folder = if studies.len() > 1 { folder.join(study.name) } else { folder.clone() };
+            write(&folder, study, &findings)?;
+            tell_page(&folder.join("repro.html"), arguments.quiet);
+        }
+        rows.extend(findings.rows);
+    }
+    if arguments.json {
+        output::print(&pretty(&repro::to_json(&rows)))?;
+    }
+    verdict(&rows)
+}
+
+fn options(arguments: &ReproArguments) -> Result<Options, Failure> {
+    let scale = match &arguments.scale {
+        _ if arguments.full => Scale::FULL,
+        Some(text) => Scale::parse(text)?,
+        None => Scale::DEFAULT,
+    };
+    let traces = pairs("--trace", &arguments.trace, "financial=Financial2.spc")?;
+    let settings = pairs("--set", &arguments.set, "reserve=user")?;
+    Ok(Options { scale, seed: arguments.seed, traces, settings })
+}
+
+/// `NAME=VALUE` arguments by name.
+fn pairs(option: &str, texts: &[String], example: &str) -> Result<BTreeMap<String, String>, Failure> {
+    let mut found = BTreeMap::new();
+    for text in texts {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| Failure::usage(format!("{option} {text}: write NAME=VALUE, for example {option} {example}")))?;
+        if found.insert(name.trim().to_owned(), value.trim().to_owned()).is_some() {
+            return Err(Failure::usage(format!("{option}: {name} is given twice; leave one out")));
+        }
+    }
+    Ok(found)
+}
+
+/// What of the options concerns a study: with several, each takes the traces and settings it knows.
+fn for_study(options: &Options, study: &Study, studies: usize) -> Options {
+    let mut options = options.clone();
+    if studies > 1 {
+        options.traces.retain(|name, _| study.traces.contains(&name.as_str()));
+        options.settings.retain(|name, _| study.settings.iter().any(|setting| setting.name == name));
+    }
+    options
+}
+
+fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Failure> {
+    output::write_file(&folder.join("rows.json"), &pretty(&repro::to_json(&findings.rows)))?;
+    for figure in &findings.figures {
+        output::write_file(&folder.join(format!("{}.csv", figure.name)), &figure.to_csv())?;
+    }
+    output::write_file(&folder.join("repro.html"), &repro::render(study, findings))
+}
+
+fn verdict(rows: &[Row]) -> Result<(), Failure> {
+    let missed: Vec<&str> = rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| row.id).collect();
+    if missed.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} of {} rows missed what is accepted: {}. docs/reproduction says why for the rows known to miss",
+        missed.len(),
+        rows.len(),
+        missed.join(", ")
+    );
+    Err(Failure { code: MISSED, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repro::{Accept, Class, Measured, Target};
+
+    fn row(id: &'static str, value: f64) -> Row {
+        let accept = Accept::Within(1.0, 2.0);
+        let class = Class::Numeric;
+        let target = Target { id, paper: "p", experiment: "e", metric: "m", unit: "", published: "1.5", class, accept };
+        target.row(Measured::Number(value), "generated", "")
+    }
+
+    #[test]
+    fn a_missed_row_ends_the_program_with_code_6_and_is_named() {
+        assert!(verdict(&[row("3.4", 1.5)]).is_ok());
+        let failure = verdict(&[row("3.4", 1.5), row("3.5", 2.5)]).unwrap_err();
+        assert_eq!(failure.code, 6);
+        assert!(failure.message.contains("1 of 2 rows") && failure.message.contains("3.5"), "{}", failure.message);
+    }
+
+    #[test]
+    fn pairs_need_a_name_once() {
+        let given = |texts: &[&str]| pairs("--trace", &texts.iter().map(ToString::to_string).collect::<Vec<_>>(), "a=b");
+        assert_eq!(given(&["x=1", "y = 2"]).unwrap()["y"], "2");
+        assert!(given(&["x"]).unwrap_err().message.contains("a=b"));
+        assert!(given(&["x=1", "x=2"]).unwrap_err().message.contains("twice"));
+    }
+}

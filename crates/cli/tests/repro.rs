@@ -1,0 +1,109 @@
+//! `nandarium repro` from end to end, at a size no figure means anything at.
+
+mod support;
+
+use serde_json::Value;
+use std::fmt::Write;
+use support::{nandarium, said};
+
+/// The study on drives of a few megabytes.
+fn small(arguments: &[&str]) -> support::Said {
+    said(nandarium(&[&["repro", "tpm", "--scale", "1/512", "--quiet"], arguments].concat()))
+}
+
+fn rows(text: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(text).expect("standard output is one JSON document");
+    assert_eq!(document["schema"], "nandarium.repro/1");
+    document["rows"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn rows_have_their_keys_and_the_exact_ones_hold() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = small(&["--json", "--out", folder.path().to_str().expect("a plain path")]);
+    let rows = rows(&said.out);
+    let mut failed = false;
+    for row in &rows {
+        for key in ["id", "paper", "experiment", "metric", "published", "measured", "accept", "workload", "note"] {
+            assert!(row[key].is_string(), "{key} of {row}");
+        }
+        let (class, verdict) = (row["class"].as_str().unwrap_or(""), row["verdict"].as_str().unwrap_or(""));
+        assert!(["E", "N", "T", "recorded"].contains(&class), "{row}");
+        assert!(["pass", "fail", "not-run", "recorded"].contains(&verdict), "{row}");
+        assert!(class != "E" || verdict != "fail", "an exact row misses: {row}");
+        failed |= verdict == "fail";
+    }
+    assert_eq!(said.code, if failed { 6 } else { 0 }, "{}", said.err);
+    let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    assert_eq!(self::rows(&written("rows.json")), rows);
+    assert!(written("hit-ratio.csv").starts_with("panel,category,series,value\nWebsearch,128,TPM,"));
+    assert!(written("repro.html").contains("<svg"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
+    let run = |threads: &str| {
+        let mut command = nandarium(&["repro", "tpm", "--scale", "1/512", "--quiet", "--seed", "3", "--json"]);
+        command.env("RAYON_NUM_THREADS", threads);
+        said(command).out
+    };
+    assert!(run("1") == run("2"));
+}
+
+#[test]
+fn a_file_stands_in_for_a_generated_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("Financial2.spc");
+    let mut text = String::new();
+    for number in 0..4_000_u32 {
+        let op = if number % 6 == 0 { 'w' } else { 'r' };
+        let _ = writeln!(text, "{},{},4096,{op},{}.5", number % 3, number * 7_919 % 20_000, number);
+    }
+    std::fs::write(&path, text).expect("a trace is written");
+    let said = small(&["--json", "--trace", &format!("financial={}", path.display())]);
+    let rows = rows(&said.out);
+    let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect("the row").clone();
+    assert_eq!(row("3.12b")["workload"], "Financial2.spc");
+    assert_eq!(row("3.12b")["verdict"], "fail", "4000 requests are not those of Financial2");
+    assert_eq!(row("3.4")["workload"], "Financial2.spc, others generated");
+    assert_eq!(row("3.1b")["workload"], "generated");
+    assert_eq!(said.code, 6);
+}
+
+#[test]
+fn a_file_larger_than_the_drive_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wide.spc");
+    let lines = (0..500).map(|number| format!("0,{},4096,r,{number}.0\n", number * 4_096));
+    std::fs::write(&path, lines.collect::<String>()).expect("a trace is written");
+    let said = small(&["--trace", &format!("websearch={}", path.display())]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("wide.spc") && said.err.contains("--full"), "{}", said.err);
+}
+
+#[test]
+fn the_table_says_what_was_published_and_what_was_measured() {
+    let said = small(&[]);
+    for text in ["3.4 ", "90.93 %", "80 to 97 %", "generated", "not-run", "note: Size 1/512"] {
+        assert!(said.out.contains(text), "{text}: {}", said.out);
+    }
+}
+
+#[test]
+fn mistakes_are_named_with_what_there_is() {
+    for (arguments, wanted) in [
+        (&["repro", "tmp"][..], "tpm"),
+        (&["repro", "tpm", "--scale", "1/3"], "power of two"),
+        (&["repro", "tpm", "--full", "--scale", "1/2"], "cannot be used with"),
+        (&["repro", "tpm", "--trace", "financial"], "NAME=VALUE"),
+        (&["repro", "tpm", "--trace", "finance=x.spc"], "systemdisk1"),
+        (&["repro", "tpm", "--trace", "financial=no-such-file.spc"], "no-such-file.spc"),
+        (&["repro", "tpm", "--set", "reserve=half"], "flash, user"),
+        (&["repro", "tpm", "--set", "cache=1"], "reserve, service, memory"),
+    ] {
+        let said = said(nandarium(arguments));
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(wanted), "{arguments:?}: {}", said.err);
+        assert!(said.out.is_empty(), "{arguments:?}: {}", said.out);
+    }
+}

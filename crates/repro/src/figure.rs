@@ -1,0 +1,121 @@
+//! Figures as data: panels of series over categories, and what was published of them.
+
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// How a figure is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Groups of bars from zero.
+    Bars,
+    /// Lines over an ordered axis.
+    Lines,
+}
+
+/// Values of one drive over the categories.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Name.
+    pub name: String,
+    /// A value for each category, where there is one.
+    pub values: Vec<Option<f64>>,
+}
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Name; empty when the figure has only one.
+    pub title: String,
+    /// Names along the axis.
+    pub categories: Vec<String>,
+    /// What is drawn. The same series in all panels of a figure.
+    pub series: Vec<Series>,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Name of its files.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The unit and name of the axis of values.
+    pub axis: &'static str,
+    /// How it is drawn.
+    pub shape: Shape,
+    /// Largest value of the axis, where that is given by the unit.
+    pub most: Option<f64>,
+    /// The pictures.
+    pub panels: Vec<Panel>,
+    /// Published values on the axis, and what they are.
+    pub published: Vec<(&'static str, f64)>,
+    /// What a reader should know.
+    pub caption: String,
+}
+
+impl Figure {
+    /// The data as columns.
+    pub fn to_csv(&self) -> String {
+        let mut text = String::from("panel,category,series,value\n");
+        for panel in &self.panels {
+            for series in &panel.series {
+                for (category, value) in panel.categories.iter().zip(&series.values) {
+                    let value = value.map(|value| value.to_string()).unwrap_or_default();
+                    // Writing to a string cannot fail.
+                    let _ = writeln!(text, "{},{},{},{value}", quoted(&panel.title), quoted(category), quoted(&series.name));
+                }
+            }
+        }
+        for (what, value) in &self.published {
+            let _ = writeln!(text, "published,,{},{value}", quoted(what));
+        }
+        text
+    }
+
+    /// The data as JSON.
+    pub fn to_json(&self) -> Value {
+        let panel = |panel: &Panel| {
+            let series = panel.series.iter().map(|series| json!({"name": series.name, "values": series.values}));
+            json!({"title": panel.title, "categories": panel.categories, "series": series.collect::<Vec<_>>()})
+        };
+        let published = self.published.iter().map(|(what, value)| json!({"what": what, "value": value}));
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "axis": self.axis,
+            "panels": self.panels.iter().map(panel).collect::<Vec<_>>(),
+            "published": published.collect::<Vec<_>>(),
+            "caption": self.caption,
+        })
+    }
+}
+
+/// A cell, in quotation marks where it needs them.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_hold_every_value_and_what_was_published() {
+        let figure = Figure {
+            name: "f",
+            title: "t",
+            axis: "a",
+            shape: Shape::Bars,
+            most: None,
+            panels: vec![Panel {
+                title: String::new(),
+                categories: vec!["one".to_owned(), "two".to_owned()],
+                series: vec![Series { name: "x, y".to_owned(), values: vec![Some(0.5), None] }],
+            }],
+            published: vec![("mean", 0.25)],
+            caption: String::new(),
+        };
+        assert_eq!(figure.to_csv(), "panel,category,series,value\n,one,\"x, y\",0.5\n,two,\"x, y\",\npublished,,mean,0.25\n");
+        assert_eq!(figure.to_json()["panels"][0]["series"][0]["values"][1], Value::Null);
+    }
+}

@@ -1,0 +1,48 @@
+//! Published studies, run again on this simulator.
+//!
+//! ```text
+//!  study: targets (what was published, what is accepted)      table in its `targets.rs`
+//!     |   simulations over `device`, on all cores              never see a published number
+//!     v
+//!  rows (published | measured | accepted | verdict)  figures -> JSON, CSV, a page
+//! ```
+//! Published numbers are data for comparison and nothing else: they stand in the tables of targets,
+//! and no simulation reads those. A row that misses its band stays red.
+//!
+//! To add a study: a folder with a table of targets and a `run` function, and a line in [`STUDIES`].
+
+mod error;
+mod figure;
+mod page;
+mod row;
+mod simulate;
+mod study;
+mod svg;
+mod target;
+mod tpm;
+
+pub use error::StudyError;
+pub use figure::{Figure, Panel, Shape, Series};
+pub use page::render;
+pub use row::{Class, Row, Verdict};
+pub use simulate::{Bench, Measurement, State};
+pub use study::{Findings, Monitor, Options, Scale, Setting, Study};
+pub use target::{Accept, Measured, Target};
+
+use serde_json::{Value, json};
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "nandarium.repro/1";
+
+/// Every study, in alphabetical order.
+pub static STUDIES: [&Study; 1] = [&tpm::STUDY];
+
+/// The study called `name`.
+pub fn find(name: &str) -> Option<&'static Study> {
+    STUDIES.iter().find(|study| study.name == name).copied()
+}
+
+/// Rows of one or several studies as one documented object.
+pub fn to_json(rows: &[Row]) -> Value {
+    json!({"schema": SCHEMA, "rows": rows.iter().map(Row::to_json).collect::<Vec<_>>()})
+}

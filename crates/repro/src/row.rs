@@ -1,0 +1,102 @@
+//! A row: what was published beside what was measured.
+
+use serde_json::{Value, json};
+
+/// How a row is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Exact: a count or a law, gates the tests.
+    Exact,
+    /// A number within a band.
+    Numeric,
+    /// A trend or a sign.
+    Trend,
+    /// Shown and not judged.
+    Recorded,
+}
+
+impl Class {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Exact => "E",
+            Class::Numeric => "N",
+            Class::Trend => "T",
+            Class::Recorded => "recorded",
+        }
+    }
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Within what is accepted.
+    Pass,
+    /// Outside; the program ends with code 6.
+    Fail,
+    /// What it needs is missing; the note says what.
+    NotRun,
+    /// Shown and not judged.
+    Recorded,
+}
+
+impl Verdict {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::NotRun => "not-run",
+            Verdict::Recorded => "recorded",
+        }
+    }
+}
+
+/// A row of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Number of the target, such as `3.4`.
+    pub id: &'static str,
+    /// The publication.
+    pub paper: &'static str,
+    /// What is compared.
+    pub experiment: &'static str,
+    /// In which figure of merit.
+    pub metric: &'static str,
+    /// What was published.
+    pub published: &'static str,
+    /// What was measured, in words; empty when nothing was.
+    pub measured: String,
+    /// The same as a number, in the unit of the metric.
+    pub value: Option<f64>,
+    /// What is accepted.
+    pub accept: String,
+    /// How it is judged.
+    pub class: Class,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Where the requests came from.
+    pub workload: String,
+    /// What a reader should know.
+    pub note: String,
+}
+
+impl Row {
+    /// The JSON form.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "paper": self.paper,
+            "experiment": self.experiment,
+            "metric": self.metric,
+            "published": self.published,
+            "measured": self.measured,
+            "value": self.value,
+            "accept": self.accept,
+            "class": self.class.name(),
+            "verdict": self.verdict.name(),
+            "workload": self.workload,
+            "note": self.note,
+        })
+    }
+}

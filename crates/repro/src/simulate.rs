@@ -1,0 +1,310 @@
+//! One drive of a study: brought into a state in counted time, then measured with or without time.
+//!
+//! Protects: a measurement begins with all counters at zero on a state that does not depend on what
+//! else runs; one simulation is one thread and repeats exactly.
+
+use crate::error::StudyError;
+use crate::study::Monitor;
+use device::config::Config;
+use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
+use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress, Setting};
+use layer::{LayerReport, SnapshotReader, SnapshotWriter};
+use metrics::OpTotals;
+use nand::{CountedFlash, Counters, Flash, FlashCore};
+use std::collections::BTreeMap;
+use trace::{Workload, WorkloadError};
+use units::{Cause, HostOp, Request};
+
+/// Pages of one request of a sequential fill.
+const FILL_PAGES: u64 = 256;
+
+/// A drive to be simulated.
+#[derive(Debug)]
+pub struct Bench {
+    name: String,
+    plan: DrivePlan,
+}
+
+/// A state of a drive that any number of measurements can begin with.
+#[derive(Clone, Debug)]
+pub struct State {
+    tables: Vec<u8>,
+}
+
+/// What a measurement counted.
+#[derive(Clone, Debug, Default)]
+pub struct Measurement {
+    /// Reads and writes completed.
+    pub requests: u64,
+    /// Pages the host wrote.
+    pub host_page_writes: u64,
+    /// Mean time from arrival to the end of a read or write, ns; 0 in counted time.
+    pub response_ns: f64,
+    /// Flash commands by cause.
+    pub flash: Counters,
+    /// Hits and misses of the mapping's cache.
+    pub cache: (u64, u64),
+    /// Further counters of the mapping.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// Bytes of memory a controller would need for the mapping.
+    pub ram_bytes: u64,
+    /// Hash over everything simulated.
+    pub hash: u64,
+}
+
+impl Measurement {
+    /// Share of cache hits, 0 to 1; `None` when nothing was looked up.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let (hits, misses) = self.cache;
+        (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
+    }
+
+    /// A counter of the mapping; 0 where it has none of this name.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    /// Reads and programs of translation pages: by misses, evictions and the collection of data, and
+    /// two for each copy that the collection of translation blocks makes.
+    pub fn translation_operations(&self) -> u64 {
+        let mapping = Cause::Mapping.index();
+        self.flash.reads[mapping] + self.flash.programs[mapping] + 2 * self.counter("translation_copies")
+    }
+
+    /// Blocks erased, for any cause.
+    pub fn erases(&self) -> u64 {
+        FlashCore::total(&self.flash.erases)
+    }
+}
+
+/// Stops a run when the user wants to.
+struct Watch<'a>(&'a dyn Monitor);
+
+impl Observer for Watch<'_> {
+    fn progress(&mut self, _: u64) -> bool {
+        !self.0.is_stopped()
+    }
+}
+
+impl Bench {
+    /// The drive that `settings` describe; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// An unknown key, a value out of range, values that do not fit together.
+    pub fn new(name: &str, settings: &[(&str, String)]) -> Result<Self, StudyError> {
+        let unusable = |source| StudyError::Config { name: name.to_owned(), source };
+        let setting = |(key, value): &(&str, String)| Setting {
+            key: (*key).to_owned(),
+            value: value.clone(),
+            place: "the study".to_owned(),
+        };
+        let settings: Vec<Setting> = settings.iter().map(setting).collect();
+        let config = Config::resolve(name.to_owned(), &settings).map_err(unusable)?;
+        Ok(Self { name: name.to_owned(), plan: DrivePlan::new(config).map_err(unusable)? })
+    }
+
+    /// Sectors the user sees.
+    pub fn sectors(&self) -> u64 {
+        u64::from(self.plan.user_pages) * u64::from(self.plan.geometry.sectors_per_page())
+    }
+
+    /// Pages of flash, spare ones included.
+    pub fn flash_pages(&self) -> u64 {
+        u64::from(self.plan.geometry.pages())
+    }
+
+    /// A factory-fresh drive in counted time.
+    pub fn fresh(&self) -> Drive<CountedFlash> {
+        self.plan.assemble(CountedFlash::new(self.plan.fresh_core()))
+    }
+
+    /// A drive that was written once in order.
+    ///
+    /// # Errors
+    /// The drive is too small for its mapping, or the user stopped.
+    pub fn filled(&self, monitor: &dyn Monitor) -> Result<State, StudyError> {
+        let mut drive = self.fresh();
+        let per_page = u64::from(self.plan.geometry.sectors_per_page());
+        let mut fill = Fill { next: 0, sectors: self.sectors(), extent: FILL_PAGES * per_page };
+        self.pour(&mut drive, &mut fill, u64::MAX, monitor)?;
+        Ok(Self::save(&drive))
+    }
+
+    /// The state after `workload` was run on `state` until the drive has begun to erase: its spare
+    /// blocks are used up. A workload that ends is opened again by `reopen`.
+    ///
+    /// # Errors
+    /// The workload fails or never makes the drive erase, the drive cannot go on, or the user stopped.
+    pub fn aged(
+        &self,
+        state: &State,
+        mut reopen: impl FnMut() -> Result<Box<dyn Workload + Send>, StudyError>,
+        monitor: &dyn Monitor,
+    ) -> Result<State, StudyError> {
+        let mut drive = self.load(state, CountedFlash::new)?;
+        let step = (u64::from(self.plan.user_pages) / 256).max(16);
+        let mut workload = reopen()?;
+        loop {
+            let erases = |drive: &Drive<CountedFlash>| FlashCore::total(&drive.flash().core().counters.erases);
+            let before = FlashCore::total(&drive.flash().core().counters.programs);
+            let done = self.pour(&mut drive, &mut *workload, step, monitor)?;
+            if erases(&drive) > 0 {
+                return Ok(Self::save(&drive));
+            }
+            if done < step {
+                if FlashCore::total(&drive.flash().core().counters.programs) == before {
+                    let name = &self.name;
+                    return Err(StudyError::Usage(format!("{name}: a trace without writes cannot use up the spare blocks")));
+                }
+                workload = reopen()?;
+            }
+        }
+    }
+
+    /// The state after `workload` was run on `state` to its end.
+    ///
+    /// # Errors
+    /// The workload fails, the drive cannot go on, or the user stopped.
+    pub fn used(&self, state: &State, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<State, StudyError> {
+        let mut drive = self.load(state, CountedFlash::new)?;
+        self.pour(&mut drive, workload, u64::MAX, monitor)?;
+        Ok(Self::save(&drive))
+    }
+
+    /// Runs `workload` on `state` one request after the other, without time.
+    ///
+    /// # Errors
+    /// The workload fails, the drive cannot go on, or the user stopped.
+    pub fn count(&self, state: &State, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+        let mut drive = self.load(state, CountedFlash::new)?;
+        let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Closed { depth: 1 }, monitor)?;
+        Ok(measurement(&drive, &sheet))
+    }
+
+    /// Runs `workload` on `state` at its own times.
+    ///
+    /// # Errors
+    /// As [`Bench::count`].
+    pub fn time(&self, state: &State, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+        let limit = self.plan.config.values.whole("host.queue_limit") as u32;
+        let mut drive = self.load(state, |core| self.plan.timed(core))?;
+        let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Open { limit }, monitor)?;
+        Ok(measurement(&drive, &sheet))
+    }
+
+    /// What a drive has counted so far, requests left out.
+    pub fn counters<F: Clocked>(drive: &Drive<F>) -> Measurement {
+        let mut reports: Vec<LayerReport> = Vec::new();
+        drive.top().report(&mut reports);
+        let report = reports.into_iter().find(|report| report.name == "ftl").unwrap_or_default();
+        let core = drive.flash().core();
+        Measurement {
+            flash: core.counters.clone(),
+            cache: report.cache.unwrap_or((0, 0)),
+            counters: report.counters,
+            ram_bytes: report.ram_bytes,
+            hash: core.hash(),
+            ..Measurement::default()
+        }
+    }
+
+    /// Runs a workload to its end, measuring nothing; returns the requests completed.
+    fn pour(
+        &self,
+        drive: &mut Drive<CountedFlash>,
+        workload: &mut dyn Workload,
+        limit: u64,
+        monitor: &dyn Monitor,
+    ) -> Result<u64, StudyError> {
+        let sheet = self.run(drive, workload, limit, Loop::Closed { depth: 1 }, monitor)?;
+        Ok(sheet.totals.iter().map(|op| op.requests).sum())
+    }
+
+    fn run<F: Clocked>(
+        &self,
+        drive: &mut Drive<F>,
+        workload: &mut dyn Workload,
+        limit: u64,
+        arrivals: Loop,
+        monitor: &dyn Monitor,
+    ) -> Result<HostMeasurements, StudyError> {
+        let sectors_per_page = self.plan.geometry.sectors_per_page();
+        let plan = RunPlan { arrivals, limit, sectors_per_page, timed: F::HAS_TIME };
+        match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; 2])? {
+            (Ended::Complete, sheet) => Ok(sheet),
+            (Ended::Stopped, _) => Err(StudyError::Interrupted),
+            (Ended::Stuck, _) => Err(StudyError::Full { name: self.name.clone() }),
+        }
+    }
+
+    fn save(drive: &Drive<CountedFlash>) -> State {
+        let (rows, faults) = drive.flash().core().export();
+        let mut writer = SnapshotWriter::new();
+        writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
+        writer.put_u64("flash.faults", faults.into_iter());
+        drive.top().save(&mut writer);
+        State { tables: writer.into_bytes() }
+    }
+
+    fn load<F: Clocked>(&self, state: &State, flash: impl FnOnce(FlashCore) -> F) -> Result<Drive<F>, StudyError> {
+        let mut reader = SnapshotReader::new(&state.tables);
+        let rows = reader.get_u32("flash.blocks")?;
+        let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
+        let faults = reader.get_u64("flash.faults")?;
+        let mut core = self.plan.fresh_core();
+        let fits = faults.try_into().is_ok_and(|faults| core.import(&rows, faults));
+        assert!(fits, "{}: a state is only used for the drive that wrote it", self.name);
+        core.reset_counters();
+        let mut drive = self.plan.assemble(flash(core));
+        drive.top_mut().load(&mut reader)?;
+        drive.top_mut().reset_counters();
+        Ok(drive)
+    }
+}
+
+fn measurement<F: Clocked>(drive: &Drive<F>, sheet: &HostMeasurements) -> Measurement {
+    let [read, write] = [HostOp::Read, HostOp::Write].map(HostOp::index);
+    let OpTotals { requests: reads, .. } = sheet.totals[read];
+    let OpTotals { requests: writes, pages, .. } = sheet.totals[write];
+    let mut latency = sheet.latency[read].histogram().clone();
+    latency.merge(sheet.latency[write].histogram());
+    Measurement {
+        requests: reads + writes,
+        host_page_writes: pages,
+        response_ns: latency.mean(),
+        ..Bench::counters(drive)
+    }
+}
+
+/// Serves one request to its end and says what it cost.
+pub(crate) fn serve(drive: &mut Drive<CountedFlash>, request: &Request) -> Measurement {
+    drive.flash_mut().core_mut().reset_counters();
+    drive.top_mut().reset_counters();
+    drive.submit(0, request);
+    let mut completions = Completions::default();
+    while drive.outstanding() > 0 {
+        assert!(drive.advance(&mut completions) == Progress::Worked, "a request of a small drive never ends");
+    }
+    Bench::counters(drive)
+}
+
+/// A drive's user space once, in order.
+struct Fill {
+    next: u64,
+    sectors: u64,
+    extent: u64,
+}
+
+impl Workload for Fill {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        for _ in 0..limit {
+            let sectors = self.extent.min(self.sectors - self.next);
+            if sectors == 0 {
+                break;
+            }
+            batch.push(Request { arrival: 0, first_sector: self.next, sectors: sectors as u32, op: HostOp::Write, fua: false });
+            self.next += sectors;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! What a study is, and what it needs from whoever runs it.
+
+use crate::error::StudyError;
+use crate::figure::Figure;
+use crate::row::Row;
+use std::collections::BTreeMap;
+
+/// A published study.
+#[derive(Debug)]
+pub struct Study {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What was studied, in a line.
+    pub title: &'static str,
+    /// The publication.
+    pub paper: &'static str,
+    /// What is run and on what, in some sentences.
+    pub method: &'static str,
+    /// Names under which files may stand in for generated traces.
+    pub traces: &'static [&'static str],
+    /// What else can be chosen.
+    pub settings: &'static [Setting],
+    /// Runs it.
+    pub run: fn(&Options, &dyn Monitor) -> Result<Findings, StudyError>,
+}
+
+/// Something that can be chosen, beside the defaults that are compared with the publication.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Name.
+    pub name: &'static str,
+    /// What it may be; the first is the default.
+    pub choices: &'static [&'static str],
+    /// What it is.
+    pub doc: &'static str,
+}
+
+/// Size of a reproduction as a share of the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// The share is one over this; a power of two up to 4096.
+    divisor: u32,
+}
+
+impl Scale {
+    /// The published size.
+    pub const FULL: Self = Self { divisor: 1 };
+    /// What is run unless something else is asked for.
+    pub const DEFAULT: Self = Self { divisor: 4 };
+
+    /// Reads `1/4` or `1`.
+    ///
+    /// # Errors
+    /// Anything but one over a power of two up to 4096.
+    pub fn parse(text: &str) -> Result<Self, StudyError> {
+        let divisor = match text.split_once('/') {
+            Some(("1", divisor)) => divisor,
+            None => text,
+            _ => "",
+        };
+        let plain_one_only = text.contains('/') || text == "1";
+        match divisor.parse::<u32>() {
+            Ok(divisor) if plain_one_only && divisor.is_power_of_two() && divisor <= 4096 => Ok(Self { divisor }),
+            _ => Err(StudyError::Usage(format!(
+                "scale `{text}`: it is 1 (the published size) or one over a power of two up to 4096, such as 1/4"
+            ))),
+        }
+    }
+
+    /// `amount`, scaled and rounded down, at least 1.
+    pub fn of(self, amount: u64) -> u64 {
+        (amount / u64::from(self.divisor)).max(1)
+    }
+}
+
+impl std::fmt::Display for Scale {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.divisor == 1 { write!(out, "1") } else { write!(out, "1/{}", self.divisor) }
+    }
+}
+
+/// What the user chose.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Size.
+    pub scale: Scale,
+    /// Seed of generators and drives.
+    pub seed: u64,
+    /// Files that stand in for generated traces, by name.
+    pub traces: BTreeMap<String, String>,
+    /// Settings that differ from their default.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { scale: Scale::DEFAULT, seed: 1, traces: BTreeMap::new(), settings: BTreeMap::new() }
+    }
+}
+
+impl Options {
+    /// The value of a setting.
+    pub fn setting(&self, setting: &Setting) -> &str {
+        self.settings.get(setting.name).map_or(setting.choices[0], String::as_str)
+    }
+
+    /// Refuses names and values the study does not know.
+    ///
+    /// # Errors
+    /// The first unknown one, with what there is.
+    pub fn check(&self, study: &Study) -> Result<(), StudyError> {
+        for name in self.traces.keys() {
+            if !study.traces.contains(&name.as_str()) {
+                return Err(StudyError::Usage(format!(
+                    "the study `{}` has no trace called `{name}`; files can stand in for {}",
+                    study.name,
+                    study.traces.join(", ")
+                )));
+            }
+        }
+        for (name, value) in &self.settings {
+            let Some(setting) = study.settings.iter().find(|setting| setting.name == name) else {
+                let known: Vec<&str> = study.settings.iter().map(|setting| setting.name).collect();
+                return Err(StudyError::Usage(format!(
+                    "the study `{}` has no setting `{name}`; it has {}",
+                    study.name,
+                    known.join(", ")
+                )));
+            };
+            if !setting.choices.contains(&value.as_str()) {
+                return Err(StudyError::Usage(format!(
+                    "setting {name} = {value}: choose one of {}",
+                    setting.choices.join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a study found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Rows, in the order of their numbers.
+    pub rows: Vec<Row>,
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// What a reader should know about all of it.
+    pub notes: Vec<String>,
+}
+
+/// Watches the simulations of a study, from several threads, and may stop them.
+pub trait Monitor: Sync {
+    /// This many simulations will be run.
+    fn expect(&self, simulations: usize);
+    /// One more has ended.
+    fn ended(&self, name: &str);
+    /// Whether to stop.
+    fn is_stopped(&self) -> bool;
+}
+
+/// A monitor that sees nothing and stops nothing.
+impl Monitor for () {
+    fn expect(&self, _: usize) {}
+    fn ended(&self, _: &str) {}
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_powers_of_two() {
+        assert_eq!(Scale::parse("1/4").unwrap(), Scale::DEFAULT);
+        assert_eq!(Scale::parse("1").unwrap(), Scale::FULL);
+        assert_eq!(Scale::parse("1/256").unwrap().of(1024), 4);
+        assert_eq!(Scale::parse("1/4096").unwrap().of(7), 1);
+        assert_eq!(Scale::DEFAULT.to_string(), "1/4");
+        for wrong in ["", "2", "1/3", "2/4", "1/8192", "1/", "x", "1/0"] {
+            let error = Scale::parse(wrong).unwrap_err().to_string();
+            assert!(error.contains("power of two"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_what_there_is() {
+        let study = crate::find("tpm").unwrap();
+        let mut options = Options::default();
+        options.traces.insert("webserch".to_owned(), "x.spc".to_owned());
+        assert!(options.check(study).unwrap_err().to_string().contains("websearch"));
+        let mut options = Options::default();
+        options.settings.insert("service".to_owned(), "both".to_owned());
+        assert!(options.check(study).unwrap_err().to_string().contains("serial, parallel"));
+        let mut options = Options::default();
+        options.settings.insert("servise".to_owned(), "serial".to_owned());
+        assert!(options.check(study).unwrap_err().to_string().contains("service"));
+    }
+}

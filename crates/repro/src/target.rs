@@ -1,0 +1,175 @@
+//! Targets: what was published and what is accepted, and the judgement of a measurement.
+
+use crate::row::{Class, Row, Verdict};
+
+/// What is accepted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Accept {
+    /// A number from the first to the second value, both included.
+    Within(f64, f64),
+    /// A number at least this large.
+    AtLeast(f64),
+    /// A statement the study tests.
+    Holds(&'static str),
+    /// Nothing is asked.
+    Anything,
+}
+
+/// A line of a study's table of targets.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Number of the target.
+    pub id: &'static str,
+    /// The publication.
+    pub paper: &'static str,
+    /// What is compared.
+    pub experiment: &'static str,
+    /// In which figure of merit.
+    pub metric: &'static str,
+    /// Unit of the number, as it follows it: ` %`, ` points`, or nothing.
+    pub unit: &'static str,
+    /// What was published.
+    pub published: &'static str,
+    /// How it is judged.
+    pub class: Class,
+    /// What is accepted.
+    pub accept: Accept,
+}
+
+/// What a study found for a target.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measured {
+    /// A number, in the target's unit.
+    Number(f64),
+    /// Whether the statement of the target holds, and the figures that show it.
+    Statement {
+        /// It does.
+        holds: bool,
+        /// The figures.
+        figures: String,
+    },
+    /// Figures of a recorded row.
+    Figures(String),
+    /// It could not be measured.
+    NotRun,
+}
+
+impl Accept {
+    /// In words.
+    fn describe(self, unit: &str) -> String {
+        match self {
+            Accept::Within(low, high) => format!("{low} to {high}{unit}"),
+            Accept::AtLeast(low) => format!("at least {low}{unit}"),
+            Accept::Holds(statement) => statement.to_owned(),
+            Accept::Anything => String::new(),
+        }
+    }
+
+    /// Whether `value` is accepted; a number that is none never is.
+    fn takes(self, value: f64) -> bool {
+        match self {
+            Accept::Within(low, high) => (low..=high).contains(&value),
+            Accept::AtLeast(low) => value >= low,
+            Accept::Holds(_) | Accept::Anything => unreachable!("a statement is not judged by a number"),
+        }
+    }
+}
+
+impl Target {
+    /// The row of this target.
+    ///
+    /// # Panics
+    /// If a study measured another kind of thing than its own target asks for.
+    pub fn row(&self, measured: Measured, workload: &str, note: &str) -> Row {
+        let (verdict, value, text) = self.judge(measured);
+        Row {
+            id: self.id,
+            paper: self.paper,
+            experiment: self.experiment,
+            metric: self.metric,
+            published: self.published,
+            measured: text,
+            value,
+            accept: self.accept.describe(self.unit),
+            class: self.class,
+            verdict,
+            workload: workload.to_owned(),
+            note: note.to_owned(),
+        }
+    }
+
+    fn judge(&self, measured: Measured) -> (Verdict, Option<f64>, String) {
+        let judged = |good: bool| if good { Verdict::Pass } else { Verdict::Fail };
+        match (measured, self.class, self.accept) {
+            (Measured::NotRun, ..) => (Verdict::NotRun, None, String::new()),
+            (Measured::Number(value), Class::Recorded, _) => (Verdict::Recorded, Some(value), self.number(value)),
+            (Measured::Figures(figures), Class::Recorded, _) => (Verdict::Recorded, None, figures),
+            (Measured::Number(value), _, Accept::Within(..) | Accept::AtLeast(_)) => {
+                (judged(self.accept.takes(value)), Some(value), self.number(value))
+            }
+            (Measured::Statement { holds, figures }, Class::Exact | Class::Numeric | Class::Trend, Accept::Holds(_)) => {
+                (judged(holds), None, figures)
+            }
+            (measured, ..) => unreachable!("row {} takes no {measured:?}", self.id),
+        }
+    }
+
+    /// A number with two decimals at most.
+    fn number(&self, value: f64) -> String {
+        let text = format!("{value:.2}");
+        format!("{}{}", text.trim_end_matches('0').trim_end_matches('.'), self.unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(class: Class, accept: Accept) -> Target {
+        Target { id: "9.9", paper: "p", experiment: "e", metric: "m", unit: " %", published: "22 %", class, accept }
+    }
+
+    fn verdict(class: Class, accept: Accept, measured: Measured) -> Verdict {
+        target(class, accept).row(measured, "generated", "").verdict
+    }
+
+    #[test]
+    fn bands_include_their_ends() {
+        let band = Accept::Within(12.0, 35.0);
+        for (value, expected) in [
+            (11.99, Verdict::Fail),
+            (12.0, Verdict::Pass),
+            (35.0, Verdict::Pass),
+            (35.01, Verdict::Fail),
+            (f64::NAN, Verdict::Fail),
+        ] {
+            assert_eq!(verdict(Class::Numeric, band, Measured::Number(value)), expected, "{value}");
+        }
+        assert_eq!(verdict(Class::Numeric, Accept::AtLeast(85.0), Measured::Number(f64::NAN)), Verdict::Fail);
+    }
+
+    #[test]
+    fn statements_pass_or_fail_and_recorded_rows_do_neither() {
+        let statement = |holds| Measured::Statement { holds, figures: "5 > 3".to_owned() };
+        assert_eq!(verdict(Class::Trend, Accept::Holds("falls"), statement(true)), Verdict::Pass);
+        assert_eq!(verdict(Class::Exact, Accept::Holds("falls"), statement(false)), Verdict::Fail);
+        assert_eq!(verdict(Class::Recorded, Accept::Anything, Measured::Number(96.0)), Verdict::Recorded);
+        assert_eq!(verdict(Class::Numeric, Accept::AtLeast(1.0), Measured::NotRun), Verdict::NotRun);
+    }
+
+    #[test]
+    fn a_row_says_its_numbers_with_their_unit() {
+        let row = target(Class::Numeric, Accept::Within(12.0, 35.5)).row(Measured::Number(22.104), "generated", "n");
+        assert_eq!((row.measured.as_str(), row.accept.as_str()), ("22.1 %", "12 to 35.5 %"));
+        let json = row.to_json();
+        assert_eq!(json["class"], "N");
+        assert_eq!(json["verdict"], "pass");
+        assert_eq!(json["value"], 22.104);
+    }
+
+    #[test]
+    #[should_panic(expected = "row 9.9 takes no")]
+    fn a_number_for_a_statement_is_a_mistake_of_the_study() {
+        verdict(Class::Trend, Accept::Holds("falls"), Measured::Number(1.0));
+    }
+}

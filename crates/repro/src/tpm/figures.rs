@@ -1,0 +1,111 @@
+//! The figures of the study.
+
+use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, VARIANTS};
+use super::runs::{Place, Results};
+use super::traces::Trace;
+use crate::figure::{Figure, Panel, Series, Shape};
+use crate::simulate::Measurement;
+use std::collections::BTreeMap;
+
+/// All figures, in the order of the publication.
+pub fn figures(results: &Results, traces: &[Trace]) -> Vec<Figure> {
+    vec![
+        hit_ratio(results, traces),
+        Figure {
+            name: "translation-operations",
+            title: "Translation operations, DFTL = 1",
+            axis: "operations / operations of DFTL",
+            shape: Shape::Bars,
+            most: None,
+            panels: normalised(&results.counted, traces, &|m| m.translation_operations() as f64),
+            published: vec![("TPM, published mean", 1.0 - 0.9093)],
+            caption: "Reads and programs of translation pages by misses, evictions and collection; cache of 512 KB.".to_owned(),
+        },
+        response(results, traces),
+        Figure {
+            name: "response-normalised",
+            title: "Mean response, DFTL = 1",
+            axis: "response / response of DFTL",
+            shape: Shape::Bars,
+            most: None,
+            panels: normalised(&results.timed, traces, &|m| m.response_ns),
+            published: vec![("TPM, published mean", 1.0 - 0.2214)],
+            caption: "The same as shares; cache of 512 KB.".to_owned(),
+        },
+        Figure {
+            name: "erases",
+            title: "Block erases, DFTL = 1",
+            axis: "erases / erases of DFTL",
+            shape: Shape::Bars,
+            most: None,
+            panels: normalised(&results.aged, traces, &|m| m.erases() as f64),
+            published: vec![("TPM, published mean", 1.0 - 0.2651)],
+            caption: "Data and translation blocks, drives whose spare blocks are used up; cache of 512 KB. Websearch writes too little to be shown.".to_owned(),
+        },
+    ]
+}
+
+fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
+    let panel = |(trace, about): (usize, &Trace)| {
+        let series = |(variant, of): (usize, &super::drives::Variant)| {
+            let value = |cache| results.counted.get(&(variant, cache, trace)).and_then(Measurement::hit_ratio);
+            Series { name: of.name.to_owned(), values: (0..CACHES.len()).map(|cache| value(cache).map(|share| share * 100.0)).collect() }
+        };
+        Panel {
+            title: about.published.title.to_owned(),
+            categories: CACHES.iter().map(ToString::to_string).collect(),
+            series: VARIANTS.iter().enumerate().map(series).collect(),
+        }
+    };
+    Figure {
+        name: "hit-ratio",
+        title: "Hit ratio over cache size",
+        axis: "hits, % of translations (a page each), over KB of cache",
+        shape: Shape::Lines,
+        most: Some(100.0),
+        panels: traces.iter().enumerate().map(panel).collect(),
+        published: vec![("TPM, published least", 89.27), ("DFTL, published mean", 40.14)],
+        caption: "Published as one least and one mean value over all traces and sizes. Batch updates change no hits: their lines lie under those of single updates.".to_owned(),
+    }
+}
+
+fn response(results: &Results, traces: &[Trace]) -> Figure {
+    let panel = |(trace, about): (usize, &Trace)| {
+        let series = |(variant, of): (usize, &super::drives::Variant)| {
+            let measured = results.timed.get(&(variant, PUBLISHED_CACHE, trace));
+            Series { name: of.name.to_owned(), values: vec![measured.map(|m| m.response_ns / 1e6)] }
+        };
+        Panel {
+            title: about.published.title.to_owned(),
+            categories: vec!["512 KB".to_owned()],
+            series: VARIANTS.iter().enumerate().map(series).collect(),
+        }
+    };
+    Figure {
+        name: "response",
+        title: "Mean response",
+        axis: "ms from arrival to the end of a request",
+        shape: Shape::Bars,
+        most: None,
+        panels: traces.iter().enumerate().map(panel).collect(),
+        published: Vec::new(),
+        caption: "Open loop at the times of the trace, one server; each trace has its own axis. Waiting behind other requests counts.".to_owned(),
+    }
+}
+
+/// One panel: each trace, each mapping, as a share of the comparison of record. A cache of 512 KB.
+fn normalised(cells: &BTreeMap<Place, Measurement>, traces: &[Trace], value: &dyn Fn(&Measurement) -> f64) -> Vec<Panel> {
+    let shown: Vec<usize> =
+        (0..traces.len()).filter(|trace| cells.contains_key(&(DFTL, PUBLISHED_CACHE, *trace))).collect();
+    let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
+    let share = |variant, trace| Some(at(variant, trace)? / at(DFTL, trace)?).filter(|share| share.is_finite());
+    let series = |(variant, of): (usize, &super::drives::Variant)| Series {
+        name: of.name.to_owned(),
+        values: shown.iter().map(|trace| share(variant, *trace)).collect(),
+    };
+    vec![Panel {
+        title: String::new(),
+        categories: shown.iter().map(|trace| traces[*trace].published.title.to_owned()).collect(),
+        series: VARIANTS.iter().enumerate().map(series).collect(),
+    }]
+}

@@ -1,0 +1,99 @@
+//! `tpm`: translation pages cached whole, with a write pointer each, against single cached entries.
+//!
+//! Faithful to: "Optimizing Translation Information Management in NAND Flash Memory Storage Systems"
+//! (ASP-DAC 2012): 32 GB of flash in 2 KB pages, 64 pages a block, 15 % of it reserved, collection at
+//! three free blocks, its page and block times, one server, caches of 128 to 1024 KB, five traces.
+//! Simplified: the whole user space is written in order before a run, not only what a trace touches;
+//! traces are generated where no file is given.
+//! Scaling: flash, address span and requests shrink together; the cache does not, because its slots
+//! serve streams, and those do not become fewer. Neither do the 512 MiB that one trace spans.
+
+mod drives;
+mod exact;
+mod figures;
+mod rows;
+mod runs;
+mod targets;
+mod traces;
+
+use crate::error::StudyError;
+use crate::study::{Findings, Monitor, Options, Setting, Study};
+
+/// Of what the published "reserved free blocks, 15 %" are a share.
+const RESERVE: Setting = Setting {
+    name: "reserve",
+    choices: &["flash", "user"],
+    doc: "whether 15 % reserved blocks are a share of the flash or of the user's bytes",
+};
+
+/// What serves flash commands.
+const SERVICE: Setting = Setting {
+    name: "service",
+    choices: &["serial", "parallel"],
+    doc: "serial: one server, as the study's simulator; parallel: 8 channels of 2 dies",
+};
+
+/// What the cache has to pay for.
+const MEMORY: Setting = Setting {
+    name: "memory",
+    choices: &["entries", "directory"],
+    doc: "whether the cache size pays for cached entries alone or for the directory as well",
+};
+
+/// The study.
+pub(crate) static STUDY: Study = Study {
+    name: "tpm",
+    title: "Translation pages cached whole (TPM) against single cached map entries (DFTL)",
+    paper: "TPM, ASP-DAC 2012",
+    method: "The drive is written once in order, then each trace is run on it: counted one request after the other for hits and \
+             translation operations, at its own times before one server for responses. Erases are counted on drives that the \
+             same kind of requests has aged until their spare blocks were used up. DFTL is run in four variants; the comparison \
+             of record is with segmented LRU and batch updates, because that is DFTL as its authors describe it.",
+    traces: &traces::NAMES,
+    settings: &[RESERVE, SERVICE, MEMORY],
+    run,
+};
+
+fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+    let traces = traces::all(options)?;
+    let results = runs::run(options, &traces, monitor)?;
+    Ok(Findings {
+        rows: rows::rows(&results, &traces),
+        figures: figures::figures(&results, &traces),
+        notes: notes(options),
+    })
+}
+
+fn notes(options: &Options) -> Vec<String> {
+    let mut notes = vec![format!(
+        "Size {} of the published one: flash, address span and requests; caches and the 512 MiB of Financial keep their size.",
+        options.scale
+    )];
+    for setting in STUDY.settings {
+        let value = options.setting(setting);
+        if value != setting.choices[0] {
+            notes.push(format!("{} = {value} instead of {}: {}.", setting.name, setting.choices[0], setting.doc));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Class, Verdict};
+    use crate::study::Scale;
+
+    #[test]
+    fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
+        let options = Options { scale: Scale::parse("1/512").unwrap(), ..Options::default() };
+        let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
+        let ids: Vec<&str> = findings.rows.iter().map(|row| row.id).collect();
+        assert_eq!(ids, targets::ids().collect::<Vec<_>>());
+        for row in findings.rows.iter().filter(|row| row.class == Class::Exact) {
+            let expected = if row.id == "3.12b" { Verdict::NotRun } else { Verdict::Pass };
+            assert_eq!(row.verdict, expected, "{row:?}");
+        }
+        assert_eq!(findings.figures.len(), 5);
+    }
+}

@@ -1,0 +1,166 @@
+//! Every simulation of the study, on all cores.
+
+use super::drives::{self, CACHES, DFTL, PUBLISHED_CACHE, TPM, VARIANTS};
+use super::exact::{self, Exact};
+use super::traces::{Sample, Trace};
+use crate::error::StudyError;
+use crate::simulate::{Bench, Measurement, State};
+use crate::study::{Monitor, Options};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use trace::synthetic::{WorkloadParameters, build};
+use units::SECTOR_BYTES;
+
+/// A drive under a trace: mapping, cache size and trace by index.
+pub type Place = (usize, usize, usize);
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// From a filled drive, one request after the other.
+    pub counted: BTreeMap<Place, Measurement>,
+    /// From a filled drive, at the times of the trace. Published cache size only.
+    pub timed: BTreeMap<Place, Measurement>,
+    /// From an aged drive, one request after the other. Traces with writes only.
+    pub aged: BTreeMap<Place, Measurement>,
+    /// Uniform page writes over a whole drive in use: by mapping.
+    pub uniform: BTreeMap<usize, Measurement>,
+    /// Columns of the published table for each generated trace, by its title.
+    pub samples: BTreeMap<&'static str, Sample>,
+    /// Pages of flash.
+    pub flash_pages: u64,
+    /// Counts on tiny drives.
+    pub exact: Exact,
+}
+
+/// One kind of simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Counted,
+    Timed,
+    Aged,
+}
+
+/// A drive and what is run on it: traces at a cache size, or uniform writes.
+struct Job {
+    variant: usize,
+    cache: usize,
+    runs: Vec<(usize, Kind)>,
+    bench: Bench,
+}
+
+/// The jobs, those that take longest first.
+fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
+    let mut jobs = Vec::new();
+    for variant in [TPM, DFTL] {
+        let bench = drives::uniform_bench(options, &VARIANTS[variant])?;
+        jobs.push(Job { variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
+    }
+    for cache in [PUBLISHED_CACHE, 0, 1, 3] {
+        for (variant, of) in VARIANTS.iter().enumerate() {
+            let published = cache == PUBLISHED_CACHE;
+            let compared = variant == TPM || variant == DFTL;
+            let mut runs = Vec::new();
+            for (index, trace) in traces.iter().enumerate() {
+                runs.push((index, Kind::Counted));
+                if published {
+                    runs.push((index, Kind::Timed));
+                }
+                if trace.ages_drives() && (published || compared) {
+                    runs.push((index, Kind::Aged));
+                }
+            }
+            jobs.push(Job { variant, cache, runs, bench: drives::bench(options, of, cache)? });
+        }
+    }
+    Ok(jobs)
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// A drive or trace that cannot be used, or the user stopped.
+pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result<Results, StudyError> {
+    // What cannot be built or opened is said before anything runs.
+    let jobs = jobs(options, traces)?;
+    let (sectors, flash_pages) = (jobs[0].bench.sectors(), jobs[0].bench.flash_pages());
+    for trace in traces {
+        trace.open(sectors)?;
+    }
+    monitor.expect(jobs.iter().map(|job| job.runs.len().max(1)).sum());
+    let mut results = Results { exact: exact::run(options)?, flash_pages, ..Results::default() };
+    for trace in traces.iter().filter(|trace| !trace.is_file()) {
+        results.samples.insert(trace.published.title, trace.generated_sample(sectors)?);
+    }
+    let run_one = |job: &Job| run_job(job, traces, options, monitor);
+    let finished: Vec<Result<Results, StudyError>> = jobs.par_iter().with_max_len(1).map(run_one).collect();
+    for finished in finished {
+        let Results { counted, timed, aged, uniform, .. } = finished?;
+        results.counted.extend(counted);
+        results.timed.extend(timed);
+        results.aged.extend(aged);
+        results.uniform.extend(uniform);
+    }
+    Ok(results)
+}
+
+fn run_job(job: &Job, traces: &[Trace], options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyError> {
+    if monitor.is_stopped() {
+        return Err(StudyError::Interrupted);
+    }
+    let Job { variant, cache, runs, bench } = job;
+    let name = VARIANTS[*variant].name;
+    let filled = bench.filled(monitor)?;
+    let mut results = Results::default();
+    if runs.is_empty() {
+        results.uniform.insert(*variant, uniform(bench, &filled, options, monitor)?);
+        monitor.ended(&format!("{name}, uniform writes"));
+    }
+    let single = |(trace, kind): &(usize, Kind)| -> Result<(usize, Kind, Measurement), StudyError> {
+        let measured = measure(bench, &filled, &traces[*trace], *kind, monitor)?;
+        monitor.ended(&format!("{name}, {} KiB, {}", CACHES[*cache], traces[*trace].published.title));
+        Ok((*trace, *kind, measured))
+    };
+    let measured: Vec<_> = runs.par_iter().with_max_len(1).map(single).collect::<Result<_, _>>()?;
+    for (trace, kind, measurement) in measured {
+        let kept = match kind {
+            Kind::Counted => &mut results.counted,
+            Kind::Timed => &mut results.timed,
+            Kind::Aged => &mut results.aged,
+        };
+        kept.insert((*variant, *cache, trace), measurement);
+    }
+    Ok(results)
+}
+
+fn measure(
+    bench: &Bench,
+    filled: &State,
+    trace: &Trace,
+    kind: Kind,
+    monitor: &dyn Monitor,
+) -> Result<Measurement, StudyError> {
+    let mut workload = trace.open(bench.sectors())?;
+    match kind {
+        Kind::Counted => bench.count(filled, &mut *workload, monitor),
+        Kind::Timed => bench.time(filled, &mut *workload, monitor),
+        Kind::Aged => {
+            let aged = bench.aged(filled, || trace.rehearse(bench.sectors()), monitor)?;
+            bench.count(&aged, &mut *workload, monitor)
+        }
+    }
+}
+
+/// Page-sized writes at uniformly random places: twice as many as the user has pages until nothing is
+/// left of the order of the fill, then half as many to be counted.
+fn uniform(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+    let page_bytes = 2048;
+    let pages = bench.sectors() * SECTOR_BYTES / page_bytes;
+    let writes = |seed, requests| {
+        let request_bytes = Some(page_bytes);
+        let parameters = WorkloadParameters { seed, request_bytes, ..WorkloadParameters::new(bench.sectors(), requests) };
+        build("uniform-write", &parameters)
+    };
+    let used = bench.used(filled, &mut *writes(options.seed.wrapping_add(99), 2 * pages)?, monitor)?;
+    bench.count(&used, &mut *writes(options.seed, pages / 2)?, monitor)
+}
