@@ -125,7 +125,7 @@ impl Order {
 
     /// A new entry comes in.
     #[inline]
-    fn insert(&mut self, slot: u32) {
+    fn insert(&mut self, slot: u32, items: &ItemTable) {
         match self {
             Order::Recency { links, list } => links.push_front(list, slot),
             Order::Segmented { links, probation, .. } => links.push_front(probation, slot),
@@ -133,10 +133,10 @@ impl Order {
                 if young.len() == *most_young
                     && let Some((age, demoted)) = young.pop()
                 {
-                    old.push(demoted, age);
+                    old.push(demoted, age, items.logical(demoted));
                 }
                 *highest += 1;
-                young.push(slot, *highest);
+                young.push(slot, *highest, items.logical(slot));
             }
         }
     }
@@ -175,17 +175,30 @@ impl Order {
     }
 
     /// Puts a slot where [`Order::export`] found it.
-    fn import(&mut self, rank: u64, slot: u32) {
+    fn import(&mut self, rank: u64, slot: u32, logical: u32) {
         match self {
             Order::Recency { links, list } => links.push_front(list, slot),
             Order::Segmented { links, probation, protected, is_protected, .. } => {
                 is_protected[slot as usize] = rank == 1;
                 links.push_front(if rank == 1 { protected } else { probation }, slot);
             }
-            Order::Age { young, old, highest, .. } => {
-                *highest = (*highest).max(rank / 2);
-                if rank % 2 == 1 { young } else { old }.push(slot, rank / 2);
+            Order::Age { young, old, .. } => {
+                if rank % 2 == 1 { young } else { old }.push(slot, rank / 2, logical);
             }
+        }
+    }
+
+    /// The highest age there has been, where ages count.
+    fn highest(&self) -> u64 {
+        match self {
+            Order::Age { highest, .. } => *highest,
+            _ => 0,
+        }
+    }
+
+    fn set_highest(&mut self, age: u64) {
+        if let Order::Age { highest, .. } = self {
+            *highest = age;
         }
     }
 
@@ -242,7 +255,7 @@ impl Scheme for Dftl {
             }
             plan.fetch = Some(self.shape.page_of(access.logical));
             let slot = self.items.insert(access.logical);
-            self.order.insert(slot);
+            self.order.insert(slot, &self.items);
             slot
         };
         if access.change {
@@ -283,6 +296,7 @@ impl Scheme for Dftl {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         let slots = self.order.export();
+        writer.put_u64("dftl.highest", [self.order.highest()].into_iter());
         writer.put_u64("dftl.ranks", slots.iter().map(|(rank, _)| *rank));
         writer.put_u32("dftl.items", slots.iter().map(|(_, slot)| self.items.logical(*slot)));
         writer.put_u8("dftl.dirty", slots.iter().map(|(_, slot)| u8::from(self.items.is_dirty(*slot))));
@@ -290,6 +304,7 @@ impl Scheme for Dftl {
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "dftl.items", problem: problem.to_owned() };
+        let highest = reader.get_u64("dftl.highest")?;
         let ranks = reader.get_u64("dftl.ranks")?;
         let items = reader.get_u32("dftl.items")?;
         let dirty = reader.get_u8("dftl.dirty")?;
@@ -300,10 +315,11 @@ impl Scheme for Dftl {
             return Err(unfit("its parts have different lengths"));
         }
         debug_assert!(self.items.len() == 0, "state is read into an empty cache");
+        self.order.set_highest(highest.first().copied().unwrap_or_default());
         for ((rank, logical), dirty) in ranks.into_iter().zip(items).zip(dirty) {
             if self.items.find(logical).is_none() {
                 let slot = self.items.insert(logical);
-                self.order.import(rank, slot);
+                self.order.import(rank, slot, logical);
                 if dirty == 1 {
                     self.items.mark(slot);
                 }

@@ -4,9 +4,14 @@
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
 mod cache;
+mod cdftl;
+#[cfg(test)]
+mod conduct;
 mod dftl;
+mod leaftl;
 mod page;
 mod page_level;
+mod tpftl;
 mod tpm;
 
 use layer::{PageLayer, Parameter, Values};
@@ -77,7 +82,7 @@ pub struct MappingEntry<F: Flash> {
 
 /// Every mapping, alphabetically.
 pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
-    vec![dftl::entry(), page::entry(), tpm::entry()]
+    vec![cdftl::entry(), dftl::entry(), leaftl::entry(), page::entry(), tpftl::entry(), tpm::entry()]
 }
 
 /// Names of all mappings.

@@ -2,10 +2,10 @@
 
 use super::NONE;
 
-/// Youngest number first. Equal ages leave in order of their slots.
+/// Youngest number first. Equal ages leave in order of a key of the caller's.
 #[derive(Clone, Debug)]
 pub(in crate::mapping) struct AgeHeap {
-    heap: Vec<(u64, u32)>,
+    heap: Vec<(u64, u32, u32)>,
     /// Place of each slot in the heap.
     place: Vec<u32>,
 }
@@ -28,21 +28,42 @@ impl AgeHeap {
     }
 
     /// Adds a slot.
-    pub fn push(&mut self, slot: u32, age: u64) {
-        self.heap.push((age, slot));
+    pub fn push(&mut self, slot: u32, age: u64, key: u32) {
+        self.heap.push((age, key, slot));
         self.place[slot as usize] = self.heap.len() as u32 - 1;
         self.rise(self.heap.len() - 1);
     }
 
+    /// The slot with the lowest age.
+    #[inline]
+    pub fn first(&self) -> Option<(u64, u32)> {
+        self.heap.first().map(|(age, _, slot)| (*age, *slot))
+    }
+
     /// Takes the slot with the lowest age.
     pub fn pop(&mut self) -> Option<(u64, u32)> {
-        let lowest = self.heap.first().copied()?;
-        let last = self.heap.len() - 1;
-        self.swap(0, last);
-        self.heap.pop();
-        self.place[lowest.1 as usize] = NONE;
-        self.sink(0);
+        let lowest = self.first()?;
+        self.remove(lowest.1);
         Some(lowest)
+    }
+
+    /// Takes a slot out that is in it.
+    pub fn remove(&mut self, slot: u32) {
+        let place = self.place[slot as usize] as usize;
+        let last = self.heap.len() - 1;
+        self.swap(place, last);
+        self.heap.pop();
+        self.place[slot as usize] = NONE;
+        if place < last {
+            self.settle(place);
+        }
+    }
+
+    /// Gives a slot in it another age.
+    pub fn set_age(&mut self, slot: u32, age: u64) {
+        let place = self.place[slot as usize] as usize;
+        self.heap[place].0 = age;
+        self.settle(place);
     }
 
     /// Adds one to the age of a slot in it.
@@ -58,13 +79,18 @@ impl AgeHeap {
     pub fn sorted(&self) -> Vec<(u64, u32)> {
         let mut all = self.heap.clone();
         all.sort_unstable();
-        all
+        all.into_iter().map(|(age, _, slot)| (age, slot)).collect()
     }
 
     fn swap(&mut self, a: usize, b: usize) {
         self.heap.swap(a, b);
-        self.place[self.heap[a].1 as usize] = a as u32;
-        self.place[self.heap[b].1 as usize] = b as u32;
+        self.place[self.heap[a].2 as usize] = a as u32;
+        self.place[self.heap[b].2 as usize] = b as u32;
+    }
+
+    fn settle(&mut self, at: usize) {
+        self.rise(at);
+        self.sink(at);
     }
 
     fn rise(&mut self, mut at: usize) {
@@ -95,16 +121,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lowest_age_leaves_first(steps in prop::collection::vec((0..16_u32, 0..20_u64, 0..3_u8), 0..200)) {
+        fn the_lowest_age_leaves_first(steps in prop::collection::vec((0..16_u32, 0..20_u64, 0..5_u8), 0..200)) {
             let mut heap = AgeHeap::new(16);
             let mut plain: Vec<(u64, u32)> = Vec::new();
             for (slot, age, what) in steps {
                 let at = plain.iter().position(|entry| entry.1 == slot);
                 match (what, at) {
-                    (0, None) => { heap.push(slot, age); plain.push((age, slot)); }
+                    (0, None) => { heap.push(slot, age, slot); plain.push((age, slot)); }
                     (1, Some(at)) => { plain[at].0 += 1; prop_assert_eq!(heap.grow_older(slot), plain[at].0); }
+                    (3, Some(at)) => { plain.remove(at); heap.remove(slot); }
+                    (4, Some(at)) => { plain[at].0 = age; heap.set_age(slot, age); }
                     (2, _) => {
                         let lowest = plain.iter().copied().min();
+                        prop_assert_eq!(heap.first(), lowest);
                         plain.retain(|entry| Some(*entry) != lowest);
                         prop_assert_eq!(heap.pop(), lowest);
                     }

@@ -1,7 +1,7 @@
 //! Single map entries in memory: found by logical page, dirty ones chained by translation page.
 
 use super::super::page_level::scheme::TranslationShape;
-use super::{Links, List, NONE};
+use super::{Index, Links, List, NONE};
 
 /// Cached entries. A slot number stays with its entry until that is removed.
 #[derive(Clone, Debug)]
@@ -149,82 +149,6 @@ impl ItemTable {
             }
         }
         Ok(())
-    }
-}
-
-/// Slots by logical page: open addressing, neighbours close up when an entry leaves.
-#[derive(Clone, Debug)]
-struct Index {
-    /// Logical page and slot.
-    places: Vec<[u32; 2]>,
-    shift: u32,
-}
-
-impl Index {
-    fn new(slots: usize) -> Self {
-        let places = (slots * 2).next_power_of_two().max(2);
-        Self { places: vec![[NONE; 2]; places], shift: 32 - places.trailing_zeros() }
-    }
-
-    /// Multiplication by the golden ratio spreads neighbours.
-    #[inline]
-    fn home(&self, logical: u32) -> usize {
-        (logical.wrapping_mul(0x9E37_79B9) >> self.shift) as usize
-    }
-
-    #[inline]
-    fn after(&self, place: usize) -> usize {
-        (place + 1) & (self.places.len() - 1)
-    }
-
-    #[inline]
-    fn place(&self, logical: u32) -> Option<usize> {
-        let mut place = self.home(logical);
-        loop {
-            match self.places[place] {
-                [NONE, _] => return None,
-                [found, _] if found == logical => return Some(place),
-                _ => place = self.after(place),
-            }
-        }
-    }
-
-    #[inline]
-    fn find(&self, logical: u32) -> Option<u32> {
-        self.place(logical).map(|place| self.places[place][1])
-    }
-
-    #[inline]
-    fn prefetch(&self, logical: u32) {
-        units::prefetch(&self.places, self.home(logical));
-    }
-
-    fn insert(&mut self, logical: u32, slot: u32) {
-        let mut place = self.home(logical);
-        while self.places[place][0] != NONE {
-            place = self.after(place);
-        }
-        self.places[place] = [logical, slot];
-    }
-
-    fn remove(&mut self, logical: u32) {
-        let Some(mut hole) = self.place(logical) else { return };
-        let mask = self.places.len() - 1;
-        let mut place = hole;
-        loop {
-            place = self.after(place);
-            let [found, _] = self.places[place];
-            if found == NONE {
-                break;
-            }
-            // It may move into the hole unless its home lies behind it.
-            let from_home = place.wrapping_sub(self.home(found)) & mask;
-            if from_home >= place.wrapping_sub(hole) & mask {
-                self.places[hole] = self.places[place];
-                hole = place;
-            }
-        }
-        self.places[hole] = [NONE; 2];
     }
 }
 

@@ -1,11 +1,15 @@
-//! Building blocks of map caches: recency lists, items by logical page, items by age.
+//! Building blocks of map caches: recency lists, items by logical page, items by age, items in two levels.
 
 mod age;
+mod index;
 mod items;
+mod nodes;
 mod recency;
 
 pub(super) use age::AgeHeap;
+use index::Index;
 pub(super) use items::ItemTable;
+pub(super) use nodes::NodeTable;
 pub(super) use recency::{Links, List};
 
 /// No slot.

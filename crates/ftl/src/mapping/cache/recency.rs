@@ -41,6 +41,22 @@ impl Links {
         list.len += 1;
     }
 
+    /// Puts a slot one place nearer to the head than `behind`; at the tail without one.
+    pub fn insert_before(&mut self, list: &mut List, slot: u32, behind: Option<u32>) {
+        let behind = behind.unwrap_or(NONE);
+        let before = if behind == NONE { list.tail } else { self.near[behind as usize][0] };
+        self.near[slot as usize] = [before, behind];
+        match before {
+            NONE => list.head = slot,
+            before => self.near[before as usize][1] = slot,
+        }
+        match behind {
+            NONE => list.tail = slot,
+            behind => self.near[behind as usize][0] = slot,
+        }
+        list.len += 1;
+    }
+
     /// Takes a slot out.
     #[inline]
     pub fn remove(&mut self, list: &mut List, slot: u32) {
@@ -65,6 +81,13 @@ impl Links {
         }
     }
 
+    /// The next slot towards the tail.
+    #[inline]
+    pub fn behind(&self, slot: u32) -> Option<u32> {
+        let behind = self.near[slot as usize][1];
+        (behind != NONE).then_some(behind)
+    }
+
     /// The slots from the tail, least recently used first.
     pub fn oldest_first<'a>(&'a self, list: &List) -> impl Iterator<Item = u32> + use<'a> {
         let step = |slot: u32| (slot != NONE).then_some(slot);
@@ -86,6 +109,12 @@ impl Links {
 }
 
 impl List {
+    /// The most recently used slot.
+    #[inline]
+    pub fn head(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
     /// The least recently used slot.
     #[inline]
     pub fn tail(&self) -> Option<u32> {
@@ -112,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_does_what_a_plain_queue_does(steps in prop::collection::vec((0..8_u32, 0..3_u8), 0..200)) {
+        fn a_list_does_what_a_plain_queue_does(steps in prop::collection::vec((0..8_u32, 0..4_u8), 0..200)) {
             let (mut links, mut list) = (Links::new(8), List::default());
             let mut plain: VecDeque<u32> = VecDeque::new();
             for (slot, what) in steps {
@@ -121,6 +150,12 @@ mod tests {
                     (0, None) => { links.push_front(&mut list, slot); plain.push_front(slot); }
                     (1, Some(at)) => { links.remove(&mut list, slot); plain.remove(at); }
                     (2, Some(at)) => { links.touch(&mut list, slot); plain.remove(at); plain.push_front(slot); }
+                    (3, None) => {
+                        let middle = plain.len() / 2;
+                        links.insert_before(&mut list, slot, plain.get(middle).copied());
+                        plain.insert(middle, slot);
+                    }
+                    (3, Some(at)) => prop_assert_eq!(links.behind(slot), plain.get(at + 1).copied()),
                     _ => {}
                 }
                 let found = links.check(&list).map_err(TestCaseError::fail)?;

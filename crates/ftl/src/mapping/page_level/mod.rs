@@ -217,7 +217,11 @@ impl<S: Scheme> PageMap<S> {
         self.map[logical as usize] = page.0;
         self.back[page.index()] = logical;
         self.blocks.validate(page);
-        self.translation.scheme.placed(logical, page.0);
+        if S::DEMAND {
+            self.translation.scheme.placed(logical, page.0);
+            let lane = self.lane_of(page);
+            self.lanes[lane].moved_full = false;
+        }
         let command = Command {
             page,
             supersedes,

@@ -10,7 +10,7 @@
 //! translation pages go, so that no data block is mixed.
 
 use super::parameters::Frontiers;
-use super::scheme::Scheme;
+use super::scheme::{MOST_WRITE_BACKS, Scheme};
 use super::state::Frontier;
 use super::{PageMap, TRIMMED};
 use crate::alloc::Placement;
@@ -135,12 +135,6 @@ impl<S: Scheme> PageMap<S> {
         self.page_in_turn(flash)
     }
 
-    /// Opens a block for what the host writes, or makes necessary.
-    fn open_for_host(&mut self, lane: usize, stream: Stream) {
-        self.lanes[lane].moved_full = false;
-        self.open_block(lane, stream);
-    }
-
     /// The next plane in striping order.
     #[inline]
     fn next_lane(&mut self) -> usize {
@@ -172,11 +166,12 @@ impl<S: Scheme> PageMap<S> {
                 return Some(self.take(0, stream));
             }
             let lane = self.next_lane();
-            self.make_free_block(flash, lane);
-            // The collection may have given this stream an open block.
+            self.collect(flash, lane);
+            // The collection may have given this stream an open block. One opened now is used at once:
+            // another collection might fill it.
             if self.frontier(0, stream).is_full() && self.lanes[lane].free.len() > self.kept {
-                self.open_for_host(lane, stream);
-                self.collect(flash, lane);
+                self.open_block(lane, stream);
+                return Some(self.take(0, stream));
             }
         }
         None
@@ -229,7 +224,7 @@ impl<S: Scheme> PageMap<S> {
             if !entry.host.is_full() || entry.free.len() <= self.kept {
                 return None;
             }
-            self.open_for_host(lane, Stream::Host);
+            self.open_block(lane, Stream::Host);
             self.collect(flash, lane);
         }
         Some(self.lanes[lane].host.take())
@@ -310,45 +305,75 @@ impl<S: Scheme> PageMap<S> {
                 return Some(self.take(lane, Stream::Translation));
             }
             if room == 0 && self.lanes[lane].free.len() > self.kept {
-                self.open_for_host(lane, Stream::Translation);
+                self.open_block(lane, Stream::Translation);
                 return Some(self.take(lane, Stream::Translation));
             }
         }
         None
     }
 
-    /// Translation pages the host may program in a plane without waiting; `pages` are enough.
+    /// Translation pages the host may program in a plane without waiting.
     #[inline]
-    fn translation_room_in(&self, lane: usize, pages: u32) -> u32 {
+    fn translation_room_in(&self, lane: usize) -> u32 {
         let room = self.frontier(lane, Stream::Translation).room();
+        let promised = self.translation.promised_in(lane);
         if room == 0 && self.lanes[lane].free.len() > self.kept {
-            return self.geometry.pages_per_block;
+            // Its first page is taken as it is opened; for the rest promises hold, and without another
+            // spare block it is left to the copies of planes that have none.
+            let single = self.translation.frontiers.len() == 1;
+            let left = !(single && self.empty_lanes > 0) || self.spare_blocks() > 1;
+            return 1 + if left { (self.geometry.pages_per_block - 1).saturating_sub(promised) } else { 0 };
         }
-        let room = room.saturating_sub(self.translation.promised_in(lane));
-        if room >= pages.min(1) && self.leaves_copies_room(lane, Stream::Translation) { room } else { 0 }
+        if self.leaves_copies_room(lane, Stream::Translation) { room.saturating_sub(promised) } else { 0 }
+    }
+
+    /// Blocks that planes can give away.
+    fn spare_blocks(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.free.len().saturating_sub(self.kept)).sum()
     }
 
     /// Whether `pages` translation pages can be programmed without waiting.
     #[inline]
     pub(super) fn has_translation_room(&self, pages: u32) -> bool {
-        self.translation_room_in(self.translation.lane_in_turn(), pages) >= pages
+        self.translation_room_in(self.translation.lane_in_turn()) >= pages
             || self.has_translation_room_anywhere(pages)
     }
 
+    /// Tries what [`PageMap::translation_page`] would do so many times, with what each time changes.
     #[cold]
     fn has_translation_room_anywhere(&self, pages: u32) -> bool {
+        const MOST: usize = MOST_WRITE_BACKS + 1;
         let single = self.translation.frontiers.len() == 1;
-        let mut found = 0;
-        for lane in 0..self.lanes.len() {
-            let room = self.translation_room_in(lane, pages);
-            found = if single { room.max(found) } else { found + room };
-        }
-        found >= pages
+        let (mut rooms, mut opened) = ([(usize::MAX, 0); MOST], [usize::MAX; MOST]);
+        let mut spare = self.spare_blocks();
+        let mut lane = self.translation.lane_in_turn();
+        let mut take = |time: usize| {
+            let index = self.translation.frontier_of(lane);
+            let changed = rooms.iter().rev().find(|room| room.0 == index);
+            let room = changed.map_or_else(|| self.frontier(lane, Stream::Translation).room(), |room| room.1);
+            let free = self.lanes[lane].free.len() - opened.iter().filter(|other| **other == lane).count();
+            let empty = if single { self.empty_lanes > 0 } else { free == 0 };
+            let promised = self.translation.promised_in(lane);
+            let taken = if room > promised && (!empty || spare > 0) {
+                rooms[time] = (index, room - 1);
+                true
+            } else if room == 0 && free > self.kept {
+                rooms[time] = (index, self.geometry.pages_per_block - 1);
+                opened[time] = lane;
+                spare -= 1;
+                true
+            } else {
+                false
+            };
+            lane = (lane + 1) % self.lanes.len();
+            taken
+        };
+        (0..pages as usize).all(|time| (0..self.lanes.len()).any(|_| take(time)))
     }
 
     /// As [`PageMap::has_translation_room`], collecting where that may help.
     pub(super) fn make_translation_room<F: Flash>(&mut self, flash: &mut F, pages: u32) -> bool {
-        if self.translation_room_in(self.translation.lane_in_turn(), pages) >= pages {
+        if self.translation_room_in(self.translation.lane_in_turn()) >= pages {
             return true;
         }
         // The plane whose turn it is goes first: taking what others happen to have would pile
@@ -359,7 +384,7 @@ impl<S: Scheme> PageMap<S> {
             if self.lanes[lane].free.len() <= self.kept && self.close_full(lane) {
                 self.collect(flash, lane);
             }
-            if self.translation_room_in(lane, pages) >= pages || self.has_translation_room_anywhere(pages) {
+            if self.translation_room_in(lane) >= pages || self.has_translation_room_anywhere(pages) {
                 return true;
             }
             self.translation.next_lane(self.lanes.len());

@@ -125,7 +125,7 @@ pub(super) struct Lane {
     pub updates: Vec<u32>,
     /// Pages for translation pages that the collection was admitted with and has not used.
     pub promised: u32,
-    /// A block without invalid pages was moved since the host opened a block here.
+    /// A block without invalid pages was moved since the host last wrote here.
     pub moved_full: bool,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
@@ -212,7 +212,7 @@ impl<S: Scheme> PageMap<S> {
             writer.put_u32("lane.failing", lane.failing.iter().flat_map(|f| [f.block.0, f.settled]).collect::<Vec<_>>().into_iter());
             let collection = lane.collection.as_ref().map(Collection::export).unwrap_or_default();
             writer.put_u32("lane.collection", collection.into_iter());
-            writer.put_u32("lane.updates", std::iter::once(lane.promised).chain(lane.updates.iter().copied()).collect::<Vec<_>>().into_iter());
+            writer.put_u32("lane.updates", [lane.promised, u32::from(lane.moved_full)].into_iter().chain(lane.updates.iter().copied()).collect::<Vec<_>>().into_iter());
         }
         if S::DEMAND {
             self.translation.save(writer);
@@ -271,7 +271,9 @@ impl<S: Scheme> PageMap<S> {
         let failing = failing.chunks_exact(2).map(|f| Failing { block: BlockId(f[0]), settled: f[1] }).collect();
         let collection = Collection::import(&reader.get_u32("lane.collection")?);
         let updates = reader.get_u32("lane.updates")?;
-        let (&promised, updates) = updates.split_first().ok_or_else(|| unfit("its promise is missing"))?;
+        let [promised, moved_full, updates @ ..] = updates.as_slice() else {
+            return Err(unfit("its promise is missing"));
+        };
         Ok(Lane {
             first: old.first,
             count: old.count,
@@ -283,8 +285,8 @@ impl<S: Scheme> PageMap<S> {
             in_flight: 0,
             failing,
             updates: updates.to_vec(),
-            promised,
-            moved_full: false,
+            promised: *promised,
+            moved_full: *moved_full == 1,
             spare_list: Vec::new(),
         })
     }

@@ -252,18 +252,25 @@ impl<S: Scheme> PageMap<S> {
         } else {
             self.translation.counters.misses += 1;
         }
-        let wait = self.carry_out(flash, &plan, completion);
-        if plan.hit { wait.or(self.translation.loading[page as usize]) } else { wait }
+        // An entry that is in memory may still be on its way there.
+        let loading = self.translation.loading[page as usize].filter(|_| plan.hit);
+        self.carry_out(flash, &plan, completion, loading)
     }
 
     /// Issues what a change of the cache costs.
     #[inline]
-    fn carry_out<F: Flash>(&mut self, flash: &mut F, plan: &Plan, completion: Completion) -> Option<CommandId> {
-        let mut wait = None;
+    fn carry_out<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        plan: &Plan,
+        completion: Completion,
+        after: Option<CommandId>,
+    ) -> Option<CommandId> {
+        let mut wait = after;
         for back in plan.write_backs() {
             let target = self.translation_page().expect("room was made before the cache was changed");
             let update = Update { page: back.page, read: !back.whole, completion, after: wait };
-            wait = self.program_translation(flash, &update, target).pending();
+            wait = self.program_translation(flash, &update, target).pending().or(wait);
         }
         if let Some(page) = plan.fetch {
             wait = self.fetch(flash, page, completion, wait);

@@ -1,0 +1,338 @@
+//! Single map entries in memory, in two levels: those of a translation page form a node, and nodes are
+//! ordered by the mean of the times at which their entries were last used.
+//!
+//! A use only raises the mean of its node, so the order of nodes is put right no earlier than the coldest
+//! is asked for: the heap holds means that may be too low, never too high.
+
+use super::super::page_level::scheme::TranslationShape;
+use super::{AgeHeap, Index, Links, List, NONE};
+
+/// Cached entries by node. A slot number stays with its entry until that is removed.
+#[derive(Clone, Debug)]
+pub(in crate::mapping) struct NodeTable {
+    shape: TranslationShape,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    index: Index,
+    links: Links,
+    /// Node of each translation page; without entries it is not cached.
+    nodes: Vec<Node>,
+    coldest_first: AgeHeap,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// `NONE` in free slots.
+    logical: u32,
+    dirty: bool,
+    used: u64,
+}
+
+/// Both lists are in order of use, so that the oldest clean entry is found at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    clean: List,
+    dirty: List,
+    /// Sum of the times at which its entries were last used.
+    used: u64,
+}
+
+impl Node {
+    fn len(&self) -> u32 {
+        self.clean.len() + self.dirty.len()
+    }
+
+    /// Rounded down.
+    fn mean(&self) -> u64 {
+        self.used / u64::from(self.len())
+    }
+}
+
+impl NodeTable {
+    /// Room for `capacity` entries.
+    pub fn new(shape: TranslationShape, capacity: u32) -> Self {
+        let slots = capacity as usize;
+        Self {
+            shape,
+            entries: vec![Entry { logical: NONE, dirty: false, used: 0 }; slots],
+            free: (0..capacity).rev().collect(),
+            index: Index::new(slots),
+            links: Links::new(slots),
+            nodes: vec![Node::default(); shape.count as usize],
+            coldest_first: AgeHeap::new(shape.count as usize),
+        }
+    }
+
+    /// Entries it has room for.
+    pub fn capacity(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// Entries in it.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.capacity() - self.free.len() as u32
+    }
+
+    /// Nodes in it.
+    #[inline]
+    pub fn nodes(&self) -> u32 {
+        self.coldest_first.len() as u32
+    }
+
+    /// Whether entries of a translation page are in it.
+    #[inline]
+    pub fn has_node(&self, page: u32) -> bool {
+        self.nodes[page as usize].len() > 0
+    }
+
+    /// The slot of a logical page.
+    #[inline]
+    pub fn find(&self, logical: u32) -> Option<u32> {
+        self.index.find(logical)
+    }
+
+    /// Whether flash has an older version of the entry.
+    #[inline]
+    pub fn is_dirty(&self, slot: u32) -> bool {
+        self.entries[slot as usize].dirty
+    }
+
+    /// Brings what finding `logical` touches into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, logical: u32) {
+        self.index.prefetch(logical);
+    }
+
+    /// Adds an entry used at `now`, which is no earlier than any use in its node.
+    ///
+    /// # Panics
+    /// If there is no room.
+    pub fn insert(&mut self, logical: u32, now: u64, dirty: bool) -> u32 {
+        let slot = self.free.pop().expect("room was made before an entry was added");
+        self.entries[slot as usize] = Entry { logical, dirty, used: now };
+        self.index.insert(logical, slot);
+        let page = self.shape.page_of(logical);
+        let node = &mut self.nodes[page as usize];
+        if node.len() == 0 {
+            self.coldest_first.push(page, now, page);
+        }
+        node.used += now;
+        self.links.push_front(if dirty { &mut node.dirty } else { &mut node.clean }, slot);
+        slot
+    }
+
+    /// An entry is used at `now`, which is no earlier than any use before.
+    #[inline]
+    pub fn touch(&mut self, slot: u32, now: u64) {
+        let entry = &mut self.entries[slot as usize];
+        let node = &mut self.nodes[self.shape.page_of(entry.logical) as usize];
+        node.used += now - entry.used;
+        entry.used = now;
+        self.links.touch(if entry.dirty { &mut node.dirty } else { &mut node.clean }, slot);
+    }
+
+    /// The entry changed, which is no use of it.
+    #[inline]
+    pub fn mark(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        if std::mem::replace(&mut entry.dirty, true) {
+            return;
+        }
+        let page = self.shape.page_of(entry.logical);
+        let node = &mut self.nodes[page as usize];
+        self.links.remove(&mut node.clean, slot);
+        let mut dirty = std::mem::take(&mut node.dirty);
+        let start = dirty.head();
+        self.put_by_use(&mut dirty, slot, start);
+        self.nodes[page as usize].dirty = dirty;
+    }
+
+    /// Puts a slot in front of the first one from `start` to the tail that was not used after it.
+    fn put_by_use(&mut self, list: &mut List, slot: u32, start: Option<u32>) {
+        let used = self.entries[slot as usize].used;
+        let mut behind = start;
+        while let Some(other) = behind
+            && self.entries[other as usize].used > used
+        {
+            behind = self.links.behind(other);
+        }
+        self.links.insert_before(list, slot, behind);
+    }
+
+    /// All entries of a translation page are on flash now.
+    pub fn clean_page(&mut self, page: u32) {
+        let Node { mut clean, mut dirty, .. } = self.nodes[page as usize];
+        let mut place = clean.head();
+        while let Some(slot) = dirty.head() {
+            self.links.remove(&mut dirty, slot);
+            self.entries[slot as usize].dirty = false;
+            self.put_by_use(&mut clean, slot, place);
+            place = self.links.behind(slot);
+        }
+        let node = &mut self.nodes[page as usize];
+        (node.clean, node.dirty) = (clean, dirty);
+    }
+
+    /// The node with the lowest mean time of use; of several the one of the first translation page.
+    pub fn coldest(&mut self) -> Option<u32> {
+        loop {
+            let (age, page) = self.coldest_first.first()?;
+            let mean = self.nodes[page as usize].mean();
+            if mean == age {
+                return Some(page);
+            }
+            self.coldest_first.set_age(page, mean);
+        }
+    }
+
+    /// The least recently used clean entry of a node.
+    #[inline]
+    pub fn oldest_clean(&self, page: u32) -> Option<u32> {
+        self.nodes[page as usize].clean.tail()
+    }
+
+    /// The least recently used dirty entry of a node.
+    #[inline]
+    pub fn oldest_dirty(&self, page: u32) -> Option<u32> {
+        self.nodes[page as usize].dirty.tail()
+    }
+
+    /// The least recently used entry of a node; a clean one before a dirty one of the same time.
+    pub fn oldest(&self, page: u32) -> Option<u32> {
+        let both = [self.oldest_clean(page), self.oldest_dirty(page)];
+        both.into_iter().flatten().min_by_key(|slot| self.entries[*slot as usize].used)
+    }
+
+    /// Removes an entry, dirty or not, and its node with the last one.
+    pub fn remove(&mut self, slot: u32) {
+        let Entry { logical, dirty, used } = self.entries[slot as usize];
+        self.index.remove(logical);
+        self.entries[slot as usize] = Entry { logical: NONE, dirty: false, used: 0 };
+        self.free.push(slot);
+        let page = self.shape.page_of(logical);
+        let node = &mut self.nodes[page as usize];
+        self.links.remove(if dirty { &mut node.dirty } else { &mut node.clean }, slot);
+        node.used -= used;
+        if node.len() == 0 {
+            self.coldest_first.remove(page);
+        } else if self.coldest_first.age(page).is_some_and(|age| age > node.mean()) {
+            self.coldest_first.set_age(page, node.mean());
+        }
+    }
+
+    /// Logical page, time of use and dirtiness of all entries; inserted in this order into an empty
+    /// table they give this one.
+    pub fn export(&self) -> Vec<(u32, u64, bool)> {
+        let slots = self.nodes.iter().flat_map(|node| {
+            self.links.oldest_first(&node.clean).chain(self.links.oldest_first(&node.dirty))
+        });
+        let mut entries: Vec<Entry> = slots.map(|slot| self.entries[slot as usize]).collect();
+        entries.sort_by_key(|entry| (self.shape.page_of(entry.logical), entry.used));
+        entries.into_iter().map(|entry| (entry.logical, entry.used, entry.dirty)).collect()
+    }
+
+    /// Checks that index, nodes, their order and slots agree.
+    ///
+    /// # Errors
+    /// The first place where they do not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let mut listed = 0;
+        for (page, node) in self.nodes.iter().enumerate() {
+            let page = page as u32;
+            let used = self.check_list(page, &node.clean, false)? + self.check_list(page, &node.dirty, true)?;
+            if used != node.used {
+                return Err(format!("the times of node {page} add up to {used}, not {}", node.used));
+            }
+            let mean = (node.len() > 0).then(|| node.mean());
+            let age = self.coldest_first.age(page);
+            if age.is_some() != mean.is_some() || age > mean {
+                return Err(format!("node {page} is ordered by {age:?}, its mean time of use is {mean:?}"));
+            }
+            listed += node.len();
+        }
+        if listed == self.len() { Ok(()) } else { Err(format!("{} entries are cached, {listed} are in nodes", self.len())) }
+    }
+
+    /// Checks one list of a node; the sum of its times of use.
+    fn check_list(&self, page: u32, list: &List, dirty: bool) -> Result<u64, String> {
+        let slots = self.links.check(list)?;
+        for slot in &slots {
+            let entry = self.entries[*slot as usize];
+            if entry.logical == NONE || self.find(entry.logical) != Some(*slot) {
+                return Err(format!("the entry of logical page {} in slot {slot} is not found", entry.logical));
+            }
+            if self.shape.page_of(entry.logical) != page || entry.dirty != dirty {
+                return Err(format!("logical page {} is in the wrong list of node {page}", entry.logical));
+            }
+        }
+        let used = || slots.iter().map(|slot| self.entries[*slot as usize].used);
+        if used().is_sorted() { Ok(used().sum()) } else { Err(format!("node {page} is not in order of use")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Logical page, time of use, dirty; in the order in which they came or were used.
+    type Plain = Vec<(u32, u64, bool)>;
+
+    fn coldest(plain: &Plain, shape: TranslationShape) -> Option<u32> {
+        let mean = |page: u32| {
+            let used: Vec<u64> =
+                plain.iter().filter(|entry| shape.page_of(entry.0) == page).map(|entry| entry.1).collect();
+            (!used.is_empty()).then(|| (used.iter().sum::<u64>() / used.len() as u64, page))
+        };
+        (0..shape.count).filter_map(mean).min().map(|(_, page)| page)
+    }
+
+    fn oldest(plain: &Plain, shape: TranslationShape, page: u32, dirty: bool) -> Option<u32> {
+        let mut own = plain.iter().filter(|entry| shape.page_of(entry.0) == page && entry.2 == dirty);
+        own.next().map(|entry| entry.0)
+    }
+
+    proptest! {
+        #[test]
+        fn nodes_are_ordered_by_mean_use_and_entries_by_last_use(steps in prop::collection::vec((0..40_u32, 0..6_u8), 0..300)) {
+            let shape = TranslationShape::new(40, 8);
+            let mut table = NodeTable::new(shape, 12);
+            let mut plain = Plain::new();
+            for (now, (logical, what)) in steps.into_iter().enumerate() {
+                let (now, page) = (now as u64, shape.page_of(logical));
+                let at = plain.iter().position(|entry| entry.0 == logical);
+                match (what, table.find(logical), at) {
+                    (0, None, None) if table.len() < 12 => {
+                        table.insert(logical, now, logical % 3 == 0);
+                        plain.push((logical, now, logical % 3 == 0));
+                    }
+                    (1, Some(slot), Some(at)) => { table.remove(slot); plain.remove(at); }
+                    (2, Some(slot), Some(at)) => { table.mark(slot); plain[at].2 = true; }
+                    (3, Some(slot), Some(at)) => {
+                        table.touch(slot, now);
+                        let entry = plain.remove(at);
+                        plain.push((logical, now, entry.2));
+                    }
+                    (4, ..) => {
+                        table.clean_page(page);
+                        plain.iter_mut().filter(|entry| shape.page_of(entry.0) == page).for_each(|entry| entry.2 = false);
+                    }
+                    (5, ..) => prop_assert_eq!(table.coldest(), coldest(&plain, shape)),
+                    _ => {}
+                }
+                table.check().map_err(TestCaseError::fail)?;
+                let logical_of = |slot: u32| table.entries[slot as usize].logical;
+                prop_assert_eq!(table.oldest_clean(page).map(logical_of), oldest(&plain, shape, page, false));
+                prop_assert_eq!(table.oldest_dirty(page).map(logical_of), oldest(&plain, shape, page, true));
+                let mut copy = NodeTable::new(shape, 12);
+                for (logical, used, dirty) in table.export() {
+                    copy.insert(logical, used, dirty);
+                }
+                copy.check().map_err(TestCaseError::fail)?;
+                prop_assert_eq!(copy.export(), table.export());
+                prop_assert_eq!(copy.coldest(), coldest(&plain, shape));
+            }
+        }
+    }
+}

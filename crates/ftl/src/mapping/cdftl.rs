@@ -1,0 +1,413 @@
+//! `cdftl`: single map entries are cached above whole translation pages.
+//!
+//! Faithful to: "A Two-Level Caching Mechanism for Demand-Based Page-Level Address Mapping in NAND Flash
+//! Memory Storage Systems" (RTAS 2011): a first level of single entries for what is used again, a second
+//! level of whole translation pages for what lies nearby. An entry is looked for in the first level, then
+//! in the second, from which it is copied up; otherwise its translation page is read into the second. What
+//! leaves the first level is, if there is one, an entry that costs nothing: a clean one, or one whose
+//! translation page is in the second level and takes it in. A translation page that leaves the second
+//! level is programmed without reading it first.
+//! Simplified: the entry that costs nothing is looked for among a number of least recently used ones; the
+//! shares of the two levels are fixed; the list that orders entries costs nothing of the budget.
+//! Protects: both levels together stay within the budget, and the second holds one page at least.
+
+use super::MappingEntry;
+use super::cache::{ItemTable, Links, List};
+use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
+use super::page_level::{self};
+use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::Flash;
+
+/// A logical and a physical page number.
+const ITEM_BYTES: u64 = 8;
+
+/// The line for the table of mappings.
+pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+    let doc = "single map entries are cached above whole translation pages, which take in what leaves";
+    page_level::entry::<Cdftl, F>("cdftl", doc, parameters)
+}
+
+pub(super) fn parameters() -> Vec<Parameter> {
+    let mut parameters = page_level::demand();
+    parameters.extend([
+        Parameter {
+            key: "ftl.cdftl.pages",
+            kind: ParameterKind::Share { max: 1.0 },
+            default: Some("50%"),
+            doc: "Share of the cache for whole translation pages; one page and one entry always fit.",
+        },
+        Parameter {
+            key: "ftl.cdftl.window",
+            kind: ParameterKind::Count { min: 1, max: 1_000_000 },
+            default: Some("16"),
+            doc: "Evict the oldest entry that costs no write-back among this many least recently used ones, if there is one; 1: strictly the least recently used.",
+        },
+        Parameter {
+            key: "ftl.cdftl.batch_update",
+            kind: ParameterKind::Switch,
+            default: Some("true"),
+            doc: "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+        },
+    ]);
+    parameters
+}
+
+/// The cache.
+pub(crate) struct Cdftl {
+    shape: TranslationShape,
+    /// First level.
+    items: ItemTable,
+    recency: List,
+    links: Links,
+    /// Second level.
+    pages: Pages,
+    window: usize,
+    batch_update: bool,
+}
+
+/// Whole translation pages. An entry that is in the first level as well is newer there.
+struct Pages {
+    state: Vec<PageState>,
+    recency: List,
+    links: Links,
+    most: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageState {
+    Absent,
+    Clean,
+    Dirty,
+}
+
+impl Pages {
+    fn new(count: u32, most: u32) -> Self {
+        let links = Links::new(count as usize);
+        Self { state: vec![PageState::Absent; count as usize], recency: List::default(), links, most }
+    }
+
+    #[inline]
+    fn has(&self, page: u32) -> bool {
+        self.state[page as usize] != PageState::Absent
+    }
+
+    fn is_dirty(&self, page: u32) -> bool {
+        self.state[page as usize] == PageState::Dirty
+    }
+
+    /// Marks a page that is here. `false`: it is not.
+    fn mark(&mut self, page: u32) -> bool {
+        let here = self.has(page);
+        if here {
+            self.state[page as usize] = PageState::Dirty;
+        }
+        here
+    }
+
+    fn insert(&mut self, page: u32, state: PageState) {
+        self.state[page as usize] = state;
+        self.links.push_front(&mut self.recency, page);
+    }
+
+    /// Takes the least recently used page out if there is one too many; whether it was dirty.
+    fn evict(&mut self) -> Option<(u32, bool)> {
+        let victim = self.recency.tail().filter(|_| self.recency.len() > self.most)?;
+        self.links.remove(&mut self.recency, victim);
+        let state = std::mem::replace(&mut self.state[victim as usize], PageState::Absent);
+        Some((victim, state == PageState::Dirty))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let listed = self.links.check(&self.recency)?;
+        let here = self.state.iter().filter(|state| **state != PageState::Absent).count();
+        match listed.iter().find(|page| !self.has(**page)) {
+            Some(page) => Err(format!("translation page {page} is listed but not cached")),
+            None if here != listed.len() => Err(format!("{here} pages are cached, {} are listed", listed.len())),
+            None if here > self.most as usize => Err(format!("{here} pages are cached, at most {} fit", self.most)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Cdftl {
+    fn page_bytes(shape: TranslationShape) -> u64 {
+        u64::from(shape.entries()) * 4
+    }
+
+    /// Least recently used entries, among which one that costs nothing is preferred.
+    #[inline]
+    fn candidates(&self) -> impl Iterator<Item = u32> + '_ {
+        self.links.oldest_first(&self.recency).take(self.window)
+    }
+
+    /// Whether an entry can leave the first level without a write-back, and will be able to whatever a
+    /// collection changes before.
+    fn has_lasting_room(&self) -> bool {
+        !self.items.is_full() || self.candidates().any(|slot| self.pages.has(self.items.page(slot)))
+    }
+
+    /// Sees to it that one more entry fits into the first level.
+    #[inline]
+    fn make_room_for_entry(&mut self, plan: &mut Plan) {
+        if !self.items.is_full() {
+            return;
+        }
+        let oldest = self.recency.tail().expect("a full cache has an entry to evict");
+        let costs_nothing = |slot: &u32| !self.items.is_dirty(*slot) || self.pages.has(self.items.page(*slot));
+        let victim = self.candidates().find(costs_nothing).unwrap_or(oldest);
+        let page = self.items.page(victim);
+        let dirty = self.items.is_dirty(victim);
+        self.links.remove(&mut self.recency, victim);
+        self.items.remove(victim);
+        if dirty && !self.pages.mark(page) {
+            plan.write_back(page, false);
+            self.page_programmed(page);
+        }
+    }
+
+    /// A translation page goes to flash, and the first level's newer entries with it.
+    fn page_programmed(&mut self, page: u32) {
+        if self.batch_update {
+            self.items.clean_page(page);
+        }
+    }
+
+    /// Brings an entry into the first level, by way of the second.
+    #[inline]
+    fn bring_up(&mut self, logical: u32, plan: &mut Plan) -> u32 {
+        let page = self.shape.page_of(logical);
+        plan.hit = self.pages.has(page);
+        if plan.hit {
+            self.pages.links.touch(&mut self.pages.recency, page);
+        } else {
+            plan.fetch = Some(page);
+            self.pages.insert(page, PageState::Clean);
+        }
+        // Both the page that comes and the one that leaves can take an entry in.
+        self.make_room_for_entry(plan);
+        if let Some((victim, dirty)) = self.pages.evict()
+            && dirty
+        {
+            plan.write_back(victim, true);
+            self.page_programmed(victim);
+        }
+        let slot = self.items.insert(logical);
+        self.links.push_front(&mut self.recency, slot);
+        slot
+    }
+}
+
+impl Scheme for Cdftl {
+    /// One for each level.
+    const WRITE_BACKS: u32 = 2;
+
+    fn least_bytes(shape: TranslationShape, _: &Values) -> u64 {
+        Self::page_bytes(shape) + ITEM_BYTES
+    }
+
+    fn new(shape: TranslationShape, budget: u64, values: &Values) -> Self {
+        let page_bytes = Self::page_bytes(shape);
+        let wanted = (budget as f64 * values.real("ftl.cdftl.pages")) as u64 / page_bytes;
+        let most = budget.saturating_sub(ITEM_BYTES) / page_bytes;
+        let pages = wanted.max(1).min(most).min(u64::from(shape.count));
+        let capacity = ((budget - pages * page_bytes) / ITEM_BYTES).min(u64::from(shape.user_pages)) as u32;
+        Self {
+            shape,
+            items: ItemTable::new(shape, capacity),
+            recency: List::default(),
+            links: Links::new(capacity as usize),
+            pages: Pages::new(shape.count, pages as u32),
+            window: values.whole("ftl.cdftl.window") as usize,
+            batch_update: values.on("ftl.cdftl.batch_update"),
+        }
+    }
+
+    #[inline]
+    fn is_free(&self, logical: u32) -> bool {
+        self.items.find(logical).is_some()
+            || self.pages.has(self.shape.page_of(logical)) && self.has_lasting_room()
+    }
+
+    #[inline]
+    fn access(&mut self, access: &Access, plan: &mut Plan) {
+        let slot = if let Some(slot) = self.items.find(access.logical) {
+            plan.hit = true;
+            self.links.touch(&mut self.recency, slot);
+            slot
+        } else {
+            self.bring_up(access.logical, plan)
+        };
+        if access.change {
+            self.items.mark(slot);
+        }
+    }
+
+    #[inline]
+    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+        if let Some(slot) = self.items.find(logical) {
+            self.items.mark(slot);
+            return true;
+        }
+        self.pages.mark(self.shape.page_of(logical))
+    }
+
+    fn is_dirty(&self, logical: u32) -> bool {
+        self.pages.is_dirty(self.shape.page_of(logical))
+            || self.items.find(logical).is_some_and(|slot| self.items.is_dirty(slot))
+    }
+
+    fn programmed(&mut self, page: u32) {
+        if self.pages.has(page) {
+            self.pages.state[page as usize] = PageState::Clean;
+        }
+        self.page_programmed(page);
+    }
+
+    #[inline]
+    fn prefetch(&self, logical: u32) {
+        self.items.prefetch(logical);
+    }
+
+    fn cached_bytes(&self) -> u64 {
+        u64::from(self.items.len()) * ITEM_BYTES + u64::from(self.pages.recency.len()) * Self::page_bytes(self.shape)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.items.check()?;
+        let listed = self.links.check(&self.recency)?.len();
+        if listed != self.items.len() as usize {
+            return Err(format!("{} entries are cached, {listed} are listed", self.items.len()));
+        }
+        self.pages.check()
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        let slots: Vec<u32> = self.links.oldest_first(&self.recency).collect();
+        writer.put_u32("cdftl.items", slots.iter().map(|slot| self.items.logical(*slot)));
+        writer.put_u8("cdftl.dirty", slots.iter().map(|slot| u8::from(self.items.is_dirty(*slot))));
+        let pages: Vec<u32> = self.pages.links.oldest_first(&self.pages.recency).collect();
+        writer.put_u32("cdftl.pages", pages.iter().copied());
+        writer.put_u8("cdftl.dirty_pages", pages.iter().map(|page| u8::from(self.pages.is_dirty(*page))));
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "cdftl.items", problem: problem.to_owned() };
+        let (items, dirty) = (reader.get_u32("cdftl.items")?, reader.get_u8("cdftl.dirty")?);
+        let (pages, dirty_pages) = (reader.get_u32("cdftl.pages")?, reader.get_u8("cdftl.dirty_pages")?);
+        if items.len() > self.items.capacity() as usize || items.iter().any(|item| *item >= self.shape.user_pages) {
+            return Err(unfit("the cache or the drive is of another size"));
+        }
+        if pages.len() > self.pages.most as usize || pages.iter().any(|page| *page >= self.shape.count) {
+            return Err(unfit("the cache or the translation pages are of another size"));
+        }
+        if dirty.len() != items.len() || dirty_pages.len() != pages.len() {
+            return Err(unfit("its parts have different lengths"));
+        }
+        debug_assert!(self.cached_bytes() == 0, "state is read into an empty cache");
+        for (logical, dirty) in items.into_iter().zip(dirty) {
+            if self.items.find(logical).is_none() {
+                let slot = self.items.insert(logical);
+                self.links.push_front(&mut self.recency, slot);
+                if dirty == 1 {
+                    self.items.mark(slot);
+                }
+            }
+        }
+        for (page, dirty) in pages.into_iter().zip(dirty_pages) {
+            if !self.pages.has(page) {
+                self.pages.insert(page, if dirty == 1 { PageState::Dirty } else { PageState::Clean });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::conduct::Trial;
+    use super::*;
+
+    /// Eight translation pages of four entries; two pages and `items` entries are cached.
+    fn trial(items: u64, settings: &[(&str, &str)]) -> Trial<Cdftl> {
+        let shape = TranslationShape::new(32, 4);
+        let budget = 2 * 16 + items * ITEM_BYTES;
+        let pages = format!("{:.3}%", 3200.0 / budget as f64 + 0.001);
+        Trial::new(shape, budget, parameters(), &[settings, &[("ftl.cdftl.pages", &pages)]].concat())
+    }
+
+    #[test]
+    fn a_hit_in_either_level_costs_nothing() {
+        let mut trial = trial(1, &[]);
+        assert_eq!(trial.read(0), (1, 0), "a cold miss reads the translation page");
+        assert_eq!(trial.read(0), (0, 0), "the entry is in the first level");
+        assert_eq!(trial.read(3), (0, 0), "its neighbour is in the second");
+        assert_eq!(trial.read(0), (0, 0), "and so is the entry that had to leave the first");
+    }
+
+    #[test]
+    fn a_clean_victim_costs_nothing() {
+        let mut trial = trial(1, &[]);
+        for logical in (0..32).step_by(4) {
+            assert_eq!(trial.read(logical), (1, 0));
+        }
+    }
+
+    #[test]
+    fn a_dirty_entry_leaves_into_its_page_in_the_second_level() {
+        let mut trial = trial(1, &[]);
+        assert_eq!(trial.write(0), (1, 0));
+        assert_eq!(trial.read(4), (1, 0), "page 0 takes the entry in");
+        assert!(trial.scheme().is_dirty(0));
+        assert_eq!(trial.read(8), (1, 1), "page 0 leaves: programmed whole, not read");
+        assert!(!trial.scheme().is_dirty(0));
+    }
+
+    #[test]
+    fn a_dirty_entry_without_its_page_is_patched_in() {
+        let mut trial = trial(2, &[("ftl.cdftl.window", "1")]);
+        trial.write(0);
+        trial.read(4);
+        trial.read(0);
+        assert_eq!(trial.read(8), (1, 0), "page 0 leaves as it came: its changed entry is in the first level");
+        assert_eq!(trial.read(9), (1, 1), "entry 0 has no page to leave into");
+        assert!(!trial.scheme().is_dirty(0));
+    }
+
+    #[test]
+    fn an_entry_that_costs_nothing_leaves_before_an_older_dirty_one() {
+        let cost = |window| {
+            let mut trial = trial(3, &[("ftl.cdftl.window", window)]);
+            trial.write(0);
+            trial.read(4);
+            trial.read(8); // page 0 has left the second level
+            trial.read(9)
+        };
+        assert_eq!(cost("1"), (1, 1), "entry 0 is read, patched and programmed");
+        assert_eq!(cost("2"), (0, 0), "entry 4 is clean");
+    }
+
+    #[test]
+    fn programming_a_page_takes_its_dirty_entries_along() {
+        let dirty = |batch| {
+            let mut trial = trial(3, &[("ftl.cdftl.batch_update", batch), ("ftl.cdftl.window", "1")]);
+            trial.write(0);
+            trial.write(1);
+            trial.read(4);
+            trial.read(8); // entry 0 leaves into page 0, which leaves
+            (trial.scheme().is_dirty(0), trial.scheme().is_dirty(1))
+        };
+        assert_eq!(dirty("true"), (false, false));
+        assert_eq!(dirty("false"), (false, true));
+    }
+
+    #[test]
+    fn collection_changes_an_entry_where_it_is() {
+        let mut trial = trial(1, &[]);
+        trial.read(0);
+        trial.read(4);
+        assert!(trial.relocate(4) && trial.relocate(1), "one in each level");
+        assert!(!trial.relocate(8), "not in memory");
+        assert_eq!(trial.read(8), (1, 1), "page 0 leaves dirty; page 1 takes entry 4 in");
+        assert_eq!(trial.read(12), (1, 1), "page 1 leaves dirty");
+    }
+}

@@ -1,0 +1,212 @@
+//! Tests of schemes by themselves: what one access costs, and what every scheme must keep to.
+
+use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape, WriteBack};
+use layer::{Parameter, ParameterKind, SnapshotReader, SnapshotWriter, Values};
+use proptest::prelude::*;
+
+/// A scheme, and what flash would hold of its translation pages.
+pub(super) struct Trial<S> {
+    shape: TranslationShape,
+    budget: u64,
+    values: Values,
+    scheme: S,
+    /// The scheme as it was before it went through a snapshot: from then on it must do the same.
+    twin: Option<S>,
+    /// Version of each entry, and the one on flash.
+    newest: Vec<u32>,
+    on_flash: Vec<u32>,
+    /// Collection has changed entries of this translation page that are not in memory.
+    awaits_update: Vec<bool>,
+}
+
+impl<S: Scheme> Trial<S> {
+    /// A scheme with an empty cache and these settings; the others have their defaults.
+    pub fn new(shape: TranslationShape, budget: u64, parameters: Vec<Parameter>, settings: &[(&str, &str)]) -> Self {
+        let mut values = Values::default();
+        for parameter in parameters {
+            let set = settings.iter().find(|setting| setting.0 == parameter.key).map(|setting| setting.1);
+            if let Some(text) = set.or(parameter.default) {
+                values.set(parameter.key, parameter.kind.parse(text).expect("tests set what is allowed"));
+            }
+        }
+        let (pages, count) = (shape.user_pages as usize, shape.count as usize);
+        Self {
+            shape,
+            budget,
+            scheme: S::new(shape, budget, &values),
+            values,
+            twin: None,
+            newest: vec![0; pages],
+            on_flash: vec![0; pages],
+            awaits_update: vec![false; count],
+        }
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// Reads the entry of a request of one page; returns the translation pages read and programmed.
+    pub fn read(&mut self, logical: u32) -> (usize, usize) {
+        self.use_in(logical, logical, false)
+    }
+
+    /// Changes the entry in a request of one page; returns as [`Trial::read`].
+    pub fn write(&mut self, logical: u32) -> (usize, usize) {
+        self.use_in(logical, logical, true)
+    }
+
+    /// Uses the entry in a request that ends at `request_end`; returns as [`Trial::read`].
+    pub fn use_in(&mut self, logical: u32, request_end: u32, change: bool) -> (usize, usize) {
+        let access = Access { logical, request_end, change, at: None };
+        let free = self.scheme.is_free(logical);
+        let mut plan = Plan::default();
+        self.scheme.access(&access, &mut plan);
+        if let Some(twin) = &mut self.twin {
+            let mut other = Plan::default();
+            twin.access(&access, &mut other);
+            assert_eq!(format!("{plan:?}"), format!("{other:?}"), "a snapshot changed what happens");
+        }
+        let backs: Vec<WriteBack> = plan.write_backs().collect();
+        assert!(backs.is_empty() || !free, "a free access writes {backs:?}");
+        assert!(backs.len() <= S::WRITE_BACKS as usize, "too many pages are written: {backs:?}");
+        let page = self.shape.page_of(logical);
+        assert_eq!(plan.fetch, (!plan.hit).then_some(page), "a miss reads the translation page of its entry");
+        for back in &backs {
+            self.program(back.page);
+        }
+        // As in a mapping: the entry changes when its cache is up to date.
+        self.newest[logical as usize] += u32::from(change);
+        let reads = usize::from(!plan.hit) + backs.iter().filter(|back| !back.whole).count();
+        self.verify();
+        (reads, backs.len())
+    }
+
+    /// Collection moves a page; whether its entry was in memory.
+    pub fn relocate(&mut self, logical: u32) -> bool {
+        let here = self.scheme.relocated(logical, 0);
+        if let Some(twin) = &mut self.twin {
+            assert_eq!(twin.relocated(logical, 0), here);
+        }
+        self.newest[logical as usize] += 1;
+        if !here {
+            self.awaits_update[self.shape.page_of(logical) as usize] = true;
+        }
+        self.verify();
+        here
+    }
+
+    /// Programs a translation page at the end of a collection.
+    fn update(&mut self, page: u32) {
+        self.scheme.programmed(page);
+        if let Some(twin) = &mut self.twin {
+            twin.programmed(page);
+        }
+        self.program(page);
+        self.verify();
+    }
+
+    /// Puts the scheme through a snapshot.
+    fn restore(&mut self) {
+        let mut writer = SnapshotWriter::new();
+        self.scheme.save(&mut writer);
+        let bytes = writer.into_bytes();
+        let mut restored = S::new(self.shape, self.budget, &self.values);
+        restored.load(&mut SnapshotReader::new(&bytes)).expect("it fits a scheme of the same shape");
+        let mut again = SnapshotWriter::new();
+        restored.save(&mut again);
+        assert!(bytes == again.into_bytes(), "what was read is not what was written");
+        self.twin = Some(std::mem::replace(&mut self.scheme, restored));
+        self.verify();
+    }
+
+    fn program(&mut self, page: u32) {
+        self.awaits_update[page as usize] = false;
+        for logical in self.shape.range(page) {
+            if !self.scheme.is_dirty(logical) {
+                self.on_flash[logical as usize] = self.newest[logical as usize];
+            }
+        }
+    }
+
+    /// Flash is behind memory only where the scheme knows it, and the cache is within its budget.
+    fn verify(&self) {
+        self.scheme.check().unwrap();
+        assert!(self.scheme.cached_bytes() <= self.budget);
+        for logical in 0..self.shape.user_pages {
+            let known = self.scheme.is_dirty(logical) || self.awaits_update[self.shape.page_of(logical) as usize];
+            let same = self.newest[logical as usize] == self.on_flash[logical as usize];
+            assert!(known || same, "the entry of logical page {logical} is clean, but flash has another");
+        }
+    }
+}
+
+/// Any settings of a scheme's own parameters.
+fn settings(parameters: fn() -> Vec<Parameter>, prefix: &'static str) -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let own = parameters().into_iter().filter(|parameter| parameter.key.starts_with(prefix));
+    own.map(|Parameter { key, kind, .. }| {
+        let text = match kind {
+            ParameterKind::Choice(names) => prop::sample::select(names()).prop_map(str::to_owned).boxed(),
+            ParameterKind::Switch => any::<bool>().prop_map(|on| on.to_string()).boxed(),
+            ParameterKind::Count { min, .. } => (min..min + 6).prop_map(|count| count.to_string()).boxed(),
+            ParameterKind::Share { max } => (0.0..max).prop_map(|share| format!("{:.1}%", share * 100.0)).boxed(),
+            other => panic!("no test draws {other:?}"),
+        };
+        text.prop_map(move |text| (key, text)).boxed()
+    })
+    .collect::<Vec<_>>()
+}
+
+/// One step: what is done, a logical page, and how far the request goes.
+type Step = (u8, u32, u32);
+
+fn live<S: Scheme>(parameters: Vec<Parameter>, settings: &[(&str, String)], size: (u32, u64), steps: &[Step]) {
+    let shape = TranslationShape::new(61, 1 << size.0);
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    let mut trial = Trial::<S>::new(shape, 0, parameters, &settings);
+    let budget = S::least_bytes(shape, &trial.values) + size.1;
+    (trial.budget, trial.scheme) = (budget, S::new(shape, budget, &trial.values));
+    for &(what, logical, pages) in steps {
+        let last = (logical + pages).min(60);
+        match what {
+            0..6 => (logical..=last).for_each(|page| {
+                trial.use_in(page, last, what % 2 == 0);
+            }),
+            6 => {
+                trial.relocate(logical);
+            }
+            7 => trial.update(shape.page_of(logical)),
+            8 => trial.restore(),
+            _ => {
+                // What was free stays free whatever a collection moves in between.
+                let free = trial.scheme.is_free(logical);
+                (0..61).step_by(1 + pages as usize).for_each(|page| {
+                    trial.relocate(page);
+                });
+                assert!(trial.scheme.is_free(logical) || !free, "a collection made an access cost something");
+                trial.write(logical);
+            }
+        }
+    }
+}
+
+macro_rules! conducts {
+    ($($name:ident: $scheme:ty, $parameters:path, $prefix:literal;)*) => {
+        proptest! {$(
+            #[test]
+            fn $name(
+                settings in settings($parameters, $prefix),
+                size in (2..5_u32, 0..400_u64),
+                steps in prop::collection::vec((0..10_u8, 0..61_u32, 0..9_u32), 0..120),
+            ) {
+                live::<$scheme>($parameters(), &settings, size, &steps);
+            }
+        )*}
+    };
+}
+
+conducts! {
+    cdftl_keeps_to_what_schemes_promise: super::cdftl::Cdftl, super::cdftl::parameters, "ftl.cdftl.";
+    tpftl_keeps_to_what_schemes_promise: super::tpftl::Tpftl, super::tpftl::parameters, "ftl.tpftl.";
+}
