@@ -206,6 +206,9 @@ impl TimedFlash {
         }
         if slot.what != What::Copy {
             self.serve_parked(self.block_of(slot.page), slot.page);
+            while let Some(successor) = self.slab.next_successor(id) {
+                self.hand_on(id, &slot, successor, false);
+            }
         }
         let command = CommandId { slot: id, generation: slot.generation };
         self.core.events.push((slot.owner, Event::ProgramFailed(command)));

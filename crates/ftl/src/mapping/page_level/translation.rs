@@ -254,12 +254,16 @@ impl<S: Scheme> PageMap<S> {
         }
         // An entry that is in memory may still be on its way there.
         let loading = self.translation.loading[page as usize].filter(|_| plan.hit);
-        self.carry_out(flash, &plan, completion, loading)
+        // A read waits for what it evicts as long as that takes, but need not be there when a program
+        // that failed finds no other place: the drive may be worn out.
+        let evicted = if access.change { completion } else { Completion::Notify(TRANSLATION_TOKEN) };
+        let wait = self.write_back(flash, &plan, evicted, loading);
+        self.read_in(flash, &plan, completion, wait)
     }
 
-    /// Issues what a change of the cache costs.
+    /// Programs what a change of the cache evicts.
     #[inline]
-    fn carry_out<F: Flash>(
+    fn write_back<F: Flash>(
         &mut self,
         flash: &mut F,
         plan: &Plan,
@@ -272,6 +276,19 @@ impl<S: Scheme> PageMap<S> {
             let update = Update { page: back.page, read: !back.whole, completion, after: wait };
             wait = self.program_translation(flash, &update, target).pending().or(wait);
         }
+        wait
+    }
+
+    /// Reads what a change of the cache brings in, and what was read in vain.
+    #[inline]
+    fn read_in<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        plan: &Plan,
+        completion: Completion,
+        after: Option<CommandId>,
+    ) -> Option<CommandId> {
+        let mut wait = after;
         if let Some(page) = plan.fetch {
             wait = self.fetch(flash, page, completion, wait);
         }
