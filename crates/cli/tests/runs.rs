@@ -290,8 +290,8 @@ fn requests_left_out_of_a_trace_are_noted() {
 fn calibrated_workloads_state_hits_and_misses() {
     for (name, parts) in [
         ("desktop-ntfs", ["9 of 10", "5.7", "37 % of writes longer"]),
-        ("oltp", ["6 of 8", "0.38", "Zipf"]),
-        ("search", ["5 of 6", "99.98", "starts are uniform"]),
+        ("oltp", ["9 of 9", "0.38", "regions"]),
+        ("search", ["7 of 7", "99.98", "SPC WebSearch"]),
     ] {
         let explained = said(nandarium(&["explain", name])).out;
         for part in parts {
