@@ -315,7 +315,7 @@ fn measured(stack: &str, blocks: u64, user: u64) -> Cleaning {
     drive.top().check(drive.flash()).unwrap();
     let writes = (user * 5) as f64;
     let copies = drive.flash().core().counters.programs[Cause::Gc.index()] as f64;
-    assert_eq!(counter(&drive, "translation_copies"), 0.0);
+    assert!(counter(&drive, "translation_copies") < 1.0, "blocks are cleaned of data alone here");
     Cleaning { waf: 1.0 + copies / writes, passes: counter(&drive, "data_victims") / writes }
 }
 

@@ -101,13 +101,11 @@ impl Stack {
     fn reserve_blocks(&mut self, user_pages: u32) -> u64 {
         for _ in 0..16 {
             let config = Config::load("page", &self.settings()).expect("drawn values are valid");
-            match device::reserve_blocks(&config, user_pages) {
-                Ok(blocks) => return u64::from(blocks),
-                Err(_) => {
-                    let size: u64 = self.get("ftl.map_cache").trim_end_matches('B').parse().expect("it was drawn in bytes");
-                    self.set("ftl.map_cache", format!("{}B", size * 2));
-                }
+            if let Ok(blocks) = device::reserve_blocks(&config, user_pages) {
+                return u64::from(blocks);
             }
+            let size: u64 = self.get("ftl.map_cache").trim_end_matches('B').parse().expect("it was drawn in bytes");
+            self.set("ftl.map_cache", format!("{}B", size * 2));
         }
         panic!("no map cache is large enough for {self}");
     }
