@@ -1,8 +1,9 @@
 //! The benchmark: each row of the speed table with its target, result hash and rates.
 //!
-//! `cargo run --release -p nandarium-bench -- [--smoke] [--out DIR]`. Machines are noisy: where the
-//! environment variable `YARDSTICK_DIR` names a folder of reference programs, they run before and
-//! after, and each row shows its ratio to the better of the two.
+//! `cargo run --release -p nandarium-bench -- [--smoke] [--only GROUP] [--out DIR]`, where a group is
+//! one of those `rows::GROUPS` lists, or `dftl` and the like for one mapping. Machines are noisy:
+//! where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run
+//! before and after, and each row shows its ratio to the better of the two.
 
 mod rows;
 mod yardstick;
@@ -14,10 +15,11 @@ use std::path::PathBuf;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let scale = if arguments.iter().any(|argument| argument == "--smoke") { Scale::Smoke } else { Scale::Full };
-    let out = arguments.iter().position(|argument| argument == "--out").and_then(|at| arguments.get(at + 1));
+    let option = |name| arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1));
+    let out = option("--out");
     let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
     let before = yardsticks.as_deref().map(yardstick::measure);
-    let rows = rows::all(scale);
+    let rows = rows::measure(scale, option("--only").map(String::as_str));
     let after = yardsticks.as_deref().map(yardstick::measure);
     let references = yardstick::better(before, after);
     println!(

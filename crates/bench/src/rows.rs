@@ -83,8 +83,15 @@ fn drive_it<F: Clocked>(drive: &mut Drive<F>, workload: &str, requests: u64, dep
 }
 
 fn plan(gib: f64) -> DrivePlan {
-    let capacity = Setting::from_argument(&format!("drive.capacity={}B", (gib * (1_u64 << 30) as f64) as u64));
-    let config = Config::load("page", &[capacity.expect("a setting has a value")]).expect("the stack is built in");
+    plan_of("page", gib, &[])
+}
+
+fn plan_of(stack: &str, gib: f64, settings: &[String]) -> DrivePlan {
+    let mut all = vec![format!("drive.capacity={}B", (gib * (1_u64 << 30) as f64) as u64)];
+    all.extend_from_slice(settings);
+    let all: Vec<Setting> =
+        all.iter().map(|setting| Setting::from_argument(setting).expect("a setting has a value")).collect();
+    let config = Config::load(stack, &all).expect("the stack is built in");
     DrivePlan::new(config).expect("benchmark drives can be built")
 }
 
@@ -95,25 +102,57 @@ fn resident() -> u64 {
     pages.unwrap_or(0) * 4096
 }
 
-/// Measures every row.
-pub(crate) fn all(scale: Scale) -> Vec<Row> {
-    let (counted_gib, timed_gib, requests) = match scale {
-        Scale::Smoke => (2.0, 2.0, 200_000),
-        Scale::Full => (16.0, 32.0, 8_000_000),
-    };
-    let mut rows = vec![start_up()];
-    rows.extend(counted(counted_gib, requests));
-    rows.extend(preconditioning(timed_gib));
-    rows.extend(timed(timed_gib, requests));
-    rows
+/// A group of rows: its name, and what measures it.
+type Group = (&'static str, fn(Scale) -> Vec<Row>);
+
+/// Every group, in the order of the table.
+pub(crate) const GROUPS: [Group; 9] = [
+    ("start-up", start_up),
+    ("counted", counted),
+    ("preconditioning", preconditioning),
+    ("timed", timed),
+    ("dftl", |scale| demand(scale, "dftl", ["dftl, random reads", "dftl, steady writes"], 0.5)),
+    ("tpm", |scale| demand(scale, "tpm", ["tpm, random reads", "tpm, steady writes"], 0.5)),
+    ("cdftl", |scale| demand(scale, "cdftl", ["cdftl, random reads", "cdftl, steady writes"], 0.3)),
+    ("tpftl", |scale| demand(scale, "tpftl", ["tpftl, random reads", "tpftl, steady writes"], 0.3)),
+    ("leaftl", |scale| demand(scale, "leaftl", ["leaftl, random reads", "leaftl, steady writes"], 0.2)),
+];
+
+/// Measures every row, or those of one group.
+///
+/// # Panics
+/// If no group is called `only`.
+pub(crate) fn measure(scale: Scale, only: Option<&str>) -> Vec<Row> {
+    let chosen: Vec<&Group> = GROUPS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
+    let names: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
+    assert!(!chosen.is_empty(), "no group is called {}; there are {}", only.unwrap_or_default(), names.join(", "));
+    chosen.iter().flat_map(|(_, rows)| rows(scale)).collect()
 }
 
-fn start_up() -> Row {
+impl Scale {
+    /// GiB of the drives without time, and of those in virtual time.
+    fn gib(self) -> (f64, f64) {
+        match self {
+            Scale::Smoke => (2.0, 2.0),
+            Scale::Full => (16.0, 32.0),
+        }
+    }
+
+    /// Requests a row is measured over.
+    fn requests(self) -> u64 {
+        match self {
+            Scale::Smoke => 200_000,
+            Scale::Full => 8_000_000,
+        }
+    }
+}
+
+fn start_up(_: Scale) -> Vec<Row> {
     let start = Instant::now();
     let plan = plan(8.0);
     let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
     drive_it(&mut drive, "uniform-write", 1, 1, 1);
-    Row {
+    vec![Row {
         name: "start-up, 8 GiB",
         measured: start.elapsed().as_secs_f64() * 1e3,
         target: 50.0,
@@ -122,7 +161,7 @@ fn start_up() -> Row {
         commands_per_second: 0.0,
         bytes_per_page: None,
         hash: drive.flash().core().hash(),
-    }
+    }]
 }
 
 fn rate(name: &'static str, target: f64, measured: &Measured, bytes: Option<f64>, hash: u64) -> Row {
@@ -139,18 +178,19 @@ fn rate(name: &'static str, target: f64, measured: &Measured, bytes: Option<f64>
 }
 
 /// Fill, then random overwrites until greedy cleaning is steady, counted only.
-fn counted(gib: f64, requests: u64) -> Vec<Row> {
-    let plan = plan(gib);
+fn counted(scale: Scale) -> Vec<Row> {
+    let plan = plan(scale.gib().0);
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 0, 1);
     drive_it(&mut drive, "uniform-write", pages * 2, 0, 2);
-    let measured = drive_it(&mut drive, "uniform-write", requests * 2, 0, 3);
+    let measured = drive_it(&mut drive, "uniform-write", scale.requests() * 2, 0, 3);
     let hash = drive.flash().core().hash();
     vec![rate("counted overwrites", 12.0, &measured, None, hash)]
 }
 
-fn preconditioning(gib: f64) -> Vec<Row> {
+fn preconditioning(scale: Scale) -> Vec<Row> {
+    let (_, gib) = scale.gib();
     let before = resident();
     let plan = plan(gib);
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
@@ -183,8 +223,9 @@ fn preconditioning(gib: f64) -> Vec<Row> {
 }
 
 /// Reads, writes before cleaning, and steady state in virtual time.
-fn timed(gib: f64, requests: u64) -> Vec<Row> {
-    let plan = plan(gib);
+fn timed(scale: Scale) -> Vec<Row> {
+    let requests = scale.requests();
+    let plan = plan(scale.gib().1);
     let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
@@ -196,5 +237,22 @@ fn timed(gib: f64, requests: u64) -> Vec<Row> {
     drive_it(&mut drive, "uniform-write", pages * 2, 128, 4);
     let steady = drive_it(&mut drive, "uniform-write", requests / 2, 128, 5);
     rows.push(rate("random writes, steady", 1.5, &steady, None, drive.flash().core().hash()));
+    rows
+}
+
+/// Random reads and steady random writes where a hundredth of the page map fits the cache.
+fn demand(scale: Scale, stack: &str, names: [&'static str; 2], target: f64) -> Vec<Row> {
+    let (gib, requests) = (scale.gib().0 / 2.0, scale.requests() / 4);
+    let map = (gib * f64::from(1 << 18)) as u64 * 4;
+    let cache = (map / 100).next_multiple_of(4096);
+    let plan = plan_of(stack, gib, &[format!("ftl.map_cache={cache}B")]);
+    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let pages = u64::from(plan.user_pages);
+    drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
+    let reads = drive_it(&mut drive, "uniform-read", requests, 32, 2);
+    let mut rows = vec![rate(names[0], target, &reads, None, drive.flash().core().hash())];
+    drive_it(&mut drive, "uniform-write", pages, 32, 3);
+    let writes = drive_it(&mut drive, "uniform-write", requests, 32, 4);
+    rows.push(rate(names[1], target, &writes, None, drive.flash().core().hash()));
     rows
 }
