@@ -25,7 +25,7 @@ pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
     page_level::entry::<Dftl, F>("dftl", doc, parameters)
 }
 
-fn parameters() -> Vec<Parameter> {
+pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
         Parameter {

@@ -24,7 +24,7 @@ pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
     page_level::entry::<Tpm, F>("tpm", doc, parameters)
 }
 
-fn parameters() -> Vec<Parameter> {
+pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.push(Parameter {
         key: "ftl.tpm.clean_first",

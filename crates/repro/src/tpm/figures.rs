@@ -1,6 +1,6 @@
 //! The figures of the study.
 
-use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, VARIANTS};
+use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, STUDIED, VARIANTS};
 use super::runs::{Place, Results};
 use super::traces::Trace;
 use crate::figure::{Figure, Panel, Series, Shape};
@@ -54,7 +54,7 @@ fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
         Panel {
             title: about.published.title.to_owned(),
             categories: CACHES.iter().map(ToString::to_string).collect(),
-            series: VARIANTS.iter().enumerate().map(series).collect(),
+            series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
         }
     };
     Figure {
@@ -78,7 +78,7 @@ fn response(results: &Results, traces: &[Trace]) -> Figure {
         Panel {
             title: about.published.title.to_owned(),
             categories: vec!["512 KB".to_owned()],
-            series: VARIANTS.iter().enumerate().map(series).collect(),
+            series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
         }
     };
     Figure {
@@ -106,6 +106,6 @@ fn normalised(cells: &BTreeMap<Place, Measurement>, traces: &[Trace], value: &dy
     vec![Panel {
         title: String::new(),
         categories: shown.iter().map(|trace| traces[*trace].published.title.to_owned()).collect(),
-        series: VARIANTS.iter().enumerate().map(series).collect(),
+        series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
     }]
 }

@@ -1,6 +1,6 @@
 //! Rows from measurements.
 
-use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, TPM, VARIANTS};
+use super::drives::{CACHES, DFTL, LEAFTL, PUBLISHED_CACHE, STUDIED, TPM, VARIANTS};
 use super::runs::{Place, Results};
 use super::targets::target;
 use super::traces::Trace;
@@ -24,7 +24,9 @@ pub fn rows(results: &Results, traces: &[Trace]) -> Vec<Row> {
     rows.extend(exact(results));
     rows.extend(table.trace_table());
     rows.extend(table.trends());
-    rows.extend(missing());
+    rows.extend(waiting());
+    rows.extend(table.learned());
+    rows.extend(not_built());
     rows
 }
 
@@ -89,7 +91,7 @@ impl Table<'_> {
             let worst = cells.flat_map(|(c, t)| variants.clone().map(move |v| self.hit(TPM, c, t) - self.hit(v, c, t)));
             worst.fold(f64::INFINITY, f64::min)
         };
-        let least = above(&traces, DFTL..VARIANTS.len());
+        let least = above(&traces, DFTL..STUDIED.end);
         let least_note = "The least over Financial and the laptops; Websearch is judged by 3.1b, as request length alone limits it.";
         let mean_note = "Segmented LRU, batch updates. Of the other variants: see figure hit-ratio.";
         vec![
@@ -132,7 +134,7 @@ impl Table<'_> {
     }
 
     fn variants(&self, cells: &BTreeMap<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> Measured {
-        let each = (DFTL..VARIANTS.len())
+        let each = (DFTL..STUDIED.end)
             .map(|variant| format!("{} {:.1} %", VARIANTS[variant].name, self.mean_reduction(cells, variant, value)));
         Figures(each.collect::<Vec<_>>().join("; "))
     }
@@ -231,6 +233,38 @@ impl Table<'_> {
         ]
     }
 
+    /// LeaFTL beside a page map and DFTL.
+    fn learned(&self) -> Vec<Row> {
+        let aged = |trace| self.results.aged.get(&(LEAFTL, PUBLISHED_CACHE, trace));
+        let smaller = |m: &Measurement| m.counter("learned_page_map_bytes") as f64 / m.counter("learned_bytes") as f64;
+        let faster = |trace| {
+            let response = |variant| self.results.timed[&(variant, PUBLISHED_CACHE, trace)].response_ns;
+            response(DFTL) / response(LEAFTL)
+        };
+        let each = |value: &dyn Fn(usize) -> Option<f64>| {
+            let named = (0..self.traces.len()).filter_map(|trace| Some((self.traces[trace].published.title, value(trace)?)));
+            named.map(|(title, value)| format!("{title} {value:.2}")).collect::<Vec<_>>().join(", ")
+        };
+        let memory = |trace| aged(trace).map(smaller);
+        let times = mean((0..self.traces.len()).map(faster));
+        let against = "Beside 4 bytes for each page in use, on aged drives filled in order";
+        let uniform = smaller(&self.results.uniform[&LEAFTL]);
+        vec![
+            row(
+                "5.8a",
+                Number(mean((0..self.traces.len()).filter_map(memory))),
+                &self.workload(Trace::ages_drives),
+                &format!("{against}: {}; after uniform page writes {uniform:.2}. Published beside a mapping that compresses runs.", each(&memory)),
+            ),
+            row(
+                "5.8b",
+                statement(times > 1.0, format!("{times:.2} times")),
+                &self.all(),
+                &format!("Mean response of DFTL over that of LeaFTL: {}.", each(&|trace| Some(faster(trace)))),
+            ),
+        ]
+    }
+
     fn victims(&self, workload: &str) -> Row {
         let valid = |variant| {
             let cells = self.results.aged.iter().filter(|((v, c, _), _)| (*v, *c) == (variant, PUBLISHED_CACHE));
@@ -309,18 +343,14 @@ fn file_table(traces: &[&Trace]) -> Measured {
 }
 
 /// Rows that wait for something.
-fn missing() -> Vec<Row> {
-    let hybrid = "Needs a hybrid mapping (FAST), which is not built yet.";
-    let waiting = [
-        ("5.1a", hybrid),
-        ("5.1b", hybrid),
-        ("5.2", hybrid),
-        ("5.8a", "Needs the mapping leaftl, which is not built yet."),
-        ("5.8b", "Needs the mapping leaftl, which is not built yet."),
-    ];
-    let mut rows: Vec<Row> = waiting.into_iter().map(|(id, note)| row(id, NotRun, "none", note)).collect();
-    rows.extend(["5.9a", "5.9b", "5.10a", "5.10b"].map(|id| {
-        row(id, Figures("not built".to_owned()), "none", "This mapping is not part of the project; its figures are kept for reference.")
-    }));
-    rows
+fn waiting() -> impl Iterator<Item = Row> {
+    ["5.1a", "5.1b", "5.2"].into_iter().map(|id| row(id, NotRun, "none", "Needs a hybrid mapping (FAST), which is not built yet."))
+}
+
+/// Rows of mappings that are not part of the project.
+fn not_built() -> impl Iterator<Item = Row> {
+    ["5.9a", "5.9b", "5.10a", "5.10b"].into_iter().map(|id| {
+        let note = "This mapping is not part of the project; its figures are kept for reference.";
+        row(id, Figures("not built".to_owned()), "none", note)
+    })
 }

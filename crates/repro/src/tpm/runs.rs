@@ -1,6 +1,6 @@
 //! Every simulation of the study, on all cores.
 
-use super::drives::{self, CACHES, DFTL, PUBLISHED_CACHE, TPM, VARIANTS};
+use super::drives::{self, CACHES, DFTL, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::error::StudyError;
@@ -52,13 +52,16 @@ struct Job {
 /// The jobs, those that take longest first.
 fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     let mut jobs = Vec::new();
-    for variant in [TPM, DFTL] {
+    for variant in [TPM, DFTL, LEAFTL] {
         let bench = drives::uniform_bench(options, &VARIANTS[variant])?;
         jobs.push(Job { variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
     }
     for cache in [PUBLISHED_CACHE, 0, 1, 3] {
         for (variant, of) in VARIANTS.iter().enumerate() {
             let published = cache == PUBLISHED_CACHE;
+            if variant == LEAFTL && !published {
+                continue;
+            }
             let compared = variant == TPM || variant == DFTL;
             let mut runs = Vec::new();
             for (index, trace) in traces.iter().enumerate() {
