@@ -107,11 +107,11 @@ pub struct ReproArguments {
     /// The study, or all of them.
     #[arg(value_name = "STUDY", value_parser = studies())]
     pub study: String,
-    /// The published size instead of the default one, which takes some minutes.
+    /// The published size instead of the default one, which takes some minutes; half an hour and more.
     #[arg(long, conflicts_with = "scale")]
     pub full: bool,
-    /// Size as a share of the published one: 1/4, 1/8, and so on.
-    #[arg(long, value_name = "SHARE", hide = true)]
+    /// Size as a share of the published one: 1/4 (the default), 1/8, and so on; small ones miss more rows.
+    #[arg(long, value_name = "SHARE")]
     pub scale: Option<String>,
     /// Seed of generators and drives.
     #[arg(long, value_name = "N", default_value_t = 1)]

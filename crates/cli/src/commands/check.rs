@@ -10,7 +10,9 @@ use std::path::Path;
 
 pub fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let toml = Path::new(&arguments.file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    if toml { stack(&arguments.file) } else { trace_file(arguments) }
+    let built_in = || device::config::stacks().iter().any(|preset| preset.name == arguments.file);
+    let is_stack = toml || !Path::new(&arguments.file).exists() && built_in();
+    if is_stack { stack(&arguments.file) } else { trace_file(arguments) }
 }
 
 fn stack(path: &str) -> Result<(), Failure> {

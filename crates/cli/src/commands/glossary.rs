@@ -24,7 +24,9 @@ pub fn terms() -> impl Iterator<Item = &'static str> {
 
 /// What the glossary says about a term.
 pub fn explain(name: &str) -> Option<String> {
-    let wanted = |row: &[&'static str; 3]| names(row[0]).any(|term| term.eq_ignore_ascii_case(name));
+    // A counter answers without the name of its layer too.
+    let is = |term: &str| term.eq_ignore_ascii_case(name) || term.rsplit('.').next().is_some_and(|last| last == name);
+    let wanted = |row: &[&'static str; 3]| names(row[0]).any(is);
     let found: Vec<String> = rows().filter(wanted).map(|[term, unit, meaning]| text(term, unit, meaning)).collect();
     (!found.is_empty()).then(|| found.join("\n"))
 }

@@ -14,6 +14,8 @@ pub const PUBLISHED_CACHE: usize = 2;
 /// Pages of 32 GB of flash.
 const FLASH_PAGES: u64 = (32 << 30) / PAGE_BYTES;
 const PAGE_BYTES: u64 = 2048;
+/// Smallest cache of the drive for uniform traffic.
+const LEAST_CACHE_BYTES: u64 = 4 * PAGE_BYTES;
 /// Map entries of a translation page.
 const ENTRIES: u64 = PAGE_BYTES / 4;
 
@@ -82,12 +84,12 @@ pub fn bench(options: &Options, variant: &Variant, cache: usize) -> Result<Bench
 }
 
 /// The drive for uniform traffic, whose cache shrinks with the drive: it serves no streams, only a share
-/// of the map.
+/// of the map. No mapping can do with less than a few translation pages.
 ///
 /// # Errors
 /// The scale leaves too little flash.
 pub fn uniform_bench(options: &Options, variant: &Variant) -> Result<Bench, StudyError> {
-    with_cache(options, variant, options.scale.of(CACHES[PUBLISHED_CACHE] << 10).max(PAGE_BYTES))
+    with_cache(options, variant, options.scale.of(CACHES[PUBLISHED_CACHE] << 10).max(LEAST_CACHE_BYTES))
 }
 
 fn with_cache(options: &Options, variant: &Variant, cache_bytes: u64) -> Result<Bench, StudyError> {
@@ -132,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_drive_can_be_built_at_every_size() {
-        for scale in ["1/4", "1/64", "1/256"] {
+        for scale in ["1/4", "1/64", "1/256", "1/4096"] {
             let options = Options { scale: Scale::parse(scale).unwrap(), ..Options::default() };
             for variant in &VARIANTS {
                 (0..CACHES.len()).for_each(|cache| {

@@ -68,15 +68,10 @@ pub fn run(options: &Options) -> Result<Exact, StudyError> {
     Ok(Exact {
         miss_costs: miss_costs(options)?,
         tpm_collection: collection("tpm", 128, options, |m| m.counter("data_victims"))?,
-        dftl_collection: collection("dftl", 64, options, data_copies)?,
+        dftl_collection: collection("dftl", 64, options, |m| m.counter("data_victim_translation_pages"))?,
         translation_pages: [translation_page(135, options)?, translation_page(145, options)?],
         full_blocks: fourth_write(options)?,
     })
-}
-
-/// Data pages copied by collection.
-fn data_copies(measured: &Measurement) -> u64 {
-    measured.flash.programs[Cause::Gc.index()] - measured.counter("translation_copies")
 }
 
 /// Reads and writes at random places of a drive in use; requests that meet a collection are left out.
@@ -96,7 +91,10 @@ fn miss_costs(options: &Options) -> Result<Option<[(u64, u64); 2]>, StudyError> 
             let mapping = Cause::Mapping.index();
             let cost = (measured.flash.reads[mapping], measured.flash.programs[mapping]);
             let [least, most] = costs.unwrap_or([cost; 2]);
-            costs = Some([least.min(cost), most.max(cost)]);
+            costs = Some([
+                (least.0.min(cost.0), least.1.min(cost.1)),
+                (most.0.max(cost.0), most.1.max(cost.1)),
+            ]);
         }
     }
     Ok(costs)

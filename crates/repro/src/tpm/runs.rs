@@ -154,8 +154,8 @@ fn measure(
     }
 }
 
-/// Page-sized writes at uniformly random places: twice as many as the user has pages until nothing is
-/// left of the order of the fill, then half as many to be counted.
+/// Page-sized writes at uniformly random places: five times as many as the user has pages, after which
+/// less than a hundredth is left of the order of the fill, then half as many as there are pages to be counted.
 fn uniform(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
     let page_bytes = 2048;
     let pages = bench.sectors() * SECTOR_BYTES / page_bytes;
@@ -164,6 +164,6 @@ fn uniform(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monit
         let parameters = WorkloadParameters { seed, request_bytes, ..WorkloadParameters::new(bench.sectors(), requests) };
         build("uniform-write", &parameters)
     };
-    let used = bench.used(filled, &mut *writes(options.seed.wrapping_add(99), 2 * pages)?, monitor)?;
+    let used = bench.used(filled, &mut *writes(options.seed.wrapping_add(99), 5 * pages)?, monitor)?;
     bench.count(&used, &mut *writes(options.seed, pages / 2)?, monitor)
 }

@@ -22,6 +22,9 @@ const PUBLISHED: [Published; 5] = [
 /// What other studies print as the address span of Financial2.
 const FINANCIAL_SPAN_BYTES: u64 = 512 << 20;
 
+/// Requests of a file below which it cannot stand for a trace.
+const LEAST_REQUESTS: u64 = 1000;
+
 /// A line of the published table.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
@@ -75,6 +78,11 @@ pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
         let published = PUBLISHED[index];
         let file = options.traces.get(*name).map(|path| -> Result<_, StudyError> {
             let summary = summarise(&mut open(path, &OpenOptions::default())?)?;
+            if summary.records < LEAST_REQUESTS {
+                let found = summary.records;
+                let problem = format!("{path} has {found} requests, too few to stand for {name}: at least {LEAST_REQUESTS} are needed");
+                return Err(StudyError::Usage(problem));
+            }
             Ok((path.clone(), summary))
         });
         let requests = options.scale.of(published.requests);
@@ -86,14 +94,19 @@ pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
 }
 
 impl Trace {
+    /// Writes, % of requests: of the file, where there is one.
+    fn write_percent(&self) -> f64 {
+        self.file_sample().map_or(self.published.write_percent, |sample| sample.write_percent)
+    }
+
     /// Most of its requests are writes.
     pub fn is_write_dominant(&self) -> bool {
-        self.published.write_percent > 50.0
+        self.write_percent() > 50.0
     }
 
     /// It writes enough to use up spare blocks.
     pub fn ages_drives(&self) -> bool {
-        self.published.write_percent > 1.0
+        self.write_percent() > 1.0
     }
 
     /// It is the search engine's.

@@ -40,6 +40,8 @@ impl Collection {
 
 /// Map entries fetched ahead of the copy that changes them.
 const LOOK_AHEAD: usize = 16;
+/// Full blocks a policy may choose, where one may not be moved, before it is not asked any more.
+const FULL_PICKS: usize = 8;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
@@ -134,7 +136,25 @@ impl<S: Scheme> PageMap<S> {
             counters.translation_victim_pages += pages.len() as u64;
         } else {
             counters.data_victims += 1;
+            let touched = self.touched(pages);
+            self.translation.counters.victim_translation_pages += touched;
         }
+    }
+
+    /// Translation pages with entries of these pages. `pages`: of user data, in a block.
+    fn touched(&mut self, pages: &[u32]) -> u64 {
+        self.translation.look += 1;
+        let mut touched = 0;
+        for page in pages {
+            let back = self.back[*page as usize];
+            if back & TRIMMED != 0 {
+                continue;
+            }
+            let seen = &mut self.translation.seen[self.translation.shape.page_of(back) as usize];
+            touched += u64::from(*seen != self.translation.look);
+            *seen = self.translation.look;
+        }
+        touched
     }
 
     /// A translation page promised to this plane's collection was used.
@@ -353,6 +373,7 @@ impl<S: Scheme> PageMap<S> {
         let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
         // Blocks with programs still under way are no victims yet; they are set aside for this pick.
         let mut aside = Vec::new();
+        let mut full = 0;
         let choice = loop {
             let view = VictimView {
                 keys: self.blocks.keys(first, count),
@@ -374,6 +395,10 @@ impl<S: Scheme> PageMap<S> {
                 self.lanes[lane].moved_full |= !gains;
                 break Some(block);
             }
+            full += usize::from(!gains);
+            if full == FULL_PICKS {
+                break self.least_gaining(flash, lane);
+            }
             self.blocks.take(block);
             aside.push(block);
         };
@@ -381,6 +406,18 @@ impl<S: Scheme> PageMap<S> {
             self.blocks.put_back(block);
         }
         choice.map(|block| (block, Cause::Gc))
+    }
+
+    /// The block with the fewest valid pages, if one gives room.
+    #[cold]
+    fn least_gaining<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
+        let blocks = (first..first + count).map(BlockId).filter(|block| {
+            let row = flash.core().block(*block);
+            self.blocks.is_candidate(*block) && row.done == row.issued
+        });
+        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
+        (self.blocks.valid_count(least) < self.geometry.pages_per_block).then_some(least)
     }
 
     /// The least worn closed block, when the plane's wear has drifted apart.

@@ -39,6 +39,8 @@ pub(super) struct TranslationCounters {
     pub translation_victims: u64,
     pub translation_victim_pages: u64,
     pub data_victims: u64,
+    /// Translation pages with entries of what they held, each once a block.
+    pub victim_translation_pages: u64,
 }
 
 /// State of the translation pages.
@@ -56,6 +58,9 @@ pub(super) struct Translation<S> {
     loading: Vec<Option<CommandId>>,
     /// A collection moved pages whose entries are on this translation page; it will be programmed.
     pub awaits_update: Vec<bool>,
+    /// The look at a victim that last saw each translation page, and the number of the last look.
+    pub seen: Vec<u32>,
+    pub look: u32,
     /// On flash it is behind what a scan found after a power cut.
     pub stale: Vec<bool>,
     /// Numbers of stale translation pages still to be programmed.
@@ -75,6 +80,8 @@ impl<S: Scheme> Translation<S> {
             own: vec![Frontier::NONE; if S::OWN_BLOCKS { count } else { 0 }],
             loading: vec![None; count],
             awaits_update: vec![false; count],
+            seen: vec![0; count],
+            look: 0,
             stale: vec![false; count],
             repairs: Vec::new(),
             counters: TranslationCounters::default(),
@@ -501,6 +508,7 @@ impl<S: Scheme> PageMap<S> {
             ("translation_victims", counters.translation_victims),
             ("translation_victim_valid_pages", counters.translation_victim_pages),
             ("data_victims", counters.data_victims),
+            ("data_victim_translation_pages", counters.victim_translation_pages),
             ("open_write_pointer_pages", unused),
         ]);
         self.translation.scheme.report(report);
