@@ -2,6 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
+use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
 use layer::PageLayer;
@@ -78,6 +79,7 @@ impl DrivePlan {
             config,
         };
         plan.check_faults()?;
+        plan.check_buffer()?;
         Ok(plan)
     }
 
@@ -159,6 +161,11 @@ impl DrivePlan {
         Ok(())
     }
 
+    fn check_buffer(&self) -> Result<(), ConfigError> {
+        let entry = buffer_entry::<CountedFlash>(&self.config);
+        entry.map_or(Ok(()), |entry| (entry.check)(&self.buffer_context()).map_err(together))
+    }
+
     fn fault_plan(&self) -> FaultPlan {
         let values = &self.config.values;
         FaultPlan {
@@ -227,9 +234,30 @@ impl DrivePlan {
         }
     }
 
+    fn buffer_context(&self) -> BufferContext<'_> {
+        BufferContext { geometry: self.geometry, user_pages: self.user_pages, values: &self.config.values }
+    }
+
+    /// Whether what is acknowledged may still be lost with power, until it is flushed.
+    pub fn is_volatile(&self) -> bool {
+        let values = &self.config.values;
+        buffer_entry::<CountedFlash>(&self.config).is_some()
+            && !values.on("buffer.nonvolatile")
+            && values.name("buffer.acknowledge") == "buffer"
+    }
+
+    /// Puts the buffer, if there is one, over the layers below.
+    fn buffered<F: Clocked>(&self, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
+        match buffer_entry::<F>(&self.config) {
+            Some(entry) => (entry.build)(&self.buffer_context(), below, core),
+            None => below,
+        }
+    }
+
     /// A drive with an empty stack of layers over `flash` in its fresh state.
     pub fn assemble<F: Clocked>(&self, flash: F) -> Drive<F> {
-        let top = (mapping_entry::<F>(&self.config).build)(&self.context(), &flash);
+        let mapping = (mapping_entry::<F>(&self.config).build)(&self.context(), &flash);
+        let top = self.buffered(mapping, flash.core());
         self.drive(flash, top)
     }
 
@@ -247,11 +275,16 @@ impl DrivePlan {
     /// # Errors
     /// The mapping cannot be rebuilt.
     pub fn recover_layers<F: Clocked>(&self, image: &FlashCore) -> Result<Box<dyn PageLayer<F>>, ftl::RecoverError> {
-        (mapping_entry::<F>(&self.config).recover)(&self.context(), image)
+        let mapping = (mapping_entry::<F>(&self.config).recover)(&self.context(), image)?;
+        Ok(self.buffered(mapping, image))
     }
 
     fn drive<F: Clocked>(&self, flash: F, top: Box<dyn PageLayer<F>>) -> Drive<F> {
-        Drive::new(flash, top, self.user_pages, self.host)
+        let mut drive = Drive::new(flash, top, self.user_pages, self.host);
+        if let Some(oracle) = drive.oracle_mut() {
+            oracle.set_volatile(self.is_volatile());
+        }
+        drive
     }
 }
 
@@ -274,4 +307,10 @@ pub fn reserve_blocks(config: &Config, user_pages: u32) -> Result<u32, ConfigErr
 fn mapping_entry<F: Clocked>(config: &Config) -> MappingEntry<F> {
     let name = config.values.name("ftl.kind");
     mappings::<F>().into_iter().find(|entry| entry.name == name).expect("mapping names are checked")
+}
+
+/// The buffer's entry; nothing for `none`.
+fn buffer_entry<F: Clocked>(config: &Config) -> Option<BufferEntry<F>> {
+    let name = config.values.name("buffer.kind");
+    buffers::<F>().into_iter().find(|entry| entry.name == name)
 }

@@ -5,7 +5,7 @@ use crate::oracle::Oracle;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Meter, PayloadId, TimedFlash, WaitVector};
 use std::collections::VecDeque;
-use units::{HostOp, Nanos, Request};
+use units::{Cause, HostOp, Nanos, Request};
 
 /// Flash that can let time pass.
 pub trait Clocked: Flash {
@@ -273,6 +273,8 @@ impl<F: Clocked> Drive<F> {
             fua: request.fua,
             cancellable: false,
             payload: slot.payload.offset(slot.next_page - first_page),
+            cause: Cause::Host,
+            request_sectors: request.sectors,
             owner: HOST_OWNER,
             token: id,
         };
@@ -401,7 +403,7 @@ impl<F: Clocked> Drive<F> {
         let mut index = 0;
         while index < self.outbox.len() {
             match self.outbox[index] {
-                Signal::Done { token, failed, wait } => self.on_done(token, failed, wait),
+                Signal::Done { token, failed, wait, .. } => self.on_done(token, failed, wait),
                 Signal::Room => self.retry_stalled(),
             }
             index += 1;

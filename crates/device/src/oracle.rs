@@ -27,13 +27,13 @@ struct Pending {
     number: u32,
     /// For a read: what was acknowledged for each sector when it began.
     floor: Vec<u32>,
-    /// For a flush: how many trims it makes durable.
-    trims: u64,
+    /// For a flush: how many unflushed changes it makes durable.
+    changes: u64,
 }
 
-/// Sectors trimmed and acknowledged, not yet flushed.
+/// Sectors trimmed, or written to a volatile buffer, and acknowledged, not yet flushed.
 #[derive(Clone, Copy, Debug)]
-struct UnflushedTrim {
+struct Unflushed {
     first: u64,
     end: u64,
     number: u32,
@@ -45,9 +45,11 @@ pub struct Oracle {
     sectors: Vec<Known>,
     sectors_per_page: u64,
     pending: Vec<Option<Pending>>,
-    unflushed: Vec<UnflushedTrim>,
-    /// Trims removed from the front of `unflushed` so far.
+    unflushed: Vec<Unflushed>,
+    /// Changes removed from the front of `unflushed` so far.
     flushed: u64,
+    /// Acknowledged writes may be lost with power until they are flushed.
+    volatile: bool,
     number: u32,
     violation: Option<String>,
     reads: u64,
@@ -62,10 +64,16 @@ impl Oracle {
             pending: Vec::new(),
             unflushed: Vec::new(),
             flushed: 0,
+            volatile: false,
             number: 0,
             violation: None,
             reads: 0,
         }
+    }
+
+    /// Whether acknowledged writes, but for those with FUA, may be lost with power until they are flushed.
+    pub fn set_volatile(&mut self, volatile: bool) {
+        self.volatile = volatile;
     }
 
     /// The first violation seen, in words.
@@ -98,7 +106,7 @@ impl Oracle {
     /// A request was submitted under `id`.
     pub fn submitted(&mut self, id: u32, request: &Request) {
         let range = self.range(request);
-        let mut pending = Pending { request: *request, number: 0, floor: Vec::new(), trims: 0 };
+        let mut pending = Pending { request: *request, number: 0, floor: Vec::new(), changes: 0 };
         match request.op {
             HostOp::Read => {
                 pending.floor = range.map(|sector| self.sectors[sector as usize].acknowledged).collect();
@@ -114,7 +122,7 @@ impl Oracle {
                     }
                 }
             }
-            HostOp::Flush => pending.trims = self.flushed + self.unflushed.len() as u64,
+            HostOp::Flush => pending.changes = self.flushed + self.unflushed.len() as u64,
         }
         if self.pending.len() <= id as usize {
             self.pending.resize(id as usize + 1, None);
@@ -170,27 +178,25 @@ impl Oracle {
         let range = self.range(&pending.request);
         match pending.request.op {
             HostOp::Read => {}
-            HostOp::Write => {
-                for sector in range {
-                    let known = &mut self.sectors[sector as usize];
-                    known.acknowledged = known.acknowledged.max(pending.number);
-                    known.durable = known.durable.max(pending.number);
-                }
-            }
-            HostOp::Trim => {
+            HostOp::Write | HostOp::Trim => {
+                let waits = pending.request.op == HostOp::Trim || self.volatile && !pending.request.fua;
                 for sector in range.clone() {
                     let known = &mut self.sectors[sector as usize];
                     known.acknowledged = known.acknowledged.max(pending.number);
+                    if !waits {
+                        known.durable = known.durable.max(pending.number);
+                    }
                 }
-                let trim = UnflushedTrim { first: range.start, end: range.end, number: pending.number };
-                self.unflushed.push(trim);
+                if waits {
+                    self.unflushed.push(Unflushed { first: range.start, end: range.end, number: pending.number });
+                }
             }
             HostOp::Flush => {
-                let count = pending.trims.saturating_sub(self.flushed) as usize;
-                for trim in self.unflushed.drain(..count) {
-                    for sector in trim.first..trim.end {
+                let count = pending.changes.saturating_sub(self.flushed) as usize;
+                for change in self.unflushed.drain(..count) {
+                    for sector in change.first..change.end {
                         let known = &mut self.sectors[sector as usize];
-                        known.durable = known.durable.max(trim.number);
+                        known.durable = known.durable.max(change.number);
                     }
                 }
                 self.flushed += count as u64;

@@ -9,6 +9,7 @@
 
 mod gate;
 pub mod parameter;
+pub mod recency;
 mod snapshot;
 
 pub use gate::{Gate, GateMode};
@@ -17,7 +18,7 @@ pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 use nand::{Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
-use units::{HostOp, Request};
+use units::{Cause, HostOp, Request};
 
 /// One operation on an extent of logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,10 @@ pub struct PageOp {
     pub cancellable: bool,
     /// First of `pages` payload slots with the cells to write or to fill.
     pub payload: PayloadId,
+    /// What its reads and programs of user data are counted as.
+    pub cause: Cause,
+    /// Sectors of the whole host request this operation is a part of; 0 if a layer asks for itself.
+    pub request_sectors: u32,
     /// Who hears that the operation is done: [`HOST_OWNER`] or the unit number of the layer above.
     pub owner: Owner,
     /// Handed back when the operation is done, in [`nand::Event::Joined`] or [`Signal::Done`].
@@ -46,6 +51,8 @@ pub struct PageOp {
 
 /// The owner number of the host interface.
 pub const HOST_OWNER: Owner = Owner::MAX;
+/// The owner number of the write buffer.
+pub const BUFFER_OWNER: Owner = Owner::MAX - 1;
 
 impl PageOp {
     /// Sectors meant in the page at `index` of the extent; `full` is a whole page.
@@ -61,9 +68,9 @@ impl PageOp {
     }
 }
 
-/// An operation that is under way and can be asked after.
+/// An operation that is under way. It can be taken back where one layer answers for all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpHandle(pub JoinId);
+pub struct OpHandle(pub Option<JoinId>);
 
 /// What a layer says to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +97,8 @@ pub enum Answer {
 pub enum Signal {
     /// An operation is done.
     Done {
+        /// Who asked for it.
+        owner: Owner,
         /// Its token.
         token: Token,
         /// Some page of a read is uncorrectable.
@@ -126,10 +135,17 @@ pub trait PageLayer<F: Flash> {
     /// Takes an operation.
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
 
+    /// The pages `first..first + pages`, a whole logical block of the layer above, will be written next
+    /// by operations of their own, each once and in order, and nothing else in between. A mapping with
+    /// logical blocks gives them a fresh one; the others need not know. `Full`: not now.
+    fn begin_block(&mut self, _flash: &mut F, _first: u32, _pages: u32) -> Answer {
+        Answer::Done { failed: false }
+    }
+
     /// Takes an operation back. Queued commands never start; started ones run on, counted as
     /// wasted. The token will not be heard.
     fn cancel(&mut self, flash: &mut F, handle: OpHandle) -> Cancelled {
-        flash.cancel(handle.0)
+        handle.0.map_or(Cancelled::default(), |join| flash.cancel(join))
     }
 
     /// Hears an event of flash meant for unit `owner`: this layer, or one below it.

@@ -269,12 +269,33 @@ impl Contents {
         }
     }
 
-    /// Forgets everything that power keeps alive: payloads and records not yet on flash.
-    pub(crate) fn lose_volatile(&mut self) {
+    /// Copies sectors from one slot to another. Masks stay as they are.
+    pub fn copy_sectors(&mut self, from: PayloadId, to: PayloadId, mask: u64) {
+        let bytes = self.page_bytes();
+        let (from, to) = (from.0 as usize * bytes, to.0 as usize * bytes);
+        let mut left = mask;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize * self.cell_bytes;
+            self.pool.copy_within(from + at..from + at + self.cell_bytes, to + at);
+            left &= left - 1;
+        }
+    }
+
+    /// Forgets everything that power keeps alive: records not yet on flash, and payloads but those in
+    /// non-volatile memory.
+    pub(crate) fn lose_volatile(&mut self, kept: &[(PayloadId, u64)]) {
         self.pending_records.clear();
-        self.pool.clear();
-        self.masks.clear();
         self.free_runs.clear();
+        if kept.is_empty() {
+            self.pool.clear();
+            self.masks.clear();
+            return;
+        }
+        let is_kept = |slot: u32| kept.iter().any(|(payload, _)| payload.0 == slot);
+        self.free_runs.insert(1, (0..self.masks.len() as u32).filter(|slot| !is_kept(*slot)).collect());
+        for (payload, mask) in kept {
+            self.masks[payload.0 as usize] = *mask;
+        }
     }
 }
 

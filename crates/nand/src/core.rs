@@ -4,6 +4,7 @@ use crate::contents::{Contents, ContentsKind, Oob, PageKind, PayloadId};
 use crate::fault::{FaultPlan, Faults};
 use crate::flash::{Event, Owner, Program, WaitVector};
 use crate::NIL;
+use crate::nvram::Nvram;
 use engine::random::Stream;
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
@@ -121,6 +122,8 @@ pub struct FlashCore {
     pub events: Vec<(Owner, Event)>,
     /// Waiting times the events refer to.
     pub waits: Vec<WaitVector>,
+    /// Memory of the controller that outlives a power cut.
+    pub nvram: Nvram,
     blocks: Vec<BlockRow>,
     hash: u64,
     faults: Faults,
@@ -143,6 +146,7 @@ impl FlashCore {
             counters: Counters::default(),
             events: Vec::with_capacity(256),
             waits: Vec::with_capacity(256),
+            nvram: Nvram::default(),
             blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
@@ -390,7 +394,8 @@ impl FlashCore {
             }
         }
         if let Some(contents) = image.contents.as_deref_mut() {
-            contents.lose_volatile();
+            let kept: Vec<_> = image.nvram.oldest_first().iter().map(|(_, page)| (page.payload, page.mask)).collect();
+            contents.lose_volatile(&kept);
         }
         image
     }

@@ -204,7 +204,7 @@ pub enum Event {
 /// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
 /// page in flight waits for it; an erase waits for every unfinished command in its block, every
 /// unfinished program that supersedes one of its pages, and every hold.
-pub trait Flash {
+pub trait Flash: 'static {
     /// State common to all implementations.
     fn core(&self) -> &FlashCore;
     /// State common to all implementations.

@@ -12,6 +12,7 @@ mod counted;
 mod fault;
 mod flash;
 mod meter;
+mod nvram;
 mod part;
 mod timed;
 
@@ -24,6 +25,7 @@ pub use flash::{
     Token, WaitVector,
 };
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
+pub use nvram::{Nvram, NvramId, NvramPage};
 pub use part::{CommandOptions, Part, SuspendOption};
 pub use timed::TimedFlash;
 

@@ -11,7 +11,7 @@ use crate::part::Part;
 use units::{Cause, Geometry, Nanos, SECTOR_BYTES};
 
 /// Hears of every command that counted flash carries out, failed ones included.
-pub trait Meter {
+pub trait Meter: 'static {
     /// A page was read, and `sectors` of it moved over the channel.
     fn read(&mut self, cause: Cause, sectors: u8);
     /// A page was moved over the channel and programmed.

@@ -11,5 +11,5 @@ mod work;
 
 pub use host::{Habits, Host};
 pub use readback::{ReadBack, read_back, read_through};
-pub use stack::{Faults, Stack};
+pub use stack::{Faults, Layers, Stack};
 pub use work::{Ended, can_serve, describe_blocks, drain, work};

@@ -3,7 +3,7 @@
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use layer::{Answer, HOST_OWNER, Outbox, PageOp};
 use nand::{CountedFlash, Flash, FlashCore};
-use units::{HostOp, Request};
+use units::{Cause, HostOp, Request};
 
 /// What a drive holds: one stamp a sector, `None` where it could not be read.
 pub type ReadBack = Vec<Option<u64>>;
@@ -36,6 +36,8 @@ pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Re
             fua: false,
             cancellable: false,
             payload: payload.offset(page),
+            cause: Cause::Host,
+            request_sectors: 0,
             owner: HOST_OWNER,
             token: 0,
         };

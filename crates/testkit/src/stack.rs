@@ -1,5 +1,6 @@
 //! Random small drives: few blocks, few pages, every mapping with every option it has.
 
+use buffer::{buffer_names, buffers};
 use device::{Config, ConfigError, DrivePlan, Setting};
 use engine::random::Stream;
 use ftl::mapping::{mapping_names, mappings};
@@ -12,6 +13,22 @@ pub enum Faults {
     None,
     /// Now and then a program or an erase fails; some blocks are bad from the start.
     Rare,
+}
+
+/// Layers a stack must have; `None`: any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layers {
+    /// The mapping.
+    pub mapping: Option<&'static str>,
+    /// The buffer, or `none`.
+    pub buffer: Option<&'static str>,
+}
+
+impl Layers {
+    /// A mapping without a buffer.
+    pub fn mapping(name: &'static str) -> Self {
+        Self { mapping: Some(name), buffer: Some("none") }
+    }
 }
 
 /// A configuration as `key = value` pairs, printed with every failure.
@@ -48,13 +65,13 @@ impl Stack {
         self
     }
 
-    /// A stack small enough to be read back after every event, over `mapping` or over any.
-    pub fn draw(stream: &mut Stream, faults: Faults, mapping: Option<&'static str>) -> Self {
+    /// A stack small enough to be read back after every event, of the layers named or of any.
+    pub fn draw(stream: &mut Stream, faults: Faults, layers: Layers) -> Self {
         let mut stack = Self::plain();
         // What mappings add is drawn apart, so that a seed keeps its drive when a mapping is added.
         let mut own = stream.clone();
         let names = mapping_names();
-        stack.set("ftl.kind", mapping.unwrap_or_else(|| names[own.below(names.len() as u64) as usize]));
+        stack.set("ftl.kind", layers.mapping.unwrap_or_else(|| names[own.below(names.len() as u64) as usize]));
         stack.set("engine.seed", stream.below(1 << 32));
         stack.draw_policies(stream);
         stack.draw_commands(stream);
@@ -74,6 +91,7 @@ impl Stack {
             spare_blocks: spare,
         };
         stack.set_size(&shape, stream);
+        stack.draw_buffer(&mut own, &shape, layers.buffer);
         if faults == Faults::Rare {
             stack.draw_faults(stream);
         }
@@ -95,6 +113,43 @@ impl Stack {
         // Half a stripe below the exact share, so that rounding up lands on the wanted count.
         let spare = (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0;
         self.set("drive.over_provisioning", format!("{:.4}%", spare * 100.0));
+    }
+
+    /// A buffer of a few pages or blocks, or none.
+    fn draw_buffer(&mut self, stream: &mut Stream, shape: &Shape, buffer: Option<&'static str>) {
+        let names = buffer_names();
+        // Half of the drives have none.
+        let index = stream.below(2 * names.len() as u64) as usize;
+        let kind = buffer.unwrap_or_else(|| names.get(index).copied().unwrap_or("none"));
+        self.set("buffer.kind", kind);
+        let all = buffers::<nand::CountedFlash>();
+        let Some(entry) = all.iter().find(|entry| entry.name == kind) else { return };
+        let block = shape.page_bytes * shape.pages_per_block;
+        let pages = 1 + stream.below(12);
+        let blocks = block * (1 + stream.below(3));
+        let own: Vec<_> = (entry.parameters)();
+        for parameter in &own {
+            let value = match (parameter.key, parameter.kind) {
+                ("buffer.block_buffer", _) => format!("{blocks}B"),
+                ("buffer.size", _) if own.iter().any(|other| other.key == "buffer.block_buffer") => {
+                    format!("{}B", blocks + pages * shape.page_bytes)
+                }
+                ("buffer.size", _) if own.iter().any(|other| other.key == "buffer.block_size") => format!("{blocks}B"),
+                ("buffer.size", _) => format!("{}B", pages * shape.page_bytes),
+                ("buffer.block_size", _) => continue,
+                ("buffer.acknowledge", _) if self.is_on("buffer.nonvolatile") => continue,
+                ("buffer.small_request", _) => format!("{}B", shape.page_bytes << stream.below(3)),
+                (_, kind) => {
+                    let Some(value) = draw_value(stream, kind) else { continue };
+                    value
+                }
+            };
+            self.set(parameter.key, value);
+        }
+    }
+
+    fn is_on(&self, key: &str) -> bool {
+        self.get(key) == "true"
     }
 
     /// What the mapping keeps of each plane; its cache is enlarged until it suffices.
@@ -126,14 +181,9 @@ impl Stack {
             if parameter.key.starts_with("ftl.gc.") || !self.get(parameter.key).is_empty() {
                 continue;
             }
-            let value = match parameter.kind {
-                ParameterKind::Choice(names) => names()[stream.below(names().len() as u64) as usize].to_owned(),
-                ParameterKind::Switch => stream.chance(0.5).to_string(),
-                ParameterKind::Count { min, max } => (min + stream.below(8)).min(max).to_string(),
-                ParameterKind::Share { max } => format!("{:.1}%", max * 100.0 * stream.unit()),
-                _ => continue,
-            };
-            self.set(parameter.key, value);
+            if let Some(value) = draw_value(stream, parameter.kind) {
+                self.set(parameter.key, value);
+            }
         }
     }
 
@@ -204,6 +254,17 @@ impl Stack {
         };
         self.settings.iter().map(setting).collect()
     }
+}
+
+/// Any value of the kinds that need no knowledge of the drive.
+fn draw_value(stream: &mut Stream, kind: ParameterKind) -> Option<String> {
+    Some(match kind {
+        ParameterKind::Choice(names) => names()[stream.below(names().len() as u64) as usize].to_owned(),
+        ParameterKind::Switch => stream.chance(0.5).to_string(),
+        ParameterKind::Count { min, max } => (min + stream.below(8)).min(max).to_string(),
+        ParameterKind::Share { max } => format!("{:.1}%", max * 100.0 * stream.unit()),
+        _ => return None,
+    })
 }
 
 impl std::fmt::Display for Stack {

@@ -7,7 +7,7 @@ use testkit::{Ended, Faults, Habits, Host, Stack, drain, work};
 
 fn draw(seed: u64) -> (DrivePlan, Habits) {
     let mut stream = engine::random::Stream::new(seed, "determinism");
-    let mut stack = Stack::draw(&mut stream, Faults::Rare, None);
+    let mut stack = Stack::draw(&mut stream, Faults::Rare, testkit::Layers::default());
     // Without idle time a drained drive has nothing of its own to do.
     stack.set("host.idle_after", "0ns");
     (stack.plan().expect("drawn stacks resolve"), Habits::draw(&mut stream))

@@ -8,7 +8,7 @@ const WITHIN: u64 = 100_000;
 
 fn broken(prepare: fn(&mut FlashCore)) -> Failure {
     // With the whole map in memory, or an invariant of translation pages might be first to notice.
-    let campaign = Campaign { prepare, mapping: Some("page"), ..Campaign::new(WITHIN, 1) };
+    let campaign = Campaign { prepare, layers: testkit::Layers::mapping("page"), ..Campaign::new(WITHIN, 1) };
     match campaign.run(|_| {}) {
         Ok(tally) => panic!("the campaign did not notice the broken law: {tally:?}"),
         Err(failure) => *failure,

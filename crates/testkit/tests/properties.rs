@@ -27,7 +27,7 @@ struct Case {
 impl Case {
     fn draw(seed: u64, faults: Faults) -> Self {
         let mut stream = Stream::new(seed, "properties");
-        let stack = Stack::draw(&mut stream, faults, None);
+        let stack = Stack::draw(&mut stream, faults, testkit::Layers::default());
         Self { seed, habits: Habits::draw(&mut stream), stack, requests: 1500, allow: Allow::Nothing }
     }
 

@@ -180,7 +180,7 @@ fn a_drive_that_can_program_nothing_any_more_still_answers_every_read() {
 #[test]
 fn a_drive_with_blocks_to_spare_goes_on_when_the_block_it_collects_into_fails() {
     for seed in [5041, 5125, 5188, 5293, 5295, 5341, 500_172] {
-        let campaign = Campaign { faults: testkit::Faults::Rare, mapping: Some("page"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign { faults: testkit::Faults::Rare, layers: testkit::Layers::mapping("page"), ..Campaign::new(4000, seed) };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -190,7 +190,7 @@ fn a_drive_with_blocks_to_spare_goes_on_when_the_block_it_collects_into_fails() 
 #[test]
 fn lives_that_ended_badly_once_end_well() {
     for seed in [1, 5, 11, 15, 18, 19, 20, 30, 72, 78, 92, 864, 925] {
-        let campaign = Campaign { mapping: Some("page"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign { layers: testkit::Layers::mapping("page"), ..Campaign::new(4000, seed) };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -198,7 +198,7 @@ fn lives_that_ended_badly_once_end_well() {
 #[test]
 fn lives_with_faults_that_ended_badly_once_end_well() {
     for seed in [2, 3, 4, 5, 6, 7, 8] {
-        let campaign = Campaign { faults: testkit::Faults::Rare, mapping: Some("page"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign { faults: testkit::Faults::Rare, layers: testkit::Layers::mapping("page"), ..Campaign::new(4000, seed) };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -209,7 +209,7 @@ fn a_drive_of_translation_pages_does_not_hang_when_programs_fail() {
     // 27034: it was placed again behind a program that waited for such a read.
     for seed in [5002, 5022, 27_034] {
         let campaign =
-            Campaign { faults: testkit::Faults::Rare, mapping: Some("dftl"), ..Campaign::new(4000, seed) };
+            Campaign { faults: testkit::Faults::Rare, layers: testkit::Layers::mapping("dftl"), ..Campaign::new(4000, seed) };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -218,7 +218,7 @@ fn a_drive_of_translation_pages_does_not_hang_when_programs_fail() {
 fn power_cuts_during_collection_do_not_use_up_the_blocks_kept_for_it() {
     // 25, 89: each cut left copies without a use, or the host wrote into what collection had left.
     for seed in [25, 89] {
-        let campaign = Campaign { mapping: Some("tpm"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign { layers: testkit::Layers::mapping("tpm"), ..Campaign::new(4000, seed) };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }

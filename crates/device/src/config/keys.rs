@@ -76,16 +76,23 @@ const WORKLOAD: &[Parameter] = &[
 /// Every key there is, in display order.
 pub fn all_keys() -> Vec<Parameter> {
     let mut keys: Vec<Parameter> = [DRIVE, FLASH].concat();
+    keys.push(key("buffer.kind", Kind::Choice(buffer::buffer_names), "none", "The write buffer between the host and the flash translation layer."));
+    let buffers = buffer::buffers::<nand::CountedFlash>();
+    add(&mut keys, buffers.iter().flat_map(|entry| (entry.parameters)()));
     keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
-    for entry in ftl::mapping::mappings::<nand::CountedFlash>() {
-        for parameter in (entry.parameters)() {
-            if !keys.iter().any(|known| known.key == parameter.key) {
-                keys.push(parameter);
-            }
-        }
-    }
+    let mappings = ftl::mapping::mappings::<nand::CountedFlash>();
+    add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));
     keys.extend_from_slice(WORKLOAD);
     keys
+}
+
+/// Adds keys that several entries of a table may declare, once each.
+fn add(keys: &mut Vec<Parameter>, declared: impl Iterator<Item = Parameter>) {
+    for parameter in declared {
+        if !keys.iter().any(|known| known.key == parameter.key) {
+            keys.push(parameter);
+        }
+    }
 }
 
 /// The key called `name`.

@@ -12,7 +12,8 @@
 //! Protects: both levels together stay within the budget, and the second holds one page at least.
 
 use super::MappingEntry;
-use super::cache::{ItemTable, Links, List};
+use super::cache::ItemTable;
+use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};

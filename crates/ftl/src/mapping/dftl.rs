@@ -10,7 +10,8 @@
 //! Protects: the cache stays within its budget; what is dirty is known entry by entry.
 
 use super::MappingEntry;
-use super::cache::{AgeHeap, ItemTable, Links, List};
+use super::cache::{AgeHeap, ItemTable};
+use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};

@@ -12,7 +12,8 @@
 //! Protects: no data block holds pages of two translation pages; the cache stays within its budget.
 
 use super::MappingEntry;
-use super::cache::{Links, List, NONE};
+use super::cache::NONE;
+use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};

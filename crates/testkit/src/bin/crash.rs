@@ -1,4 +1,5 @@
-//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--survey]`.
+//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND]
+//! [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,12 +7,13 @@ use std::time::Instant;
 use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
 
-const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND]
+const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
   --faults     let programs and erases fail now and then
   --ftl KIND   drives with this mapping only, not with any
+  --buffer KIND  drives with this buffer only, or with `none`
   --survey     go on after a failure, one line for each";
 
 fn main() -> ExitCode {
@@ -32,7 +34,12 @@ fn main() -> ExitCode {
             "--ftl" => {
                 let wanted = arguments.next();
                 let name = ftl::mapping::mapping_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
-                name.map(|name| campaign.mapping = Some(name))
+                name.map(|name| campaign.layers.mapping = Some(name))
+            }
+            "--buffer" => {
+                let wanted = arguments.next();
+                let name = buffer::buffer_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
+                name.map(|name| campaign.layers.buffer = Some(name))
             }
             "--survey" => {
                 survey = true;

@@ -49,7 +49,7 @@ impl Life {
     /// The drawn stack does not resolve.
     pub fn begin(campaign: &Campaign, seed: u64) -> Result<Self, String> {
         let mut stream = life_stream(seed, "testkit.stack");
-        let stack = Stack::draw(&mut stream, campaign.faults, campaign.mapping);
+        let stack = Stack::draw(&mut stream, campaign.faults, campaign.layers);
         let habits = Habits::draw(&mut stream);
         let plan = stack.plan().map_err(|error| format!("{error} ({stack})"))?;
         let mut core = plan.fresh_core();

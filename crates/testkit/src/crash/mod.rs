@@ -11,7 +11,7 @@ mod life;
 
 pub use life::{Ending, Life};
 
-use crate::stack::Faults;
+use crate::stack::{Faults, Layers};
 use engine::random::Stream;
 use nand::FlashCore;
 use std::fmt;
@@ -28,8 +28,8 @@ pub struct Campaign {
     pub cuts_per_life: u64,
     /// Media faults of the stacks.
     pub faults: Faults,
-    /// The mapping of the stacks; `None`: any.
-    pub mapping: Option<&'static str>,
+    /// Layers the stacks must have.
+    pub layers: Layers,
     /// Called on the flash of every new drive (the mutation check breaks a law here).
     pub prepare: fn(&mut FlashCore),
 }
@@ -37,7 +37,7 @@ pub struct Campaign {
 impl Campaign {
     /// A campaign of so many cuts.
     pub fn new(cuts: u64, seed: u64) -> Self {
-        Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, mapping: None, prepare: |_| {} }
+        Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, layers: Layers::default(), prepare: |_| {} }
     }
 
     /// Runs it. `watch` sees the tally after each life.
@@ -82,7 +82,7 @@ impl Campaign {
                 format!("panic: {}", text.unwrap_or_default())
             }
         };
-        Err(Box::new(Failure { seed, position, what, stack, faults: self.faults, mapping: self.mapping }))
+        Err(Box::new(Failure { seed, position, what, stack, faults: self.faults, layers: self.layers }))
     }
 }
 
@@ -133,18 +133,19 @@ pub struct Failure {
     /// The drive's configuration.
     pub stack: String,
     faults: Faults,
-    mapping: Option<&'static str>,
+    layers: Layers,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { event, restarts, time } = self.position;
         let faults = if self.faults == Faults::None { "" } else { " --faults" };
-        let mapping = self.mapping.map_or(String::new(), |name| format!(" --ftl {name}"));
+        let mapping = self.layers.mapping.map_or(String::new(), |name| format!(" --ftl {name}"));
+        let buffer = self.layers.buffer.map_or(String::new(), |name| format!(" --buffer {name}"));
         write!(
             formatter,
             "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
-             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}",
+             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}",
             self.seed, self.what, self.stack, self.seed
         )
     }

@@ -1,7 +1,8 @@
 //! Single map entries in memory: found by logical page, dirty ones chained by translation page.
 
 use super::super::page_level::scheme::TranslationShape;
-use super::{Index, Links, List, NONE};
+use super::{Index, NONE};
+use layer::recency::{Links, List};
 
 /// Cached entries. A slot number stays with its entry until that is removed.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@
 //! is asked for: the heap holds means that may be too low, never too high.
 
 use super::super::page_level::scheme::TranslationShape;
-use super::{AgeHeap, Index, Links, List, NONE};
+use super::{AgeHeap, Index, NONE};
+use layer::recency::{Links, List};
 
 /// Cached entries by node. A slot number stays with its entry until that is removed.
 #[derive(Clone, Debug)]

@@ -24,7 +24,8 @@
 //! needs more than the entries it turns into segments did. Collection evicts nothing and never makes a
 //! free access cost something: an access is free while the largest unit would fit without an eviction,
 //! and collection notes a moved page in memory only while that stays so. Otherwise the translation page
-//! is programmed when the collection ends, as for a unit that is not in memory.
+//! is programmed when the collection ends, as for a unit that is not in memory; until then its moved entries
+//! are kept beside the cache, as those of any collection are.
 
 mod group;
 mod learn;
@@ -34,7 +35,7 @@ mod tests;
 mod unit;
 
 use super::MappingEntry;
-use super::cache::{Links, List};
+use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use group::{Answer, Census};

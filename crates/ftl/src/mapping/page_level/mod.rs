@@ -3,7 +3,8 @@
 //! Faithful to: host and collection frontiers in each plane, greedy or other victims, a trim log,
 //! recovery by a scan of out-of-band areas; translation pages that are read, programmed and collected
 //! like others, by commands that data waits for.
-//! Simplified: the scan after a power cut takes no time; blocks of user data open at the cut are closed
+//! Simplified: the scan after a power cut takes no time, so there is no checkpoint of the directory on flash
+//! that would shorten it; blocks of user data open at the cut are closed
 //! and not written further, unless each translation page has its own. The simulator knows the whole map
 //! at all times; with translation pages that only decides where pages are, never what an access costs.
 //! Protects: each logical page maps to one valid page or to one tombstone; valid counts agree with
@@ -176,7 +177,8 @@ impl<S: Scheme> PageMap<S> {
                 return Answer::Full { taken: index, pending: outcome != Outcome::Done };
             };
             let known = self.translate(flash, op, index, join, true);
-            let write = Write { logical, page, mask: op.mask_at(index, full), payload: op.payload.offset(index), known };
+            let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
+            let write = Write { logical, page, mask, payload, known, cause: op.cause };
             self.write_page(flash, &write, join);
         }
         Self::answer(flash, join)
@@ -186,13 +188,13 @@ impl<S: Scheme> PageMap<S> {
     fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {
         match flash.close(join) {
             (Outcome::Done, failed) => Answer::Done { failed },
-            (Outcome::Pending(_), _) => Answer::Pending(OpHandle(join)),
+            (Outcome::Pending(_), _) => Answer::Pending(OpHandle(Some(join))),
         }
     }
 
     #[inline]
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
-        let Write { logical, page, mask, payload, known } = *write;
+        let Write { logical, page, mask, payload, known, cause } = *write;
         let old = self.map[logical as usize];
         let sequence = self.next_sequence();
         let mapped = old < TRIMMED;
@@ -228,7 +230,7 @@ impl<S: Scheme> PageMap<S> {
             what: Program::Data { payload, merge },
             logical,
             sequence,
-            cause: Cause::Host,
+            cause,
             completion: Completion::Join(join),
             after,
         };
@@ -280,7 +282,7 @@ impl<S: Scheme> PageMap<S> {
             }
             let read = Read {
                 page: Ppn(entry),
-                cause: Cause::Host,
+                cause: op.cause,
                 // Counting bits is slow on processors without the instruction; most masks are full.
                 sectors: if mask == full { whole } else { mask.count_ones() as u8 },
                 payload,
@@ -356,6 +358,7 @@ struct Write {
     payload: PayloadId,
     /// The command after which its map entry is known, if that is still under way.
     known: Option<CommandId>,
+    cause: Cause,
 }
 
 impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {

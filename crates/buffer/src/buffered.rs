@@ -1,0 +1,355 @@
+//! The layer: writes into memory, reads from it, and what leaves it.
+//!
+//! Faithful to: writes are acknowledged when they are in memory; what is written is read from there, sector
+//! by sector; a flush empties a volatile buffer, an FUA write goes past it; non-volatile memory keeps a page
+//! until flash has it.
+//! Simplified: memory takes no time.
+//! Protects: a read sees the last write; versions of a page reach the layer below in the order in which
+//! they were written; what was flushed, or is non-volatile, survives a power cut.
+
+use crate::BufferContext;
+use crate::parameters::{self, Area};
+use crate::policy::{Piece, Policy};
+use crate::read::Reads;
+use crate::store::{State, Store};
+use crate::write_back::WriteBack;
+use layer::{
+    Answer, BUFFER_OWNER, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+};
+use nand::{Event, Flash, FlashCore, Owner, Token};
+use units::{HostOp, Request};
+
+/// Kinds of tokens given to the layer below; the other bits are a slot or a read.
+pub(crate) const KIND: Token = 0b11 << 30;
+/// A page on its way, by slot.
+pub(crate) const WRITE: Token = 0;
+/// A read of the host, by its number.
+pub(crate) const READ: Token = 0b01 << 30;
+/// A read that completes a page on its way, by slot.
+pub(crate) const PADDING: Token = 0b10 << 30;
+
+/// What happened, for the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// Pages written that were there already, and that were not, by area.
+    pub hits: [u64; 2],
+    pub misses: [u64; 2],
+    /// Pages that left for flash, by area.
+    pub written_back: [u64; 2],
+    /// Pages added to complete blocks.
+    pub padding: u64,
+    /// Logical blocks that left an area for blocks, those completed, and pages they had.
+    pub blocks: u64,
+    pub completed: u64,
+    pub block_pages: u64,
+    /// Pages of the area for pages that the other one held as well.
+    pub folded: u64,
+    /// Pages read from memory in part or as a whole.
+    pub read_hits: u64,
+    pub read_misses: u64,
+    /// Pages written past the buffer.
+    pub through: u64,
+}
+
+/// A write buffer over another layer.
+pub(crate) struct Buffered<F: Flash, P> {
+    pub below: Box<dyn PageLayer<F>>,
+    pub store: Store,
+    pub policy: P,
+    pub write_back: WriteBack,
+    pub reads: Reads,
+    pub counters: Counters,
+    pub nonvolatile: bool,
+    /// Every write goes to flash at once.
+    through: bool,
+    /// Pages on their way from an area at once.
+    window: u32,
+    /// What the layer below has to say.
+    pub inner: Outbox,
+    /// An operation was answered `Full`.
+    pub starved: bool,
+    /// Where the write that found no room was to go: its token, its next page.
+    stalled: Option<(Token, u32, Area)>,
+}
+
+impl<F: Flash, P: Policy> Buffered<F, P> {
+    pub fn new(context: &BufferContext<'_>, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Self {
+        let values = context.values;
+        let shape = parameters::shape(context, P::blocks_bytes(values));
+        let nonvolatile = values.on("buffer.nonvolatile");
+        let window = values.whole("buffer.write_back_pages") as u32;
+        let mut buffer = Self {
+            below,
+            store: Store::new(shape, nonvolatile),
+            policy: P::new(shape, values),
+            write_back: WriteBack::new(shape.blocks()),
+            reads: Reads::default(),
+            counters: Counters::default(),
+            nonvolatile,
+            through: values.name("buffer.acknowledge") == "flash",
+            window: if window == 0 { context.geometry.planes() } else { window },
+            inner: Outbox::new(),
+            starved: false,
+            stalled: None,
+        };
+        buffer.adopt(core);
+        buffer
+    }
+
+    /// The part of a write within one logical block that begins with page `index` of it.
+    fn piece(&self, op: &PageOp, index: u32) -> Piece {
+        let shape = &self.store.shape;
+        let first = op.first + index;
+        let block = shape.block_of(first);
+        let pages = (op.pages - index).min(shape.pages_of(block).end - first);
+        let from = (first - block * shape.block_pages) * shape.sectors_per_page;
+        let to = from + (pages - 1) * shape.sectors_per_page;
+        let head = op.mask_at(index, shape.full_mask).trailing_zeros();
+        let tail = 64 - op.mask_at(index + pages - 1, shape.full_mask).leading_zeros();
+        Piece { block, first, pages, sectors: (from + head, to + tail), request_sectors: op.request_sectors }
+    }
+
+    fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if self.through || op.fua && !self.nonvolatile {
+            return self.write_through(flash, op, outbox);
+        }
+        let mut index = 0;
+        while index < op.pages {
+            let mut piece = self.piece(op, index);
+            let area = match self.stalled.take() {
+                Some((token, first, area)) if (token, first) == (op.token, piece.first) => area,
+                _ => self.policy.route(&piece, &self.store),
+            };
+            let taken = self.put_piece(flash, op, index, &piece, area, outbox);
+            if taken < piece.pages {
+                self.stalled = Some((op.token, piece.first + taken, area));
+                self.starved = true;
+                if taken > 0 {
+                    let full = self.store.shape.sectors_per_page;
+                    piece.sectors.1 = (piece.first + taken - piece.block * self.store.shape.block_pages) * full;
+                    piece.pages = taken;
+                    self.wrote(area, &piece);
+                }
+                return Answer::Full { taken: index + taken, pending: false };
+            }
+            self.wrote(area, &piece);
+            index += piece.pages;
+        }
+        Answer::Done { failed: false }
+    }
+
+    /// A piece was put. Room made for what follows may have sent it away again.
+    fn wrote(&mut self, area: Area, piece: &Piece) {
+        if self.store.find(area, piece.first + piece.pages - 1).is_some() {
+            self.policy.wrote(&self.store, area, piece);
+        }
+    }
+
+    /// Puts pages of a piece; how many found room.
+    fn put_piece(&mut self, flash: &mut F, op: &PageOp, index: u32, piece: &Piece, area: Area, outbox: &mut Outbox) -> u32 {
+        for page in 0..piece.pages {
+            let logical = piece.first + page;
+            let found = self.store.find(area, logical);
+            if found.is_none() && !self.make_room(flash, area, logical, outbox) {
+                return page;
+            }
+            let slot = found.unwrap_or_else(|| self.store.insert(flash.core_mut(), area, logical));
+            let counter = if found.is_some() { &mut self.counters.hits } else { &mut self.counters.misses };
+            counter[area.index()] += 1;
+            let mask = op.mask_at(index + page, self.store.shape.full_mask);
+            self.store.put(flash.core_mut(), area, slot, mask, op.payload.offset(index + page));
+            self.policy.put(&self.store, area, slot, found.is_none());
+        }
+        piece.pages
+    }
+
+    /// Sees to it that a page fits. `false`: room will come.
+    fn make_room(&mut self, flash: &mut F, area: Area, logical: u32, outbox: &mut Outbox) -> bool {
+        while !self.store.has_room(area, logical) {
+            let on_their_way = self.store.leaving(area);
+            if on_their_way > 0 && on_their_way >= self.window {
+                return false;
+            }
+            let Some(victim) = self.policy.victim(&self.store, area) else { return false };
+            self.send(flash, area, victim);
+            self.pump(flash, outbox);
+        }
+        true
+    }
+
+    /// Takes over what non-volatile memory holds. A page there twice is on its way in its older version.
+    fn adopt(&mut self, core: &FlashCore) {
+        for (place, page) in core.nvram.oldest_first() {
+            let area = if page.note == 0 { Area::Pages } else { Area::Blocks };
+            for other in Area::ALL {
+                if let Some(older) = self.store.find(other, page.logical) {
+                    self.send_alone(other, older);
+                }
+            }
+            let slot = self.store.adopt(area, &page, place);
+            self.policy.put(&self.store, area, slot, true);
+        }
+    }
+
+    /// Handles what the layer below said in its outbox.
+    fn hear(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        let mut index = 0;
+        while index < self.inner.len() {
+            match self.inner[index] {
+                Signal::Done { owner: BUFFER_OWNER, token, failed, wait } => self.on_done(flash, token, failed, wait, outbox),
+                Signal::Room => {
+                    self.pump(flash, outbox);
+                    self.announce_room(outbox);
+                }
+                done @ Signal::Done { .. } => outbox.push(done),
+            }
+            index += 1;
+        }
+        self.inner.clear();
+    }
+
+    /// Those who found no room may try again.
+    pub fn announce_room(&mut self, outbox: &mut Outbox) {
+        if std::mem::take(&mut self.starved) {
+            outbox.push(Signal::Room);
+        }
+    }
+
+    fn on_done(&mut self, flash: &mut F, token: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
+        let number = token & !KIND;
+        match token & KIND {
+            READ => self.read_done(flash, number, failed, wait, outbox),
+            PADDING => {
+                self.padding_read(flash, number, failed);
+                self.pump(flash, outbox);
+            }
+            _ => {
+                self.arrived(flash, number);
+                self.pump(flash, outbox);
+                self.announce_room(outbox);
+            }
+        }
+    }
+
+    fn report_own(&self) -> LayerReport {
+        let Counters { hits, misses, written_back, padding, blocks, completed, block_pages, folded, through, .. } = self.counters;
+        let pages: u64 = Area::ALL.iter().map(|area| u64::from(self.store.shape.pages[area.index()])).sum();
+        let shape = &self.store.shape;
+        let mut report = LayerReport {
+            name: "buffer",
+            // Data, an address and a sector mask a page, and the order.
+            ram_bytes: pages * (u64::from(shape.page_bytes) + 4 + u64::from(shape.sectors_per_page.div_ceil(8))) + self.policy.ram_bytes(),
+            cache: Some((hits[0] + hits[1], misses[0] + misses[1])),
+            ..LayerReport::default()
+        };
+        report.counters.extend([
+            ("page_hits", hits[0]),
+            ("page_misses", misses[0]),
+            ("block_hits", hits[1]),
+            ("block_misses", misses[1]),
+            ("pages_written_back", written_back[0]),
+            ("block_pages_written_back", written_back[1]),
+            ("padding_pages", padding),
+            ("blocks_written_back", blocks),
+            ("blocks_completed", completed),
+            ("block_pages_held", block_pages),
+            ("folded_pages", folded),
+            ("read_hits", self.counters.read_hits),
+            ("read_misses", self.counters.read_misses),
+            ("pages_written_through", through),
+            ("pages_buffered", u64::from(self.store.used(Area::Pages))),
+            ("block_room_taken", u64::from(self.store.used(Area::Blocks))),
+        ]);
+        self.policy.report(&mut report);
+        report
+    }
+}
+
+impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if !self.write_back.is_idle() {
+            self.pump(flash, outbox);
+        }
+        let answer = match op.op {
+            HostOp::Read => self.submit_read(flash, op),
+            HostOp::Write => self.submit_write(flash, op, outbox),
+            HostOp::Trim => self.submit_trim(flash, op),
+            HostOp::Flush => self.submit_flush(flash, op, outbox),
+        };
+        if !self.inner.is_empty() {
+            self.hear(flash, outbox);
+        }
+        answer
+    }
+
+    fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox) {
+        match *event {
+            Event::Joined { token, failed, wait } if owner == BUFFER_OWNER => self.on_done(flash, token, failed, wait, outbox),
+            ref event => self.below.on_event(flash, owner, event, &mut self.inner),
+        }
+        if !self.inner.is_empty() {
+            self.hear(flash, outbox);
+        }
+    }
+
+    fn on_idle(&mut self, flash: &mut F) -> bool {
+        self.below.on_idle(flash)
+    }
+
+    fn hint_map(&self, flash: &F, soon: &[Request]) {
+        self.below.hint_map(flash, soon);
+    }
+
+    fn hint_target(&self, flash: &F, next: &[Request]) {
+        self.below.hint_target(flash, next);
+    }
+
+    fn check(&self, flash: &F) -> Result<(), String> {
+        self.store.check()?;
+        self.policy.check(&self.store)?;
+        self.write_back.check(&self.store)?;
+        self.below.check(flash)
+    }
+
+    fn report(&self, reports: &mut Vec<LayerReport>) {
+        reports.push(self.report_own());
+        self.below.report(reports);
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.policy.reset_counters();
+        self.below.reset_counters();
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        assert!(self.write_back.is_idle(), "a drive is drained before its state is saved");
+        for area in Area::ALL {
+            // Clean pages are on flash as well: the buffer begins without them.
+            let pages = self.store.pages(area).map(|slot| self.store.slot(slot));
+            let dirty = pages.filter(|slot| slot.state == State::Dirty);
+            let state = dirty.flat_map(|slot| [slot.logical, slot.mask as u32, (slot.mask >> 32) as u32]);
+            writer.put_u32("buffer.pages", state.collect::<Vec<_>>().into_iter());
+        }
+        self.policy.save(&self.store, writer);
+        self.below.save(writer);
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        for area in Area::ALL {
+            for page in reader.get_u32("buffer.pages")?.chunks_exact(3) {
+                let [logical, low, high] = [page[0], page[1], page[2]];
+                if self.store.shape.pages[area.index()] == 0 || logical >= self.store.shape.user_pages {
+                    let problem = format!("page {logical} does not belong there");
+                    return Err(SnapshotError::Unfit { section: "buffer.pages", problem });
+                }
+                // With contents, non-volatile memory has brought the page along.
+                if self.store.find(area, logical).is_none() {
+                    self.store.restore(area, logical, u64::from(low) | u64::from(high) << 32);
+                }
+            }
+        }
+        self.policy.load(&self.store, reader)?;
+        self.below.load(reader)
+    }
+}

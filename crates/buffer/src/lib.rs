@@ -1,0 +1,55 @@
+//! Write buffers: memory between the host and what is below, with a policy that decides what leaves it.
+//!
+//! A buffer is one layer ([`layer::PageLayer`]) over any other. Policies decide, the layer acts: to add
+//! one, a file in `policy/` and a line in [`buffers`].
+
+mod buffered;
+mod parameters;
+mod policy;
+mod read;
+mod store;
+mod through;
+mod write_back;
+
+use layer::{PageLayer, Parameter, Values};
+use nand::{Flash, FlashCore};
+use units::Geometry;
+
+/// What a buffer is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferContext<'a> {
+    /// Shape of the flash.
+    pub geometry: Geometry,
+    /// Logical pages to serve.
+    pub user_pages: u32,
+    /// Checked configuration.
+    pub values: &'a Values,
+}
+
+/// A line of [`buffers`].
+pub struct BufferEntry<F: Flash> {
+    /// Name in the configuration.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub doc: &'static str,
+    /// Parameters it reads.
+    pub parameters: fn() -> Vec<Parameter>,
+    /// Whether its values fit together and the drive; an error says in words what does not.
+    pub check: fn(&BufferContext<'_>) -> Result<(), String>,
+    /// Puts it over a layer, empty, or with what non-volatile memory holds after a power cut.
+    pub build: Build<F>,
+}
+
+/// What puts a buffer over a layer.
+pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashCore) -> Box<dyn PageLayer<F>>;
+
+/// Every buffer, alphabetically.
+pub fn buffers<F: Flash>() -> Vec<BufferEntry<F>> {
+    policy::entries()
+}
+
+/// Names of all buffers, and of having none.
+pub fn buffer_names() -> Vec<&'static str> {
+    let names = policy::entries::<nand::CountedFlash>().into_iter().map(|entry| entry.name);
+    std::iter::once("none").chain(names).collect()
+}

@@ -1,0 +1,150 @@
+//! Parameters of every buffer, and what follows from them.
+
+use crate::BufferContext;
+use layer::{Parameter, ParameterKind};
+
+/// Which part of the buffer a page is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Area {
+    /// Pages one by one.
+    Pages = 0,
+    /// Pages by logical block.
+    Blocks = 1,
+}
+
+impl Area {
+    /// Both.
+    pub const ALL: [Area; 2] = [Area::Pages, Area::Blocks];
+
+    /// As a table index.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Sizes a buffer works with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub user_pages: u32,
+    /// Pages of a logical block.
+    pub block_pages: u32,
+    pub page_bytes: u32,
+    pub sectors_per_page: u32,
+    pub full_mask: u64,
+    /// Pages each area has room for.
+    pub pages: [u32; 2],
+    /// A logical block in the block area takes room for all of its pages.
+    pub frames: bool,
+}
+
+impl Shape {
+    /// Logical blocks of the drive.
+    pub fn blocks(&self) -> u32 {
+        self.user_pages.div_ceil(self.block_pages)
+    }
+
+    /// The logical block of a page.
+    #[inline]
+    pub fn block_of(&self, logical: u32) -> u32 {
+        logical / self.block_pages
+    }
+
+    /// The pages of a logical block; the last may have fewer.
+    pub fn pages_of(&self, block: u32) -> std::ops::Range<u32> {
+        let first = block * self.block_pages;
+        first..(first + self.block_pages).min(self.user_pages)
+    }
+}
+
+/// What every buffer reads.
+pub(crate) fn common() -> Vec<Parameter> {
+    vec![
+        Parameter {
+            key: "buffer.size",
+            kind: ParameterKind::Size { min: 512, max: 1 << 40 },
+            default: Some("16MiB"),
+            doc: "Bytes of data the buffer holds, all its parts together.",
+        },
+        Parameter {
+            key: "buffer.nonvolatile",
+            kind: ParameterKind::Switch,
+            default: Some("false"),
+            doc: "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
+        },
+        Parameter {
+            key: "buffer.acknowledge",
+            kind: ParameterKind::Choice(|| vec!["buffer", "flash"]),
+            default: Some("buffer"),
+            doc: "When a write is acknowledged: once it is in the buffer, or once it is on flash (every write then goes straight through, and the buffer only serves reads of what its policy keeps).",
+        },
+        Parameter {
+            key: "buffer.write_back_pages",
+            kind: ParameterKind::Count { min: 0, max: 1 << 20 },
+            default: Some("0"),
+            doc: "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every page is there at once.",
+        },
+    ]
+}
+
+/// The size of a logical block, for buffers that know blocks.
+pub(crate) const BLOCK_SIZE: Parameter = Parameter {
+    key: "buffer.block_size",
+    kind: ParameterKind::Size { min: 0, max: 1 << 30 },
+    default: Some("0B"),
+    doc: "Bytes of a logical block of the buffer; 0: an erase block.",
+};
+
+/// How room for blocks is counted.
+pub(crate) const ACCOUNTING: Parameter = Parameter {
+    key: "buffer.accounting",
+    kind: ParameterKind::Choice(|| vec!["frames", "pages"]),
+    default: Some("frames"),
+    doc: "What a logical block takes of the buffer: a frame for all of its pages, or only the pages it has there.",
+};
+
+/// Sizes from the configuration; `blocks_share` gives the bytes of the area for blocks.
+pub(crate) fn shape(context: &BufferContext<'_>, blocks_bytes: u64) -> Shape {
+    let BufferContext { geometry, user_pages, values } = *context;
+    let page = u64::from(geometry.page_bytes);
+    let total = values.whole("buffer.size");
+    let block_bytes = values.get("buffer.block_size").map_or(0, |_| values.whole("buffer.block_size"));
+    let block_pages = if block_bytes == 0 { geometry.pages_per_block } else { (block_bytes / page).max(1) as u32 };
+    let frames = values.get("buffer.accounting").is_some() && values.name("buffer.accounting") == "frames";
+    Shape {
+        user_pages,
+        block_pages,
+        page_bytes: geometry.page_bytes,
+        sectors_per_page: geometry.sectors_per_page(),
+        full_mask: geometry.full_mask(),
+        pages: [(total.saturating_sub(blocks_bytes) / page) as u32, (blocks_bytes / page) as u32],
+        frames,
+    }
+}
+
+/// What no buffer can do without.
+///
+/// # Errors
+/// What does not fit, in words.
+pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) -> Result<(), String> {
+    let page = context.geometry.page_bytes;
+    let values = context.values;
+    let block_bytes = values.get("buffer.block_size").map_or(0, |_| values.whole("buffer.block_size"));
+    if !block_bytes.is_multiple_of(u64::from(page)) {
+        return Err(format!("buffer.block_size is {block_bytes} bytes, no whole number of {page}-byte pages (flash.page_size)"));
+    }
+    for area in areas {
+        let pages = shape.pages[area.index()];
+        let least = if *area == Area::Blocks && shape.frames { shape.block_pages } else { 1 };
+        if pages < least {
+            let what = if *area == Area::Blocks { "logical blocks" } else { "single pages" };
+            return Err(format!(
+                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise buffer.size by {} bytes at least",
+                u64::from(least - pages) * u64::from(page)
+            ));
+        }
+    }
+    if values.name("buffer.acknowledge") == "flash" && values.on("buffer.nonvolatile") {
+        return Err("buffer.acknowledge = flash leaves nothing in the buffer that buffer.nonvolatile could keep; set one of them".to_owned());
+    }
+    Ok(())
+}

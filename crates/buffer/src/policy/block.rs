@@ -1,0 +1,110 @@
+//! `block-lru` and `block-only`: whole logical blocks, the one used longest ago leaves first.
+//!
+//! Faithful to: `block-lru` is BPLRU (FAST 2008): any write brings its block to the head, a block that
+//! leaves is completed by reading what it lacks and written in order, and a block written from begin to end
+//! goes to the tail. `block-only` is the block-level half of the two-level buffer of 2009 alone: only
+//! writes that continue the last one bring a block to the head, complete blocks leave first, and a
+//! block that is less than half there is not completed.
+//! Simplified: reads change no order.
+//! Protects: one entry a block.
+
+use super::block_list::{BlockList, Padding, Promotion};
+use super::{Piece, Policy, Victim, with_common};
+use crate::BufferEntry;
+use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
+use crate::store::Store;
+use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::Flash;
+
+const COMPENSATION: Parameter = Parameter {
+    key: "buffer.compensation",
+    kind: ParameterKind::Switch,
+    default: Some("true"),
+    doc: "A block written from begin to end leaves next: nothing more is expected of it.",
+};
+
+/// When a block is completed with the pages it lacks.
+pub(super) const PADDING: Parameter = Parameter {
+    key: "buffer.padding",
+    kind: ParameterKind::Choice(|| vec!["always", "half", "never"]),
+    default: Some("half"),
+    doc: "When a logical block that leaves is completed with pages read from below and written as a whole: always, when at least half of its pages are there, or never.",
+};
+
+pub(super) fn block_lru<F: Flash>() -> BufferEntry<F> {
+    let doc = "BPLRU: whole logical blocks, the one written longest ago is completed and leaves";
+    super::entry::<Blocks<true>, F>("block-lru", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, COMPENSATION]))
+}
+
+pub(super) fn block_only<F: Flash>() -> BufferEntry<F> {
+    let doc = "whole logical blocks in order of sequential use; completed when half of one is there";
+    super::entry::<Blocks<false>, F>("block-only", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, PADDING]))
+}
+
+/// Logical blocks; `ANY`: every write brings its block to the head, and all are completed.
+pub(crate) struct Blocks<const ANY: bool> {
+    list: BlockList,
+    padding: Padding,
+}
+
+/// The victim of a list of blocks.
+pub(super) fn block_victim(list: &BlockList, store: &Store, padding: Padding) -> Option<Victim> {
+    let block = list.oldest()?;
+    let pad = padding.completes(store.held(Area::Blocks, block), store.shape.pages_of(block).len() as u32);
+    Some(Victim::Block { block, pad })
+}
+
+impl<const ANY: bool> Policy for Blocks<ANY> {
+    const AREAS: &'static [Area] = &[Area::Blocks];
+
+    fn blocks_bytes(values: &Values) -> u64 {
+        values.whole("buffer.size")
+    }
+
+    fn new(shape: Shape, values: &Values) -> Self {
+        if ANY {
+            let list = BlockList::new(&shape, Promotion::Any, false, values.on("buffer.compensation"));
+            return Self { list, padding: Padding::Always };
+        }
+        Self { list: BlockList::new(&shape, Promotion::Continuation, true, false), padding: Padding::read(values) }
+    }
+
+    #[inline]
+    fn route(&mut self, _: &Piece, _: &Store) -> Area {
+        Area::Blocks
+    }
+
+    #[inline]
+    fn put(&mut self, store: &Store, _: Area, slot: u32, is_new: bool) {
+        self.list.put(store, store.shape.block_of(store.slot(slot).logical), is_new);
+    }
+
+    fn wrote(&mut self, store: &Store, _: Area, piece: &Piece) {
+        self.list.wrote(store, piece);
+    }
+
+    #[inline]
+    fn left(&mut self, store: &Store, _: Area, _: u32, logical: u32) {
+        self.list.left(store, store.shape.block_of(logical));
+    }
+
+    fn victim(&mut self, store: &Store, _: Area) -> Option<Victim> {
+        block_victim(&self.list, store, self.padding)
+    }
+
+    fn ram_bytes(&self) -> u64 {
+        self.list.ram_bytes()
+    }
+
+    fn check(&self, store: &Store) -> Result<(), String> {
+        self.list.check(store)
+    }
+
+    fn save(&self, _: &Store, writer: &mut SnapshotWriter) {
+        self.list.save(writer);
+    }
+
+    fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.list.load(store, reader)
+    }
+}

@@ -1,0 +1,134 @@
+//! Policies: where written pages are kept, and which leave first.
+//!
+//! A policy sees what is buffered and names a victim; the layer writes it back. Its lists follow what the
+//! layer tells it: pages that came, pages that left.
+
+mod block;
+mod block_list;
+mod cflru;
+mod fab;
+mod identify;
+mod lb_clock;
+mod page;
+mod page_list;
+mod two_level;
+
+use crate::buffered::Buffered;
+use crate::parameters::{self, Area, Shape};
+use crate::store::Store;
+use crate::{BufferContext, BufferEntry};
+use layer::{LayerReport, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::Flash;
+
+/// A part of a write within one logical block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Its logical block.
+    pub block: u32,
+    /// First page.
+    pub first: u32,
+    pub pages: u32,
+    /// First sector and the one behind the last, counted from the beginning of the block.
+    pub sectors: (u32, u32),
+    /// Sectors of the whole request.
+    pub request_sectors: u32,
+}
+
+/// What leaves the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Victim {
+    /// One page.
+    Page(u32),
+    /// All pages of a logical block in the area, in order; completed to a whole block if `pad`.
+    Block { block: u32, pad: bool },
+}
+
+/// See the module description.
+pub(crate) trait Policy: Sized + 'static {
+    /// The areas it uses.
+    const AREAS: &'static [Area];
+    /// Pages the host reads are kept as well.
+    const KEEPS_READS: bool = false;
+
+    /// Bytes of the buffer that belong to the area for blocks.
+    fn blocks_bytes(values: &Values) -> u64;
+
+    /// A policy for an empty buffer.
+    fn new(shape: Shape, values: &Values) -> Self;
+
+    /// The area a piece of a write goes to.
+    fn route(&mut self, piece: &Piece, store: &Store) -> Area;
+
+    /// A page was put into a slot; `is_new`: it was not there.
+    fn put(&mut self, store: &Store, area: Area, slot: u32, is_new: bool);
+
+    /// A piece, or as much of it as found room, was put.
+    fn wrote(&mut self, _store: &Store, _area: Area, _piece: &Piece) {}
+
+    /// A buffered page was read.
+    fn read(&mut self, _store: &Store, _area: Area, _slot: u32) {}
+
+    /// A page left an area; the store does not count it any more.
+    fn left(&mut self, store: &Store, area: Area, slot: u32, logical: u32);
+
+    /// What leaves an area next; nothing when nothing is there.
+    fn victim(&mut self, store: &Store, area: Area) -> Option<Victim>;
+
+    /// Bytes a controller needs for its lists.
+    fn ram_bytes(&self) -> u64;
+
+    /// Checks its lists against what is buffered.
+    fn check(&self, store: &Store) -> Result<(), String>;
+
+    /// Counters of its own.
+    fn report(&self, _report: &mut LayerReport) {}
+
+    /// Counters begin at zero.
+    fn reset_counters(&mut self) {}
+
+    /// Writes what cannot be told from the order in which pages are put.
+    fn save(&self, store: &Store, writer: &mut SnapshotWriter);
+
+    /// Reads what [`Policy::save`] wrote; the store has its pages again, the policy has heard of none.
+    fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
+}
+
+fn entry<P: Policy, F: Flash>(name: &'static str, doc: &'static str, own: fn() -> Vec<Parameter>) -> BufferEntry<F> {
+    BufferEntry {
+        name,
+        doc,
+        parameters: own,
+        check: check::<P>,
+        build: |context, below, core| Box::new(Buffered::<F, P>::new(context, below, core)),
+    }
+}
+
+fn check<P: Policy>(context: &BufferContext<'_>) -> Result<(), String> {
+    let blocks = P::blocks_bytes(context.values);
+    let total = context.values.whole("buffer.size");
+    if blocks > total {
+        return Err(format!("buffer.block_buffer is {blocks} bytes of a buffer of {total} (buffer.size); raise the second or lower the first"));
+    }
+    parameters::check(context, &parameters::shape(context, blocks), P::AREAS)
+}
+
+/// Parameters of a buffer: the common ones and its own.
+fn with_common(own: &[Parameter]) -> Vec<Parameter> {
+    let mut all = parameters::common();
+    all.extend_from_slice(own);
+    all
+}
+
+/// The table of buffers.
+pub(crate) fn entries<F: Flash>() -> Vec<BufferEntry<F>> {
+    vec![
+        block::block_lru(),
+        block::block_only(),
+        cflru::entry(),
+        fab::entry(),
+        lb_clock::entry(),
+        page::page_lru(),
+        page::page_only(),
+        two_level::entry(),
+    ]
+}

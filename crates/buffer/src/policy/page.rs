@@ -1,0 +1,92 @@
+//! `page-lru` and `page-only`: pages one by one, the one written longest ago leaves first.
+//!
+//! Faithful to: least recently written first; `page-only` takes all pages of the victim's logical block along
+//! in ascending order ("page-level only" of the two-level buffer of 2009).
+//! Simplified: reads change no order.
+//! Protects: one entry a page, in the order of writes.
+
+use super::page_list::PageList;
+use super::{Piece, Policy, Victim, with_common};
+use crate::BufferEntry;
+use crate::parameters::{Area, BLOCK_SIZE, Shape};
+use crate::store::Store;
+use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::Flash;
+
+/// What leaves with the victim.
+pub(super) const FLUSH_UNIT: Parameter = Parameter {
+    key: "buffer.flush_unit",
+    kind: ParameterKind::Choice(|| vec!["block", "page"]),
+    default: Some("block"),
+    doc: "What leaves the part for single pages: the page written longest ago with all pages of its logical block there (block), or that page alone (page).",
+};
+
+pub(super) fn page_lru<F: Flash>() -> BufferEntry<F> {
+    super::entry::<Pages<false>, F>("page-lru", "single pages, the one written longest ago leaves alone", || with_common(&[]))
+}
+
+pub(super) fn page_only<F: Flash>() -> BufferEntry<F> {
+    let doc = "single pages, the one written longest ago leaves with its logical block";
+    super::entry::<Pages<true>, F>("page-only", doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]))
+}
+
+/// Single pages; with `BLOCKS` a victim may take what is there of its logical block along.
+pub(crate) struct Pages<const BLOCKS: bool> {
+    list: PageList,
+    by_block: bool,
+}
+
+/// The victim of a list of pages.
+pub(super) fn page_victim(list: &PageList, store: &Store, by_block: bool) -> Option<Victim> {
+    let slot = list.oldest()?;
+    let block = store.shape.block_of(store.slot(slot).logical);
+    Some(if by_block { Victim::Block { block, pad: false } } else { Victim::Page(slot) })
+}
+
+impl<const BLOCKS: bool> Policy for Pages<BLOCKS> {
+    const AREAS: &'static [Area] = &[Area::Pages];
+
+    fn blocks_bytes(_: &Values) -> u64 {
+        0
+    }
+
+    fn new(_: Shape, values: &Values) -> Self {
+        Self { list: PageList::new(), by_block: BLOCKS && values.name("buffer.flush_unit") == "block" }
+    }
+
+    #[inline]
+    fn route(&mut self, _: &Piece, _: &Store) -> Area {
+        Area::Pages
+    }
+
+    #[inline]
+    fn put(&mut self, _: &Store, _: Area, slot: u32, is_new: bool) {
+        self.list.put(slot, is_new);
+    }
+
+    #[inline]
+    fn left(&mut self, _: &Store, _: Area, slot: u32, _: u32) {
+        self.list.left(slot);
+    }
+
+    #[inline]
+    fn victim(&mut self, store: &Store, _: Area) -> Option<Victim> {
+        page_victim(&self.list, store, self.by_block)
+    }
+
+    fn ram_bytes(&self) -> u64 {
+        self.list.ram_bytes()
+    }
+
+    fn check(&self, store: &Store) -> Result<(), String> {
+        self.list.check(store)
+    }
+
+    fn save(&self, store: &Store, writer: &mut SnapshotWriter) {
+        self.list.save(store, writer);
+    }
+
+    fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.list.load(store, reader)
+    }
+}

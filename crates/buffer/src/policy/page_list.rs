@@ -1,0 +1,82 @@
+//! Pages in order of their last write.
+
+use crate::parameters::Area;
+use crate::store::{NONE, State, Store};
+use layer::recency::{Links, List};
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+
+/// Slots of the area for pages, most recently written first.
+#[derive(Debug)]
+pub(crate) struct PageList {
+    links: Links,
+    list: List,
+}
+
+impl PageList {
+    pub fn new() -> Self {
+        Self { links: Links::new(0), list: List::default() }
+    }
+
+    /// A page was written.
+    #[inline]
+    pub fn put(&mut self, slot: u32, is_new: bool) {
+        if is_new {
+            self.links.reserve(slot);
+            self.links.push_front(&mut self.list, slot);
+        } else {
+            self.links.touch(&mut self.list, slot);
+        }
+    }
+
+    /// A page left.
+    #[inline]
+    pub fn left(&mut self, slot: u32) {
+        self.links.remove(&mut self.list, slot);
+    }
+
+    /// The page written longest ago.
+    #[inline]
+    pub fn oldest(&self) -> Option<u32> {
+        self.list.tail()
+    }
+
+    /// The pages, the one written longest ago first.
+    pub fn oldest_first(&self) -> impl Iterator<Item = u32> + use<'_> {
+        self.links.oldest_first(&self.list)
+    }
+
+    /// Bytes of two links a page.
+    pub fn ram_bytes(&self) -> u64 {
+        8 * u64::from(self.list.len())
+    }
+
+    /// # Errors
+    /// The list has other pages than the area.
+    pub fn check(&self, store: &Store) -> Result<(), String> {
+        let mut listed = self.links.check(&self.list)?;
+        let mut held: Vec<u32> = store.pages(Area::Pages).collect();
+        listed.sort_unstable();
+        held.sort_unstable();
+        if listed == held { Ok(()) } else { Err("the order of pages has others than the buffer".to_owned()) }
+    }
+
+    pub fn save(&self, store: &Store, writer: &mut SnapshotWriter) {
+        let dirty = self.oldest_first().filter(|slot| store.slot(*slot).state == State::Dirty);
+        let pages: Vec<u32> = dirty.map(|slot| store.slot(slot).logical).collect();
+        writer.put_u32("buffer.page_order", pages.into_iter());
+    }
+
+    pub fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.list = List::default();
+        for logical in reader.get_u32("buffer.page_order")? {
+            let slot = if logical < store.shape.user_pages { store.find(Area::Pages, logical) } else { None };
+            let slot = slot.unwrap_or(NONE);
+            if slot == NONE {
+                let problem = format!("page {logical} is in order and not in the buffer");
+                return Err(SnapshotError::Unfit { section: "buffer.page_order", problem });
+            }
+            self.put(slot, true);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Reads: from memory what is there, sector by sector, and the rest from below.
+
+use crate::buffered::{Buffered, READ};
+use crate::parameters::Area;
+use crate::policy::Policy;
+use crate::store::{NONE, State, Store};
+use crate::write_back::set_mask;
+use layer::{Answer, BUFFER_OWNER, OpHandle, Outbox, PageOp, Signal};
+use nand::{Flash, Owner, PayloadId, Token};
+
+/// A read of which some parts are read below.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    owner: Owner,
+    token: Token,
+    under_way: u32,
+    failed: bool,
+    first: u32,
+    pages: u32,
+    payload: PayloadId,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    pending: Vec<Pending>,
+    free: Vec<u32>,
+}
+
+impl Reads {
+    fn begin(&mut self, pending: Pending) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.pending[number as usize] = pending;
+            return number;
+        }
+        self.pending.push(pending);
+        self.pending.len() as u32 - 1
+    }
+}
+
+/// Versions of a page in memory, the newest first. Several may be on their way one behind the other.
+fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
+    let away = std::iter::successors(store.away(logical), |slot| Some(store.slot(*slot).older).filter(|slot| *slot != NONE));
+    store.find(Area::Blocks, logical).into_iter().chain(store.find(Area::Pages, logical)).chain(away)
+}
+
+impl<F: Flash, P: Policy> Buffered<F, P> {
+    pub fn submit_read(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        let in_memory = |logical| !self.is_absent(logical);
+        if !P::KEEPS_READS && !(op.first..op.first + op.pages).any(in_memory) {
+            self.counters.read_misses += u64::from(op.pages);
+            return self.below.submit(flash, op, &mut self.inner);
+        }
+        let pending = Pending {
+            owner: op.owner,
+            token: op.token,
+            under_way: 1,
+            failed: false,
+            first: op.first,
+            pages: op.pages,
+            payload: op.payload,
+        };
+        let number = self.reads.begin(pending);
+        let mut index = 0;
+        while index < op.pages {
+            index += self.read_from(flash, op, index, number);
+        }
+        let pending = &mut self.reads.pending[number as usize];
+        pending.under_way -= 1;
+        if pending.under_way > 0 {
+            return Answer::Pending(OpHandle(None));
+        }
+        let failed = pending.failed;
+        self.fill(flash, number);
+        self.reads.free.push(number);
+        Answer::Done { failed }
+    }
+
+    /// Reads page `index` of an operation, and what follows as far as it is read in the same way;
+    /// returns how many pages that was.
+    fn read_from(&mut self, flash: &mut F, op: &PageOp, index: u32, number: u32) -> u32 {
+        let full = self.store.shape.full_mask;
+        let mask = op.mask_at(index, full);
+        let rest = self.copy_held(flash, op, index, mask);
+        if rest == 0 {
+            self.counters.read_hits += 1;
+            return 1;
+        }
+        let mut below = PageOp {
+            first: op.first + index,
+            pages: 1,
+            first_mask: rest,
+            last_mask: rest,
+            payload: op.payload.offset(index),
+            owner: BUFFER_OWNER,
+            token: READ | number,
+            cancellable: false,
+            ..*op
+        };
+        if rest == mask {
+            while index + below.pages < op.pages && self.is_absent(op.first + index + below.pages) {
+                below.pages += 1;
+            }
+            below.last_mask = op.mask_at(index + below.pages - 1, full);
+        } else {
+            set_mask(flash, below.payload, rest);
+        }
+        self.counters.read_misses += u64::from(below.pages);
+        if P::KEEPS_READS {
+            (0..below.pages).for_each(|page| self.reserve(flash, below.first + page, number));
+        }
+        match self.below.submit(flash, &below, &mut self.inner) {
+            Answer::Done { failed } => self.reads.pending[number as usize].failed |= failed,
+            Answer::Pending(_) => self.reads.pending[number as usize].under_way += 1,
+            Answer::Full { .. } => unreachable!("reads always find room"),
+        }
+        below.pages
+    }
+
+    fn is_absent(&self, logical: u32) -> bool {
+        Area::ALL.iter().all(|area| self.store.find(*area, logical).is_none()) && self.store.away(logical).is_none()
+    }
+
+    /// Copies the sectors of `mask` that are in memory; returns those that are not.
+    fn copy_held(&mut self, flash: &mut F, op: &PageOp, index: u32, mask: u64) -> u64 {
+        let logical = op.first + index;
+        let mut rest = mask;
+        for slot in versions(&self.store, logical) {
+            let entry = self.store.slot(slot);
+            let given = entry.mask & rest;
+            if given == 0 {
+                continue;
+            }
+            if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+                contents.copy_sectors(entry.payload, op.payload.offset(index), given);
+            }
+            rest &= !given;
+        }
+        if P::KEEPS_READS
+            && let Some(slot) = self.store.find(Area::Pages, logical)
+        {
+            self.policy.read(&self.store, Area::Pages, slot);
+        }
+        rest
+    }
+
+    /// Makes room for a page that is being read, if a clean one can go for it.
+    fn reserve(&mut self, flash: &mut F, logical: u32, number: u32) {
+        if !self.is_absent(logical) {
+            return;
+        }
+        while !self.store.has_room(Area::Pages, logical) {
+            match self.policy.victim(&self.store, Area::Pages) {
+                Some(crate::policy::Victim::Page(slot)) if self.store.slot(slot).state != State::Dirty => {
+                    self.forget(flash, Area::Pages, slot);
+                }
+                // A read does not wait for a write-back; the page is not kept.
+                _ => return,
+            }
+        }
+        let slot = self.store.insert(flash.core_mut(), Area::Pages, logical);
+        self.store.slot_mut(slot).state = State::Filling(number);
+        self.policy.put(&self.store, Area::Pages, slot, true);
+    }
+
+    /// What was read below is there: it fills the pages that were reserved for it.
+    fn fill(&mut self, flash: &mut F, number: u32) {
+        if !P::KEEPS_READS {
+            return;
+        }
+        let Pending { first, pages, failed, payload, .. } = self.reads.pending[number as usize];
+        let full = self.store.shape.full_mask;
+        for page in 0..pages {
+            let Some(slot) = self.store.find(Area::Pages, first + page) else { continue };
+            if self.store.slot(slot).state != State::Filling(number) {
+                continue;
+            }
+            // Only whole pages are kept: what a part of one leaves out is not known.
+            let whole = flash.core().contents.as_deref().is_none_or(|contents| contents.payload_mask(payload.offset(page)) == full);
+            if failed || !whole {
+                self.forget(flash, Area::Pages, slot);
+                continue;
+            }
+            let own = self.store.slot(slot).payload;
+            if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+                contents.copy_sectors(payload.offset(page), own, full);
+                contents.set_payload_mask(own, full);
+            }
+            let entry = self.store.slot_mut(slot);
+            (entry.state, entry.mask) = (State::Clean, full);
+        }
+    }
+
+    /// A part of a read that was under way below is done.
+    pub fn read_done(&mut self, flash: &mut F, number: u32, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
+        let pending = &mut self.reads.pending[number as usize];
+        pending.failed |= failed;
+        pending.under_way -= 1;
+        if pending.under_way > 0 {
+            return;
+        }
+        let Pending { owner, token, failed, .. } = *pending;
+        self.fill(flash, number);
+        self.reads.free.push(number);
+        outbox.push(Signal::Done { owner, token, failed, wait });
+    }
+}

@@ -1,0 +1,384 @@
+//! Where buffered pages are: slots, found by logical page, counted by area and logical block.
+
+use crate::parameters::{Area, Shape};
+use nand::{FlashCore, NvramId, PayloadId};
+
+/// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    /// As on flash.
+    Clean,
+    /// Newer than flash.
+    Dirty,
+    /// A read with this number will bring its contents.
+    Filling(u32),
+    /// In a write-back, not given to the layer below yet.
+    Queued,
+    /// Given to the layer below.
+    Leaving,
+}
+
+/// A buffered page, or one on its way to flash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub logical: u32,
+    /// Sectors held.
+    pub mask: u64,
+    pub payload: PayloadId,
+    pub state: State,
+    /// The write-back it is part of.
+    pub job: u32,
+    /// On its way: an earlier version that must be on flash first.
+    pub older: u32,
+    /// On its way: the version that waits for this one.
+    pub newer: u32,
+    /// Only read to complete a block.
+    pub is_padding: bool,
+    pub place: Option<NvramId>,
+}
+
+/// All buffered pages.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub shape: Shape,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Slot of each logical page in each area, plus one.
+    table: [Vec<u32>; 2],
+    /// Newest slot of each logical page on its way, plus one.
+    away: Vec<u32>,
+    /// Pages of each logical block in each area.
+    held: [Vec<u16>; 2],
+    /// Room taken in each area, pages: what is held and what is on its way.
+    used: [u32; 2],
+    /// Pages on their way, by area.
+    leaving: [u32; 2],
+    /// Whether new slots outlive a power cut.
+    nonvolatile: bool,
+}
+
+impl Store {
+    pub fn new(shape: Shape, nonvolatile: bool) -> Self {
+        let pages = shape.user_pages as usize;
+        let blocks = shape.blocks() as usize;
+        let table = |area: Area| if shape.pages[area.index()] > 0 { vec![0; pages] } else { Vec::new() };
+        let held = |area: Area| if shape.pages[area.index()] > 0 { vec![0; blocks] } else { Vec::new() };
+        Self {
+            shape,
+            slots: Vec::new(),
+            free: Vec::new(),
+            table: Area::ALL.map(table),
+            away: vec![0; pages],
+            held: Area::ALL.map(held),
+            used: [0; 2],
+            leaving: [0; 2],
+            nonvolatile,
+        }
+    }
+
+    #[inline]
+    pub fn slot(&self, slot: u32) -> &Slot {
+        &self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub fn slot_mut(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+
+    /// The slot of a page in an area.
+    #[inline]
+    pub fn find(&self, area: Area, logical: u32) -> Option<u32> {
+        let slot = self.table[area.index()].get(logical as usize).copied().unwrap_or(0);
+        (slot > 0).then(|| slot - 1)
+    }
+
+    /// The newest slot of a page on its way to flash.
+    #[inline]
+    pub fn away(&self, logical: u32) -> Option<u32> {
+        let slot = self.away[logical as usize];
+        (slot > 0).then(|| slot - 1)
+    }
+
+    /// Pages of a logical block in an area.
+    #[inline]
+    pub fn held(&self, area: Area, block: u32) -> u32 {
+        self.held[area.index()].get(block as usize).map_or(0, |held| u32::from(*held))
+    }
+
+    /// Pages on their way from an area.
+    #[inline]
+    pub fn leaving(&self, area: Area) -> u32 {
+        self.leaving[area.index()]
+    }
+
+    /// Whether one more page fits.
+    #[inline]
+    pub fn has_room(&self, area: Area, logical: u32) -> bool {
+        let charge = if self.by_frame(area) {
+            let block = self.shape.block_of(logical);
+            if self.held(area, block) > 0 { 0 } else { self.shape.block_pages }
+        } else {
+            1
+        };
+        self.used[area.index()] + charge <= self.shape.pages[area.index()]
+    }
+
+    fn by_frame(&self, area: Area) -> bool {
+        area == Area::Blocks && self.shape.frames
+    }
+
+    fn new_slot(&mut self, core: &mut FlashCore, logical: u32) -> u32 {
+        let payload = core.contents.as_deref_mut().map_or(PayloadId::NONE, |contents| contents.take_payload(1));
+        let slot = Slot {
+            logical,
+            mask: 0,
+            payload,
+            state: State::Dirty,
+            job: NONE,
+            older: NONE,
+            newer: NONE,
+            is_padding: false,
+            place: None,
+        };
+        self.put_slot(slot)
+    }
+
+    fn put_slot(&mut self, slot: Slot) -> u32 {
+        if let Some(free) = self.free.pop() {
+            self.slots[free as usize] = slot;
+            return free;
+        }
+        self.slots.push(slot);
+        self.slots.len() as u32 - 1
+    }
+
+    /// A new slot for a page that has none in this area.
+    #[inline]
+    pub fn insert(&mut self, core: &mut FlashCore, area: Area, logical: u32) -> u32 {
+        let slot = self.new_slot(core, logical);
+        self.enter(area, logical, slot);
+        slot
+    }
+
+    fn enter(&mut self, area: Area, logical: u32, slot: u32) {
+        let block = self.shape.block_of(logical);
+        let held = &mut self.held[area.index()][block as usize];
+        *held += 1;
+        let first = *held == 1;
+        self.table[area.index()][logical as usize] = slot + 1;
+        self.used[area.index()] += match self.by_frame(area) {
+            false => 1,
+            true if first => self.shape.block_pages,
+            true => 0,
+        };
+    }
+
+    /// Writes sectors of a payload into a slot.
+    #[inline]
+    pub fn put(&mut self, core: &mut FlashCore, area: Area, slot: u32, mask: u64, payload: PayloadId) {
+        let nonvolatile = self.nonvolatile;
+        let entry = &mut self.slots[slot as usize];
+        if entry.state != State::Dirty && entry.state != State::Clean {
+            entry.mask = 0; // what was to be read does not count any more
+        }
+        entry.mask |= mask;
+        entry.state = State::Dirty;
+        let Some(contents) = core.contents.as_deref_mut() else { return };
+        if payload == PayloadId::NONE {
+            // Zeros: what a trim leaves in memory that must not forget.
+            contents.payload_mut(entry.payload).fill(0);
+        } else {
+            contents.copy_sectors(payload, entry.payload, mask);
+        }
+        contents.set_payload_mask(entry.payload, entry.mask);
+        if !nonvolatile {
+            return;
+        }
+        match entry.place {
+            Some(place) => core.nvram.set_mask(place, entry.mask),
+            None => entry.place = Some(core.nvram.insert(entry.logical, entry.mask, entry.payload, area.index() as u8)),
+        }
+    }
+
+    /// Takes a page out of an area: from now on it is on its way, and its room stays taken.
+    pub fn detach(&mut self, area: Area, slot: u32, job: u32) {
+        let logical = self.slots[slot as usize].logical;
+        self.table[area.index()][logical as usize] = 0;
+        self.held[area.index()][self.shape.block_of(logical) as usize] -= 1;
+        self.leaving[area.index()] += 1;
+        self.send(slot, job);
+    }
+
+    /// A slot only for completing a block.
+    pub fn insert_padding(&mut self, core: &mut FlashCore, logical: u32, job: u32) -> u32 {
+        let slot = self.new_slot(core, logical);
+        self.slots[slot as usize].is_padding = true;
+        self.slots[slot as usize].state = State::Queued;
+        self.slots[slot as usize].job = job;
+        slot
+    }
+
+    fn send(&mut self, slot: u32, job: u32) {
+        let logical = self.slots[slot as usize].logical;
+        let older = self.away(logical).unwrap_or(NONE);
+        let entry = &mut self.slots[slot as usize];
+        (entry.state, entry.job, entry.older) = (State::Queued, job, older);
+        if older != NONE {
+            self.slots[older as usize].newer = slot;
+        }
+        self.away[logical as usize] = slot + 1;
+    }
+
+    /// A page on its way is on flash, or its program is no longer needed; its room is free, but for frames.
+    pub fn arrive(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
+        let Slot { logical, newer, is_padding, .. } = self.slots[slot as usize];
+        if !is_padding {
+            if self.away[logical as usize] == slot + 1 {
+                self.away[logical as usize] = 0;
+            }
+            if newer != NONE {
+                self.slots[newer as usize].older = NONE;
+            }
+            self.leaving[area.index()] -= 1;
+            if !self.by_frame(area) {
+                self.used[area.index()] -= 1;
+            }
+        }
+        self.release(core, slot);
+    }
+
+    /// The frame of a block whose pages have all left is free.
+    pub fn release_frame(&mut self, area: Area) {
+        if self.by_frame(area) {
+            self.used[area.index()] -= self.shape.block_pages;
+        }
+    }
+
+    /// Forgets a page in an area.
+    pub fn drop_page(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
+        let logical = self.slots[slot as usize].logical;
+        let block = self.shape.block_of(logical);
+        self.table[area.index()][logical as usize] = 0;
+        let held = &mut self.held[area.index()][block as usize];
+        *held -= 1;
+        let last = *held == 0;
+        self.used[area.index()] -= match self.by_frame(area) {
+            false => 1,
+            true if last => self.shape.block_pages,
+            true => 0,
+        };
+        self.release(core, slot);
+    }
+
+    fn release(&mut self, core: &mut FlashCore, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        entry.state = State::Free;
+        if let Some(place) = entry.place.take() {
+            core.nvram.remove(place);
+        }
+        if let Some(contents) = core.contents.as_deref_mut() {
+            contents.release_payload(entry.payload, 1);
+        }
+        self.free.push(slot);
+    }
+
+    /// Takes over a page that non-volatile memory held through a power cut.
+    pub fn adopt(&mut self, area: Area, page: &nand::NvramPage, place: NvramId) -> u32 {
+        let slot = Slot {
+            logical: page.logical,
+            mask: page.mask,
+            payload: page.payload,
+            state: State::Dirty,
+            job: NONE,
+            older: NONE,
+            newer: NONE,
+            is_padding: false,
+            place: Some(place),
+        };
+        let slot = self.put_slot(slot);
+        self.enter(area, page.logical, slot);
+        slot
+    }
+
+    /// Takes a page from a snapshot.
+    pub fn restore(&mut self, area: Area, logical: u32, mask: u64) {
+        let slot = Slot {
+            logical,
+            mask,
+            payload: PayloadId::NONE,
+            state: State::Dirty,
+            job: NONE,
+            older: NONE,
+            newer: NONE,
+            is_padding: false,
+            place: None,
+        };
+        let slot = self.put_slot(slot);
+        self.enter(area, logical, slot);
+    }
+
+    /// The layer below has newer sectors than the version of a page on its way there: reads find them below.
+    pub fn outdate(&mut self, logical: u32, mask: u64) {
+        if let Some(slot) = self.away(logical) {
+            self.slots[slot as usize].mask &= !mask;
+        }
+    }
+
+    /// Takes sectors away from a page; `true`: none are left.
+    pub fn take_sectors(&mut self, core: &mut FlashCore, slot: u32, mask: u64) -> bool {
+        let entry = &mut self.slots[slot as usize];
+        entry.mask &= !mask;
+        let rest = entry.mask;
+        if let Some(contents) = core.contents.as_deref_mut() {
+            contents.set_payload_mask(entry.payload, rest);
+        }
+        rest == 0
+    }
+
+    /// Slots of a logical block in an area, by page.
+    pub fn of_block(&self, area: Area, block: u32) -> impl Iterator<Item = u32> + use<'_> {
+        self.shape.pages_of(block).filter_map(move |logical| self.find(area, logical))
+    }
+
+    /// Pages held in an area, by logical page.
+    pub fn pages(&self, area: Area) -> impl Iterator<Item = u32> + use<'_> {
+        self.table[area.index()].iter().filter(|slot| **slot > 0).map(|slot| slot - 1)
+    }
+
+    /// Room taken in an area, pages.
+    pub fn used(&self, area: Area) -> u32 {
+        self.used[area.index()]
+    }
+
+    /// Checks counts against tables.
+    ///
+    /// # Errors
+    /// What does not agree, in words.
+    pub fn check(&self) -> Result<(), String> {
+        for area in Area::ALL {
+            let mut held = vec![0_u32; self.held[area.index()].len()];
+            let mut count = 0;
+            for slot in self.pages(area) {
+                let Slot { logical, state, mask, .. } = *self.slot(slot);
+                if self.find(area, logical) != Some(slot) || mask == 0 && !matches!(state, State::Filling(_)) {
+                    return Err(format!("page {logical} in {area:?} has slot {slot}, which holds no sectors or is another's"));
+                }
+                held[self.shape.block_of(logical) as usize] += 1;
+                count += 1;
+            }
+            if held.iter().zip(&self.held[area.index()]).any(|(found, counted)| *found != u32::from(*counted)) {
+                return Err(format!("pages of a logical block in {area:?} are miscounted"));
+            }
+            let (used, leaving) = (self.used[area.index()], self.leaving[area.index()]);
+            if !self.by_frame(area) && used != count + leaving {
+                return Err(format!("{area:?} counts {used} pages, and has {count} with {leaving} on their way"));
+            }
+        }
+        Ok(())
+    }
+}

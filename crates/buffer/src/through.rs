@@ -1,0 +1,83 @@
+//! What goes past the buffer: writes that must be on flash when they are acknowledged, and trims.
+
+use crate::buffered::Buffered;
+use crate::parameters::Area;
+use crate::policy::Policy;
+use crate::store::State;
+use layer::{Answer, Outbox, PageOp};
+use nand::{Flash, PayloadId};
+
+impl<F: Flash, P: Policy> Buffered<F, P> {
+    /// Whether versions of these pages wait to be given to the layer below, or blocks of theirs are being
+    /// completed: what goes past them now would be overwritten by what is older.
+    fn is_in_the_way(&self, op: &PageOp) -> bool {
+        let waits = |logical: u32| {
+            let queued = self.store.away(logical).is_some_and(|slot| self.store.slot(slot).state == State::Queued);
+            queued || self.write_back.is_locked(self.store.shape.block_of(logical))
+        };
+        !self.write_back.is_idle() && (op.first..op.first + op.pages).any(waits)
+    }
+
+    /// A write that is acknowledged by flash.
+    pub fn write_through(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if self.is_in_the_way(op) {
+            self.pump(flash, outbox);
+        }
+        if self.is_in_the_way(op) {
+            self.starved = true;
+            return Answer::Full { taken: 0, pending: false };
+        }
+        let answer = self.below.submit(flash, op, &mut self.inner);
+        let taken = match answer {
+            Answer::Full { taken, .. } => {
+                self.starved = true;
+                taken
+            }
+            _ => op.pages,
+        };
+        self.counters.through += u64::from(taken);
+        for page in 0..taken {
+            let mask = op.mask_at(page, self.store.shape.full_mask);
+            self.store.outdate(op.first + page, mask);
+            for area in Area::ALL {
+                if let Some(slot) = self.store.find(area, op.first + page) {
+                    let is_filling = matches!(self.store.slot(slot).state, State::Filling(_));
+                    if self.store.take_sectors(flash.core_mut(), slot, mask) || is_filling {
+                        self.forget(flash, area, slot);
+                    }
+                }
+            }
+        }
+        answer
+    }
+
+    /// Trimmed pages are forgotten. Non-volatile memory must not forget them before flash does, so it
+    /// keeps zeros in their place.
+    pub fn submit_trim(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        if self.is_in_the_way(op) {
+            self.starved = true;
+            return Answer::Full { taken: 0, pending: false };
+        }
+        let answer = self.below.submit(flash, op, &mut self.inner);
+        let taken = match answer {
+            Answer::Full { taken, .. } => {
+                self.starved = true;
+                taken
+            }
+            _ => op.pages,
+        };
+        let full = self.store.shape.full_mask;
+        for page in (0..taken).filter(|page| op.mask_at(*page, full) == full) {
+            self.store.outdate(op.first + page, full);
+            for area in Area::ALL {
+                let Some(slot) = self.store.find(area, op.first + page) else { continue };
+                if self.nonvolatile && self.store.slot(slot).state == State::Dirty {
+                    self.store.put(flash.core_mut(), area, slot, full, PayloadId::NONE);
+                } else {
+                    self.forget(flash, area, slot);
+                }
+            }
+        }
+        answer
+    }
+}

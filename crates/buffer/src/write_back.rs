@@ -1,0 +1,471 @@
+//! Write-backs: pages that leave in order, blocks that are completed first, and flushes behind them.
+//!
+//! ```text
+//! victim -> queue: a run of pages, a block to be completed, a flush
+//!           head:  pages are given to the layer below one after the other until it has no room
+//!                  a block that lacks pages reads them first, and comes back to the head
+//! ```
+//! The queue is first in, first out, so that versions of a page reach the layer below in their order. A page
+//! whose older version is not on flash yet waits for it. From when a block reads what it lacks
+//! until it is written nothing else may change its pages below.
+
+use crate::buffered::{Buffered, PADDING, WRITE};
+use crate::parameters::Area;
+use crate::policy::{Policy, Victim};
+use crate::store::{NONE, State, Store};
+use layer::{Answer, BUFFER_OWNER, OpHandle, Outbox, PageOp, Signal};
+use nand::{Flash, PayloadId};
+use std::collections::VecDeque;
+use units::{Cause, HostOp};
+
+/// Pages that leave together.
+#[derive(Debug, Default)]
+struct Job {
+    area: usize,
+    block: u32,
+    slots: Vec<u32>,
+    /// Slots given to the layer below.
+    next: usize,
+    /// Slots given and not on flash.
+    under_way: u32,
+    /// Reads of missing pages under way.
+    reading: u32,
+    /// All of the block's pages are written.
+    is_whole: bool,
+    /// It has what it lacked.
+    is_complete: bool,
+    /// The layer below knows that a whole block comes.
+    is_begun: bool,
+    /// Some missing page could not be read.
+    failed: bool,
+    /// It frees a frame when it ends.
+    has_frame: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Job(u32),
+    Flush(PageOp),
+}
+
+/// See the module description.
+#[derive(Debug)]
+pub(crate) struct WriteBack {
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    queue: VecDeque<Item>,
+    /// Blocks that read what they lack, until the layer below has all of their pages.
+    locked: Vec<bool>,
+    readers: u32,
+    active: u32,
+}
+
+impl WriteBack {
+    pub fn new(blocks: u32) -> Self {
+        let locked = vec![false; blocks as usize];
+        Self { jobs: Vec::new(), free: Vec::new(), queue: VecDeque::new(), locked, readers: 0, active: 0 }
+    }
+
+    /// Nothing is on its way.
+    pub fn is_idle(&self) -> bool {
+        self.active == 0 && self.queue.is_empty()
+    }
+
+    /// Whether a block is being completed: nothing else may change its pages below.
+    pub fn is_locked(&self, block: u32) -> bool {
+        self.locked[block as usize]
+    }
+
+    fn begin(&mut self, area: Area, block: u32, is_whole: bool) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.jobs.push(Job::default());
+            self.jobs.len() as u32 - 1
+        });
+        let job = &mut self.jobs[number as usize];
+        let mut slots = std::mem::take(&mut job.slots);
+        slots.clear();
+        *job = Job { area: area.index(), block, slots, is_whole, ..Job::default() };
+        self.active += 1;
+        number
+    }
+
+    /// # Errors
+    /// A job under way has slots that are not on their way.
+    pub fn check(&self, store: &Store) -> Result<(), String> {
+        for item in &self.queue {
+            let Item::Job(number) = item else { continue };
+            let job = &self.jobs[*number as usize];
+            if job.slots[job.next..].iter().any(|slot| store.slot(*slot).state != State::Queued) {
+                return Err(format!("write-back {number} has pages that do not wait for it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<F: Flash, P: Policy> Buffered<F, P> {
+    /// Takes a victim out of its area, to be written back; a clean page is forgotten.
+    pub fn send(&mut self, flash: &mut F, area: Area, victim: Victim) {
+        match victim {
+            Victim::Page(slot) if self.store.slot(slot).state != State::Dirty => self.forget(flash, area, slot),
+            Victim::Page(slot) => {
+                let block = self.store.shape.block_of(self.store.slot(slot).logical);
+                let job = self.write_back.begin(area, block, false);
+                self.take_along(flash, area, slot, job);
+                self.enqueue(area, job, false);
+            }
+            Victim::Block { block, pad } => self.send_block(flash, area, block, pad),
+        }
+    }
+
+    fn send_block(&mut self, flash: &mut F, area: Area, block: u32, pad: bool) {
+        let job = self.write_back.begin(area, block, pad);
+        let held = self.store.held(area, block);
+        for logical in self.store.shape.pages_of(block) {
+            match self.store.find(area, logical) {
+                Some(slot) if self.store.slot(slot).state == State::Dirty => self.take_along(flash, area, slot, job),
+                Some(slot) => self.forget(flash, area, slot),
+                None if pad => {
+                    let slot = self.store.insert_padding(flash.core_mut(), logical, job);
+                    self.write_back.jobs[job as usize].slots.push(slot);
+                    self.counters.padding += 1;
+                }
+                None => {}
+            }
+        }
+        if area == Area::Blocks {
+            self.counters.blocks += 1;
+            self.counters.completed += u64::from(pad);
+            self.counters.block_pages += u64::from(held);
+        }
+        self.enqueue(area, job, area == Area::Blocks && self.store.shape.frames);
+    }
+
+    /// A page leaves with a job. Where the area for blocks has the page, that version is newer: it takes
+    /// the sectors it lacks, and the older one need not be written.
+    fn take_along(&mut self, flash: &mut F, area: Area, slot: u32, job: u32) {
+        let logical = self.store.slot(slot).logical;
+        match area {
+            Area::Pages => {
+                if let Some(newer) = self.store.find(Area::Blocks, logical) {
+                    self.fold(flash, slot, newer);
+                    self.forget(flash, Area::Pages, slot);
+                    return;
+                }
+            }
+            Area::Blocks => {
+                if let Some(older) = self.store.find(Area::Pages, logical) {
+                    self.fold(flash, older, slot);
+                    self.forget(flash, Area::Pages, older);
+                }
+            }
+        }
+        self.counters.written_back[area.index()] += 1;
+        self.store.detach(area, slot, job);
+        self.policy.left(&self.store, area, slot, logical);
+        self.write_back.jobs[job as usize].slots.push(slot);
+    }
+
+    /// Gives the newer version of a page the sectors it lacks.
+    fn fold(&mut self, flash: &mut F, older: u32, newer: u32) {
+        let lacks = self.store.slot(older).mask & !self.store.slot(newer).mask;
+        self.counters.folded += 1;
+        if lacks == 0 {
+            return;
+        }
+        let payload = self.store.slot(older).payload;
+        self.store.put(flash.core_mut(), Area::Blocks, newer, lacks, payload);
+    }
+
+    /// Drops a page that flash, or a newer version, stands for.
+    pub fn forget(&mut self, flash: &mut F, area: Area, slot: u32) {
+        let logical = self.store.slot(slot).logical;
+        self.store.drop_page(flash.core_mut(), area, slot);
+        self.policy.left(&self.store, area, slot, logical);
+    }
+
+    /// A page leaves by itself, without a look at the other area (it is older than what comes).
+    pub fn send_alone(&mut self, area: Area, slot: u32) {
+        let logical = self.store.slot(slot).logical;
+        let job = self.write_back.begin(area, self.store.shape.block_of(logical), false);
+        self.store.detach(area, slot, job);
+        self.policy.left(&self.store, area, slot, logical);
+        self.write_back.jobs[job as usize].slots.push(slot);
+        let last = self.store.held(area, self.store.shape.block_of(logical)) == 0;
+        self.enqueue(area, job, area == Area::Blocks && self.store.shape.frames && last);
+    }
+
+    fn enqueue(&mut self, area: Area, job: u32, has_frame: bool) {
+        self.write_back.jobs[job as usize].has_frame = has_frame;
+        if self.write_back.jobs[job as usize].slots.is_empty() {
+            self.end_job(area, job);
+        } else {
+            self.write_back.queue.push_back(Item::Job(job));
+        }
+    }
+
+    fn end_job(&mut self, area: Area, job: u32) {
+        if self.write_back.jobs[job as usize].has_frame {
+            self.store.release_frame(area);
+        }
+        self.write_back.free.push(job);
+        self.write_back.active -= 1;
+    }
+
+    /// Goes on with the queue as far as the layer below lets it.
+    pub fn pump(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        while let Some(item) = self.write_back.queue.front().copied() {
+            let goes_on = match item {
+                Item::Job(job) => self.pump_job(flash, job),
+                Item::Flush(op) => self.pump_flush(flash, &op, outbox),
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// `false`: it has to wait.
+    fn pump_job(&mut self, flash: &mut F, number: u32) -> bool {
+        let job = &self.write_back.jobs[number as usize];
+        let block = job.block;
+        if self.write_back.is_locked(block) && !job.is_complete {
+            return false; // another write-back of this block is under way
+        }
+        if job.is_whole && !job.is_complete {
+            if self.waits_for_older(number) {
+                return false;
+            }
+            self.write_back.queue.pop_front();
+            self.complete_block(flash, number);
+            return true;
+        }
+        let job = &self.write_back.jobs[number as usize];
+        if job.is_whole && !job.is_begun {
+            let pages = self.store.shape.pages_of(block);
+            match self.below.begin_block(flash, pages.start, pages.len() as u32) {
+                Answer::Full { .. } => return false,
+                _ => self.write_back.jobs[number as usize].is_begun = true,
+            }
+        }
+        self.write_pages(flash, number)
+    }
+
+    fn waits_for_older(&self, number: u32) -> bool {
+        let job = &self.write_back.jobs[number as usize];
+        job.slots[job.next..].iter().any(|slot| self.store.slot(*slot).older != NONE)
+    }
+
+    fn write_pages(&mut self, flash: &mut F, number: u32) -> bool {
+        loop {
+            let job = &self.write_back.jobs[number as usize];
+            let Some(&slot) = job.slots.get(job.next) else { break };
+            if self.store.slot(slot).older != NONE {
+                return false;
+            }
+            let entry = self.store.slot(slot);
+            let op = PageOp {
+                op: HostOp::Write,
+                first: entry.logical,
+                pages: 1,
+                first_mask: entry.mask,
+                last_mask: entry.mask,
+                fua: false,
+                cancellable: false,
+                payload: entry.payload,
+                cause: if entry.is_padding { Cause::Padding } else { Cause::Host },
+                request_sectors: 0,
+                owner: BUFFER_OWNER,
+                token: WRITE | slot,
+            };
+            let answer = self.below.submit(flash, &op, &mut self.inner);
+            if matches!(answer, Answer::Full { taken: 0, .. }) {
+                return false;
+            }
+            let job = &mut self.write_back.jobs[number as usize];
+            job.next += 1;
+            job.under_way += 1;
+            self.store.slot_mut(slot).state = State::Leaving;
+            let last = job.next == job.slots.len();
+            if last {
+                let job = &self.write_back.jobs[number as usize];
+                if job.is_complete {
+                    self.write_back.locked[job.block as usize] = false;
+                }
+                self.write_back.queue.pop_front();
+            }
+            if matches!(answer, Answer::Done { .. }) {
+                self.arrived(flash, slot);
+            }
+            if last {
+                return true;
+            }
+        }
+        unreachable!("a write-back in the queue has pages to give")
+    }
+
+    /// A page is on flash.
+    pub fn arrived(&mut self, flash: &mut F, slot: u32) {
+        let number = self.store.slot(slot).job;
+        let job = &mut self.write_back.jobs[number as usize];
+        job.under_way -= 1;
+        let area = Area::ALL[job.area];
+        let ended = job.under_way == 0 && job.next == job.slots.len();
+        self.store.arrive(flash.core_mut(), area, slot);
+        if ended {
+            self.end_job(area, number);
+        }
+    }
+
+    /// Reads what a whole block lacks; then it comes back to the head of the queue.
+    fn complete_block(&mut self, flash: &mut F, number: u32) {
+        let full = self.store.shape.full_mask;
+        let block = self.write_back.jobs[number as usize].block;
+        self.write_back.locked[block as usize] = true;
+        self.write_back.readers += 1;
+        // One more than there are, so that the last to be asked for cannot end it early.
+        self.write_back.jobs[number as usize].reading = 1;
+        for index in 0..self.write_back.jobs[number as usize].slots.len() {
+            let slot = self.write_back.jobs[number as usize].slots[index];
+            let entry = self.store.slot(slot);
+            let (logical, payload, lacks) = (entry.logical, entry.payload, full & !entry.mask);
+            if lacks == 0 {
+                continue;
+            }
+            set_mask(flash, payload, lacks);
+            let op = PageOp {
+                op: HostOp::Read,
+                first: logical,
+                pages: 1,
+                first_mask: lacks,
+                last_mask: lacks,
+                fua: false,
+                cancellable: false,
+                payload,
+                cause: Cause::Padding,
+                request_sectors: 0,
+                owner: BUFFER_OWNER,
+                token: PADDING | slot,
+            };
+            self.write_back.jobs[number as usize].reading += 1;
+            match self.below.submit(flash, &op, &mut self.inner) {
+                Answer::Done { failed } => self.padding_read(flash, slot, failed),
+                Answer::Pending(_) => {}
+                Answer::Full { .. } => unreachable!("reads always find room"),
+            }
+        }
+        self.one_read_less(flash, number);
+    }
+
+    /// A page that a block lacked has been read.
+    pub fn padding_read(&mut self, flash: &mut F, slot: u32, failed: bool) {
+        let number = self.store.slot(slot).job;
+        self.write_back.jobs[number as usize].failed |= failed;
+        self.one_read_less(flash, number);
+    }
+
+    fn one_read_less(&mut self, flash: &mut F, number: u32) {
+        let job = &mut self.write_back.jobs[number as usize];
+        job.reading -= 1;
+        if job.reading > 0 {
+            return;
+        }
+        job.is_complete = true;
+        self.write_back.readers -= 1;
+        if job.failed {
+            self.give_up_padding(flash, number);
+        } else {
+            let full = self.store.shape.full_mask;
+            for index in 0..self.write_back.jobs[number as usize].slots.len() {
+                let slot = self.write_back.jobs[number as usize].slots[index];
+                self.store.slot_mut(slot).mask = full;
+                set_mask(flash, self.store.slot(slot).payload, full);
+            }
+        }
+        self.write_back.queue.push_front(Item::Job(number));
+    }
+
+    /// What could not be read is not written as if it were good: only what was buffered is written.
+    #[cold]
+    fn give_up_padding(&mut self, flash: &mut F, number: u32) {
+        let slots = std::mem::take(&mut self.write_back.jobs[number as usize].slots);
+        let area = Area::ALL[self.write_back.jobs[number as usize].area];
+        let mut kept = Vec::with_capacity(slots.len());
+        for slot in slots {
+            if self.store.slot(slot).is_padding {
+                self.counters.padding -= 1;
+                self.store.arrive(flash.core_mut(), area, slot);
+            } else {
+                set_mask(flash, self.store.slot(slot).payload, self.store.slot(slot).mask);
+                kept.push(slot);
+            }
+        }
+        let job = &mut self.write_back.jobs[number as usize];
+        (job.slots, job.is_whole) = (kept, false);
+    }
+
+    /// A flush of the host: everything that is dirty leaves, then the layer below flushes.
+    pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if !self.nonvolatile {
+            for area in [Area::Blocks, Area::Pages] {
+                self.send_dirty(flash, area);
+            }
+        }
+        if self.write_back.queue.is_empty() && self.write_back.readers == 0 {
+            let answer = self.below.submit(flash, op, &mut self.inner);
+            self.starved |= matches!(answer, Answer::Full { .. });
+            return answer;
+        }
+        self.write_back.queue.push_back(Item::Flush(*op));
+        self.pump(flash, outbox);
+        Answer::Pending(OpHandle(None))
+    }
+
+    /// Sends all dirty pages of an area, block by block in order of their addresses.
+    fn send_dirty(&mut self, flash: &mut F, area: Area) {
+        for block in 0..self.store.shape.blocks() {
+            let dirty = |slot: u32| self.store.slot(slot).state == State::Dirty;
+            if self.store.held(area, block) == 0 || !self.store.of_block(area, block).any(dirty) {
+                continue;
+            }
+            if area == Area::Pages && P::KEEPS_READS {
+                self.send_dirty_pages(flash, block);
+            } else {
+                let pad = self.store.held(area, block) as usize == self.store.shape.pages_of(block).len();
+                self.send_block(flash, area, block, pad && area == Area::Blocks);
+            }
+        }
+    }
+
+    /// The dirty pages of a block; clean ones stay.
+    fn send_dirty_pages(&mut self, flash: &mut F, block: u32) {
+        let job = self.write_back.begin(Area::Pages, block, false);
+        for logical in self.store.shape.pages_of(block) {
+            let slot = self.store.find(Area::Pages, logical);
+            if let Some(slot) = slot.filter(|slot| self.store.slot(*slot).state == State::Dirty) {
+                self.take_along(flash, Area::Pages, slot, job);
+            }
+        }
+        self.enqueue(Area::Pages, job, false);
+    }
+
+    fn pump_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> bool {
+        if self.write_back.readers > 0 {
+            return false;
+        }
+        match self.below.submit(flash, op, &mut self.inner) {
+            Answer::Full { .. } => return false,
+            Answer::Done { failed } => outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None }),
+            Answer::Pending(_) => {}
+        }
+        self.write_back.queue.pop_front();
+        true
+    }
+}
+
+/// Says which sectors of a payload are meant.
+pub(crate) fn set_mask<F: Flash>(flash: &mut F, payload: PayloadId, mask: u64) {
+    if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+        contents.set_payload_mask(payload, mask);
+    }
+}

@@ -1,0 +1,75 @@
+//! Memory that outlives a power cut: whole pages of a non-volatile write buffer.
+//!
+//! A page is entered when it is acknowledged and leaves when flash holds it, so what is here at any
+//! moment is what a power cut finds. Only kept when contents are on: without them nothing is recovered.
+
+use crate::contents::PayloadId;
+
+/// A place in non-volatile memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NvramId(u32);
+
+/// One page there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NvramPage {
+    /// Logical page.
+    pub logical: u32,
+    /// Sectors held.
+    pub mask: u64,
+    /// Payload slot with their cells.
+    pub payload: PayloadId,
+    /// Pages entered later are newer.
+    pub order: u64,
+    /// A number of the owner's, 0 to 255.
+    pub note: u8,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Nvram {
+    pages: Vec<Option<NvramPage>>,
+    free: Vec<u32>,
+    entered: u64,
+}
+
+impl Nvram {
+    /// Enters a page.
+    pub fn insert(&mut self, logical: u32, mask: u64, payload: PayloadId, note: u8) -> NvramId {
+        self.entered += 1;
+        let page = Some(NvramPage { logical, mask, payload, order: self.entered, note });
+        if let Some(place) = self.free.pop() {
+            self.pages[place as usize] = page;
+            return NvramId(place);
+        }
+        self.pages.push(page);
+        NvramId(self.pages.len() as u32 - 1)
+    }
+
+    /// More sectors of a page are held.
+    ///
+    /// # Panics
+    /// If the page left.
+    pub fn set_mask(&mut self, place: NvramId, mask: u64) {
+        self.pages[place.0 as usize].as_mut().expect("a page is changed while it is held").mask = mask;
+    }
+
+    /// Flash holds a page now, or nobody needs it.
+    pub fn remove(&mut self, place: NvramId) {
+        if self.pages[place.0 as usize].take().is_some() {
+            self.free.push(place.0);
+        }
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.pages.iter().all(Option::is_none)
+    }
+
+    /// The pages held, in the order in which they were entered.
+    pub fn oldest_first(&self) -> Vec<(NvramId, NvramPage)> {
+        let places = (0..).zip(&self.pages);
+        let mut pages: Vec<_> = places.filter_map(|(place, page)| Some((NvramId(place), (*page)?))).collect();
+        pages.sort_unstable_by_key(|(_, page)| page.order);
+        pages
+    }
+}
