@@ -325,21 +325,25 @@ fn measured(stack: &str, blocks: u64, user: u64) -> Cleaning {
 fn write_pointers_cost_the_copies_that_a_model_of_them_predicts() {
     let user = 512 * 512;
     let blocks = (f64::from(user) * 1.15 / 64.0).ceil() as usize;
-    for (stack, own) in [("dftl", false), ("tpm", true)] {
+    // Beside the model, what another Monte Carlo run of the two schemes gave.
+    for (stack, own, waf, passes) in [("dftl", false, 3.87, 0.0605), ("tpm", true, 5.04, 0.0788)] {
         let expected = modelled(blocks, 64, user as usize, 512, own);
         let found = measured(stack, blocks as u64, user as u64);
         assert!((found.waf / expected.waf - 1.0).abs() < 0.02, "{stack}: {found:?}, expected {expected:?}");
         assert!((found.passes / expected.passes - 1.0).abs() < 0.02, "{stack}: {found:?}, expected {expected:?}");
+        assert!((found.waf / waf - 1.0).abs() < 0.02, "{stack}: {found:?}, expected {waf}");
+        assert!((found.passes / passes - 1.0).abs() < 0.02, "{stack}: {found:?}, expected {passes}");
     }
 }
 
 #[test]
 fn collection_programs_one_translation_page_for_each_that_a_victim_touches() {
-    let settings = ["drive.capacity=512MiB", "drive.over_provisioning=20%", "flash.pages_per_block=64"];
-    for stack in ["dftl", "tpm"] {
+    let settings = ["drive.capacity=512MiB", "drive.over_provisioning=15%", "flash.pages_per_block=64"];
+    for (stack, a_write) in [("dftl", 2.74), ("tpm", 0.079)] {
         let mut drive = counted(stack, &[&settings[..], &["ftl.map_cache=2KiB"]].concat());
         go(&mut drive, "sequential-write", 4096, 1);
-        go(&mut drive, "uniform-write", 800_000, 2);
+        // Five times the drive: hardly anything is left of the order of the fill.
+        go(&mut drive, "uniform-write", 1_310_720, 2);
         let gc = |drive: &Drive<CountedFlash>| drive.flash().core().counters.programs[Cause::Gc.index()] as f64;
         drive.flash_mut().core_mut().reset_counters();
         drive.top_mut().reset_counters();
@@ -352,5 +356,8 @@ fn collection_programs_one_translation_page_for_each_that_a_victim_touches() {
         let expected = if stack == "tpm" { 1.0 } else { touched };
         assert!((updates / expected - 1.0).abs() < 0.02, "{stack}: {updates} a victim of {pages}, expected {expected}");
         assert!(stack == "dftl" || updates <= 1.0, "at most one translation page a victim");
+        let updates = counter(&drive, "translation_gc_updates") / 400_000.0;
+        // The translation pages themselves take some of the spare room, which the other run did not count.
+        assert!((updates / a_write - 1.0).abs() < 0.03, "{stack}: {updates} a write, expected {a_write}");
     }
 }
