@@ -75,7 +75,7 @@ pub(crate) struct Buffered<F: Flash, P> {
 impl<F: Flash, P: Policy> Buffered<F, P> {
     pub fn new(context: &BufferContext<'_>, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Self {
         let values = context.values;
-        let shape = parameters::shape(context, P::blocks_bytes(values));
+        let shape = parameters::shape::<P>(context);
         let nonvolatile = values.on("buffer.nonvolatile");
         let window = values.whole("buffer.write_back_pages") as u32;
         let mut buffer = Self {

@@ -1,6 +1,7 @@
 //! Parameters of every buffer, and what follows from them.
 
 use crate::BufferContext;
+use crate::policy::Policy;
 use layer::{Parameter, ParameterKind};
 
 /// Which part of the buffer a page is in.
@@ -102,14 +103,14 @@ pub(crate) const ACCOUNTING: Parameter = Parameter {
     doc: "What a logical block takes of the buffer: a frame for all of its pages, or only the pages it has there.",
 };
 
-/// Sizes from the configuration; `blocks_share` gives the bytes of the area for blocks.
-pub(crate) fn shape(context: &BufferContext<'_>, blocks_bytes: u64) -> Shape {
+/// Sizes from the configuration.
+pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
+    let blocks_bytes = P::blocks_bytes(context.values);
     let BufferContext { geometry, user_pages, values } = *context;
     let page = u64::from(geometry.page_bytes);
     let total = values.whole("buffer.size");
-    let block_bytes = values.get("buffer.block_size").map_or(0, |_| values.whole("buffer.block_size"));
+    let block_bytes = values.whole("buffer.block_size");
     let block_pages = if block_bytes == 0 { geometry.pages_per_block } else { (block_bytes / page).max(1) as u32 };
-    let frames = values.get("buffer.accounting").is_some() && values.name("buffer.accounting") == "frames";
     Shape {
         user_pages,
         block_pages,
@@ -117,7 +118,7 @@ pub(crate) fn shape(context: &BufferContext<'_>, blocks_bytes: u64) -> Shape {
         sectors_per_page: geometry.sectors_per_page(),
         full_mask: geometry.full_mask(),
         pages: [(total.saturating_sub(blocks_bytes) / page) as u32, (blocks_bytes / page) as u32],
-        frames,
+        frames: P::HAS_FRAMES && values.name("buffer.accounting") == "frames",
     }
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn shape(context: &BufferContext<'_>, blocks_bytes: u64) -> Shape {
 pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) -> Result<(), String> {
     let page = context.geometry.page_bytes;
     let values = context.values;
-    let block_bytes = values.get("buffer.block_size").map_or(0, |_| values.whole("buffer.block_size"));
+    let block_bytes = values.whole("buffer.block_size");
     if !block_bytes.is_multiple_of(u64::from(page)) {
         return Err(format!("buffer.block_size is {block_bytes} bytes, no whole number of {page}-byte pages (flash.page_size)"));
     }

@@ -56,6 +56,7 @@ pub(super) fn block_victim(list: &BlockList, store: &Store, padding: Padding) ->
 
 impl<const ANY: bool> Policy for Blocks<ANY> {
     const AREAS: &'static [Area] = &[Area::Blocks];
+    const HAS_FRAMES: bool = true;
 
     fn blocks_bytes(values: &Values) -> u64 {
         values.whole("buffer.size")

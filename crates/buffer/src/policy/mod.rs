@@ -49,6 +49,8 @@ pub(crate) trait Policy: Sized + 'static {
     const AREAS: &'static [Area];
     /// Pages the host reads are kept as well.
     const KEEPS_READS: bool = false;
+    /// A logical block may take room for all of its pages (`buffer.accounting`).
+    const HAS_FRAMES: bool = false;
 
     /// Bytes of the buffer that belong to the area for blocks.
     fn blocks_bytes(values: &Values) -> u64;
@@ -109,7 +111,7 @@ fn check<P: Policy>(context: &BufferContext<'_>) -> Result<(), String> {
     if blocks > total {
         return Err(format!("buffer.block_buffer is {blocks} bytes of a buffer of {total} (buffer.size); raise the second or lower the first"));
     }
-    parameters::check(context, &parameters::shape(context, blocks), P::AREAS)
+    parameters::check(context, &parameters::shape::<P>(context), P::AREAS)
 }
 
 /// Parameters of a buffer: the common ones and its own.

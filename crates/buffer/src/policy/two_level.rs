@@ -49,6 +49,7 @@ pub(crate) struct TwoLevel {
 
 impl Policy for TwoLevel {
     const AREAS: &'static [Area] = &[Area::Pages, Area::Blocks];
+    const HAS_FRAMES: bool = true;
 
     fn blocks_bytes(values: &Values) -> u64 {
         values.whole("buffer.block_buffer")
