@@ -106,11 +106,12 @@ fn resident() -> u64 {
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
 /// Every group, in the order of the table.
-pub(crate) const GROUPS: [Group; 9] = [
+pub(crate) const GROUPS: [Group; 10] = [
     ("start-up", start_up),
     ("counted", counted),
     ("preconditioning", preconditioning),
     ("timed", timed),
+    ("buffer", buffered),
     ("dftl", |scale| demand(scale, "dftl", ["dftl, random reads", "dftl, steady writes"], 0.5)),
     ("tpm", |scale| demand(scale, "tpm", ["tpm, random reads", "tpm, steady writes"], 0.5)),
     ("cdftl", |scale| demand(scale, "cdftl", ["cdftl, random reads", "cdftl, steady writes"], 0.3)),
@@ -254,5 +255,20 @@ fn demand(scale: Scale, stack: &str, names: [&'static str; 2], target: f64) -> V
     drive_it(&mut drive, "uniform-write", pages, 32, 3);
     let writes = drive_it(&mut drive, "uniform-write", requests, 32, 4);
     rows.push(rate(names[1], target, &writes, None, drive.flash().core().hash()));
+    rows
+}
+
+/// Writes of 4 KiB into a two-level buffer over a drive that does not clean yet: uniform ones, each of
+/// which sends a page away, and skewed ones.
+fn buffered(scale: Scale) -> Vec<Row> {
+    let plan = plan_of("page", scale.gib().0 / 2.0, &["buffer.kind=two-level".to_owned(), "buffer.size=64MiB".to_owned()]);
+    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let pages = u64::from(plan.user_pages);
+    drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
+    let spare = u64::from(plan.geometry.pages()) - pages;
+    let zipf = drive_it(&mut drive, "zipf", spare / 4, 32, 2);
+    let mut rows = vec![rate("buffered writes, zipf", 1.0, &zipf, None, drive.flash().core().hash())];
+    let uniform = drive_it(&mut drive, "uniform-write", spare / 4, 32, 3);
+    rows.push(rate("buffered writes, uniform", 1.0, &uniform, None, drive.flash().core().hash()));
     rows
 }

@@ -297,6 +297,10 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
     }
 
     fn hint_map(&self, flash: &F, soon: &[Request]) {
+        let per_page = u64::from(self.store.shape.sectors_per_page);
+        for request in soon {
+            self.store.prefetch((request.first_sector / per_page) as u32);
+        }
         self.below.hint_map(flash, soon);
     }
 

@@ -90,6 +90,15 @@ impl Store {
         &mut self.slots[slot as usize]
     }
 
+    /// Brings what is looked up for a page into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, logical: u32) {
+        for table in &self.table {
+            units::prefetch(table, logical as usize);
+        }
+        units::prefetch(&self.away, logical as usize);
+    }
+
     /// The slot of a page in an area.
     #[inline]
     pub fn find(&self, area: Area, logical: u32) -> Option<u32> {

@@ -122,6 +122,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let job = self.write_back.begin(area, block, pad);
         let held = self.store.held(area, block);
         for logical in self.store.shape.pages_of(block) {
+            if !pad && self.store.held(area, block) == 0 {
+                break;
+            }
             match self.store.find(area, logical) {
                 Some(slot) if self.store.slot(slot).state == State::Dirty => self.take_along(flash, area, slot, job),
                 Some(slot) => self.forget(flash, area, slot),

@@ -40,7 +40,9 @@ pub(crate) struct Pages<const BLOCKS: bool> {
 pub(super) fn page_victim(list: &PageList, store: &Store, by_block: bool) -> Option<Victim> {
     let slot = list.oldest()?;
     let block = store.shape.block_of(store.slot(slot).logical);
-    Some(if by_block { Victim::Block { block, pad: false } } else { Victim::Page(slot) })
+    // Alone in its block it need not be looked for.
+    let goes_alone = !by_block || store.held(Area::Pages, block) == 1;
+    Some(if goes_alone { Victim::Page(slot) } else { Victim::Block { block, pad: false } })
 }
 
 impl<const BLOCKS: bool> Policy for Pages<BLOCKS> {

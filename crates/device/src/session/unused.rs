@@ -5,7 +5,9 @@ use super::WorkloadSource;
 use crate::DrivePlan;
 use crate::build::Service;
 use crate::config::{all_keys, find_key};
+use buffer::buffers;
 use ftl::mapping::mappings;
+use layer::Parameter;
 use nand::CountedFlash;
 
 /// A sentence for each key that differs from its default and is not used.
@@ -44,15 +46,24 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     unused.chain(foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note)).collect()
 }
 
-/// Keys of other mappings than the one in use.
+/// Keys of other mappings and buffers than those in use.
 fn foreign(plan: &DrivePlan) -> Vec<(&'static str, String)> {
-    let kind = plan.config.values.name("ftl.kind");
-    let all = mappings::<CountedFlash>();
-    let read: Vec<&str> = all.iter().filter(|entry| entry.name == kind).flat_map(|entry| (entry.parameters)()).map(|p| p.key).collect();
+    let values = &plan.config.values;
+    let mappings = mappings::<CountedFlash>().into_iter().map(|entry| (entry.name, (entry.parameters)()));
+    let buffers = buffers::<CountedFlash>().into_iter().map(|entry| (entry.name, (entry.parameters)()));
+    let mut notes = others("ftl.kind", values.name("ftl.kind"), &mappings.collect::<Vec<_>>());
+    notes.extend(others("buffer.kind", values.name("buffer.kind"), &buffers.collect::<Vec<_>>()));
+    notes
+}
+
+/// Keys of a table's entries that the one in use does not read.
+fn others(key: &str, used: &str, entries: &[(&str, Vec<Parameter>)]) -> Vec<(&'static str, String)> {
+    let of_used = entries.iter().filter(|(name, _)| *name == used).flat_map(|(_, parameters)| parameters);
+    let read: Vec<&str> = of_used.map(|parameter| parameter.key).collect();
     let mut notes: Vec<(&str, String)> = Vec::new();
-    for parameter in all.iter().flat_map(|entry| (entry.parameters)()) {
-        if !read.contains(&parameter.key) && notes.iter().all(|(key, _)| *key != parameter.key) {
-            let note = format!("{} has no effect here because ftl.kind is {kind}, which does not read it.", parameter.key);
+    for parameter in entries.iter().flat_map(|(_, parameters)| parameters) {
+        if !read.contains(&parameter.key) && notes.iter().all(|(known, _)| *known != parameter.key) {
+            let note = format!("{} has no effect here because {key} is {used}, which does not read it.", parameter.key);
             notes.push((parameter.key, note));
         }
     }
