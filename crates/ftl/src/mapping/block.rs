@@ -39,12 +39,11 @@ impl Scheme for Block {
         for _ in 0..8 {
             if let Some(replacement) = map.own_log(lbn) {
                 let next = map.next_page(flash, replacement).map(|page| map.offset_of(page));
-                let done = match next {
-                    Some(next) if next == offset => return map.next_page(flash, replacement),
-                    Some(next) if next < offset => map.fill(flash, lbn, offset),
-                    _ => map.merge(flash, lbn),
-                };
-                if !done {
+                if next.is_some_and(|next| next <= offset) {
+                    // What was never written is passed over, so there may be nothing to copy.
+                    return map.fill(flash, lbn, offset).then(|| map.page_of_log(lbn, offset)).flatten();
+                }
+                if !map.merge(flash, lbn) {
                     return None;
                 }
                 continue;

@@ -37,7 +37,7 @@ impl LogMap<Fast> {
                 return Some(page);
             }
             if self.scheme.random.len() >= random {
-                if !self.reclaim(flash) {
+                if !self.reclaim_oldest(flash) {
                     return None;
                 }
                 continue;
@@ -48,7 +48,7 @@ impl LogMap<Fast> {
     }
 
     /// Empties and erases the oldest shared log block. `false`: that is under way.
-    fn reclaim<F: Flash>(&mut self, flash: &mut F) -> bool {
+    fn reclaim_oldest<F: Flash>(&mut self, flash: &mut F) -> bool {
         let Some(&oldest) = self.scheme.random.front() else { return false };
         while let Some(lbn) = self.next_to_merge(oldest) {
             if !self.merge_full(flash, lbn) {
@@ -60,8 +60,9 @@ impl LogMap<Fast> {
                 return false;
             }
         }
-        if !self.is_empty(oldest) {
-            return false; // what is left is being merged
+        // A copy that fails goes back to its source, so the merges must have ended.
+        if !self.is_empty(oldest) || self.is_merging() {
+            return false;
         }
         self.scheme.random.pop_front();
         self.erase_shared(flash, oldest);
@@ -101,6 +102,10 @@ impl Scheme for Fast {
             return Some(page);
         }
         map.append(flash)
+    }
+
+    fn reclaim<F: Flash>(map: &mut LogMap<Self>, flash: &mut F) -> bool {
+        map.reclaim_oldest(flash)
     }
 
     fn own_logs(logs: u32) -> u32 {

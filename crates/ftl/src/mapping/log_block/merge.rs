@@ -63,6 +63,10 @@ impl<S: Scheme> LogMap<S> {
 
     /// Fills the log block of a logical block with copies up to `offset`. As [`LogMap::merge`].
     pub(in crate::mapping) fn fill<F: Flash>(&mut self, flash: &mut F, lbn: u32, offset: u32) -> bool {
+        let next = self.own_log(lbn).map(|log| u32::from(flash.core().block(log).issued));
+        if next == Some(offset) {
+            return true;
+        }
         self.begin(flash, lbn, Kind::Fill, offset)
     }
 
@@ -93,6 +97,16 @@ impl<S: Scheme> LogMap<S> {
     fn logical_block_of(&self, page: u32) -> u32 {
         let back = self.back[page as usize];
         if back & TRIMMED == 0 { back / self.pages } else { self.tombstones[&page].first / self.pages }
+    }
+
+    /// Whether a logical block can be merged without a free block.
+    pub(super) fn needs_no_block<F: Flash>(&self, flash: &F, lbn: u32) -> bool {
+        self.merge_kind(flash, lbn) != Kind::Full
+    }
+
+    /// Whether merges are under way.
+    pub(in crate::mapping) fn is_merging(&self) -> bool {
+        self.active > 0
     }
 
     /// The cheapest merge that will do.

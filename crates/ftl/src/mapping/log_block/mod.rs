@@ -82,6 +82,11 @@ pub(super) trait Scheme: Sized + 'static {
         logs
     }
 
+    /// Empties and erases the oldest shared log block. `true`: that has been done at once.
+    fn reclaim<F: Flash>(_: &mut LogMap<Self>, _: &mut F) -> bool {
+        false
+    }
+
     /// Log blocks shared by logical blocks, oldest first.
     fn shared(&self) -> Vec<BlockId> {
         Vec::new()

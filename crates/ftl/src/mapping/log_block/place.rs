@@ -32,7 +32,27 @@ impl<S: Scheme> LogMap<S> {
         if self.locked[lbn as usize] {
             return None;
         }
-        S::place(self, flash, logical, put)
+        loop {
+            let page = S::place(self, flash, logical, put);
+            if page.is_some() || !self.relieve(flash) {
+                return page;
+            }
+        }
+    }
+
+    /// There is no room, and nothing under way will make any (power cuts may have left more log blocks than
+    /// there should be, or failures fewer others): a merge will. `true`: it has been done at once.
+    #[cold]
+    fn relieve<F: Flash>(&mut self, flash: &mut F) -> bool {
+        let waits = self.active > 0 || self.erasing > 0 || !self.awaiting.is_empty() || !self.rescues.is_empty();
+        if waits || self.free.len() > self.kept(flash) {
+            return false;
+        }
+        let cheap = self.log_owners().find(|lbn| self.needs_no_block(flash, *lbn));
+        match cheap.or_else(|| self.log_owners().next()) {
+            Some(lbn) => self.merge(flash, lbn),
+            None => S::reclaim(self, flash),
+        }
     }
 
     /// A page's place in the data block of its logical block, which is opened if there is none.
@@ -81,6 +101,12 @@ impl<S: Scheme> LogMap<S> {
         self.geometry.page_in_block(page)
     }
 
+    /// The page at an offset of the log block of a logical block that is not being merged.
+    pub(in crate::mapping) fn page_of_log(&self, lbn: u32, offset: u32) -> Option<Ppn> {
+        let log = self.own_log(lbn).filter(|_| !self.locked[lbn as usize])?;
+        Some(self.geometry.page_at(log, offset))
+    }
+
     /// Gives a logical block a log block of its own. `None`: there is none to give now.
     pub(in crate::mapping) fn open_log<F: Flash>(&mut self, flash: &mut F, lbn: u32) -> Option<BlockId> {
         debug_assert!(self.log[lbn as usize] == NONE, "a logical block has one log block");
@@ -127,8 +153,12 @@ impl<S: Scheme> LogMap<S> {
 
     /// A free block, unless it must stay for a merge.
     fn take_for_host<F: Flash>(&mut self, flash: &F) -> Option<BlockId> {
-        let kept = if flash.core().may_fail() { self.settings.merge_blocks } else { 1 };
-        (self.free.len() > kept).then(|| self.free.take()).flatten()
+        (self.free.len() > self.kept(flash)).then(|| self.free.take()).flatten()
+    }
+
+    /// Free blocks the host does not get.
+    fn kept<F: Flash>(&self, flash: &F) -> u32 {
+        if flash.core().may_fail() { self.settings.merge_blocks } else { 1 }
     }
 
     pub(super) fn assign(&mut self, block: BlockId, role: Role, lbn: u32) {

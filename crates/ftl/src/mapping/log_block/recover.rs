@@ -75,8 +75,10 @@ impl<S: Scheme> LogMap<S> {
                 let oob = contents.oob(page.0);
                 self.sequence = self.sequence.max(oob.sequence);
                 let Some((first, count)) = named(contents, page) else { continue };
-                found.note(first, position, oob.sequence, self.pages);
                 let is_tombstone = oob.kind == PageKind::Metadata;
+                // A tombstone carried along by a merge is where its first page not written since belongs.
+                let offset = if is_tombstone { position } else { first % self.pages };
+                found.note(first / self.pages, offset == position, oob.sequence);
                 for newest in &mut scan.newest[first as usize..(first + count) as usize] {
                     // A tombstone without an older version is not needed, but does no harm.
                     if oob.sequence > newest.sequence {
@@ -185,11 +187,10 @@ fn named(contents: &Contents, page: Ppn) -> Option<(u32, u32)> {
 }
 
 impl Found {
-    fn note(&mut self, first: u32, position: u32, sequence: u64, pages: u32) {
-        let lbn = first / pages;
+    fn note(&mut self, lbn: u32, in_place: bool, sequence: u64) {
         self.mixed |= self.lbn != NONE && self.lbn != lbn;
         self.lbn = lbn;
-        self.in_place &= !self.mixed && first % pages == position;
+        self.in_place &= !self.mixed && in_place;
         self.sequence = self.sequence.max(sequence);
     }
 }
