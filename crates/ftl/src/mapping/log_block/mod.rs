@@ -58,6 +58,8 @@ const NONE: u32 = u32::MAX;
 /// block or its tombstone's page.
 const AWAITED: u32 = 1 << 31;
 const TOMBSTONE: u32 = AWAITED | 1 << 30;
+/// As a logical block: the last program of a block to be erased is awaited.
+const NOBODY: u32 = (1 << 30) - 1;
 
 /// How a log-block mapping uses its log blocks.
 pub(super) trait Scheme: Sized + 'static {
@@ -141,7 +143,7 @@ pub(super) struct LogMap<S> {
     awaiting: BTreeSet<u32>,
     /// Blocks beyond data and log block of their logical block.
     odd: Vec<BlockId>,
-    /// Blocks that a power cut left without any valid page.
+    /// Blocks without valid pages that are yet to be erased.
     garbage: Vec<BlockId>,
     /// Blocks in which a program failed, not retired yet.
     failing: BTreeSet<BlockId>,
@@ -354,9 +356,7 @@ impl<S: Scheme> LogMap<S> {
     #[inline]
     fn pump<F: Flash>(&mut self, flash: &mut F) {
         if !self.garbage.is_empty() {
-            for block in std::mem::take(&mut self.garbage) {
-                self.erase(flash, block);
-            }
+            self.erase_garbage(flash);
         }
         if !self.rescues.is_empty() {
             self.pump_rescues(flash);

@@ -1,7 +1,7 @@
 //! Where pages go: in place, or to log blocks; and where blocks come from.
 
 use super::state::Role;
-use super::{LogMap, NONE, Scheme};
+use super::{AWAITED, LogMap, NOBODY, NONE, Scheme};
 use nand::Flash;
 use units::{BlockId, Ppn};
 
@@ -44,7 +44,8 @@ impl<S: Scheme> LogMap<S> {
     /// there should be, or failures fewer others): a merge will. `true`: it has been done at once.
     #[cold]
     fn relieve<F: Flash>(&mut self, flash: &mut F) -> bool {
-        let waits = self.active > 0 || self.erasing > 0 || !self.awaiting.is_empty() || !self.rescues.is_empty();
+        let erasing = self.erasing > 0 || !self.garbage.is_empty();
+        let waits = self.active > 0 || erasing || !self.awaiting.is_empty() || !self.rescues.is_empty();
         if waits || self.free.len() > self.kept(flash) {
             return false;
         }
@@ -184,14 +185,37 @@ impl<S: Scheme> LogMap<S> {
         Some(block)
     }
 
-    /// Erases a block without valid pages, as soon as nothing pins it.
+    /// Erases a block without valid pages, as soon as nothing pins it. Programs of it that nobody needs any
+    /// more may still be on their way to the die; no program enters a block whose erase was issued, so they
+    /// go first.
     pub(in crate::mapping) fn erase<F: Flash>(&mut self, flash: &mut F, block: BlockId) {
         debug_assert!(self.blocks.valid_count(block) == 0, "block {block} is erased with valid pages");
+        let row = flash.core().block(block);
+        if row.done != row.issued && !row.has_failed() {
+            let last = self.geometry.page_at(block, u32::from(row.issued) - 1);
+            self.assign(block, Role::Garbage, NONE);
+            self.garbage.push(block);
+            flash.await_program(self.owner, last, AWAITED | NOBODY);
+            return;
+        }
         self.assign(block, Role::Erasing, NONE);
         self.erasing += 1;
         if flash.erase(self.owner, block, units::Cause::Merge) == nand::Outcome::Done {
             self.erasing -= 1;
             self.set_free(block);
+        }
+    }
+
+    /// Erases what could not be erased before.
+    #[cold]
+    pub(super) fn erase_garbage<F: Flash>(&mut self, flash: &mut F) {
+        for block in std::mem::take(&mut self.garbage) {
+            let row = flash.core().block(block);
+            if row.done == row.issued || row.has_failed() {
+                self.erase(flash, block);
+            } else {
+                self.garbage.push(block);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) enum Role {
     Target,
     /// To be merged away.
     Odd,
-    /// Without valid pages since a power cut, to be erased.
+    /// Without valid pages, to be erased.
     Garbage,
     /// Its erase was issued.
     Erasing,
