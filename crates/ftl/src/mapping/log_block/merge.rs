@@ -144,7 +144,7 @@ impl<S: Scheme> LogMap<S> {
         self.active += 1;
         self.merges[slot] = Some(Merge { lbn, kind, target, next, end, in_flight: 0 });
         self.go_on(flash, slot);
-        self.merges[slot].is_none()
+        !self.locked[lbn as usize] // it stays locked if the target failed
     }
 
     /// Whether the newest version of some page of a logical block is still being programmed; then it is
