@@ -60,8 +60,7 @@ impl LogMap<Fast> {
                 return false;
             }
         }
-        // A copy that fails goes back to its source, so the merges must have ended.
-        if !self.is_empty(oldest) || self.is_merging() {
+        if !self.is_empty(oldest) || self.may_be_returned_to(flash, oldest) {
             return false;
         }
         self.scheme.random.pop_front();

@@ -104,9 +104,9 @@ impl<S: Scheme> LogMap<S> {
         self.merge_kind(flash, lbn) != Kind::Full
     }
 
-    /// Whether merges are under way.
-    pub(in crate::mapping) fn is_merging(&self) -> bool {
-        self.active > 0
+    /// Whether copies of pages of an empty block may still fail and go back to them.
+    pub(in crate::mapping) fn may_be_returned_to<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
+        self.active > 0 || !self.rescues.is_empty() && flash.core().block(block).pins > 0
     }
 
     /// The cheapest merge that will do.
