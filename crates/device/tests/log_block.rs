@@ -52,7 +52,9 @@ fn write<F: Clocked>(drive: &mut Drive<F>, page: u64) {
 }
 
 fn fill<F: Clocked>(drive: &mut Drive<F>, pages: u64) {
-    (0..pages).for_each(|page| write(drive, page));
+    for page in 0..pages {
+        write(drive, page);
+    }
     reset(drive);
 }
 
@@ -91,7 +93,9 @@ fn overwriting_in_order_costs_one_erase_a_block_and_no_copy() {
         let mut drive = counted(stack, 64, 16, 8, &[]);
         fill(&mut drive, 64 * 16);
         for _ in 0..5 {
-            (0..64 * 16).for_each(|page| write(&mut drive, page));
+            for page in 0..64 * 16 {
+                write(&mut drive, page);
+            }
         }
         // What is still in log blocks is switched when the next ones are needed.
         let found = cost(&drive);
@@ -127,7 +131,9 @@ fn uniform_writes_under_bast_cost_what_the_share_of_log_blocks_says() {
 fn one_page_written_again_and_again_costs_a_merge_for_each_block_of_writes() {
     let mut drive = counted("bast", 16, 32, 4, &[]);
     fill(&mut drive, 16 * 32);
-    (0..=32 * 50).for_each(|_| write(&mut drive, 0));
+    for _ in 0..=32 * 50 {
+        write(&mut drive, 0);
+    }
     assert_eq!(cost(&drive), Cost { erases: 100, copies: 50 * 32, merges: [0, 0, 50] });
 }
 
@@ -151,9 +157,9 @@ fn a_full_merge_takes_as_long_as_its_copies_and_erases() {
             (last, time) = (drive.now() - time, drive.now());
             last
         };
-        (0..8 * pages).for_each(|page| {
+        for page in 0..8 * pages {
             put(page);
-        });
+        }
         let mut longest = 0;
         for _ in 0..=pages {
             longest = longest.max(put(0));
@@ -168,12 +174,16 @@ fn a_full_merge_takes_as_long_as_its_copies_and_erases() {
 fn the_worked_examples_end_in_a_switch_and_in_merges() {
     let mut drive = counted("nftl", 4, 4, 1, &[]);
     fill(&mut drive, 16);
-    [4, 5, 6, 7].into_iter().for_each(|page| write(&mut drive, page));
+    for page in [4, 5, 6, 7] {
+        write(&mut drive, page);
+    }
     write(&mut drive, 0); // the one log block is needed elsewhere
     assert_eq!(cost(&drive), Cost { erases: 1, copies: 0, merges: [1, 0, 0] });
     let mut drive = counted("nftl", 4, 4, 1, &["ftl.log.partial_merge=false"]);
     fill(&mut drive, 16);
-    [4, 4, 7, 3, 1, 4, 1, 2].into_iter().for_each(|page| write(&mut drive, page));
+    for page in [4, 4, 7, 3, 1, 4, 1, 2] {
+        write(&mut drive, page);
+    }
     // 4 4 7 | 3 1 | 4 | 1 2: three times the log block goes to another logical block.
     assert_eq!(cost(&drive), Cost { erases: 6, copies: 12, merges: [0, 0, 3] });
 }
@@ -183,12 +193,16 @@ fn parts_of_a_block_cost_what_the_example_counts() {
     // Six pages a block: three writes of the same third, then what makes room for another log block.
     let mut drive = counted("bast", 4, 6, 1, &[]);
     fill(&mut drive, 24);
-    (0..3).for_each(|_| submit(&mut drive, HostOp::Write, 2, 2));
+    for _ in 0..3 {
+        submit(&mut drive, HostOp::Write, 2, 2);
+    }
     write(&mut drive, 6);
     assert_eq!(cost(&drive), Cost { erases: 2, copies: 6, merges: [0, 0, 1] });
     let mut drive = counted("bast", 4, 6, 1, &[]);
     fill(&mut drive, 24);
-    (0..3).for_each(|_| submit(&mut drive, HostOp::Write, 1, 4));
+    for _ in 0..3 {
+        submit(&mut drive, HostOp::Write, 1, 4);
+    }
     write(&mut drive, 6);
     assert_eq!(cost(&drive), Cost { erases: 4, copies: 12, merges: [0, 0, 2] });
 }

@@ -53,10 +53,9 @@ impl LogMap<Fast> {
         while let Some(lbn) = self.next_to_merge(oldest) {
             if !self.merge_full(flash, lbn) {
                 // Others may be merged at the same time.
-                let others = self.logical_blocks_in(oldest);
-                others.into_iter().filter(|other| *other != lbn).for_each(|other| {
+                for other in self.logical_blocks_in(oldest) {
                     self.merge_full(flash, other);
-                });
+                }
                 return false;
             }
         }

@@ -209,7 +209,9 @@ impl<S: Scheme> LogMap<S> {
     pub(super) fn layer_report(&self) -> LayerReport {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
         let logs = u64::from(self.logs.len()) + self.scheme.shared().len() as u64;
-        report.ram_bytes = self.data.len() as u64 * 4 + S::log_bytes(logs, u64::from(self.pages));
+        let spare = self.good.saturating_sub(self.data.len() as u32 + self.settings.merge_blocks);
+        let most = self.settings.log_blocks.or(S::DEFAULT_LOGS).unwrap_or(u32::MAX).min(spare);
+        report.ram_bytes = self.data.len() as u64 * 4 + S::log_bytes(u64::from(most), u64::from(self.pages));
         report.merges = self.counters.merges;
         let [switch, partial, full] = self.counters.erases;
         let live = self.tombstones.values().filter(|tombstone| tombstone.live > 0).count() as u64;
@@ -289,11 +291,15 @@ impl<S: Scheme> LogMap<S> {
         }
         self.free.planes.iter_mut().for_each(VecDeque::clear);
         (self.free.count, self.free.turn) = (0, turn as usize % self.free.order.len());
-        free.iter().for_each(|block| self.free.push(&self.geometry, BlockId(*block)));
+        for block in free {
+            self.free.push(&self.geometry, BlockId(block));
+        }
         self.scheme.adopt(shared.into_iter().map(BlockId).collect());
         self.scheme.load(&own);
         self.failing = failing.into_iter().map(BlockId).collect();
-        rescues.into_iter().for_each(|lbn| self.rescue(lbn));
+        for lbn in rescues {
+            self.rescue(lbn);
+        }
         self.tombstones = tombstones
             .chunks_exact(4)
             .map(|t| (t[0], Tombstone { first: t[1], count: t[2], live: t[3], held: Vec::new() }))
