@@ -79,6 +79,12 @@ impl BlockRow {
         self.flags & ERASE_PENDING != 0
     }
 
+    /// Pages of the block were passed over.
+    #[inline]
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.flags & SKIPS != 0
+    }
+
     #[inline]
     pub(crate) fn set_erase_pending(&mut self, on: bool) {
         self.flags = if on { self.flags | ERASE_PENDING } else { self.flags & !ERASE_PENDING };
@@ -288,15 +294,10 @@ impl FlashCore {
         }
     }
 
-    /// Whether the program of a page may enter the queue of its die: those before it have.
-    #[inline(always)]
-    pub(crate) fn has_turn(&mut self, block: BlockId, position: u16) -> bool {
-        let row = &self.blocks[block.index()];
-        row.entered == position || row.flags & SKIPS != 0 && self.jumps(block, position)
-    }
-
+    /// Whether nothing but pages passed over lies between the last program that entered the queue of its die
+    /// and this one, which may then enter as well.
     #[cold]
-    fn jumps(&mut self, block: BlockId, position: u16) -> bool {
+    pub(crate) fn jumps(&mut self, block: BlockId, position: u16) -> bool {
         let next = self.blocks[block.index()].entered;
         let Some(at) = self.skips.iter().position(|skip| *skip == (block, next, position)) else { return false };
         self.skips.swap_remove(at);

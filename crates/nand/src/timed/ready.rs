@@ -31,7 +31,7 @@ impl TimedFlash {
         let row = self.core.row(block);
         if row.has_failed() {
             self.hand_back(id);
-        } else if !row.erase_pending() && self.core.has_turn(block, position) {
+        } else if !row.erase_pending() && (row.entered == position || row.has_gaps() && self.core.jumps(block, position)) {
             let row = self.core.row(block);
             row.entered += 1;
             let parked = row.parked != NIL;
@@ -76,7 +76,8 @@ impl TimedFlash {
             let row = *self.core.block(block);
             let is_read = slot.kind == Kind::Read;
             let free = if is_read { position < row.done } else { !row.has_failed() };
-            if !free || row.erase_pending() || !is_read && !self.core.has_turn(block, position) {
+            let in_turn = is_read || row.entered == position || row.has_gaps() && self.core.jumps(block, position);
+            if !free || !in_turn || row.erase_pending() {
                 at = slot.next;
                 continue;
             }
