@@ -104,9 +104,12 @@ impl DrivePlan {
                 100.1.. => format!("use a smaller flash.pages_per_block or fewer planes (flash.channels, flash.dies_per_channel, flash.planes_per_die), or {raise}"),
                 _ => format!("{raise}, or use fewer planes or smaller blocks"),
             };
+            let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
+                format!(", or lower ftl.log.blocks from {}", values.whole("ftl.log.blocks"))
+            });
             return Err(together(format!(
                 "too little spare flash: {user_pages} user pages and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
-                 drive.over_provisioning gives {}; {remedy}",
+                 drive.over_provisioning gives {}; {remedy}{logs}",
                 blocks * per_plane,
             )));
         }

@@ -282,7 +282,7 @@ fn che(exponent: f64, pages: u32, held: f64) -> f64 {
     let seen = |time: f64| weights.iter().map(|weight| 1.0 - (-weight / total * time).exp()).sum::<f64>();
     let (mut low, mut high) = (0.0, 1e12);
     for _ in 0..200 {
-        let middle = (low + high) / 2.0;
+        let middle = f64::midpoint(low, high);
         if seen(middle) < held { low = middle } else { high = middle }
     }
     weights.iter().map(|weight| weight / total * (1.0 - (-weight / total * low).exp())).sum()

@@ -47,6 +47,8 @@ pub struct BlockRow {
 const ERASE_PENDING: u16 = 1;
 const FAILED: u16 = 2;
 const BAD: u16 = 4;
+/// Pages of the block were passed over: its programs are in order, but not without gaps.
+const SKIPS: u16 = 8;
 
 impl BlockRow {
     const NEW: BlockRow = BlockRow {
@@ -76,6 +78,12 @@ impl BlockRow {
     #[inline]
     pub fn erase_pending(&self) -> bool {
         self.flags & ERASE_PENDING != 0
+    }
+
+    /// Pages of the block were passed over.
+    #[inline]
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.flags & SKIPS != 0
     }
 
     #[inline]
@@ -125,6 +133,9 @@ pub struct FlashCore {
     /// Memory of the controller that outlives a power cut.
     pub nvram: Nvram,
     blocks: Vec<BlockRow>,
+    /// Pages passed over that programs still on their way to the die have yet to reach: the block, the
+    /// first such page and the page behind the last.
+    skips: Vec<(BlockId, u16, u16)>,
     hash: u64,
     faults: Faults,
     broken: Option<LawBroken>,
@@ -148,6 +159,7 @@ impl FlashCore {
             waits: Vec::with_capacity(256),
             nvram: Nvram::default(),
             blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
+            skips: Vec::new(),
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,
@@ -244,7 +256,7 @@ impl FlashCore {
         let breaks_reuse = self.breaks(LawBroken::EarlyReuse);
         let row = &mut self.blocks[block.index()];
         assert!(
-            u32::from(row.issued) == position && (row.flags & !FAILED == 0 || breaks_reuse),
+            u32::from(row.issued) == position && (row.flags & !(FAILED | SKIPS) == 0 || breaks_reuse),
             "program of page {position} of block {block}: next page is {}, flags {:#x}",
             row.issued,
             row.flags,
@@ -254,19 +266,62 @@ impl FlashCore {
         block
     }
 
+    /// Passes over the erased pages of a block below `page`: they stay erased until the block is, and
+    /// are never read. Only where programs are issued in order of pages anyway; the strict order of
+    /// [`FlashCore::claim_page`] holds for all others.
+    pub(crate) fn pass_over(&mut self, page: Ppn) -> (BlockId, u16, u16) {
+        let block = self.geometry.block_of(page);
+        let position = self.geometry.page_in_block(page) as u16;
+        let row = &mut self.blocks[block.index()];
+        assert!(row.issued <= position, "page {position} of block {block} is not beyond its next, {}", row.issued);
+        let from = row.issued;
+        if from < position {
+            row.flags |= SKIPS;
+            row.issued = position;
+        }
+        (block, from, position)
+    }
+
+    /// As [`FlashCore::pass_over`], where programs before `page` may still be on their way to the die.
+    pub(crate) fn pass_over_in_turn(&mut self, page: Ppn) {
+        let (block, from, to) = self.pass_over(page);
+        let row = &mut self.blocks[block.index()];
+        if from == to {
+            return;
+        }
+        if row.entered == from {
+            row.entered = to;
+        } else if let Some(last) = self.skips.iter_mut().find(|skip| skip.0 == block && skip.2 == from) {
+            last.2 = to;
+        } else {
+            self.skips.push((block, from, to));
+        }
+    }
+
+    /// Whether nothing but pages passed over lies between the last program that entered the queue of its die
+    /// and this one, which may then enter as well.
+    #[cold]
+    pub(crate) fn jumps(&mut self, block: BlockId, position: u16) -> bool {
+        let next = self.blocks[block.index()].entered;
+        let Some(at) = self.skips.iter().position(|skip| *skip == (block, next, position)) else { return false };
+        self.skips.swap_remove(at);
+        self.blocks[block.index()].entered = position;
+        true
+    }
+
     /// Programs a page at once where nothing can go wrong: no contents, no faults, a usable block.
     /// `false`: nothing was done, take the careful way.
     #[inline(always)]
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
         let block = self.geometry.block_of(page);
         let row = &mut self.blocks[block.index()];
-        if self.faults.active || self.contents.is_some() || row.flags != 0 {
+        if self.faults.active || self.contents.is_some() || row.flags & !SKIPS != 0 {
             return false;
         }
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
         assert!(next == page.0, "program of page {page} of block {block}, but page {next} is next");
         row.issued += 1;
-        row.done += 1;
+        row.done = row.issued;
         self.counters.programs[cause.index()] += 1;
         self.mix(u64::from(page.0));
         true
@@ -278,8 +333,9 @@ impl FlashCore {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
         let row = &mut self.blocks[block.index()];
-        assert!(u32::from(row.done) == position, "page {position} of block {block} completed out of order");
-        row.done += 1;
+        let in_order = u32::from(row.done) == position || row.flags & SKIPS != 0 && u32::from(row.done) < position;
+        assert!(in_order, "page {position} of block {block} completed out of order");
+        row.done = position as u16 + 1;
         self.counters.programs[cause.index()] += 1;
     }
 
@@ -356,6 +412,7 @@ impl FlashCore {
             row.flags = BAD;
             return false;
         }
+        row.flags &= !SKIPS;
         row.done = 0;
         row.issued = 0;
         row.entered = 0;
@@ -377,6 +434,7 @@ impl FlashCore {
         let mut image = self.clone();
         image.events.clear();
         image.waits.clear();
+        image.skips.clear();
         for index in 0..image.blocks.len() {
             if image.blocks[index].has_failed() {
                 image.tear_failed_page(BlockId(index as u32));
@@ -384,7 +442,7 @@ impl FlashCore {
         }
         for row in &mut image.blocks {
             *row = BlockRow { done: row.done, issued: row.done, entered: row.done, erases: row.erases,
-                flags: row.flags & BAD, ..BlockRow::NEW };
+                flags: row.flags & (BAD | SKIPS), ..BlockRow::NEW };
         }
         let pages = self.geometry.pages_per_block;
         for command in running {
@@ -416,10 +474,11 @@ impl FlashCore {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
         let row = &mut self.blocks[block.index()];
-        if u32::from(row.done) != position || stream.chance(0.5) {
+        let passed_over = row.flags & SKIPS != 0 && u32::from(row.done) < position;
+        if u32::from(row.done) != position && !passed_over || stream.chance(0.5) {
             return; // the array had not been touched yet
         }
-        row.done += 1;
+        row.done = position as u16 + 1;
         row.issued = row.done;
         row.entered = row.done;
         if let Some(contents) = self.contents.as_deref_mut() {
@@ -453,7 +512,7 @@ impl FlashCore {
     /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
     /// state of the fault stream.
     pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
-        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags), row.erases]);
+        let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !SKIPS), row.erases]);
         (rows.collect(), self.faults.state())
     }
 

@@ -224,6 +224,12 @@ pub trait Flash: 'static {
     fn cancel(&mut self, join: JoinId) -> Cancelled;
     /// Reads a page.
     fn read(&mut self, owner: Owner, read: Read) -> Outcome;
+    /// Passes over the erased pages of a block below `page`, which is programmed next: an owner whose
+    /// pages have places of their own within a block leaves gaps. Nobody else may.
+    fn skip_to(&mut self, page: Ppn);
+    /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed or
+    /// failed. `Done`: it has. Takes no time and moves nothing.
+    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome;
     /// Programs a page.
     fn program(&mut self, owner: Owner, command: Command) -> Outcome;
     /// Copies the superseded page inside its plane without using the channel.

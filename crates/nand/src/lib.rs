@@ -17,7 +17,7 @@ mod part;
 mod timed;
 
 pub use crate::core::{BlockRow, Counters, FlashCore, LawBroken, Running};
-pub use contents::{ContentsKind, Oob, PageKind, PayloadId, RecordId};
+pub use contents::{Contents, ContentsKind, Oob, PageKind, PayloadId, RecordId};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{

@@ -181,6 +181,10 @@ impl Stack {
             if parameter.key.starts_with("ftl.gc.") || !self.get(parameter.key).is_empty() {
                 continue;
             }
+            // As many log blocks as there is room for, half of the time.
+            if parameter.key == "ftl.log.blocks" && stream.chance(0.5) {
+                continue;
+            }
             if let Some(value) = draw_value(stream, parameter.kind) {
                 self.set(parameter.key, value);
             }
@@ -236,6 +240,11 @@ impl Stack {
     /// The value of a key that was set.
     pub fn get(&self, key: &str) -> &str {
         self.settings.iter().find(|setting| setting.0 == key).map_or("", |setting| &setting.1)
+    }
+
+    /// Whether blocks of any plane serve any page, so that only their sum counts.
+    pub fn pools_blocks(&self) -> bool {
+        matches!(self.get("ftl.kind"), "bast" | "block" | "fast")
     }
 
     /// The plan of drives of this stack.

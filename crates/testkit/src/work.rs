@@ -59,6 +59,15 @@ pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) ->
 pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
     let geometry = plan.geometry;
     let reserve = device::reserve_blocks(&plan.config, plan.user_pages).expect("the plan was checked");
+    if stack.pools_blocks() {
+        let rows = core.blocks();
+        let usable = rows.iter().filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+        // Targets of merges may fail one after the other; without an erased block no merge begins.
+        let lost = rows.len() as u32 - usable;
+        let merges = lost < 2 || rows.iter().any(|row| !row.is_bad() && row.issued == 0);
+        let needed = plan.user_pages.div_ceil(geometry.pages_per_block) + reserve * geometry.planes();
+        return merges && usable >= needed;
+    }
     let rooms = (0..geometry.planes()).map(|lane| {
         let first = lane * geometry.blocks_per_plane();
         let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));

@@ -26,8 +26,13 @@ struct Case {
 
 impl Case {
     fn draw(seed: u64, faults: Faults) -> Self {
+        Self::draw_of(seed, faults, None)
+    }
+
+    fn draw_of(seed: u64, faults: Faults, mapping: Option<&'static str>) -> Self {
         let mut stream = Stream::new(seed, "properties");
-        let stack = Stack::draw(&mut stream, faults, testkit::Layers::default());
+        let layers = mapping.map_or_else(testkit::Layers::default, testkit::Layers::mapping);
+        let stack = Stack::draw(&mut stream, faults, layers);
         Self { seed, habits: Habits::draw(&mut stream), stack, requests: 1500, allow: Allow::Nothing }
     }
 
@@ -157,6 +162,32 @@ fn blocks_that_fail_on_program_lose_nothing() {
 #[test]
 fn blocks_that_fail_on_erase_lose_nothing() {
     matrix(|bad_erases| FaultPlan { bad_erases, ..FaultPlan::default() });
+}
+
+/// Blocks in which every program or erase fails, and failures at random, under mappings that merge.
+#[test]
+fn merges_lose_nothing_to_failing_blocks() {
+    for mapping in ["bast", "block", "fast"] {
+        for seed in 0..60 {
+            let mut case = Case::draw_of(seed, Faults::Rare, Some(mapping));
+            case.requests = 800;
+            case.stack.set("flash.fault.program", ["0%", "0.1%", "1%", "10%"][seed as usize % 4]);
+            case.stack.set("flash.fault.erase", ["1%", "0%", "20%"][seed as usize % 3]);
+            case.allow = Allow::WornOut;
+            case.run(|_, _| {});
+            case.stack.set("flash.fault.program", "0%").set("flash.fault.erase", "0%");
+            let (_, is_bad) = RULES[seed as usize % RULES.len()];
+            case.run(|plan, core| {
+                let bad: Vec<_> = (0..plan.geometry.blocks()).filter(|block| is_bad(*block)).map(BlockId).collect();
+                let faults = FaultPlan::default();
+                let programs = seed % 8 < 4;
+                core.set_faults(
+                    if programs { FaultPlan { bad_programs: bad, ..faults } } else { FaultPlan { bad_erases: bad, ..faults } },
+                    seed,
+                );
+            });
+        }
+    }
 }
 
 #[test]

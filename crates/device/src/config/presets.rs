@@ -45,7 +45,7 @@ macro_rules! embedded {
 
 /// All built-in stacks, alphabetically.
 pub fn stacks() -> Vec<Preset> {
-    embedded!(Preset, "stacks", ["cdftl", "dftl", "leaftl", "page", "tpftl", "tpm"])
+    embedded!(Preset, "stacks", ["bast", "block", "cdftl", "dftl", "fast", "leaftl", "nftl", "page", "tpftl", "tpm"])
 }
 
 /// All built-in parts, alphabetically.

@@ -3,14 +3,19 @@
 //! To add one: a file here and a line in [`mappings`]. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
+mod bast;
+mod block;
 mod cache;
 mod cdftl;
 #[cfg(test)]
 mod conduct;
 mod dftl;
+mod fast;
 mod leaftl;
+mod log_block;
 mod page;
 mod page_level;
+mod partial;
 mod tpftl;
 mod tpm;
 
@@ -82,7 +87,17 @@ pub struct MappingEntry<F: Flash> {
 
 /// Every mapping, alphabetically.
 pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
-    vec![cdftl::entry(), dftl::entry(), leaftl::entry(), page::entry(), tpftl::entry(), tpm::entry()]
+    vec![
+        bast::entry(),
+        block::entry(),
+        cdftl::entry(),
+        dftl::entry(),
+        fast::entry(),
+        leaftl::entry(),
+        page::entry(),
+        tpftl::entry(),
+        tpm::entry(),
+    ]
 }
 
 /// Names of all mappings.

@@ -249,7 +249,9 @@ impl TimedFlash {
     /// Answers a read from the data of a failed program.
     #[cold]
     pub(super) fn serve_from(&mut self, failed: u32, read: u32) {
-        self.answer_from(failed, read);
+        if self.slab.get(read).what != What::Answered {
+            self.answer_from(failed, read);
+        }
         self.conclude_answered(read);
     }
 

@@ -227,6 +227,24 @@ impl Flash for TimedFlash {
         Outcome::Pending(id)
     }
 
+    fn skip_to(&mut self, page: Ppn) {
+        self.core.pass_over_in_turn(page);
+    }
+
+    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
+        let block = self.core.geometry.block_of(page);
+        let done = u32::from(self.core.block(block).done);
+        if self.core.geometry.page_in_block(page) < done || self.failed_data_at(page.0).is_some() {
+            return Outcome::Done;
+        }
+        self.core.row(block).pins += 1;
+        // A read that needs nothing but its page's turn.
+        let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
+        let id = self.insert(slot, Some(Completion::Notify(token)));
+        self.park(block, id.slot);
+        Outcome::Pending(id)
+    }
+
     #[inline(always)]
     fn program(&mut self, owner: Owner, command: Command) -> Outcome {
         self.issue_program(owner, Kind::Program, command)

@@ -31,7 +31,8 @@ impl TimedFlash {
         let row = self.core.row(block);
         if row.has_failed() {
             self.hand_back(id);
-        } else if row.entered == position && !row.erase_pending() {
+        } else if !row.erase_pending() && (row.entered == position || row.has_gaps() && self.core.jumps(block, position)) {
+            let row = self.core.row(block);
             row.entered += 1;
             let parked = row.parked != NIL;
             self.enqueue(id);
@@ -43,7 +44,7 @@ impl TimedFlash {
         }
     }
 
-    fn park(&mut self, block: BlockId, id: u32) {
+    pub(super) fn park(&mut self, block: BlockId, id: u32) {
         let head = self.core.block(block).parked;
         let slot = self.slab.at(id);
         slot.state = State::Parked;
@@ -74,8 +75,9 @@ impl TimedFlash {
             let position = self.core.geometry.page_in_block(Ppn(slot.page)) as u16;
             let row = *self.core.block(block);
             let is_read = slot.kind == Kind::Read;
-            let free = if is_read { position < row.done } else { position == row.entered && !row.has_failed() };
-            if !free || row.erase_pending() {
+            let free = if is_read { position < row.done } else { !row.has_failed() };
+            let in_turn = is_read || row.entered == position || row.has_gaps() && self.core.jumps(block, position);
+            if !free || !in_turn || row.erase_pending() {
                 at = slot.next;
                 continue;
             }
@@ -84,7 +86,11 @@ impl TimedFlash {
                 self.charge(at, cause as usize, root as usize, self.now - slot.since);
             }
             if is_read {
-                self.enqueue(at);
+                if slot.what == What::Answered {
+                    self.conclude_answered(at);
+                } else {
+                    self.enqueue(at);
+                }
                 at = slot.next;
             } else {
                 self.core.row(block).entered += 1;

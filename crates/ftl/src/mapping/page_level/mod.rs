@@ -32,6 +32,7 @@ use crate::FtlContext;
 use crate::alloc::plane_order;
 use crate::blocks::BlockTable;
 use crate::gc::{VictimPolicy, build_victim};
+use crate::mapping::partial::{read_missing, read_zeros};
 use crate::mapping::{Layout, MappingEntry};
 use engine::random::Stream;
 use layer::{
@@ -206,7 +207,7 @@ impl<S: Scheme> PageMap<S> {
             self.blocks.invalidate(old);
             if merge {
                 // Which page to read is known only with the entry, whatever the scheme.
-                after = self.read_missing(flash, old, mask, join, known);
+                after = read_missing(flash, self.owner, &self.geometry, old, mask, join, known);
             }
             Some(old)
         } else if old == UNMAPPED {
@@ -242,27 +243,6 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// Reads the sectors of the old page that a partial write keeps.
-    fn read_missing<F: Flash>(
-        &self,
-        flash: &mut F,
-        old: Ppn,
-        mask: u64,
-        join: JoinId,
-        known: Option<CommandId>,
-    ) -> Option<CommandId> {
-        let sectors = self.geometry.sectors_per_page() - mask.count_ones();
-        let read = Read {
-            page: old,
-            cause: Cause::Padding,
-            sectors: sectors as u8,
-            payload: PayloadId::NONE,
-            completion: Some(Completion::Join(join)),
-            after: known,
-        };
-        flash.read(self.owner, read).pending()
-    }
-
     #[inline]
     fn submit_read<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
@@ -277,7 +257,7 @@ impl<S: Scheme> PageMap<S> {
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             if entry >= TRIMMED {
-                Self::read_zeros(flash, payload, mask);
+                read_zeros(flash, payload, mask);
                 continue;
             }
             let read = Read {
@@ -292,20 +272,6 @@ impl<S: Scheme> PageMap<S> {
             flash.read(self.owner, read);
         }
         Self::answer(flash, join)
-    }
-
-    fn read_zeros<F: Flash>(flash: &mut F, payload: PayloadId, mask: u64) {
-        if payload == PayloadId::NONE {
-            return;
-        }
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            let cell = contents.cell_bytes();
-            for (sector, bytes) in contents.payload_mut(payload).chunks_exact_mut(cell).enumerate() {
-                if mask >> sector & 1 == 1 {
-                    bytes.fill(0);
-                }
-            }
-        }
     }
 
     /// An operation finds no room. Erases under way will make some; if there are none, every block

@@ -1,0 +1,138 @@
+//! `bast`: each logical block that is overwritten gets a log block of its own.
+//!
+//! Faithful to: a page whose place in the data block is still erased goes there, any other to the log block of
+//! its logical block; a full log block is merged when the next page comes, and without a free log block that
+//! of another logical block is.
+//! Simplified: see [`super::log_block`].
+//! Protects: a log block holds pages of one logical block.
+
+use super::MappingEntry;
+use super::log_block::{self, InPlace, LogMap, Put, Scheme};
+use engine::random::Stream;
+use layer::{Parameter, ParameterKind, Values};
+use nand::Flash;
+use units::Ppn;
+
+/// Which log block is merged when a new one is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    /// The one written longest ago.
+    Lru,
+    /// The one opened longest ago.
+    Fifo,
+    /// Any.
+    Random,
+}
+
+/// Log blocks by logical block.
+pub(super) struct Bast {
+    victim: Victim,
+    first_write_to_log: bool,
+    stream: Stream,
+}
+
+/// The line for the table of mappings.
+pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+    log_block::entry::<Bast, F>("bast", "data blocks in place, a log block for each logical block overwritten", parameters)
+}
+
+fn parameters() -> Vec<Parameter> {
+    let mut parameters = log_block::common();
+    parameters.extend([
+        Parameter {
+            key: "ftl.bast.victim",
+            kind: ParameterKind::Choice(|| vec!["lru", "fifo", "random"]),
+            default: Some("lru"),
+            doc: "Whose log block is merged when all are in use: the one written longest ago, the one opened longest ago, or any.",
+        },
+        Parameter {
+            key: "ftl.bast.first_write",
+            kind: ParameterKind::Choice(|| vec!["data", "log"]),
+            default: Some("data"),
+            doc: "Where the first pages of a logical block go: in place into a data block, or into a log block that becomes one.",
+        },
+    ]);
+    parameters
+}
+
+/// What to do about a log block for a page.
+enum Step {
+    Page(Ppn),
+    /// Something was merged at once: look again.
+    Again,
+    Wait,
+}
+
+impl LogMap<Bast> {
+    /// A page of the logical block's log block.
+    fn append<F: Flash>(&mut self, flash: &mut F, lbn: u32) -> Step {
+        if let Some(log) = self.own_log(lbn) {
+            if let Some(page) = self.next_page(flash, log) {
+                if self.scheme.victim == Victim::Lru {
+                    self.touch_log(lbn);
+                }
+                return Step::Page(page);
+            }
+            return if self.merge(flash, lbn) { Step::Again } else { Step::Wait };
+        }
+        if self.own_log_count() < self.log_limit(flash) {
+            let opened = self.open_log(flash, lbn).and_then(|block| self.next_page(flash, block));
+            return opened.map_or(Step::Wait, Step::Page);
+        }
+        let victim = match self.scheme.victim {
+            Victim::Lru | Victim::Fifo => self.log_owners().next(),
+            Victim::Random => {
+                let count = self.log_owners().count() as u64;
+                let number = if count == 0 { 0 } else { self.scheme.stream.below(count) };
+                self.log_owners().nth(number as usize)
+            }
+        };
+        if victim.is_some_and(|victim| self.merge(flash, victim)) { Step::Again } else { Step::Wait }
+    }
+}
+
+impl Scheme for Bast {
+    fn new(values: &Values, seed: u64) -> Self {
+        let victim = match values.name("ftl.bast.victim") {
+            "fifo" => Victim::Fifo,
+            "random" => Victim::Random,
+            _ => Victim::Lru,
+        };
+        let first_write_to_log = values.name("ftl.bast.first_write") == "log";
+        Self { victim, first_write_to_log, stream: Stream::new(seed, "ftl.bast") }
+    }
+
+    #[inline]
+    fn place<F: Flash>(map: &mut LogMap<Self>, flash: &mut F, logical: u32, put: Put) -> Option<Ppn> {
+        let (lbn, _) = map.split(logical);
+        for _ in 0..8 {
+            if put == Put::Data && (map.has_data(lbn) || !map.scheme.first_write_to_log) {
+                match map.place_in_data(flash, logical) {
+                    InPlace::Page(page) => return Some(page),
+                    InPlace::Wait => return None,
+                    InPlace::Taken => {}
+                }
+            }
+            match map.append(flash, lbn) {
+                Step::Page(page) => return Some(page),
+                Step::Wait => return None,
+                Step::Again => {}
+            }
+        }
+        None
+    }
+
+    fn log_bytes(logs: u64, pages: u64) -> u64 {
+        logs * (8 + 2 * pages)
+    }
+
+    fn save(&self) -> Vec<u64> {
+        self.stream.state().to_vec()
+    }
+
+    fn load(&mut self, numbers: &[u64]) {
+        if let Ok(state) = numbers.try_into() {
+            self.stream = Stream::from_state(state);
+        }
+    }
+}
