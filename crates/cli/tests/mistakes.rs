@@ -202,7 +202,7 @@ fn small_slips_are_answered_with_what_helps() {
     if std::path::Path::new("/dev/full").exists() {
         refused(nandarium(&["trace", "convert", &path("b.spc"), "-o", "/dev/full"]), 1, &["/dev/full could not be written"]);
     }
-    refused(nandarium(&["explain", "fast"]), 2, &["did you mean `fast-4k`"]);
+    refused(nandarium(&["explain", "znand"]), 2, &["did you mean `znand-2k`"]);
     refused(nandarium(&["explain", "op"]), 2, &["did you mean `over-provisioning`"]);
     refused(run_tiny(&["--set", "flash.pages_per_block=16383"]), 2, &["smaller flash.pages_per_block"]);
 }

@@ -149,6 +149,33 @@ fn programs_of_a_block_start_in_issue_order_though_the_second_is_ready_first() {
 }
 
 #[test]
+fn programs_keep_their_order_over_pages_that_are_passed_over() {
+    let mut flash = plain();
+    let slow = program(&mut flash, at(1, 0, 0), None, None);
+    program(&mut flash, at(0, 0, 0), None, Some(slow));
+    flash.skip_to(at(0, 0, 1));
+    flash.skip_to(at(0, 0, 2)); // nothing lies between, so this says the same
+    program(&mut flash, at(0, 0, 2), None, None);
+    let awaited = flash.await_program(0, at(0, 0, 2), 99).pending().is_some();
+    let seen = run(&mut flash);
+    let (first, second) = (time_of(&seen, programmed(at(0, 0, 0))), time_of(&seen, programmed(at(0, 0, 2))));
+    assert_eq!((first, second), (210 * US, 315 * US));
+    assert!(awaited);
+    assert_eq!(time_of(&seen, |event| *event == Event::Notified { token: 99, page: at(0, 0, 2) }), 315 * US);
+    let row = flash.core().block(BlockId(0));
+    assert_eq!((row.done, row.issued, row.pins), (3, 3, 0));
+    assert!(flash.await_program(0, at(0, 0, 2), 99).pending().is_none(), "it has completed");
+}
+
+#[test]
+#[should_panic(expected = "program of page 2 of block 0")]
+fn pages_are_passed_over_only_where_their_owner_says_so() {
+    let mut flash = plain();
+    program(&mut flash, at(0, 0, 0), None, None);
+    program(&mut flash, at(0, 0, 2), None, None);
+}
+
+#[test]
 fn a_barrier_waits_for_exactly_the_earlier_programs() {
     let mut flash = plain();
     program(&mut flash, at(0, 0, 0), None, None);

@@ -222,3 +222,34 @@ fn power_cuts_during_collection_do_not_use_up_the_blocks_kept_for_it() {
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
+
+fn lives_end_well(mapping: &'static str, faults: testkit::Faults, seeds: &[u64]) {
+    for &seed in seeds {
+        let campaign = Campaign { faults, mapping: Some(mapping), ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
+fn a_merge_that_carries_a_tombstone_before_its_event_is_handled_releases_what_it_held() {
+    lives_end_well("bast", testkit::Faults::None, &[2]);
+}
+
+#[test]
+fn a_data_block_with_a_carried_tombstone_is_still_in_place_after_a_power_cut() {
+    // It was taken for a shared log block, and its logical block wanted another data block.
+    lives_end_well("fast", testkit::Faults::None, &[13]);
+}
+
+#[test]
+fn a_shared_log_block_is_not_erased_while_copies_from_it_may_fail() {
+    lives_end_well("fast", testkit::Faults::Rare, &[22, 24]);
+}
+
+#[test]
+fn a_block_switched_away_is_erased_after_the_programs_on_their_way_to_it() {
+    // The erase waited for programs that waited for the erase.
+    lives_end_well("block", testkit::Faults::None, &[67]);
+    lives_end_well("block", testkit::Faults::Rare, &[48, 67]);
+    lives_end_well("fast", testkit::Faults::Rare, &[34, 67]);
+}
