@@ -225,7 +225,7 @@ fn power_cuts_during_collection_do_not_use_up_the_blocks_kept_for_it() {
 
 fn lives_end_well(mapping: &'static str, faults: testkit::Faults, seeds: &[u64]) {
     for &seed in seeds {
-        let campaign = Campaign { faults, mapping: Some(mapping), ..Campaign::new(4000, seed) };
+        let campaign = Campaign { faults, layers: testkit::Layers::mapping(mapping), ..Campaign::new(4000, seed) };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }

@@ -45,7 +45,10 @@ macro_rules! embedded {
 
 /// All built-in stacks, alphabetically.
 pub fn stacks() -> Vec<Preset> {
-    embedded!(Preset, "stacks", ["bast", "block", "cdftl", "dftl", "fast", "leaftl", "nftl", "page", "tpftl", "tpm"])
+    embedded!(Preset, "stacks", [
+        "bast", "block", "block-lru", "block-only", "cdftl", "cflru", "dftl", "fab", "fast", "lb-clock", "leaftl", "nftl", "page",
+        "page-only", "tpftl", "tpm", "two-level", "two-level-victim-only"
+    ])
 }
 
 /// All built-in parts, alphabetically.
