@@ -44,6 +44,8 @@ pub struct Measurement {
     pub flash: Counters,
     /// Hits and misses of the mapping's cache.
     pub cache: (u64, u64),
+    /// Merges of a hybrid mapping: switch, partial, full.
+    pub merges: [u64; 3],
     /// Further counters of the mapping.
     pub counters: BTreeMap<&'static str, u64>,
     /// Bytes of memory a controller would need for the mapping.
@@ -201,6 +203,7 @@ impl Bench {
         Measurement {
             flash: core.counters.clone(),
             cache: report.cache.unwrap_or((0, 0)),
+            merges: report.merges,
             counters: report.counters,
             ram_bytes: report.ram_bytes,
             hash: core.hash(),

@@ -34,11 +34,13 @@ pub const TPM: usize = 0;
 pub const DFTL: usize = 1;
 /// Index of a later mapping, compared with DFTL in rows of its own.
 pub const LEAFTL: usize = 5;
+/// Index of a hybrid mapping, compared with DFTL in rows of its own.
+pub const FAST: usize = 6;
 /// The mappings of the study itself: the studied one, and the variants of DFTL.
 pub const STUDIED: std::ops::Range<usize> = TPM..LEAFTL;
 
 /// All mappings that are run.
-pub const VARIANTS: [Variant; 6] = [
+pub const VARIANTS: [Variant; 7] = [
     Variant { name: "TPM", settings: &[("ftl.kind", "tpm")] },
     dftl("DFTL", &[KIND, SHARED, ("ftl.dftl.replacement", "slru"), ("ftl.dftl.batch_update", "true")]),
     dftl("DFTL, single updates", &[KIND, SHARED, ("ftl.dftl.replacement", "slru"), ("ftl.dftl.batch_update", "false")]),
@@ -49,6 +51,8 @@ pub const VARIANTS: [Variant; 6] = [
     ),
     // As much error as its authors allow without a cost worth naming.
     Variant { name: "LeaFTL", settings: &[("ftl.kind", "leaftl"), SHARED, ("ftl.leaftl.error_bound", "4")] },
+    // All spare blocks are its log.
+    Variant { name: "FAST", settings: &[("ftl.kind", "fast")] },
 ];
 
 const KIND: (&str, &str) = ("ftl.kind", "dftl");

@@ -1,6 +1,6 @@
 //! Every simulation of the study, on all cores.
 
-use super::drives::{self, CACHES, DFTL, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
+use super::drives::{self, CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::error::StudyError;
@@ -14,6 +14,9 @@ use units::SECTOR_BYTES;
 /// A drive under a trace: mapping, cache size and trace by index.
 pub type Place = (usize, usize, usize);
 
+/// Requests of the trace of transactions at full size.
+const TRANSACTIONS: u64 = 3_698_864;
+
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
@@ -25,6 +28,8 @@ pub struct Results {
     pub aged: BTreeMap<Place, Measurement>,
     /// Uniform page writes over a whole drive in use: by mapping.
     pub uniform: BTreeMap<usize, Measurement>,
+    /// Transactions at their own times: by mapping.
+    pub transactions: BTreeMap<usize, Measurement>,
     /// Columns of the published table for each generated trace, by its title.
     pub samples: BTreeMap<&'static str, Sample>,
     /// Pages of flash.
@@ -41,8 +46,17 @@ enum Kind {
     Aged,
 }
 
-/// A drive and what is run on it: traces at a cache size, or uniform writes.
+/// What a drive without traces is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Traces,
+    Uniform,
+    Transactions,
+}
+
+/// A drive and what is run on it: traces at a cache size, uniform writes, or transactions.
 struct Job {
+    purpose: Purpose,
     variant: usize,
     cache: usize,
     runs: Vec<(usize, Kind)>,
@@ -54,12 +68,16 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     let mut jobs = Vec::new();
     for variant in [TPM, DFTL, LEAFTL] {
         let bench = drives::uniform_bench(options, &VARIANTS[variant])?;
-        jobs.push(Job { variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
+        jobs.push(Job { purpose: Purpose::Uniform, variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
+    }
+    for variant in [DFTL, FAST] {
+        let bench = drives::bench(options, &VARIANTS[variant], PUBLISHED_CACHE)?;
+        jobs.push(Job { purpose: Purpose::Transactions, variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
     }
     for cache in [PUBLISHED_CACHE, 0, 1, 3] {
         for (variant, of) in VARIANTS.iter().enumerate() {
             let published = cache == PUBLISHED_CACHE;
-            if variant == LEAFTL && !published {
+            if variant == LEAFTL && !published || variant == FAST {
                 continue;
             }
             let compared = variant == TPM || variant == DFTL;
@@ -73,7 +91,7 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
                     runs.push((index, Kind::Aged));
                 }
             }
-            jobs.push(Job { variant, cache, runs, bench: drives::bench(options, of, cache)? });
+            jobs.push(Job { purpose: Purpose::Traces, variant, cache, runs, bench: drives::bench(options, of, cache)? });
         }
     }
     Ok(jobs)
@@ -98,7 +116,8 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
     let run_one = |job: &Job| run_job(job, traces, options, monitor);
     let finished: Vec<Result<Results, StudyError>> = jobs.par_iter().with_max_len(1).map(run_one).collect();
     for finished in finished {
-        let Results { counted, timed, aged, uniform, .. } = finished?;
+        let Results { counted, timed, aged, uniform, transactions, .. } = finished?;
+        results.transactions.extend(transactions);
         results.counted.extend(counted);
         results.timed.extend(timed);
         results.aged.extend(aged);
@@ -111,13 +130,20 @@ fn run_job(job: &Job, traces: &[Trace], options: &Options, monitor: &dyn Monitor
     if monitor.is_stopped() {
         return Err(StudyError::Interrupted);
     }
-    let Job { variant, cache, runs, bench } = job;
+    let Job { purpose, variant, cache, runs, bench } = job;
     let name = VARIANTS[*variant].name;
     let filled = bench.filled(monitor)?;
     let mut results = Results::default();
-    if runs.is_empty() {
-        results.uniform.insert(*variant, uniform(bench, &filled, options, monitor)?);
-        monitor.ended(&format!("{name}, uniform writes"));
+    match purpose {
+        Purpose::Traces => {}
+        Purpose::Uniform => {
+            results.uniform.insert(*variant, uniform(bench, &filled, options, monitor)?);
+            monitor.ended(&format!("{name}, uniform writes"));
+        }
+        Purpose::Transactions => {
+            results.transactions.insert(*variant, transactions(bench, &filled, options, monitor)?);
+            monitor.ended(&format!("{name}, transactions"));
+        }
     }
     let single = |(trace, kind): &(usize, Kind)| -> Result<(usize, Kind, Measurement), StudyError> {
         let measured = measure(bench, &filled, &traces[*trace], *kind, monitor)?;
@@ -166,4 +192,11 @@ fn uniform(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monit
     };
     let used = bench.used(filled, &mut *writes(options.seed.wrapping_add(99), 5 * pages)?, monitor)?;
     bench.count(&used, &mut *writes(options.seed, pages / 2)?, monitor)
+}
+
+/// Transaction processing at its own times, as many requests as the published trace of it has.
+fn transactions(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+    let requests = options.scale.of(TRANSACTIONS);
+    let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), requests) };
+    bench.time(filled, &mut *build("oltp", &parameters)?, monitor)
 }
