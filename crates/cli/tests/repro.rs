@@ -74,7 +74,7 @@ fn a_file_stands_in_for_a_generated_trace() {
 fn a_file_larger_than_the_drive_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wide.spc");
-    let lines = (0..500).map(|number| format!("0,{},4096,r,{number}.0\n", number * 4_096));
+    let lines = (0..2000).map(|number| format!("0,{},4096,r,{number}.0\n", number * 4_096));
     std::fs::write(&path, lines.collect::<String>()).expect("a trace is written");
     let said = small(&["--trace", &format!("websearch={}", path.display())]);
     assert_eq!(said.code, 2, "{}", said.err);
