@@ -10,6 +10,7 @@ mod oracle;
 pub mod run;
 mod serial;
 pub mod session;
+mod state;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::{DrivePlan, Service, reserve_blocks};
@@ -17,3 +18,4 @@ pub use config::{Config, ConfigError, Setting};
 pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;
 pub use serial::SerialDrive;
+pub use state::{DriveState, Fill};

@@ -25,7 +25,7 @@ pub use error::StudyError;
 pub use figure::{Figure, Panel, Shape, Series};
 pub use page::render;
 pub use row::{Class, Row, Verdict};
-pub use simulate::{Bench, Measurement, State};
+pub use simulate::{Bench, Measurement};
 pub use study::{Findings, Monitor, Options, Scale, Setting, Study};
 pub use target::{Accept, Measured, Target};
 

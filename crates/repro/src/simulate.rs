@@ -7,28 +7,19 @@ use crate::error::StudyError;
 use crate::study::Monitor;
 use device::config::Config;
 use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress, Setting};
-use layer::{LayerReport, SnapshotReader, SnapshotWriter};
+use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
+use layer::LayerReport;
 use metrics::OpTotals;
 use nand::{CountedFlash, Counters, Flash, FlashCore};
 use std::collections::BTreeMap;
-use trace::{Workload, WorkloadError};
+use trace::Workload;
 use units::{Cause, HostOp, Request};
-
-/// Pages of one request of a sequential fill.
-const FILL_PAGES: u64 = 256;
 
 /// A drive to be simulated.
 #[derive(Debug)]
 pub struct Bench {
     name: String,
     plan: DrivePlan,
-}
-
-/// A state of a drive that any number of measurements can begin with.
-#[derive(Clone, Debug)]
-pub struct State {
-    tables: Vec<u8>,
 }
 
 /// What a measurement counted.
@@ -124,12 +115,11 @@ impl Bench {
     ///
     /// # Errors
     /// The drive is too small for its mapping, or the user stopped.
-    pub fn filled(&self, monitor: &dyn Monitor) -> Result<State, StudyError> {
+    pub fn filled(&self, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         let mut drive = self.fresh();
-        let per_page = u64::from(self.plan.geometry.sectors_per_page());
-        let mut fill = Fill { next: 0, sectors: self.sectors(), extent: FILL_PAGES * per_page };
+        let mut fill = Fill::new(&drive);
         self.pour(&mut drive, &mut fill, u64::MAX, monitor)?;
-        Ok(Self::save(&drive))
+        Ok(DriveState::of(&drive))
     }
 
     /// The state after `workload` was run on `state` until the drive has begun to erase: its spare
@@ -139,10 +129,10 @@ impl Bench {
     /// The workload fails or never makes the drive erase, the drive cannot go on, or the user stopped.
     pub fn aged(
         &self,
-        state: &State,
+        state: &DriveState,
         mut reopen: impl FnMut() -> Result<Box<dyn Workload + Send>, StudyError>,
         monitor: &dyn Monitor,
-    ) -> Result<State, StudyError> {
+    ) -> Result<DriveState, StudyError> {
         let mut drive = self.load(state, CountedFlash::new)?;
         let step = (u64::from(self.plan.user_pages) / 256).max(16);
         let mut workload = reopen()?;
@@ -151,7 +141,7 @@ impl Bench {
             let before = FlashCore::total(&drive.flash().core().counters.programs);
             let done = self.pour(&mut drive, &mut *workload, step, monitor)?;
             if erases(&drive) > 0 {
-                return Ok(Self::save(&drive));
+                return Ok(DriveState::of(&drive));
             }
             if done < step {
                 if FlashCore::total(&drive.flash().core().counters.programs) == before {
@@ -167,17 +157,17 @@ impl Bench {
     ///
     /// # Errors
     /// The workload fails, the drive cannot go on, or the user stopped.
-    pub fn used(&self, state: &State, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<State, StudyError> {
+    pub fn used(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         let mut drive = self.load(state, CountedFlash::new)?;
         self.pour(&mut drive, workload, u64::MAX, monitor)?;
-        Ok(Self::save(&drive))
+        Ok(DriveState::of(&drive))
     }
 
     /// Runs `workload` on `state` one request after the other, without time.
     ///
     /// # Errors
     /// The workload fails, the drive cannot go on, or the user stopped.
-    pub fn count(&self, state: &State, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+    pub fn count(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
         let mut drive = self.load(state, CountedFlash::new)?;
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Closed { depth: 1 }, monitor)?;
         Ok(measurement(&drive, &sheet))
@@ -187,7 +177,7 @@ impl Bench {
     ///
     /// # Errors
     /// As [`Bench::count`].
-    pub fn time(&self, state: &State, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+    pub fn time(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
         let limit = self.plan.config.values.whole("host.queue_limit") as u32;
         let mut drive = self.load(state, |core| self.plan.timed(core))?;
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Open { limit }, monitor)?;
@@ -240,28 +230,8 @@ impl Bench {
         }
     }
 
-    fn save(drive: &Drive<CountedFlash>) -> State {
-        let (rows, faults) = drive.flash().core().export();
-        let mut writer = SnapshotWriter::new();
-        writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
-        writer.put_u64("flash.faults", faults.into_iter());
-        drive.top().save(&mut writer);
-        State { tables: writer.into_bytes() }
-    }
-
-    fn load<F: Clocked>(&self, state: &State, flash: impl FnOnce(FlashCore) -> F) -> Result<Drive<F>, StudyError> {
-        let mut reader = SnapshotReader::new(&state.tables);
-        let rows = reader.get_u32("flash.blocks")?;
-        let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
-        let faults = reader.get_u64("flash.faults")?;
-        let mut core = self.plan.fresh_core();
-        let fits = faults.try_into().is_ok_and(|faults| core.import(&rows, faults));
-        assert!(fits, "{}: a state is only used for the drive that wrote it", self.name);
-        core.reset_counters();
-        let mut drive = self.plan.assemble(flash(core));
-        drive.top_mut().load(&mut reader)?;
-        drive.top_mut().reset_counters();
-        Ok(drive)
+    fn load<F: Clocked>(&self, state: &DriveState, flash: impl FnOnce(FlashCore) -> F) -> Result<Drive<F>, StudyError> {
+        Ok(state.resume(&self.plan, self.plan.fresh_core(), flash)?)
     }
 }
 
@@ -289,25 +259,4 @@ pub(crate) fn serve(drive: &mut Drive<CountedFlash>, request: &Request) -> Measu
         assert!(drive.advance(&mut completions) == Progress::Worked, "a request of a small drive never ends");
     }
     Bench::counters(drive)
-}
-
-/// A drive's user space once, in order.
-struct Fill {
-    next: u64,
-    sectors: u64,
-    extent: u64,
-}
-
-impl Workload for Fill {
-    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
-        for _ in 0..limit {
-            let sectors = self.extent.min(self.sectors - self.next);
-            if sectors == 0 {
-                break;
-            }
-            batch.push(Request { arrival: 0, first_sector: self.next, sectors: sectors as u32, op: HostOp::Write, fua: false });
-            self.next += sectors;
-        }
-        Ok(())
-    }
 }

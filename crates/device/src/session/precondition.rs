@@ -12,15 +12,14 @@ use crate::block_device::{BlockDevice, Completions, Progress};
 use crate::drive::{Clocked, Drive};
 use crate::oracle::Oracle;
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
+use crate::state::{DriveState, Fill};
 use crate::DrivePlan;
 use engine::random::Stream;
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use layer::SnapshotError;
 use nand::{CountedFlash, Flash, FlashCore};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
-/// Pages of one request of a sequential fill.
-const FILL_PAGES: u64 = 256;
 /// Random overwrites, as a multiple of the capacity.
 const OVERWRITES: u64 = 2;
 
@@ -39,9 +38,9 @@ enum Image {
     /// As it left the factory.
     Fresh,
     /// Tables of flash and layers.
-    Tables(Vec<u8>),
+    Tables(DriveState),
     /// With contents: the flash itself moves, and the oracle with it.
-    Moved { core: Box<FlashCore>, oracle: Box<Oracle>, tables: Vec<u8> },
+    Moved { core: Box<FlashCore>, oracle: Box<Oracle>, state: DriveState },
 }
 
 /// Computes the initial state, or takes it from a snapshot.
@@ -61,21 +60,18 @@ pub(super) fn initial_state(
     let identity = super::snapshot::identity(plan, (kind == "steady").then_some(source));
     if let Some(found) = snapshots.and_then(|snapshots| snapshots.load(&identity, watcher)) {
         watcher.remark("initial state taken from a snapshot");
-        return Ok(Initial { image: Image::Tables(found.tables), notes: found.notes });
+        return Ok(Initial { image: Image::Tables(DriveState::from_bytes(found.tables)), notes: found.notes });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
     let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
-    let mut writer = SnapshotWriter::new();
-    save_flash(drive.flash().core(), &mut writer);
-    drive.top().save(&mut writer);
-    let tables = writer.into_bytes();
+    let state = DriveState::of(&drive);
     if let Some(snapshots) = snapshots {
-        snapshots.store(&identity, &tables, &notes, watcher);
+        snapshots.store(&identity, state.as_bytes(), &notes, watcher);
     }
     let image = match oracle {
-        None => Image::Tables(tables),
-        Some(oracle) => Image::Moved { core: Box::new(drive.into_parts().0.into_core()), oracle, tables },
+        None => Image::Tables(state),
+        Some(oracle) => Image::Moved { core: Box::new(drive.into_parts().0.into_core()), oracle, state },
     };
     Ok(Initial { image, notes })
 }
@@ -87,41 +83,16 @@ impl Initial {
         plan: &DrivePlan,
         flash: impl FnOnce(FlashCore) -> F,
     ) -> Result<(Drive<F>, Vec<String>), SnapshotError> {
-        let (mut core, tables, oracle) = match self.image {
-            Image::Fresh => (plan.fresh_core(), None, None),
-            Image::Tables(tables) => (plan.fresh_core(), Some(tables), None),
-            Image::Moved { core, oracle, tables } => (*core, Some(tables), Some(oracle)),
+        let (mut drive, oracle) = match self.image {
+            Image::Fresh => (plan.assemble(flash(plan.fresh_core())), None),
+            Image::Tables(state) => (state.resume(plan, plan.fresh_core(), flash)?, None),
+            Image::Moved { core, oracle, state } => (state.resume(plan, *core, flash)?, Some(oracle)),
         };
-        let mut reader = tables.as_deref().map(SnapshotReader::new);
-        if let Some(reader) = &mut reader {
-            load_flash(&mut core, reader)?;
-        }
-        core.reset_counters();
-        let mut drive = plan.assemble(flash(core));
-        if let Some(reader) = &mut reader {
-            drive.top_mut().load(reader)?;
-            drive.top_mut().reset_counters();
-        }
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
         Ok((drive, self.notes))
     }
-}
-
-fn save_flash(core: &FlashCore, writer: &mut SnapshotWriter) {
-    let (rows, faults) = core.export();
-    writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
-    writer.put_u64("flash.faults", faults.into_iter());
-}
-
-fn load_flash(core: &mut FlashCore, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-    let unfit = |problem: &str| SnapshotError::Unfit { section: "flash.blocks", problem: problem.to_owned() };
-    let rows = reader.get_u32("flash.blocks")?;
-    let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
-    let faults = reader.get_u64("flash.faults")?;
-    let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
-    if core.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
 }
 
 /// A drive being preconditioned.
@@ -136,8 +107,8 @@ impl Preconditioner<'_> {
     fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
         let pages = u64::from(self.plan.user_pages);
         let spp = self.plan.geometry.sectors_per_page();
-        let mut fill = Fill { next: 0, sectors: self.drive.sectors(), extent: FILL_PAGES * u64::from(spp) };
-        self.watcher.phase(Phase::Fill, Some(pages.div_ceil(FILL_PAGES)));
+        let mut fill = Fill::new(self.drive);
+        self.watcher.phase(Phase::Fill, Some(pages.div_ceil(Fill::PAGES)));
         self.pour(Phase::Fill, &mut fill)?;
         let mut notes = vec!["Preconditioned: the drive was filled once in order".to_owned()];
         if kind != "fill" {
@@ -221,29 +192,8 @@ impl Preconditioner<'_> {
     }
 }
 
-/// The whole drive once, in order.
-struct Fill {
-    next: u64,
-    sectors: u64,
-    extent: u64,
-}
-
 fn write(first_sector: u64, sectors: u64) -> Request {
     Request { arrival: 0, first_sector, sectors: sectors as u32, op: HostOp::Write, fua: false }
-}
-
-impl Workload for Fill {
-    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
-        for _ in 0..limit {
-            let sectors = self.extent.min(self.sectors - self.next);
-            if sectors == 0 {
-                break;
-            }
-            batch.push(write(self.next, sectors));
-            self.next += sectors;
-        }
-        Ok(())
-    }
 }
 
 /// Pages at uniformly random places.

@@ -4,8 +4,9 @@ use super::drives::{self, CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, TPM, VARI
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
 use crate::error::StudyError;
-use crate::simulate::{Bench, Measurement, State};
+use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
+use device::DriveState;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use trace::synthetic::{WorkloadParameters, build};
@@ -164,7 +165,7 @@ fn run_job(job: &Job, traces: &[Trace], options: &Options, monitor: &dyn Monitor
 
 fn measure(
     bench: &Bench,
-    filled: &State,
+    filled: &DriveState,
     trace: &Trace,
     kind: Kind,
     monitor: &dyn Monitor,
@@ -182,7 +183,7 @@ fn measure(
 
 /// Page-sized writes at uniformly random places: five times as many as the user has pages, after which
 /// less than a hundredth is left of the order of the fill, then half as many as there are pages to be counted.
-fn uniform(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+fn uniform(bench: &Bench, filled: &DriveState, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
     let page_bytes = 2048;
     let pages = bench.sectors() * SECTOR_BYTES / page_bytes;
     let writes = |seed, requests| {
@@ -195,7 +196,7 @@ fn uniform(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monit
 }
 
 /// Transaction processing at its own times, as many requests as the published trace of it has.
-fn transactions(bench: &Bench, filled: &State, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+fn transactions(bench: &Bench, filled: &DriveState, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
     let requests = options.scale.of(TRANSACTIONS);
     let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), requests) };
     bench.time(filled, &mut *build("oltp", &parameters)?, monitor)

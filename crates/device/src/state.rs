@@ -1,0 +1,100 @@
+//! The state of a drained drive, as tables any number of drives can begin with, and the fill that most
+//! states begin with.
+//!
+//! Protects: a drive that begins with a state has all counters at zero, wherever the state came from.
+
+use crate::drive::{Clocked, Drive};
+use crate::{BlockDevice, DrivePlan};
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{CountedFlash, Flash, FlashCore};
+use trace::{Workload, WorkloadError};
+use units::{HostOp, Request};
+
+/// Tables of flash and layers. Contents are not among them.
+#[derive(Clone, Debug)]
+pub struct DriveState(Vec<u8>);
+
+impl DriveState {
+    /// The state of a drive that has nothing under way.
+    pub fn of(drive: &Drive<CountedFlash>) -> Self {
+        let mut writer = SnapshotWriter::new();
+        let (rows, faults) = drive.flash().core().export();
+        writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
+        writer.put_u64("flash.faults", faults.into_iter());
+        drive.top().save(&mut writer);
+        Self(writer.into_bytes())
+    }
+
+    /// A state kept elsewhere as [`DriveState::as_bytes`].
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// What to keep of it.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// A drive of `plan` in this state, with all counters at zero. `core`: fresh flash, or the flash itself
+    /// where contents moved with it.
+    ///
+    /// # Errors
+    /// The tables are not of such a drive.
+    pub fn resume<F: Clocked>(
+        &self,
+        plan: &DrivePlan,
+        mut core: FlashCore,
+        flash: impl FnOnce(FlashCore) -> F,
+    ) -> Result<Drive<F>, SnapshotError> {
+        let mut reader = SnapshotReader::new(&self.0);
+        load_flash(&mut core, &mut reader)?;
+        core.reset_counters();
+        let mut drive = plan.assemble(flash(core));
+        drive.top_mut().load(&mut reader)?;
+        drive.top_mut().reset_counters();
+        Ok(drive)
+    }
+}
+
+fn load_flash(core: &mut FlashCore, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+    let unfit = |problem: &str| SnapshotError::Unfit { section: "flash.blocks", problem: problem.to_owned() };
+    let rows = reader.get_u32("flash.blocks")?;
+    let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
+    let faults = reader.get_u64("flash.faults")?;
+    let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
+    if core.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
+}
+
+/// The whole drive written once, in order.
+#[derive(Debug)]
+pub struct Fill {
+    next: u64,
+    sectors: u64,
+    extent: u64,
+}
+
+impl Fill {
+    /// Pages of one of its requests.
+    pub const PAGES: u64 = 256;
+
+    /// The fill of a drive.
+    pub fn new<F: Clocked>(drive: &Drive<F>) -> Self {
+        let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
+        Self { next: 0, sectors: drive.sectors(), extent: Self::PAGES * per_page }
+    }
+}
+
+impl Workload for Fill {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        for _ in 0..limit {
+            let sectors = self.extent.min(self.sectors - self.next);
+            if sectors == 0 {
+                break;
+            }
+            let request = Request { arrival: 0, first_sector: self.next, sectors: sectors as u32, op: HostOp::Write, fua: false };
+            batch.push(request);
+            self.next += sectors;
+        }
+        Ok(())
+    }
+}
