@@ -59,7 +59,6 @@ pub(crate) struct Buffered<F: Flash, P> {
     pub write_back: WriteBack,
     pub reads: Reads,
     pub counters: Counters,
-    pub nonvolatile: bool,
     /// Every write goes to flash at once.
     through: bool,
     /// Pages on their way from an area at once.
@@ -85,7 +84,6 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             write_back: WriteBack::new(shape.blocks()),
             reads: Reads::default(),
             counters: Counters::default(),
-            nonvolatile,
             through: values.name("buffer.acknowledge") == "flash",
             window: if window == 0 { context.geometry.planes() } else { window },
             inner: Outbox::new(),
@@ -110,8 +108,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if self.through || op.fua && !self.nonvolatile {
-            return self.write_through(flash, op, outbox);
+        if self.through || op.fua && !self.store.nonvolatile {
+            return self.write_through(flash, op);
         }
         let mut index = 0;
         while index < op.pages {

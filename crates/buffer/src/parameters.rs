@@ -137,9 +137,13 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
         let pages = shape.pages[area.index()];
         let least = if *area == Area::Blocks && shape.frames { shape.block_pages } else { 1 };
         if pages < least {
-            let what = if *area == Area::Blocks { "logical blocks" } else { "single pages" };
+            let (what, keys) = match area {
+                Area::Blocks if areas.len() > 1 => ("logical blocks", "buffer.block_buffer and buffer.size"),
+                Area::Blocks => ("logical blocks", "buffer.size"),
+                Area::Pages => ("single pages", "buffer.size"),
+            };
             return Err(format!(
-                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise buffer.size by {} bytes at least",
+                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} by {} bytes at least",
                 u64::from(least - pages) * u64::from(page)
             ));
         }

@@ -41,6 +41,14 @@ pub(crate) struct Slot {
     pub place: Option<NvramId>,
 }
 
+impl Slot {
+    /// A page in its area.
+    fn dirty(logical: u32, mask: u64, payload: PayloadId) -> Self {
+        let state = State::Dirty;
+        Self { logical, mask, payload, state, job: NONE, older: NONE, newer: NONE, is_padding: false, place: None }
+    }
+}
+
 /// All buffered pages.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -57,8 +65,8 @@ pub(crate) struct Store {
     used: [u32; 2],
     /// Pages on their way, by area.
     leaving: [u32; 2],
-    /// Whether new slots outlive a power cut.
-    nonvolatile: bool,
+    /// Whether what is held outlives a power cut.
+    pub nonvolatile: bool,
 }
 
 impl Store {
@@ -143,18 +151,7 @@ impl Store {
 
     fn new_slot(&mut self, core: &mut FlashCore, logical: u32) -> u32 {
         let payload = core.contents.as_deref_mut().map_or(PayloadId::NONE, |contents| contents.take_payload(1));
-        let slot = Slot {
-            logical,
-            mask: 0,
-            payload,
-            state: State::Dirty,
-            job: NONE,
-            older: NONE,
-            newer: NONE,
-            is_padding: false,
-            place: None,
-        };
-        self.put_slot(slot)
+        self.put_slot(Slot::dirty(logical, 0, payload))
     }
 
     fn put_slot(&mut self, slot: Slot) -> u32 {
@@ -298,17 +295,7 @@ impl Store {
 
     /// Takes over a page that non-volatile memory held through a power cut.
     pub fn adopt(&mut self, area: Area, page: &nand::NvramPage, place: NvramId) -> u32 {
-        let slot = Slot {
-            logical: page.logical,
-            mask: page.mask,
-            payload: page.payload,
-            state: State::Dirty,
-            job: NONE,
-            older: NONE,
-            newer: NONE,
-            is_padding: false,
-            place: Some(place),
-        };
+        let slot = Slot { place: Some(place), ..Slot::dirty(page.logical, page.mask, page.payload) };
         let slot = self.put_slot(slot);
         self.enter(area, page.logical, slot);
         slot
@@ -316,18 +303,7 @@ impl Store {
 
     /// Takes a page from a snapshot.
     pub fn restore(&mut self, area: Area, logical: u32, mask: u64) {
-        let slot = Slot {
-            logical,
-            mask,
-            payload: PayloadId::NONE,
-            state: State::Dirty,
-            job: NONE,
-            older: NONE,
-            newer: NONE,
-            is_padding: false,
-            place: None,
-        };
-        let slot = self.put_slot(slot);
+        let slot = self.put_slot(Slot::dirty(logical, mask, PayloadId::NONE));
         self.enter(area, logical, slot);
     }
 

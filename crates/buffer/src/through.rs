@@ -4,7 +4,7 @@ use crate::buffered::Buffered;
 use crate::parameters::Area;
 use crate::policy::Policy;
 use crate::store::State;
-use layer::{Answer, Outbox, PageOp};
+use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
 
 impl<F: Flash, P: Policy> Buffered<F, P> {
@@ -18,23 +18,25 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         !self.write_back.is_idle() && (op.first..op.first + op.pages).any(waits)
     }
 
-    /// A write that is acknowledged by flash.
-    pub fn write_through(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if self.is_in_the_way(op) {
-            self.pump(flash, outbox);
-        }
+    /// Gives an operation to the layer below as it is; how many of its pages were taken.
+    pub fn pass(&mut self, flash: &mut F, op: &PageOp) -> (Answer, u32) {
         if self.is_in_the_way(op) {
             self.starved = true;
-            return Answer::Full { taken: 0, pending: false };
+            return (Answer::Full { taken: 0, pending: false }, 0);
         }
         let answer = self.below.submit(flash, op, &mut self.inner);
-        let taken = match answer {
+        match answer {
             Answer::Full { taken, .. } => {
                 self.starved = true;
-                taken
+                (answer, taken)
             }
-            _ => op.pages,
-        };
+            _ => (answer, op.pages),
+        }
+    }
+
+    /// A write that is acknowledged by flash.
+    pub fn write_through(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        let (answer, taken) = self.pass(flash, op);
         self.counters.through += u64::from(taken);
         for page in 0..taken {
             let mask = op.mask_at(page, self.store.shape.full_mask);
@@ -54,24 +56,13 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Trimmed pages are forgotten. Non-volatile memory must not forget them before flash does, so it
     /// keeps zeros in their place.
     pub fn submit_trim(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if self.is_in_the_way(op) {
-            self.starved = true;
-            return Answer::Full { taken: 0, pending: false };
-        }
-        let answer = self.below.submit(flash, op, &mut self.inner);
-        let taken = match answer {
-            Answer::Full { taken, .. } => {
-                self.starved = true;
-                taken
-            }
-            _ => op.pages,
-        };
+        let (answer, taken) = self.pass(flash, op);
         let full = self.store.shape.full_mask;
         for page in (0..taken).filter(|page| op.mask_at(*page, full) == full) {
             self.store.outdate(op.first + page, full);
             for area in Area::ALL {
                 let Some(slot) = self.store.find(area, op.first + page) else { continue };
-                if self.nonvolatile && self.store.slot(slot).state == State::Dirty {
+                if self.store.nonvolatile && self.store.slot(slot).state == State::Dirty {
                     self.store.put(flash.core_mut(), area, slot, full, PayloadId::NONE);
                 } else {
                     self.forget(flash, area, slot);

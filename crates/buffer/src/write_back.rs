@@ -409,15 +409,13 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// A flush of the host: everything that is dirty leaves, then the layer below flushes.
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if !self.nonvolatile {
+        if !self.store.nonvolatile {
             for area in [Area::Blocks, Area::Pages] {
                 self.send_dirty(flash, area);
             }
         }
         if self.write_back.queue.is_empty() && self.write_back.readers == 0 {
-            let answer = self.below.submit(flash, op, &mut self.inner);
-            self.starved |= matches!(answer, Answer::Full { .. });
-            return answer;
+            return self.pass(flash, op).0;
         }
         self.write_back.queue.push_back(Item::Flush(*op));
         self.pump(flash, outbox);

@@ -107,7 +107,7 @@ pub struct ReproArguments {
     /// The study, or all of them.
     #[arg(value_name = "STUDY", value_parser = studies())]
     pub study: String,
-    /// The published size instead of the default one, which takes some minutes; half an hour and more.
+    /// The published size, which takes half an hour and more, instead of the default one of some minutes.
     #[arg(long, conflicts_with = "scale")]
     pub full: bool,
     /// Size as a share of the published one: 1/4 (the default), 1/8, and so on; small ones miss more rows.

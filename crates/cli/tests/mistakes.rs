@@ -24,7 +24,7 @@ fn wrong_settings_are_named_with_the_remedy() {
         ("drive.capacity=-8GiB", &["negative"]),
         ("drive.capacity=4097B", &["no whole number of 4096-byte pages", "4096B"]),
         ("drive.capacity=1B", &["below the smallest value"]),
-        ("drive.over_provisioning=9000%", &["above the largest value, 5000%"]),
+        ("drive.over_provisioning=2000%", &["above the largest value, 1000%"]),
         ("drive.over_provisioning=1%", &["too little spare flash", "raise it to", "%"]),
         ("drive.over_provisioning=-5%", &["negative"]),
         ("drive.over_provisioning=7", &["no per cent sign", "7%"]),

@@ -4,6 +4,7 @@
 
 use device::{BlockDevice, Clocked, Completions, Config, Drive, DrivePlan, Progress, Setting};
 use engine::random::Stream;
+use layer::LayerReport;
 use nand::{CountedFlash, Flash, FlashCore};
 use units::{BlockId, Cause, HostOp, Request};
 
@@ -73,14 +74,19 @@ struct Cost {
 
 fn cost<F: Clocked>(drive: &Drive<F>) -> Cost {
     drive.top().check(drive.flash()).unwrap();
-    let mut reports = Vec::new();
-    drive.top().report(&mut reports);
+    let report = report(drive, "ftl");
     let counters = &drive.flash().core().counters;
     let (erases, copies) = (FlashCore::total(&counters.erases), counters.programs[Cause::Merge.index()]);
     let by_kind = ["merge_erases_switch", "merge_erases_partial", "merge_erases_full"];
-    assert_eq!(by_kind.iter().map(|name| reports[0].counters[name]).sum::<u64>(), erases);
-    assert_eq!(reports[0].counters["merge_copies"], copies);
-    Cost { erases, copies, merges: reports[0].merges }
+    assert_eq!(by_kind.iter().map(|name| report.counters[name]).sum::<u64>(), erases);
+    assert_eq!(report.counters["merge_copies"], copies);
+    Cost { erases, copies, merges: report.merges }
+}
+
+fn report<F: Clocked>(drive: &Drive<F>, layer: &str) -> LayerReport {
+    let mut reports = Vec::new();
+    drive.top().report(&mut reports);
+    reports.into_iter().find(|report| report.name == layer).unwrap()
 }
 
 fn near(found: f64, expected: f64, what: &str) {
@@ -186,6 +192,39 @@ fn the_worked_examples_end_in_a_switch_and_in_merges() {
     }
     // 4 4 7 | 3 1 | 4 | 1 2: three times the log block goes to another logical block.
     assert_eq!(cost(&drive), Cost { erases: 6, copies: 12, merges: [0, 0, 3] });
+}
+
+#[test]
+fn a_completed_block_takes_a_free_block_and_one_erase() {
+    let (blocks, pages, frames) = (64, 16, 8);
+    let size = format!("buffer.size={}B", frames * pages * PAGE);
+    let mut drive = counted("bast", blocks, pages, 4, &["buffer.kind=block-lru", &size]);
+    for page in 0..blocks * pages {
+        write(&mut drive, page);
+    }
+    submit(&mut drive, HostOp::Flush, 0, 0);
+    reset(&mut drive);
+    let mut stream = Stream::new(3, "pages");
+    for _ in 0..5_000 {
+        write(&mut drive, stream.below(blocks * pages));
+    }
+    let found = cost(&drive);
+    let counters = report(&drive, "buffer").counters;
+    let evicted = counters["blocks_written_back"];
+    assert!(evicted > 4_000, "{evicted} of 5000 writes found no room");
+    assert_eq!(found, Cost { erases: evicted, copies: 0, merges: [evicted, 0, 0] });
+    assert_eq!(counters["padding_pages"] + counters["block_pages_held"], evicted * pages, "what was not buffered was read");
+}
+
+#[test]
+fn a_completed_block_takes_two_erases_where_a_log_block_was_begun() {
+    let pages = 16;
+    let mut drive = counted("bast", 8, pages, 4, &["buffer.kind=block-only", &format!("buffer.size={}B", pages * PAGE)]);
+    for count in [pages, pages / 4, pages] {
+        submit(&mut drive, HostOp::Write, 0, count);
+        submit(&mut drive, HostOp::Flush, 0, 0);
+    }
+    assert_eq!(cost(&drive), Cost { erases: 2, copies: 0, merges: [1, 0, 0] });
 }
 
 #[test]

@@ -60,11 +60,6 @@ impl Nvram {
         }
     }
 
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.pages.iter().all(Option::is_none)
-    }
-
     /// The pages held, in the order in which they were entered.
     pub fn oldest_first(&self) -> Vec<(NvramId, NvramPage)> {
         let places = (0..).zip(&self.pages);

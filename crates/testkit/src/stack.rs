@@ -108,11 +108,18 @@ impl Stack {
         self.set("flash.page_size", format!("{}B", shape.page_bytes));
         self.set("flash.pages_per_block", shape.pages_per_block);
         self.set("drive.capacity", format!("{}B", user * shape.page_bytes));
-        let blocks_per_plane = shape.data_blocks + shape.spare_blocks + self.reserve_blocks(user as u32);
-        let physical = blocks_per_plane * stripe;
-        // Half a stripe below the exact share, so that rounding up lands on the wanted count.
-        let spare = (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0;
-        self.set("drive.over_provisioning", format!("{:.4}%", spare * 100.0));
+        let spare = |reserve: u64| {
+            let physical = (shape.data_blocks + shape.spare_blocks + reserve) * stripe;
+            // Half a stripe below the exact share, so that rounding up lands on the wanted count.
+            (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0
+        };
+        let mut share = spare(self.reserve_blocks(user as u32));
+        if share > 10.0 && !self.get("ftl.log.merge_blocks").is_empty() {
+            // More than a configuration accepts.
+            self.set("ftl.log.merge_blocks", 2);
+            share = spare(self.reserve_blocks(user as u32));
+        }
+        self.set("drive.over_provisioning", format!("{:.4}%", share * 100.0));
     }
 
     /// A buffer of a few pages or blocks, or none.

@@ -15,7 +15,7 @@ const fn optional(key: &'static str, kind: Kind, doc: &'static str) -> Parameter
 
 const DRIVE: &[Parameter] = &[
     key("drive.capacity", Kind::Size { min: 1 << 12, max: 1 << 43 }, "8GiB", "Bytes the user sees; a whole number of flash pages."),
-    key("drive.over_provisioning", Kind::Share { max: 50.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
+    key("drive.over_provisioning", Kind::Share { max: 10.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
     key("drive.precondition", Kind::Choice(|| vec!["none", "fill", "overwrite", "steady"]), "none", "State of the drive before the measured run: none (erased), fill (written once in order), overwrite (fill, then random page writes of twice the capacity), steady (overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so)."),
     key("engine.time", Kind::Choice(|| vec!["none", "virtual"]), "virtual", "none: commands complete at once and are only counted; virtual: discrete events in integer nanoseconds."),
     key("engine.service", Kind::Choice(|| vec!["parallel", "serial"]), "parallel", "How requests share virtual time. parallel: dies and channels work side by side. serial: the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work."),

@@ -7,6 +7,7 @@ mod bast;
 mod block;
 mod cache;
 mod cdftl;
+mod common;
 #[cfg(test)]
 mod conduct;
 mod dftl;
@@ -15,7 +16,6 @@ mod leaftl;
 mod log_block;
 mod page;
 mod page_level;
-mod partial;
 mod tpftl;
 mod tpm;
 

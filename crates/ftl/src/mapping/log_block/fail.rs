@@ -49,7 +49,7 @@ impl<S: Scheme> LogMap<S> {
             Role::Log => {
                 self.detach_log(lbn);
             }
-            Role::Target => {}
+            Role::Target => self.rewrites.retain(|rewrite| rewrite.target != block),
             _ => return, // a shared log block takes no more pages and is reclaimed in its turn
         }
         self.roles[block.index()] = Role::Odd;
@@ -84,7 +84,7 @@ impl<S: Scheme> LogMap<S> {
     pub(super) fn pump_rescues<F: Flash>(&mut self, flash: &mut F) {
         let waiting: Vec<u32> = self.rescues.keys().copied().collect();
         for lbn in waiting {
-            if self.merges.iter().flatten().any(|merge| merge.lbn == lbn) {
+            if self.is_rewritten(lbn) || self.merges.iter().flatten().any(|merge| merge.lbn == lbn) {
                 continue;
             }
             self.drop_needless(flash, lbn);

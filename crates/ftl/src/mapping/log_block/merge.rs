@@ -297,11 +297,11 @@ impl<S: Scheme> LogMap<S> {
         }
     }
 
-    fn count(&mut self, kind: Kind) {
+    pub(super) fn count(&mut self, kind: Kind) {
         self.counters.merges[kind as usize] += 1;
     }
 
-    fn erase_merged<F: Flash>(&mut self, flash: &mut F, block: BlockId, kind: Kind) {
+    pub(super) fn erase_merged<F: Flash>(&mut self, flash: &mut F, block: BlockId, kind: Kind) {
         self.counters.erases[kind as usize] += 1;
         self.erase(flash, block);
     }

@@ -24,17 +24,18 @@ mod merge;
 mod parameters;
 mod place;
 mod recover;
+mod rewrite;
 mod state;
 mod trim;
 
 use crate::FtlContext;
 use crate::blocks::BlockTable;
 use crate::mapping::MappingEntry;
-use layer::recency::{Links, List};
-use crate::mapping::partial::{read_missing, read_zeros};
+use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
 use fail::Rescue;
+use layer::recency::{Links, List};
 use layer::{
-    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
+    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter, Values,
 };
 use merge::{Merge, MergeCounters};
@@ -44,13 +45,12 @@ use nand::{
 pub(super) use parameters::common;
 use parameters::Settings;
 pub(super) use place::{InPlace, Put};
+use rewrite::Rewrite;
 use state::{FreePool, Role};
 use std::collections::{BTreeMap, BTreeSet};
 use trim::Tombstone;
 use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 
-const UNMAPPED: u32 = u32::MAX;
-const TRIMMED: u32 = 1 << 31;
 /// No block, where there could be one.
 const NONE: u32 = u32::MAX;
 
@@ -139,6 +139,8 @@ pub(super) struct LogMap<S> {
     merges: Vec<Option<Merge>>,
     active: u32,
     rescues: BTreeMap<u32, Rescue>,
+    /// Logical blocks being written anew.
+    rewrites: Vec<Rewrite>,
     /// Logical blocks for which a program is awaited.
     awaiting: BTreeSet<u32>,
     /// Blocks beyond data and log block of their logical block.
@@ -212,6 +214,7 @@ impl<S: Scheme> LogMap<S> {
             merges: vec![None; settings.merge_blocks as usize],
             active: 0,
             rescues: BTreeMap::new(),
+            rewrites: Vec::new(),
             awaiting: BTreeSet::new(),
             odd: Vec::new(),
             garbage: Vec::new(),
@@ -254,15 +257,7 @@ impl<S: Scheme> LogMap<S> {
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             self.write_page(flash, &Write { logical, page, mask, payload, cause: op.cause }, join);
         }
-        Self::answer(flash, join)
-    }
-
-    #[inline]
-    fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {
-        match flash.close(join) {
-            (Outcome::Done, failed) => Answer::Done { failed },
-            (Outcome::Pending(_), _) => Answer::Pending(OpHandle(Some(join))),
-        }
+        answer(flash, join)
     }
 
     #[inline]
@@ -296,6 +291,9 @@ impl<S: Scheme> LogMap<S> {
             after,
         };
         self.program(flash, command);
+        if !self.rewrites.is_empty() {
+            self.note_rewritten(flash, logical);
+        }
     }
 
     /// Programs a page, passing over those before it.
@@ -337,13 +335,13 @@ impl<S: Scheme> LogMap<S> {
             };
             flash.read(self.owner, read);
         }
-        Self::answer(flash, join)
+        answer(flash, join)
     }
 
     fn submit_flush<F: Flash>(flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         flash.barrier(join);
-        Self::answer(flash, join)
+        answer(flash, join)
     }
 
     /// What waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued.
@@ -376,6 +374,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => Self::submit_flush(flash, op),
         }
+    }
+
+    fn begin_block(&mut self, flash: &mut F, first: u32, pages: u32) -> Answer {
+        self.begin_rewrite(flash, first, pages)
     }
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
@@ -424,17 +426,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        let sectors = u64::from(self.geometry.sectors_per_page());
-        for request in next {
-            let entry = self.map.get((request.first_sector / sectors) as usize).copied().unwrap_or(UNMAPPED);
-            if entry < TRIMMED {
-                let page = Ppn(entry);
-                if request.op == HostOp::Write {
-                    self.blocks.prefetch(page);
-                }
-                units::prefetch(flash.core().blocks(), self.geometry.block_of(page).index());
-            }
-        }
+        prefetch_blocks(flash, &self.geometry, &self.map, &self.blocks, next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

@@ -30,7 +30,7 @@ impl<S: Scheme> LogMap<S> {
     pub(super) fn place<F: Flash>(&mut self, flash: &mut F, logical: u32, put: Put) -> Option<Ppn> {
         let (lbn, _) = self.split(logical);
         if self.locked[lbn as usize] {
-            return None;
+            return self.place_rewritten(flash, logical, put);
         }
         loop {
             let page = S::place(self, flash, logical, put);
@@ -44,9 +44,7 @@ impl<S: Scheme> LogMap<S> {
     /// there should be, or failures fewer others): a merge will. `true`: it has been done at once.
     #[cold]
     fn relieve<F: Flash>(&mut self, flash: &mut F) -> bool {
-        let erasing = self.erasing > 0 || !self.garbage.is_empty();
-        let waits = self.active > 0 || erasing || !self.awaiting.is_empty() || !self.rescues.is_empty();
-        if waits || self.free.len() > self.kept(flash) {
+        if self.is_making_room() || self.free.len() > self.kept(flash) {
             return false;
         }
         let cheap = self.log_owners().find(|lbn| self.needs_no_block(flash, *lbn));
@@ -54,6 +52,12 @@ impl<S: Scheme> LogMap<S> {
             Some(lbn) => self.merge(flash, lbn),
             None => S::reclaim(self, flash),
         }
+    }
+
+    /// Whether something under way will give room.
+    pub(super) fn is_making_room(&self) -> bool {
+        let erasing = self.erasing > 0 || !self.garbage.is_empty();
+        self.active > 0 || erasing || !self.awaiting.is_empty() || !self.rescues.is_empty() || !self.rewrites.is_empty()
     }
 
     /// A page's place in the data block of its logical block, which is opened if there is none.
@@ -153,7 +157,7 @@ impl<S: Scheme> LogMap<S> {
     }
 
     /// A free block, unless it must stay for a merge.
-    fn take_for_host<F: Flash>(&mut self, flash: &F) -> Option<BlockId> {
+    pub(super) fn take_for_host<F: Flash>(&mut self, flash: &F) -> Option<BlockId> {
         (self.free.len() > self.kept(flash)).then(|| self.free.take()).flatten()
     }
 

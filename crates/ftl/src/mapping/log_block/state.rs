@@ -164,7 +164,7 @@ impl<S: Scheme> LogMap<S> {
                 Role::Data => of(&self.data) && self.in_place[block.index()] && self.holds(block, lbn, true),
                 Role::Log => of(&self.log) && self.holds(block, lbn, self.in_place[block.index()]),
                 Role::Shared => shared.contains(&block),
-                Role::Target => self.merges.iter().flatten().any(|merge| merge.target == block && merge.lbn == lbn),
+                Role::Target => self.targets().any(|target| target == (lbn, block)),
                 Role::Odd => self.rescues.contains_key(&lbn) && self.odd.contains(&block) && self.holds(block, lbn, false),
                 Role::Garbage => valid == 0 && self.garbage.contains(&block),
                 Role::Erasing => valid == 0,
@@ -176,13 +176,13 @@ impl<S: Scheme> LogMap<S> {
         }
         let of = |role: Role| counts[role as usize];
         let some = |table: &[u32]| table.iter().filter(|block| **block != NONE).count() as u32;
-        let full = self.merges.iter().flatten().filter(|merge| self.roles[merge.target.index()] == Role::Target);
+        let targets = self.targets().filter(|(_, target)| self.roles[target.index()] == Role::Target);
         let expected = [
             (Role::Free, self.free.len()),
             (Role::Data, some(&self.data)),
             (Role::Log, some(&self.log)),
             (Role::Shared, shared.len() as u32),
-            (Role::Target, full.count() as u32),
+            (Role::Target, targets.count() as u32),
             (Role::Odd, self.odd.len() as u32),
             (Role::Garbage, self.garbage.len() as u32),
             (Role::Erasing, self.erasing),
@@ -191,6 +191,12 @@ impl<S: Scheme> LogMap<S> {
             Some((role, count)) => Err(format!("{} blocks are {role:?}, {count} are known", of(*role))),
             None => Ok(()),
         }
+    }
+
+    /// Logical blocks being merged or written anew, and where to.
+    fn targets(&self) -> impl Iterator<Item = (u32, BlockId)> + use<'_, S> {
+        let rewrites = self.rewrites.iter().map(|rewrite| (rewrite.lbn, rewrite.target));
+        rewrites.chain(self.merges.iter().flatten().map(|merge| (merge.lbn, merge.target)))
     }
 
     /// Whether all valid pages of a block are of one logical block, and at their own offsets.
@@ -231,7 +237,7 @@ impl<S: Scheme> LogMap<S> {
     }
 
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
-        assert!(self.active == 0 && self.erasing == 0, "a drive is drained before its state is saved");
+        assert!(self.active == 0 && self.erasing == 0 && self.rewrites.is_empty(), "a drive is drained before its state is saved");
         writer.put_u32("log.map", self.map.iter().copied());
         writer.put_u32("log.back", self.back.iter().copied());
         self.blocks.save(writer);

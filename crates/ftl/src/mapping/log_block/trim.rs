@@ -6,6 +6,7 @@
 
 use super::place::Put;
 use super::{AWAITED, LogMap, Scheme, TOMBSTONE, TRIMMED, UNMAPPED};
+use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
 use nand::{Cancel, Command, Completion, Flash, JoinId, Outcome, Program};
 use units::{BlockId, Cause, Ppn};
@@ -54,7 +55,7 @@ impl<S: Scheme> LogMap<S> {
             }
             index = end;
         }
-        Self::answer(flash, join)
+        answer(flash, join)
     }
 
     /// Unmaps pages and programs the tombstone that says so.

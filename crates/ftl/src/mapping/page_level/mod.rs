@@ -32,11 +32,11 @@ use crate::FtlContext;
 use crate::alloc::plane_order;
 use crate::blocks::BlockTable;
 use crate::gc::{VictimPolicy, build_victim};
-use crate::mapping::partial::{read_missing, read_zeros};
+use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
 use crate::mapping::{Layout, MappingEntry};
 use engine::random::Stream;
 use layer::{
-    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
+    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter,
 };
 use nand::{
@@ -52,8 +52,6 @@ use translation::{TRANSLATION_TOKEN, Translation};
 use trim::TrimLog;
 use units::{Cause, Geometry, HostOp, Ppn, Request};
 
-const UNMAPPED: u32 = u32::MAX;
-const TRIMMED: u32 = 1 << 31;
 const PENDING: u32 = 1 << 30;
 
 /// Tokens of commands this mapping hears of: a copy names its plane, a tombstone its slot.
@@ -182,15 +180,7 @@ impl<S: Scheme> PageMap<S> {
             let write = Write { logical, page, mask, payload, known, cause: op.cause };
             self.write_page(flash, &write, join);
         }
-        Self::answer(flash, join)
-    }
-
-    #[inline]
-    fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {
-        match flash.close(join) {
-            (Outcome::Done, failed) => Answer::Done { failed },
-            (Outcome::Pending(_), _) => Answer::Pending(OpHandle(Some(join))),
-        }
+        answer(flash, join)
     }
 
     #[inline]
@@ -271,7 +261,7 @@ impl<S: Scheme> PageMap<S> {
             };
             flash.read(self.owner, read);
         }
-        Self::answer(flash, join)
+        answer(flash, join)
     }
 
     /// An operation finds no room. Erases under way will make some; if there are none, every block
@@ -394,17 +384,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        let sectors = u64::from(self.geometry.sectors_per_page());
-        for request in next {
-            let entry = self.map.get((request.first_sector / sectors) as usize).copied().unwrap_or(UNMAPPED);
-            if entry < TRIMMED {
-                let page = Ppn(entry);
-                if request.op == HostOp::Write {
-                    self.blocks.prefetch(page);
-                }
-                units::prefetch(flash.core().blocks(), self.geometry.block_of(page).index());
-            }
-        }
+        prefetch_blocks(flash, &self.geometry, &self.map, &self.blocks, next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

@@ -7,6 +7,7 @@
 
 use super::scheme::Scheme;
 use super::{PENDING, PageMap, TOMBSTONE_TOKEN, TRIMMED, UNMAPPED};
+use crate::mapping::common::answer;
 use layer::{Answer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{
     Cancel, Command, Completion, Flash, LawBroken, Outcome, PayloadId, Program, Read,
@@ -230,7 +231,7 @@ impl<S: Scheme> PageMap<S> {
             self.add_pending(flash, logical, old, sequence);
             self.trimmed_pages += 1;
         }
-        join.map_or(Answer::Done { failed: false }, |join| Self::answer(flash, join))
+        join.map_or(Answer::Done { failed: false }, |join| answer(flash, join))
     }
 
     /// Sees to it that a trim can be noted and its map entry changed. `false`: no room now.
@@ -297,7 +298,7 @@ impl<S: Scheme> PageMap<S> {
             return Answer::Full { taken: 0, pending: outcome != Outcome::Done };
         }
         flash.barrier(join);
-        Self::answer(flash, join)
+        answer(flash, join)
     }
 
     /// Programs the trims gathered so far as tombstones: into the collecting plane `lane`, or

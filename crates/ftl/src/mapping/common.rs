@@ -1,0 +1,78 @@
+//! What all mappings do alike: map entries, answers, pages that are read or written in part or were never written.
+
+use crate::blocks::BlockTable;
+use layer::{Answer, OpHandle};
+use nand::{CommandId, Completion, Flash, JoinId, Outcome, Owner, PayloadId, Read};
+use units::{Cause, Geometry, HostOp, Ppn, Request};
+
+/// Map entry of a page that was never written.
+pub(super) const UNMAPPED: u32 = u32::MAX;
+/// Lowest map entry that names no page of data; the bit that makes a page's number one of a tombstone.
+pub(super) const TRIMMED: u32 = 1 << 31;
+
+/// Closes an operation's join and says what became of it so far.
+#[inline]
+pub(super) fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {
+    match flash.close(join) {
+        (Outcome::Done, failed) => Answer::Done { failed },
+        (Outcome::Pending(_), _) => Answer::Pending(OpHandle(Some(join))),
+    }
+}
+
+/// Brings the blocks that coming requests read or invalidate into the cache.
+pub(super) fn prefetch_blocks<F: Flash>(
+    flash: &F,
+    geometry: &Geometry,
+    map: &[u32],
+    blocks: &BlockTable,
+    next: &[Request],
+) {
+    let sectors = u64::from(geometry.sectors_per_page());
+    for request in next {
+        let entry = map.get((request.first_sector / sectors) as usize).copied().unwrap_or(UNMAPPED);
+        if entry < TRIMMED {
+            let page = Ppn(entry);
+            if request.op == HostOp::Write {
+                blocks.prefetch(page);
+            }
+            units::prefetch(flash.core().blocks(), geometry.block_of(page).index());
+        }
+    }
+}
+
+/// Reads the sectors of the old page that a partial write keeps; the command to wait for.
+pub(super) fn read_missing<F: Flash>(
+    flash: &mut F,
+    owner: Owner,
+    geometry: &Geometry,
+    old: Ppn,
+    mask: u64,
+    join: JoinId,
+    known: Option<CommandId>,
+) -> Option<CommandId> {
+    let sectors = geometry.sectors_per_page() - mask.count_ones();
+    let read = Read {
+        page: old,
+        cause: Cause::Padding,
+        sectors: sectors as u8,
+        payload: PayloadId::NONE,
+        completion: Some(Completion::Join(join)),
+        after: known,
+    };
+    flash.read(owner, read).pending()
+}
+
+/// Answers a read of a page that is nowhere.
+pub(super) fn read_zeros<F: Flash>(flash: &mut F, payload: PayloadId, mask: u64) {
+    if payload == PayloadId::NONE {
+        return;
+    }
+    if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+        let cell = contents.cell_bytes();
+        for (sector, bytes) in contents.payload_mut(payload).chunks_exact_mut(cell).enumerate() {
+            if mask >> sector & 1 == 1 {
+                bytes.fill(0);
+            }
+        }
+    }
+}
