@@ -74,6 +74,19 @@ fn the_hash_does_not_depend_on_where_the_initial_state_came_from() {
 }
 
 #[test]
+fn a_state_without_a_buffer_is_not_taken_for_one_with_a_buffer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let base = ["--workload", "uniform-write", "--set", "drive.precondition=overwrite", "--set", "buffer.size=64KiB"];
+    for kind in ["none", "page-lru", "fab"] {
+        let kind = format!("buffer.kind={kind}");
+        let with = [base.as_slice(), &["--set", kind.as_str()]].concat();
+        let plain = hash(&with);
+        assert_eq!(plain, hash(&[with.as_slice(), &["--snapshots", path]].concat()), "{kind}");
+    }
+}
+
+#[test]
 fn a_damaged_snapshot_is_refused_and_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();

@@ -38,9 +38,11 @@ pub(super) struct Found {
 /// Everything that influences the preconditioned state, as text. `workload`: given when the state
 /// depends on it.
 pub(super) fn identity(plan: &DrivePlan, workload: Option<&WorkloadSource>) -> String {
-    let matters = |key: &str| {
-        let drive = ["drive.", "flash.", "ftl."].iter().any(|group| key.starts_with(group));
-        drive || key == "engine.seed" || key == "engine.contents" || (workload.is_some() && key.starts_with("workload."))
+    // States are computed without time and without a host; all layers count, those still to be written as well.
+    let matters = |key: &str| match key.split_once('.') {
+        Some(("host", _)) | Some(("engine", "time" | "service")) => false,
+        Some(("workload", _)) => workload.is_some(),
+        _ => true,
     };
     let mut text = String::new();
     for (key, value) in plan.config.resolved.iter().filter(|(key, _)| matters(key)) {
