@@ -13,6 +13,7 @@
 
 mod error;
 mod figure;
+mod file;
 mod page;
 mod row;
 mod simulate;

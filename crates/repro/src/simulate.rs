@@ -41,6 +41,10 @@ pub struct Measurement {
     pub counters: BTreeMap<&'static str, u64>,
     /// Bytes of memory a controller would need for the mapping.
     pub ram_bytes: u64,
+    /// Counters of the write buffer; none without one.
+    pub buffer: BTreeMap<&'static str, u64>,
+    /// Bytes of memory a controller would need for the write buffer, data included.
+    pub buffer_ram_bytes: u64,
     /// Hash over everything simulated.
     pub hash: u64,
 }
@@ -62,6 +66,11 @@ impl Measurement {
     pub fn translation_operations(&self) -> u64 {
         let mapping = Cause::Mapping.index();
         self.flash.reads[mapping] + self.flash.programs[mapping] + 2 * self.counter("translation_copies")
+    }
+
+    /// A counter of the write buffer; 0 where there is none of this name.
+    pub fn buffer_counter(&self, name: &str) -> u64 {
+        self.buffer.get(name).copied().unwrap_or(0)
     }
 
     /// Blocks erased, for any cause.
@@ -188,7 +197,11 @@ impl Bench {
     pub fn counters<F: Clocked>(drive: &Drive<F>) -> Measurement {
         let mut reports: Vec<LayerReport> = Vec::new();
         drive.top().report(&mut reports);
-        let report = reports.into_iter().find(|report| report.name == "ftl").unwrap_or_default();
+        let mut layer = |name| {
+            let at = reports.iter().position(|report| report.name == name);
+            at.map_or_else(LayerReport::default, |at| reports.swap_remove(at))
+        };
+        let (report, buffer) = (layer("ftl"), layer("buffer"));
         let core = drive.flash().core();
         Measurement {
             flash: core.counters.clone(),
@@ -196,6 +209,8 @@ impl Bench {
             merges: report.merges,
             counters: report.counters,
             ram_bytes: report.ram_bytes,
+            buffer: buffer.counters,
+            buffer_ram_bytes: buffer.ram_bytes,
             hash: core.hash(),
             ..Measurement::default()
         }

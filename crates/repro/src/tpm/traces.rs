@@ -1,9 +1,9 @@
 //! The traces of the study: generated from the statistics printed of them, or the user's files.
 
 use crate::error::StudyError;
+use crate::file::TraceFile;
 use crate::study::Options;
 use trace::Workload;
-use trace::formats::{DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, open, summarise};
 use trace::synthetic::{WorkloadParameters, build};
 use units::{HostOp, SECTOR_BYTES};
 
@@ -21,9 +21,6 @@ const PUBLISHED: [Published; 5] = [
 
 /// What other studies print as the address span of Financial2.
 const FINANCIAL_SPAN_BYTES: u64 = 512 << 20;
-
-/// Requests of a file below which it cannot stand for a trace.
-const LEAST_REQUESTS: u64 = 1000;
 
 /// A line of the published table.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +52,7 @@ pub struct Trace {
     pub requests: u64,
     seed: u64,
     /// The user's file and what it holds.
-    file: Option<(String, TraceSummary)>,
+    file: Option<TraceFile>,
 }
 
 /// The three columns of the published table.
@@ -76,19 +73,11 @@ pub struct Sample {
 pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
     let trace = |(index, name): (usize, &&str)| {
         let published = PUBLISHED[index];
-        let file = options.traces.get(*name).map(|path| -> Result<_, StudyError> {
-            let summary = summarise(&mut open(path, &OpenOptions::default())?)?;
-            if summary.records < LEAST_REQUESTS {
-                let found = summary.records;
-                let problem = format!("{path} has {found} requests, too few to stand for {name}: at least {LEAST_REQUESTS} are needed");
-                return Err(StudyError::Usage(problem));
-            }
-            Ok((path.clone(), summary))
-        });
+        let file = TraceFile::given(options, name)?;
         let requests = options.scale.of(published.requests);
         // The three laptops are three traces, not three pieces of one.
         let seed = options.seed.wrapping_add(index as u64);
-        Ok(Trace { published, requests, seed, file: file.transpose()? })
+        Ok(Trace { published, requests, seed, file })
     };
     NAMES.iter().enumerate().map(trace).collect()
 }
@@ -121,13 +110,7 @@ impl Trace {
 
     /// What stands in a row's column of workloads.
     pub fn label(&self) -> String {
-        match &self.file {
-            None => "generated".to_owned(),
-            Some((path, _)) => {
-                let name = std::path::Path::new(path).file_name();
-                name.map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned())
-            }
-        }
+        self.file.as_ref().map_or_else(|| "generated".to_owned(), TraceFile::label)
     }
 
     /// Whether the user gave a file for it.
@@ -137,7 +120,7 @@ impl Trace {
 
     /// The columns of the user's file, the whole of it.
     pub fn file_sample(&self) -> Option<Sample> {
-        let (_, summary) = self.file.as_ref()?;
+        let summary = &self.file.as_ref()?.summary;
         let writes = summary.ops.iter().find(|op| op.op == HostOp::Write.name()).map_or(0, |op| op.records);
         let requests = summary.records;
         let mean_kb = summary.sizes.as_ref().map_or(0.0, |sizes| sizes.bytes_mean / 1024.0);
@@ -172,7 +155,7 @@ impl Trace {
     /// A file cannot be read or does not fit.
     pub fn open(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
         match &self.file {
-            Some((path, _)) => self.open_file(path, sectors),
+            Some(file) => file.open(sectors, self.requests),
             None => self.generate(sectors, self.requests, self.seed),
         }
     }
@@ -183,20 +166,9 @@ impl Trace {
     /// As [`Trace::open`].
     pub fn rehearse(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
         match &self.file {
-            Some((path, _)) => self.open_file(path, sectors),
+            Some(file) => file.open(sectors, self.requests),
             None => self.generate(sectors, u64::MAX, self.seed.wrapping_add(0x5851_F42D_4C95_7F2D)),
         }
-    }
-
-    /// Devices lie one behind the other; touched regions are packed, and so keep what is near together.
-    fn open_file(&self, path: &str, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        let options = TraceOptions {
-            devices: DevicePolicy::Concat,
-            fit: Fit::Compact,
-            requests: Some(self.requests),
-            ..TraceOptions::new(sectors)
-        };
-        Ok(Box::new(TraceWorkload::open(path, &options)?))
     }
 
     fn generate(&self, sectors: u64, requests: u64, seed: u64) -> Result<Box<dyn Workload + Send>, StudyError> {

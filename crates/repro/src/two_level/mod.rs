@@ -1,0 +1,86 @@
+//! `two-level`: small writes buffered page by page, others by logical block, over a log-block mapping.
+//!
+//! Faithful to: "A Two-Level Write-Buffer Management Scheme for Solid-State Disks" (thesis, NCTU 2009, in
+//! Chinese): 21 GB of MLC flash for 20 GB, blocks of 128 pages of 4 KB, log blocks of one logical block each
+//! with switch and full merges, a part of 8 MB for blocks beside one of 1 to 64 MB for pages.
+//! Simplified: the trace is private and generated from what is printed of it. The number of log blocks is not
+//! printed: all that fits is taken, and others are shown. Drives are full before anything is counted.
+//! Scaling: only the length of the trace. Drive and buffers keep their size, because the places that are
+//! written again and again do not become fewer.
+
+mod drives;
+mod figures;
+mod rows;
+mod runs;
+mod targets;
+mod workload;
+
+use crate::error::StudyError;
+use crate::study::{Findings, Monitor, Options, Setting, Study};
+
+/// Names under which files may be given.
+const NAMES: [&str; 2] = ["desktop", "installation"];
+
+/// Log blocks of the drive, which the publication does not say.
+const LOG_BLOCKS: Setting = Setting {
+    name: "log-blocks",
+    choices: &["2046", "1024", "256", "64"],
+    doc: "log blocks in the rows: 1 GB of spare flash allows 2046",
+};
+
+/// What is on the drive at first.
+const STATE: Setting = Setting {
+    name: "state",
+    choices: &["filled", "fresh"],
+    doc: "filled: the drive was written once in order; fresh: nothing is on it, so first writes go in place",
+};
+
+/// The study.
+pub(crate) static STUDY: Study = Study {
+    name: "two-level",
+    title: "A write buffer of two levels over a log-block mapping",
+    paper: "Two-level write buffer, NCTU 2009",
+    method: "The drive is written once in order, then the trace is run on it, one request after the other; what is counted are \
+             blocks erased by switch and by full merges. Buffers of the same size are compared. Each entry of the block part \
+             takes room for a whole block, as the publication has it; for the buffers it is compared with both ways are run, \
+             because it does not say theirs.",
+    traces: &NAMES,
+    settings: &[LOG_BLOCKS, STATE],
+    run,
+};
+
+fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+    let desktop = workload::desktop(options)?;
+    let installation = workload::installation(options)?;
+    let results = runs::run(options, &desktop, &installation, monitor)?;
+    Ok(Findings {
+        rows: rows::rows(&results, &desktop.label(), &installation.label()),
+        figures: figures::figures(&results),
+        notes: notes(options),
+    })
+}
+
+fn notes(options: &Options) -> Vec<String> {
+    let mut notes = vec![format!("{} of a month of requests; drive and buffers have the published size.", options.scale)];
+    notes.extend(STUDY.settings.iter().filter_map(|setting| options.describe(setting)));
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Class, Verdict};
+    use crate::study::Scale;
+
+    #[test]
+    fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
+        let options = Options { scale: Scale::parse("1/1024").unwrap(), ..Options::default() };
+        let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
+        let ids: Vec<&str> = findings.rows.iter().map(|row| row.id).collect();
+        assert_eq!(ids, targets::ids().collect::<Vec<_>>());
+        for row in findings.rows.iter().filter(|row| row.class == Class::Exact) {
+            assert_eq!(row.verdict, Verdict::Pass, "{row:?}");
+        }
+        assert!(findings.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));
+    }
+}

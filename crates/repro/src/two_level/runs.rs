@@ -1,0 +1,107 @@
+//! Every simulation of the study, on all cores.
+
+use super::drives::{
+    self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL, OTHERS, PAGE_ONLY,
+    Place, RECORD, SIZES, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
+};
+use super::workload::{Trace, WriteShape};
+use crate::error::StudyError;
+use crate::simulate::{Bench, Measurement};
+use crate::study::{Monitor, Options};
+use device::DriveState;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Size of the buffer of the study about installations, MiB.
+pub const INSTALLATION_MIB: u64 = 16;
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// Log blocks of the rows.
+    pub logs: u64,
+    /// One request after the other.
+    pub counted: BTreeMap<Place, Measurement>,
+    /// At the times of the trace.
+    pub timed: BTreeMap<Place, Measurement>,
+    /// An installation, one request after the other.
+    pub installed: BTreeMap<Place, Measurement>,
+    /// Writes of the trace.
+    pub shape: WriteShape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Timed,
+    Counted,
+    Installed,
+}
+
+/// Every simulation, those that take longest first.
+fn jobs(logs: u64) -> Vec<(Kind, Place)> {
+    let at = |variant, mib| Place { variant, mib: if variant == NFTL { 0 } else { mib }, logs, limit: LIMIT };
+    let timed = [NFTL, TWO_LEVEL, BLOCK_LRU, BLOCK_ONLY, PAGE_ONLY];
+    let mut jobs: Vec<(Kind, Place)> = timed.iter().map(|variant| (Kind::Timed, at(*variant, RECORD))).collect();
+    let mut count = |place: Place| {
+        if !jobs.contains(&(Kind::Counted, place)) {
+            jobs.push((Kind::Counted, place));
+        }
+    };
+    count(at(NFTL, 0));
+    let swept =
+        [TWO_LEVEL, VICTIM_ONLY, TWO_LEVEL_PAGES, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, PAGE_ONLY];
+    for variant in swept {
+        SIZES.iter().for_each(|mib| count(at(variant, *mib)));
+    }
+    SIZES.iter().filter(|mib| **mib > 16).for_each(|mib| count(at(WIDE, *mib)));
+    LIMITS.iter().for_each(|limit| count(Place { limit: *limit, ..at(TWO_LEVEL, RECORD) }));
+    IDENTIFIED.iter().chain(&OTHERS).for_each(|variant| count(at(*variant, RECORD)));
+    for logs in LOGS {
+        count(Place { logs, ..at(NFTL, 0) });
+        SIZES.iter().for_each(|mib| count(Place { logs, ..at(TWO_LEVEL, *mib) }));
+    }
+    jobs.extend([NFTL, BLOCK_LRU_PAGES].map(|variant| (Kind::Installed, at(variant, INSTALLATION_MIB))));
+    jobs
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// A trace that cannot be used, or the user stopped.
+pub fn run(options: &Options, desktop: &Trace, installation: &Trace, monitor: &dyn Monitor) -> Result<Results, StudyError> {
+    let logs = drives::logs_of_record(options);
+    let jobs = jobs(logs);
+    let sectors = drives::bench(options, &jobs[0].1)?.sectors();
+    installation.open(sectors)?;
+    monitor.expect(jobs.len());
+    let mut results = Results { logs, shape: desktop.shape(sectors)?, ..Results::default() };
+    let run_one = |(kind, place): &(Kind, Place)| -> Result<Measurement, StudyError> {
+        if monitor.is_stopped() {
+            return Err(StudyError::Interrupted);
+        }
+        let bench = drives::bench(options, place)?;
+        let state = first_state(options, &bench, monitor)?;
+        let trace = if *kind == Kind::Installed { installation } else { desktop };
+        let mut workload = trace.open(sectors)?;
+        let measured = match kind {
+            Kind::Timed => bench.time(&state, &mut *workload, monitor)?,
+            Kind::Counted | Kind::Installed => bench.count(&state, &mut *workload, monitor)?,
+        };
+        monitor.ended(&place.name());
+        Ok(measured)
+    };
+    let finished: Vec<Result<Measurement, StudyError>> = jobs.par_iter().with_max_len(1).map(run_one).collect();
+    for ((kind, place), measured) in jobs.into_iter().zip(finished) {
+        let kept = match kind {
+            Kind::Timed => &mut results.timed,
+            Kind::Counted => &mut results.counted,
+            Kind::Installed => &mut results.installed,
+        };
+        kept.insert(place, measured?);
+    }
+    Ok(results)
+}
+
+fn first_state(options: &Options, bench: &Bench, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
+    if drives::starts_filled(options) { bench.filled(monitor) } else { Ok(DriveState::of(&bench.fresh())) }
+}
