@@ -21,7 +21,8 @@ pub struct DrivePlan {
     pub geometry: Geometry,
     /// Logical pages the user sees.
     pub user_pages: u32,
-    part: Part,
+    /// Times and endurance of the flash.
+    pub part: Part,
     options: CommandOptions,
     host: HostOptions,
 }

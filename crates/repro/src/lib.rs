@@ -21,6 +21,7 @@ mod study;
 mod svg;
 mod target;
 mod tpm;
+mod two_level;
 
 pub use error::StudyError;
 pub use figure::{Figure, Panel, Shape, Series};
@@ -36,7 +37,7 @@ use serde_json::{Value, json};
 pub const SCHEMA: &str = "nandarium.repro/1";
 
 /// Every study, in alphabetical order.
-pub static STUDIES: [&Study; 1] = [&tpm::STUDY];
+pub static STUDIES: [&Study; 2] = [&tpm::STUDY, &two_level::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {

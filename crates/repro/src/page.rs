@@ -63,8 +63,11 @@ fn section(figure: &Figure) -> String {
     legend += &each(figure.published.iter().enumerate(), |(index, (what, value))| {
         format!("<li><i class=\"published p{index}\"></i>{}: {}</li>", escape(what), number(*value))
     });
-    let single = figure.panels.len() == 1;
-    let width = if single { 900.0 } else { 340.0 };
+    let (arrangement, width) = match figure.panels.len() {
+        1 => (" single", 900.0),
+        2 => (" pair", 520.0),
+        _ => ("", 340.0),
+    };
     let panels = each(&figure.panels, |panel| {
         let name = if panel.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", escape(&panel.title)) };
         format!("<div>{name}{}</div>", svg::panel(figure, panel, width))
@@ -75,11 +78,10 @@ fn section(figure: &Figure) -> String {
     };
     format!(
         "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p><ul class=\"legend\">{legend}</ul>\
-         <div class=\"panels {shape}{}\">{panels}</div><details><summary>Numbers</summary>{}</details></section>",
+         <div class=\"panels {shape}{arrangement}\">{panels}</div><details><summary>Numbers</summary>{}</details></section>",
         escape(figure.title),
         escape(&capital(figure.axis)),
         escape(&figure.caption),
-        if single { " single" } else { "" },
         each(&figure.panels, numbers),
         name = figure.name,
     )

@@ -33,6 +33,8 @@ pub struct Measurement {
     pub response_ns: f64,
     /// Flash commands by cause.
     pub flash: Counters,
+    /// Time of all flash commands one after the other, without transfers, ns.
+    pub flash_ns: f64,
     /// Hits and misses of the mapping's cache.
     pub cache: (u64, u64),
     /// Merges of a hybrid mapping: switch, partial, full.
@@ -179,7 +181,7 @@ impl Bench {
     pub fn count(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
         let mut drive = self.load(state, CountedFlash::new)?;
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Closed { depth: 1 }, monitor)?;
-        Ok(measurement(&drive, &sheet))
+        Ok(self.measurement(&drive, &sheet))
     }
 
     /// Runs `workload` on `state` at its own times.
@@ -190,7 +192,7 @@ impl Bench {
         let limit = self.plan.config.values.whole("host.queue_limit") as u32;
         let mut drive = self.load(state, |core| self.plan.timed(core))?;
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Open { limit }, monitor)?;
-        Ok(measurement(&drive, &sheet))
+        Ok(self.measurement(&drive, &sheet))
     }
 
     /// What a drive has counted so far, requests left out.
@@ -248,19 +250,25 @@ impl Bench {
     fn load<F: Clocked>(&self, state: &DriveState, flash: impl FnOnce(FlashCore) -> F) -> Result<Drive<F>, StudyError> {
         Ok(state.resume(&self.plan, self.plan.fresh_core(), flash)?)
     }
-}
 
-fn measurement<F: Clocked>(drive: &Drive<F>, sheet: &HostMeasurements) -> Measurement {
-    let [read, write] = [HostOp::Read, HostOp::Write].map(HostOp::index);
-    let OpTotals { requests: reads, .. } = sheet.totals[read];
-    let OpTotals { requests: writes, pages, .. } = sheet.totals[write];
-    let mut latency = sheet.latency[read].histogram().clone();
-    latency.merge(sheet.latency[write].histogram());
-    Measurement {
-        requests: reads + writes,
-        host_page_writes: pages,
-        response_ns: latency.mean(),
-        ..Bench::counters(drive)
+    fn measurement<F: Clocked>(&self, drive: &Drive<F>, sheet: &HostMeasurements) -> Measurement {
+        let [read, write] = [HostOp::Read, HostOp::Write].map(HostOp::index);
+        let OpTotals { requests: reads, .. } = sheet.totals[read];
+        let OpTotals { requests: writes, pages, .. } = sheet.totals[write];
+        let mut latency = sheet.latency[read].histogram().clone();
+        latency.merge(sheet.latency[write].histogram());
+        let measurement = Bench::counters(drive);
+        let time = |counts, each| FlashCore::total(counts) as f64 * each as f64;
+        let (flash, part) = (&measurement.flash, &self.plan.part);
+        let flash_ns =
+            time(&flash.reads, part.read_ns) + time(&flash.programs, part.program_ns) + time(&flash.erases, part.erase_ns);
+        Measurement {
+            requests: reads + writes,
+            host_page_writes: pages,
+            response_ns: latency.mean(),
+            flash_ns,
+            ..measurement
+        }
     }
 }
 

@@ -104,6 +104,12 @@ impl Options {
         self.settings.get(setting.name).map_or(setting.choices[0], String::as_str)
     }
 
+    /// What to say of a setting that is not the default one.
+    pub(crate) fn describe(&self, setting: &Setting) -> Option<String> {
+        let (value, default) = (self.setting(setting), setting.choices[0]);
+        (value != default).then(|| format!("{} = {value} instead of {default}: {}.", setting.name, setting.doc))
+    }
+
     /// Refuses names and values the study does not know.
     ///
     /// # Errors

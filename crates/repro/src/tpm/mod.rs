@@ -69,12 +69,7 @@ fn notes(options: &Options) -> Vec<String> {
         "Size {} of the published one: flash, address span and requests; caches and the 512 MiB of Financial keep their size.",
         options.scale
     )];
-    for setting in STUDY.settings {
-        let value = options.setting(setting);
-        if value != setting.choices[0] {
-            notes.push(format!("{} = {value} instead of {}: {}.", setting.name, setting.choices[0], setting.doc));
-        }
-    }
+    notes.extend(STUDY.settings.iter().filter_map(|setting| options.describe(setting)));
     notes
 }
 

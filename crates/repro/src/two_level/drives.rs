@@ -125,12 +125,24 @@ pub fn starts_filled(options: &Options) -> bool {
 /// # Errors
 /// None with the places of the study.
 pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
+    with_part(options, place, "mlc-4k")
+}
+
+/// The same drive of flash with blocks of 128 KB, which the publication about installations has.
+///
+/// # Errors
+/// As [`bench`].
+pub fn small_block_bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
+    with_part(options, place, "slc-2k")
+}
+
+fn with_part(options: &Options, place: &Place, part: &str) -> Result<Bench, StudyError> {
     let variant = &VARIANTS[place.variant];
     let mut settings = vec![
         ("drive.capacity", format!("{USER_BYTES}B")),
         // 21 GB of flash for 20 GB.
         ("drive.over_provisioning", "5%".to_owned()),
-        ("flash.part", "mlc-4k".to_owned()),
+        ("flash.part", part.to_owned()),
         ("flash.channels", "1".to_owned()),
         ("flash.dies_per_channel", "1".to_owned()),
         ("engine.seed", options.seed.to_string()),

@@ -10,6 +10,7 @@
 
 mod drives;
 mod figures;
+mod results;
 mod rows;
 mod runs;
 mod targets;

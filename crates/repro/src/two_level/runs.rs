@@ -60,7 +60,10 @@ fn jobs(logs: u64) -> Vec<(Kind, Place)> {
         count(Place { logs, ..at(NFTL, 0) });
         SIZES.iter().for_each(|mib| count(Place { logs, ..at(TWO_LEVEL, *mib) }));
     }
-    jobs.extend([NFTL, BLOCK_LRU_PAGES].map(|variant| (Kind::Installed, at(variant, INSTALLATION_MIB))));
+    for logs in LOGS {
+        let on = |variant| (Kind::Installed, Place { logs, ..at(variant, INSTALLATION_MIB) });
+        jobs.extend([NFTL, BLOCK_LRU_PAGES].map(on));
+    }
     jobs
 }
 
@@ -79,9 +82,11 @@ pub fn run(options: &Options, desktop: &Trace, installation: &Trace, monitor: &d
         if monitor.is_stopped() {
             return Err(StudyError::Interrupted);
         }
-        let bench = drives::bench(options, place)?;
+        let (bench, trace) = match kind {
+            Kind::Installed => (drives::small_block_bench(options, place)?, installation),
+            Kind::Timed | Kind::Counted => (drives::bench(options, place)?, desktop),
+        };
         let state = first_state(options, &bench, monitor)?;
-        let trace = if *kind == Kind::Installed { installation } else { desktop };
         let mut workload = trace.open(sectors)?;
         let measured = match kind {
             Kind::Timed => bench.time(&state, &mut *workload, monitor)?,
