@@ -195,6 +195,32 @@ fn the_worked_examples_end_in_a_switch_and_in_merges() {
 }
 
 #[test]
+fn cold_blocks_wear_as_well_where_wear_is_levelled() {
+    for stack in ["bast", "fast", "block"] {
+        let spread = |gap: u64| {
+            let gap = format!("ftl.wear.static_gap={gap}");
+            let mut drive = counted(stack, 32, 16, 4, &[&gap]);
+            for page in 0..32 * 16 {
+                write(&mut drive, page);
+            }
+            // A quarter of the drive is written again and again.
+            let mut stream = Stream::new(5, "pages");
+            for _ in 0..20_000 {
+                write(&mut drive, stream.below(8 * 16));
+            }
+            drive.top().check(drive.flash()).unwrap();
+            let core = drive.flash().core();
+            let erases: Vec<u32> = core.blocks().iter().map(|row| row.erases).collect();
+            assert_eq!(report(&drive, "ftl").counters["wear_levelled_blocks"] > 0, gap != "ftl.wear.static_gap=0");
+            erases.iter().max().unwrap() - erases.iter().min().unwrap()
+        };
+        let (without, with) = (spread(0), spread(8));
+        assert!(without > 60, "{stack}: erase counts differ by {without}");
+        assert!(with <= 8 + 8, "{stack}: erase counts differ by {with}");
+    }
+}
+
+#[test]
 fn a_completed_block_takes_a_free_block_and_one_erase() {
     let (blocks, pages, frames) = (64, 16, 8);
     let size = format!("buffer.size={}B", frames * pages * PAGE);

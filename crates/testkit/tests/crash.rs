@@ -1,7 +1,9 @@
 //! The crash campaign in the size that runs with every `cargo test`; `make crash` runs the real one.
 
-use testkit::Faults;
+use buffer::buffer_names;
+use ftl::mapping::mapping_names;
 use testkit::crash::{Campaign, Tally};
+use testkit::{Faults, Layers};
 
 /// `CRASH_CUTS` and `CRASH_SEED` enlarge or move a campaign.
 fn from_environment(name: &str, default: u64) -> u64 {
@@ -26,6 +28,19 @@ fn cuts_and_failing_programs_and_erases_together_lose_nothing() {
     let campaign = Campaign { faults: Faults::Rare, ..Campaign::new(cuts, from_environment("CRASH_SEED", 1)) };
     let tally = run(campaign);
     assert!(tally.worn_out * 4 < tally.lives, "most drives outlive their faults: {tally:?}");
+}
+
+#[test]
+fn every_buffer_over_every_mapping_outlives_power_cuts() {
+    for (faults, seed) in [(Faults::None, 3), (Faults::Rare, 4)] {
+        for buffer in buffer_names() {
+            for mapping in mapping_names() {
+                let layers = Layers { mapping: Some(mapping), buffer: Some(buffer) };
+                let tally = run(Campaign { faults, layers, cuts_per_life: 500, ..Campaign::new(1500, seed) });
+                assert!(tally.cuts >= 1500 && tally.lives >= 3, "{buffer} over {mapping}: {tally:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What all mappings do alike: map entries, answers, pages that are read or written in part or were never written.
 
 use crate::blocks::BlockTable;
-use layer::{Answer, OpHandle};
+use layer::{Answer, OpHandle, Parameter, ParameterKind};
 use nand::{CommandId, Completion, Flash, JoinId, Outcome, Owner, PayloadId, Read};
 use units::{Cause, Geometry, HostOp, Ppn, Request};
 
@@ -9,6 +9,14 @@ use units::{Cause, Geometry, HostOp, Ppn, Request};
 pub(super) const UNMAPPED: u32 = u32::MAX;
 /// Lowest map entry that names no page of data; the bit that makes a page's number one of a tombstone.
 pub(super) const TRIMMED: u32 = 1 << 31;
+
+/// When cold data is moved to worn blocks.
+pub(super) const STATIC_GAP: Parameter = Parameter {
+    key: "ftl.wear.static_gap",
+    kind: ParameterKind::Count { min: 0, max: 1_000_000 },
+    default: Some("0"),
+    doc: "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase counts differ by more than this; 0 turns it off.",
+};
 
 /// Closes an operation's join and says what became of it so far.
 #[inline]

@@ -20,6 +20,15 @@ pub(super) enum Kind {
     Full,
     /// The log block is filled with copies up to a page of the host.
     Fill,
+    /// Cold pages are copied to a worn block.
+    Level,
+}
+
+impl Kind {
+    /// What its copies and erases are counted as.
+    fn cause(self) -> Cause {
+        if self == Kind::Level { Cause::Wear } else { Cause::Merge }
+    }
 }
 
 /// What merges did.
@@ -31,6 +40,8 @@ pub(super) struct MergeCounters {
     pub copies: u64,
     /// Blocks they erased.
     pub erases: [u64; 3],
+    /// Logical blocks moved to worn blocks.
+    pub levelled: u64,
 }
 
 /// A merge under way.
@@ -131,8 +142,9 @@ impl<S: Scheme> LogMap<S> {
             return false;
         }
         let target = match kind {
-            Kind::Full => {
-                let Some(target) = self.free.take() else { return false };
+            Kind::Full | Kind::Level => {
+                let taken = if kind == Kind::Full { self.free.take() } else { self.take_worn(flash) };
+                let Some(target) = taken else { return false };
                 self.assign(target, Role::Target, lbn);
                 target
             }
@@ -231,11 +243,11 @@ impl<S: Scheme> LogMap<S> {
         if let Some(outcome) = self.place_failed(flash, merge.lbn, from, to) {
             return outcome != Outcome::Done && flash.await_program(self.owner, to, slot as u32) != Outcome::Done;
         }
-        let cause = Cause::Merge;
+        let cause = merge.kind.cause();
         let sectors = self.geometry.sectors_per_page() as u8;
         let read = Read { page: from, cause, sectors, payload: PayloadId::NONE, completion: None, after: None };
         let after = flash.read(self.owner, read).pending();
-        self.counters.copies += 1;
+        self.counters.copies += u64::from(cause == Cause::Merge);
         let command = Command {
             page: to,
             supersedes: Some(from),
@@ -257,7 +269,7 @@ impl<S: Scheme> LogMap<S> {
         self.room = true;
         match merge.kind {
             Kind::Fill => {}
-            Kind::Full => self.replace_all(flash, &merge),
+            Kind::Full | Kind::Level => self.replace_all(flash, &merge),
             kind => self.becomes_data(flash, merge.lbn, kind),
         }
     }
@@ -276,21 +288,21 @@ impl<S: Scheme> LogMap<S> {
     /// The target of a full merge becomes the data block; all others are erased.
     fn replace_all<F: Flash>(&mut self, flash: &mut F, merge: &Merge) {
         let lbn = merge.lbn;
-        self.count(Kind::Full);
+        self.count(merge.kind);
         self.settle_rescue(flash, lbn);
         self.roles[merge.target.index()] = Role::Data;
         let old = std::mem::replace(&mut self.data[lbn as usize], merge.target.0);
         if old != NONE {
-            self.erase_merged(flash, BlockId(old), Kind::Full);
+            self.erase_merged(flash, BlockId(old), merge.kind);
         }
         if let Some(log) = self.detach_log(lbn) {
-            self.erase_merged(flash, log, Kind::Full);
+            self.erase_merged(flash, log, merge.kind);
         }
         let mut at = 0;
         while at < self.odd.len() {
             if self.owners[self.odd[at].index()] == lbn {
                 let block = self.odd.swap_remove(at);
-                self.erase_merged(flash, block, Kind::Full);
+                self.erase_merged(flash, block, merge.kind);
             } else {
                 at += 1;
             }
@@ -298,12 +310,17 @@ impl<S: Scheme> LogMap<S> {
     }
 
     pub(super) fn count(&mut self, kind: Kind) {
-        self.counters.merges[kind as usize] += 1;
+        match kind {
+            Kind::Level => self.counters.levelled += 1,
+            kind => self.counters.merges[kind as usize] += 1,
+        }
     }
 
     pub(super) fn erase_merged<F: Flash>(&mut self, flash: &mut F, block: BlockId, kind: Kind) {
-        self.counters.erases[kind as usize] += 1;
-        self.erase(flash, block);
+        if kind != Kind::Level {
+            self.counters.erases[kind as usize] += 1;
+        }
+        self.erase(flash, block, kind.cause());
     }
 
     /// Erases a shared log block that full merges have emptied.

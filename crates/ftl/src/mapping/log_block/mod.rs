@@ -27,6 +27,7 @@ mod recover;
 mod rewrite;
 mod state;
 mod trim;
+mod wear;
 
 use crate::FtlContext;
 use crate::blocks::BlockTable;
@@ -150,6 +151,8 @@ pub(super) struct LogMap<S> {
     /// Blocks in which a program failed, not retired yet.
     failing: BTreeSet<BlockId>,
     erasing: u32,
+    /// Blocks freed since wear was looked at.
+    freed: u32,
     /// Blocks that have not failed.
     good: u32,
     tombstones: BTreeMap<u32, Tombstone>,
@@ -220,6 +223,7 @@ impl<S: Scheme> LogMap<S> {
             garbage: Vec::new(),
             failing: BTreeSet::new(),
             erasing: 0,
+            freed: 0,
             good: roles.iter().filter(|role| **role == Role::Free).count() as u32,
             roles,
             tombstones: BTreeMap::new(),
@@ -344,7 +348,7 @@ impl<S: Scheme> LogMap<S> {
         answer(flash, join)
     }
 
-    /// What waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued.
+    /// What waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued, wear.
     #[inline]
     fn pump<F: Flash>(&mut self, flash: &mut F) {
         if !self.garbage.is_empty() {
@@ -352,6 +356,9 @@ impl<S: Scheme> LogMap<S> {
         }
         if !self.rescues.is_empty() {
             self.pump_rescues(flash);
+        }
+        if self.is_to_level() {
+            self.level(flash);
         }
     }
 }

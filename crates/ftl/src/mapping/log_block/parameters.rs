@@ -3,6 +3,7 @@
 use super::Scheme;
 use crate::alloc::ORDERS;
 use crate::mapping::Layout;
+use crate::mapping::common::STATIC_GAP;
 use layer::{Parameter, ParameterKind, Values};
 
 /// Settings read once, so that the per-page path looks nothing up.
@@ -16,6 +17,8 @@ pub(in crate::mapping) struct Settings {
     pub partial_merge: bool,
     /// Copies of a merge under way at once.
     pub window: u32,
+    /// Difference of erase counts that moves cold data; 0: never.
+    pub level_gap: u32,
 }
 
 impl Settings {
@@ -26,6 +29,7 @@ impl Settings {
             merge_blocks: values.whole("ftl.log.merge_blocks") as u32,
             partial_merge: values.on("ftl.log.partial_merge"),
             window: values.whole("ftl.log.copies_in_flight") as u32,
+            level_gap: values.whole("ftl.wear.static_gap") as u32,
         }
     }
 }
@@ -72,5 +76,6 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             default: Some("8"),
             doc: "Copies of a merge under way at once; the next is issued when one completes.",
         },
+        STATIC_GAP,
     ]
 }

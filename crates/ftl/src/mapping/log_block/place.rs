@@ -3,7 +3,7 @@
 use super::state::Role;
 use super::{AWAITED, LogMap, NOBODY, NONE, Scheme};
 use nand::Flash;
-use units::{BlockId, Ppn};
+use units::{BlockId, Cause, Ppn};
 
 /// What is to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl<S: Scheme> LogMap<S> {
     }
 
     /// Free blocks the host does not get.
-    fn kept<F: Flash>(&self, flash: &F) -> u32 {
+    pub(super) fn kept<F: Flash>(&self, flash: &F) -> u32 {
         if flash.core().may_fail() { self.settings.merge_blocks } else { 1 }
     }
 
@@ -192,7 +192,7 @@ impl<S: Scheme> LogMap<S> {
     /// Erases a block without valid pages, as soon as nothing pins it. Programs of it that nobody needs any
     /// more may still be on their way to the die; no program enters a block whose erase was issued, so they
     /// go first.
-    pub(in crate::mapping) fn erase<F: Flash>(&mut self, flash: &mut F, block: BlockId) {
+    pub(in crate::mapping) fn erase<F: Flash>(&mut self, flash: &mut F, block: BlockId, cause: Cause) {
         debug_assert!(self.blocks.valid_count(block) == 0, "block {block} is erased with valid pages");
         let row = flash.core().block(block);
         if row.done != row.issued && !row.has_failed() {
@@ -204,7 +204,7 @@ impl<S: Scheme> LogMap<S> {
         }
         self.assign(block, Role::Erasing, NONE);
         self.erasing += 1;
-        if flash.erase(self.owner, block, units::Cause::Merge) == nand::Outcome::Done {
+        if flash.erase(self.owner, block, cause) == nand::Outcome::Done {
             self.erasing -= 1;
             self.set_free(block);
         }
@@ -216,7 +216,7 @@ impl<S: Scheme> LogMap<S> {
         for block in std::mem::take(&mut self.garbage) {
             let row = flash.core().block(block);
             if row.done == row.issued || row.has_failed() {
-                self.erase(flash, block);
+                self.erase(flash, block, Cause::Merge);
             } else {
                 self.garbage.push(block);
             }
@@ -228,5 +228,6 @@ impl<S: Scheme> LogMap<S> {
         self.assign(block, Role::Free, NONE);
         self.free.push(&self.geometry, block);
         self.room = true;
+        self.freed += 1;
     }
 }

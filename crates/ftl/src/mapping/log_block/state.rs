@@ -83,6 +83,14 @@ impl FreePool {
         None
     }
 
+    /// The block for which `wear` is largest.
+    pub fn take_worn(&mut self, wear: impl Fn(BlockId) -> u32) -> Option<BlockId> {
+        let worn = self.blocks().max_by_key(|block| wear(BlockId(*block)))?;
+        self.planes.iter_mut().for_each(|plane| plane.retain(|block| *block != worn));
+        self.count -= 1;
+        Some(BlockId(worn))
+    }
+
     /// The blocks, plane by plane in their order.
     fn blocks(&self) -> impl Iterator<Item = u32> + use<'_> {
         self.planes.iter().flatten().copied()
@@ -227,6 +235,7 @@ impl<S: Scheme> LogMap<S> {
             ("merge_erases_switch", switch),
             ("merge_erases_partial", partial),
             ("merge_erases_full", full),
+            ("wear_levelled_blocks", self.counters.levelled),
             ("retired_blocks", u64::from(self.retired_blocks)),
             ("trimmed_pages", self.trimmed_pages),
             ("tombstone_pages", live),

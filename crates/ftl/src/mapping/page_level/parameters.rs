@@ -4,6 +4,7 @@ use super::scheme::{Scheme, TranslationShape};
 use crate::alloc::{ORDERS, PLACEMENTS, Placement};
 use crate::gc::{VICTIMS, victim_names};
 use crate::mapping::Layout;
+use crate::mapping::common::STATIC_GAP;
 use layer::{Parameter, ParameterKind, Values};
 use units::quantity;
 
@@ -189,12 +190,7 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             default: Some("true"),
             doc: "Open the least worn free block first; otherwise the one that was erased first.",
         },
-        Parameter {
-            key: "ftl.wear.static_gap",
-            kind: ParameterKind::Count { min: 0, max: 1_000_000 },
-            default: Some("0"),
-            doc: "Move cold data away from the least worn block of a plane when erase counts differ by more than this; 0 turns it off.",
-        },
+        STATIC_GAP,
     ];
     for entry in VICTIMS {
         parameters.extend_from_slice(entry.parameters);
