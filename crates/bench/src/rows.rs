@@ -106,7 +106,7 @@ fn resident() -> u64 {
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
 /// Every group, in the order of the table.
-pub(crate) const GROUPS: [Group; 10] = [
+pub(crate) const GROUPS: [Group; 11] = [
     ("start-up", start_up),
     ("counted", counted),
     ("preconditioning", preconditioning),
@@ -117,6 +117,7 @@ pub(crate) const GROUPS: [Group; 10] = [
     ("cdftl", |scale| demand(scale, "cdftl", ["cdftl, random reads", "cdftl, steady writes"], 0.3)),
     ("tpftl", |scale| demand(scale, "tpftl", ["tpftl, random reads", "tpftl, steady writes"], 0.3)),
     ("leaftl", |scale| demand(scale, "leaftl", ["leaftl, random reads", "leaftl, steady writes"], 0.2)),
+    ("hybrid", hybrid),
 ];
 
 /// Measures every row, or those of one group.
@@ -255,6 +256,29 @@ fn demand(scale: Scale, stack: &str, names: [&'static str; 2], target: f64) -> V
     drive_it(&mut drive, "uniform-write", pages, 32, 3);
     let writes = drive_it(&mut drive, "uniform-write", requests, 32, 4);
     rows.push(rate(names[1], target, &writes, None, drive.flash().core().hash()));
+    rows
+}
+
+/// Log-block mappings: uniform writes, each of which merges a logical block or more (what counts there is flash
+/// commands a second), and a laptop's requests through a two-level buffer.
+fn hybrid(scale: Scale) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let gib = scale.gib().0 / 2.0;
+    for (stack, name) in [("bast", "bast, steady writes"), ("fast", "fast, steady writes")] {
+        let plan = plan_of(stack, gib, &[]);
+        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let pages = u64::from(plan.user_pages);
+        drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
+        // More than log blocks take without a merge.
+        drive_it(&mut drive, "uniform-write", u64::from(plan.geometry.pages()) - pages, 32, 2);
+        let writes = drive_it(&mut drive, "uniform-write", scale.requests() / 200, 32, 3);
+        rows.push(rate(name, 0.04, &writes, None, drive.flash().core().hash()));
+    }
+    let plan = plan_of("two-level", gib, &[]);
+    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    drive_it(&mut drive, "sequential-write", u64::from(plan.user_pages) / 32, 32, 1);
+    let laptop = drive_it(&mut drive, "desktop-ntfs", scale.requests() / 4, 32, 2);
+    rows.push(rate("two-level over bast, laptop", 1.0, &laptop, None, drive.flash().core().hash()));
     rows
 }
 

@@ -91,7 +91,7 @@ fn verdict(rows: &[Row]) -> Result<(), Failure> {
     let judged = rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)).count();
     let message = format!(
         "{} of {judged} judged rows missed what is accepted: {}. docs/reproduction says why for those known to miss at the \
-         default size; smaller drives miss more",
+         default size; smaller sizes miss more",
         missed.len(),
         missed.join(", ")
     );
