@@ -195,6 +195,79 @@ fn fab_sends_the_largest_block_away() {
 }
 
 #[test]
+fn the_largest_block_the_hand_passed_leaves() {
+    let mut drive = small("lb-clock", &["buffer.size=24KiB"]);
+    for page in [0, 8, 9, 10, 16, 17] {
+        write(&mut drive, page, 1);
+    }
+    write(&mut drive, 24, 1);
+    assert_eq!([counter(&drive, "blocks_written_back"), counter(&drive, "block_pages_written_back")], [1, 3]);
+    read_all(&mut drive);
+}
+
+#[test]
+fn a_block_written_again_is_no_candidate() {
+    let mut drive = small("lb-clock", &["buffer.size=24KiB"]);
+    for page in [0, 8, 9, 10, 16, 17] {
+        write(&mut drive, page, 1);
+    }
+    // The hand goes round: the three blocks are candidates, and the largest leaves.
+    write(&mut drive, 24, 1);
+    // Of the two left the larger one is written again, so the smaller one leaves.
+    write(&mut drive, 16, 1);
+    write(&mut drive, 25, 2);
+    assert_eq!(counter(&drive, "block_pages_written_back"), 3);
+    write(&mut drive, 27, 1);
+    assert_eq!(counter(&drive, "block_pages_written_back"), 4, "block 0, of one page");
+    write(&mut drive, 17, 1);
+    assert_eq!(counter(&drive, "block_hits"), 2, "block 2 was there both times");
+    read_all(&mut drive);
+}
+
+#[test]
+fn the_hand_goes_on_where_it_stopped() {
+    let mut drive = small("lb-clock", &["buffer.size=16KiB"]);
+    for page in [0, 8, 16, 24] {
+        write(&mut drive, page, 1);
+    }
+    // All bits are set: the hand goes round twice. Blocks 0 and 1 leave; block 2 stops being a candidate.
+    write(&mut drive, 32, 1);
+    write(&mut drive, 40, 1);
+    write(&mut drive, 16, 1);
+    // Block 3 is the last candidate of this round.
+    write(&mut drive, 48, 1);
+    // The hand is before block 2, which came before blocks 4, 5 and 6: of four equal ones it leaves first.
+    write(&mut drive, 56, 1);
+    assert_eq!(counter(&drive, "block_pages_written_back"), 4);
+    for page in [32, 40, 48] {
+        write(&mut drive, page, 1);
+    }
+    assert_eq!([counter(&drive, "block_hits"), counter(&drive, "block_misses")], [4, 8]);
+    // Blocks 4 to 6 were written again, block 7 has its first bit: all bits are cleared, and block 4 is next.
+    write(&mut drive, 0, 1);
+    write(&mut drive, 40, 1);
+    assert_eq!([counter(&drive, "block_hits"), counter(&drive, "block_pages_written_back")], [5, 5]);
+    read_all(&mut drive);
+}
+
+#[test]
+fn a_block_written_from_begin_to_end_gets_no_second_chance() {
+    for in_order in [true, false] {
+        let mut drive = small("lb-clock", &["buffer.size=68KiB"]);
+        let halves = if in_order { [0, 4] } else { [4, 0] };
+        // Block 1 is as large, and the hand comes to it before block 0.
+        for first in [12, 8, halves[0], halves[1]] {
+            write(&mut drive, first, 4);
+        }
+        write(&mut drive, 16, 2);
+        assert_eq!([counter(&drive, "blocks_completed"), counter(&drive, "block_hits")], [1, 0]);
+        write(&mut drive, 9, 1);
+        assert_eq!(counter(&drive, "block_hits") == 1, in_order, "block 1 is there, or not");
+        read_all(&mut drive);
+    }
+}
+
+#[test]
 fn cflru_forgets_a_clean_page_before_it_writes_a_dirty_one() {
     let mut drive = small("cflru", &["buffer.size=16KiB", "buffer.cflru.window=50%"]);
     write(&mut drive, 0, 64);
