@@ -6,7 +6,8 @@
 //! that is written again is none any more. A block written from begin to end gets no second chance:
 //! it leaves before all candidates.
 //! Simplified: the hand goes once round for a set of candidates, and again only when the set is used up (and
-//! a second time at once if all bits were set); among equals the one the hand came to first leaves.
+//! a second time at once if all bits were set). It begins where the last victim was, as a plain clock does, and a
+//! new block takes that place: the hand comes to it last. Among equals the one it came to first leaves.
 //! Protects: one place on the dial for each block buffered; the hand never points to a block that left.
 
 use super::{Piece, Policy, Victim, with_common};
@@ -167,7 +168,10 @@ impl Policy for LbClock {
         if self.candidates.is_empty() {
             self.go_round(store);
         }
-        let block = self.candidates.first()?.block;
+        let Candidate { block, may_grow, .. } = *self.candidates.first()?;
+        if may_grow {
+            self.hand = Some(block); // it goes on behind, once the block has left
+        }
         Some(Victim::Block { block, pad: Self::is_full(store, block) })
     }
 
