@@ -44,6 +44,11 @@ pub(crate) struct Counters {
     pub block_pages: u64,
     /// Pages of the area for pages that the other one held as well.
     pub folded: u64,
+    /// Logical blocks that moved from the area for pages to the other one, and their pages.
+    pub moved: u64,
+    pub moved_pages: u64,
+    /// Of the pages added to complete blocks, those that were there as clean ones.
+    pub merged: u64,
     /// Pages read from memory in part or as a whole.
     pub read_hits: u64,
     pub read_misses: u64,
@@ -115,7 +120,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         while index < op.pages {
             let mut piece = self.piece(op, index);
             let area = match self.stalled.take() {
-                Some((token, first, area)) if (token, first) == (op.token, piece.first) => area,
+                // Where blocks move, this one may have moved meanwhile.
+                Some((token, first, area)) if (token, first) == (op.token, piece.first) && !P::SHARES_ROOM => area,
                 _ => self.policy.route(&piece, &self.store),
             };
             let taken = self.put_piece(flash, op, index, &piece, area, outbox);
@@ -126,20 +132,44 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                     let full = self.store.shape.sectors_per_page;
                     piece.sectors.1 = (piece.first + taken - piece.block * self.store.shape.block_pages) * full;
                     piece.pages = taken;
-                    self.wrote(area, &piece);
+                    self.wrote(flash, area, &piece);
                 }
                 return Answer::Full { taken: index + taken, pending: false };
             }
-            self.wrote(area, &piece);
+            self.wrote(flash, area, &piece);
             index += piece.pages;
         }
         Answer::Done { failed: false }
     }
 
     /// A piece was put. Room made for what follows may have sent it away again.
-    fn wrote(&mut self, area: Area, piece: &Piece) {
+    fn wrote(&mut self, flash: &mut F, area: Area, piece: &Piece) {
         if self.store.find(area, piece.first + piece.pages - 1).is_some() {
             self.policy.wrote(&self.store, area, piece);
+            if P::SHARES_ROOM && area == Area::Pages && self.policy.moves(&self.store, piece.block) {
+                self.move_block(flash, piece.block);
+            }
+        }
+    }
+
+    /// The dirty pages of a logical block go from the area for pages to the one for blocks. What is there
+    /// already is newer.
+    fn move_block(&mut self, flash: &mut F, block: u32) {
+        self.counters.moved += 1;
+        for logical in self.store.shape.pages_of(block) {
+            let Some(slot) = self.store.find(Area::Pages, logical) else { continue };
+            if self.store.slot(slot).state != State::Dirty {
+                continue;
+            }
+            if let Some(newer) = self.store.find(Area::Blocks, logical) {
+                self.fold(flash, slot, newer);
+                self.forget(flash, Area::Pages, slot);
+                continue;
+            }
+            self.store.move_to_blocks(flash.core_mut(), slot);
+            self.policy.left(&self.store, Area::Pages, slot, logical);
+            self.policy.put(&self.store, Area::Blocks, slot, true);
+            self.counters.moved_pages += 1;
         }
     }
 
@@ -168,8 +198,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if on_their_way > 0 && on_their_way >= self.window {
                 return false;
             }
-            let Some(victim) = self.policy.victim(&self.store, area) else { return false };
-            self.send(flash, area, victim);
+            let giver = self.policy.giver(area);
+            let Some(victim) = self.policy.victim(&self.store, giver) else { return false };
+            self.send(flash, giver, victim);
             self.pump(flash, outbox);
         }
         true
@@ -231,8 +262,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     fn report_own(&self) -> LayerReport {
         let Counters { hits, misses, written_back, padding, blocks, completed, block_pages, folded, through, .. } = self.counters;
-        let pages: u64 = Area::ALL.iter().map(|area| u64::from(self.store.shape.pages[area.index()])).sum();
         let shape = &self.store.shape;
+        let pages = u64::from(shape.room());
         let mut report = LayerReport {
             name: "buffer",
             // Data, an address and a sector mask a page, and the order.
@@ -258,6 +289,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             ("pages_buffered", u64::from(self.store.used(Area::Pages))),
             ("block_room_taken", u64::from(self.store.used(Area::Blocks))),
         ]);
+        if P::SHARES_ROOM {
+            let Counters { moved, moved_pages, merged, .. } = self.counters;
+            report.counters.extend([("blocks_moved", moved), ("pages_moved", moved_pages), ("merged_pages", merged)]);
+        }
         self.policy.report(&mut report);
         report
     }

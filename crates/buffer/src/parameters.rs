@@ -34,11 +34,18 @@ pub(crate) struct Shape {
     pub full_mask: u64,
     /// Pages each area has room for.
     pub pages: [u32; 2],
+    /// Both areas share one room, of as many pages as either has.
+    pub shared: bool,
     /// A logical block in the block area takes room for all of its pages.
     pub frames: bool,
 }
 
 impl Shape {
+    /// Pages both areas have room for together.
+    pub fn room(&self) -> u32 {
+        if self.shared { self.pages[0] } else { self.pages.iter().sum() }
+    }
+
     /// Logical blocks of the drive.
     pub fn blocks(&self) -> u32 {
         self.user_pages.div_ceil(self.block_pages)
@@ -106,6 +113,7 @@ pub(crate) const ACCOUNTING: Parameter = Parameter {
 /// Sizes from the configuration.
 pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
     let blocks_bytes = P::blocks_bytes(context.values);
+    let shared = P::SHARES_ROOM;
     let BufferContext { geometry, user_pages, values } = *context;
     let page = u64::from(geometry.page_bytes);
     let total = values.whole("buffer.size");
@@ -117,7 +125,12 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
         page_bytes: geometry.page_bytes,
         sectors_per_page: geometry.sectors_per_page(),
         full_mask: geometry.full_mask(),
-        pages: [(total.saturating_sub(blocks_bytes) / page) as u32, (blocks_bytes / page) as u32],
+        pages: if shared {
+            [(total / page) as u32; 2]
+        } else {
+            [(total.saturating_sub(blocks_bytes) / page) as u32, (blocks_bytes / page) as u32]
+        },
+        shared,
         frames: P::HAS_FRAMES && values.name("buffer.accounting") == "frames",
     }
 }
@@ -138,7 +151,7 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
         let least = if *area == Area::Blocks && shape.frames { shape.block_pages } else { 1 };
         if pages < least {
             let (what, keys) = match area {
-                Area::Blocks if areas.len() > 1 => ("logical blocks", "buffer.block_buffer and buffer.size"),
+                Area::Blocks if areas.len() > 1 && !shape.shared => ("logical blocks", "buffer.block_buffer and buffer.size"),
                 Area::Blocks => ("logical blocks", "buffer.size"),
                 Area::Pages => ("single pages", "buffer.size"),
             };

@@ -136,10 +136,12 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             rest &= !given;
         }
-        if P::KEEPS_READS
-            && let Some(slot) = self.store.find(Area::Pages, logical)
-        {
-            self.policy.read(&self.store, Area::Pages, slot);
+        if P::KEEPS_READS {
+            for area in P::AREAS {
+                if let Some(slot) = self.store.find(*area, logical) {
+                    self.policy.read(&self.store, *area, slot);
+                }
+            }
         }
         rest
     }
@@ -149,14 +151,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         if !self.is_absent(logical) {
             return;
         }
-        while !self.store.has_room(Area::Pages, logical) {
-            match self.policy.victim(&self.store, Area::Pages) {
-                Some(crate::policy::Victim::Page(slot)) if self.store.slot(slot).state != State::Dirty => {
-                    self.forget(flash, Area::Pages, slot);
-                }
-                // A read does not wait for a write-back; the page is not kept.
-                _ => return,
-            }
+        while self.policy.is_full_of_reads() || !self.store.has_room(Area::Pages, logical) {
+            // A read does not wait for a write-back; without a clean page that can go this one is not kept.
+            let Some(slot) = self.policy.read_victim(&self.store) else { return };
+            self.forget(flash, Area::Pages, slot);
         }
         let slot = self.store.insert(flash.core_mut(), Area::Pages, logical);
         self.store.slot_mut(slot).state = State::Filling(number);

@@ -127,10 +127,10 @@ impl Store {
         self.held[area.index()].get(block as usize).map_or(0, |held| u32::from(*held))
     }
 
-    /// Pages on their way from an area.
+    /// Pages on their way whose room a page of this area can take.
     #[inline]
     pub fn leaving(&self, area: Area) -> u32 {
-        self.leaving[area.index()]
+        if self.shape.shared { self.leaving.iter().sum() } else { self.leaving[area.index()] }
     }
 
     /// Whether one more page fits.
@@ -142,7 +142,8 @@ impl Store {
         } else {
             1
         };
-        self.used[area.index()] + charge <= self.shape.pages[area.index()]
+        let used = if self.shape.shared { self.used.iter().sum() } else { self.used[area.index()] };
+        used + charge <= self.shape.pages[area.index()]
     }
 
     fn by_frame(&self, area: Area) -> bool {
@@ -218,6 +219,18 @@ impl Store {
         self.held[area.index()][self.shape.block_of(logical) as usize] -= 1;
         self.leaving[area.index()] += 1;
         self.send(slot, job);
+    }
+
+    /// Moves a page from the area for pages to the one for blocks, which does not have it. Nothing is copied.
+    pub fn move_to_blocks(&mut self, core: &mut FlashCore, slot: u32) {
+        let Slot { logical, place, .. } = self.slots[slot as usize];
+        self.table[Area::Pages.index()][logical as usize] = 0;
+        self.held[Area::Pages.index()][self.shape.block_of(logical) as usize] -= 1;
+        self.used[Area::Pages.index()] -= 1;
+        self.enter(Area::Blocks, logical, slot);
+        if let Some(place) = place {
+            core.nvram.set_note(place, Area::Blocks.index() as u8);
+        }
     }
 
     /// A slot only for completing a block.
@@ -363,6 +376,9 @@ impl Store {
             if !self.by_frame(area) && used != count + leaving {
                 return Err(format!("{area:?} counts {used} pages, and has {count} with {leaving} on their way"));
             }
+        }
+        if self.shape.shared && self.used.iter().sum::<u32>() > self.shape.room() {
+            return Err(format!("both areas have {:?} pages in a room for {}", self.used, self.shape.room()));
         }
         Ok(())
     }

@@ -6,14 +6,17 @@ use crate::policy::Policy;
 use crate::store::State;
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
+use units::HostOp;
 
 impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Whether versions of these pages wait to be given to the layer below, or blocks of theirs are being
-    /// completed: what goes past them now would be overwritten by what is older.
+    /// completed: what goes past them now would be overwritten by what is older. A trim waits until
+    /// non-volatile memory has dropped these pages, or it would bring them back after the trim is on flash.
     fn is_in_the_way(&self, op: &PageOp) -> bool {
+        let until_there = op.op == HostOp::Trim && self.store.nonvolatile;
         let waits = |logical: u32| {
-            let queued = self.store.away(logical).is_some_and(|slot| self.store.slot(slot).state == State::Queued);
-            queued || self.write_back.is_locked(self.store.shape.block_of(logical))
+            let goes = |slot: u32| until_there || self.store.slot(slot).state == State::Queued;
+            self.store.away(logical).is_some_and(goes) || self.write_back.is_locked(self.store.shape.block_of(logical))
         };
         !self.write_back.is_idle() && (op.first..op.first + op.pages).any(waits)
     }

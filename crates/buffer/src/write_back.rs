@@ -114,6 +114,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.take_along(flash, area, slot, job);
                 self.enqueue(area, job, false);
             }
+            Victim::Block { block, .. } if area == Area::Pages && P::KEEPS_READS => self.send_dirty_pages(flash, block),
             Victim::Block { block, pad } => self.send_block(flash, area, block, pad),
         }
     }
@@ -170,7 +171,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// Gives the newer version of a page the sectors it lacks.
-    fn fold(&mut self, flash: &mut F, older: u32, newer: u32) {
+    pub fn fold(&mut self, flash: &mut F, older: u32, newer: u32) {
         let lacks = self.store.slot(older).mask & !self.store.slot(newer).mask;
         self.counters.folded += 1;
         if lacks == 0 {
@@ -331,8 +332,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         for index in 0..self.write_back.jobs[number as usize].slots.len() {
             let slot = self.write_back.jobs[number as usize].slots[index];
             let entry = self.store.slot(slot);
-            let (logical, payload, lacks) = (entry.logical, entry.payload, full & !entry.mask);
+            let (logical, payload, is_padding) = (entry.logical, entry.payload, entry.is_padding);
+            let lacks = self.merge_clean(flash, slot, full & !entry.mask);
             if lacks == 0 {
+                self.counters.merged += u64::from(is_padding);
                 continue;
             }
             set_mask(flash, payload, lacks);
@@ -358,6 +361,23 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
         }
         self.one_read_less(flash, number);
+    }
+
+    /// Completes a page from the clean one the buffer keeps; returns what it still lacks. Not before the block
+    /// is locked: until then what goes past the buffer may make flash newer than what was copied.
+    fn merge_clean(&mut self, flash: &mut F, slot: u32, lacks: u64) -> u64 {
+        let logical = self.store.slot(slot).logical;
+        if !P::KEEPS_READS || lacks == 0 {
+            return lacks;
+        }
+        let clean = self.store.find(Area::Pages, logical).map(|clean| self.store.slot(clean));
+        let Some(clean) = clean.filter(|clean| clean.state == State::Clean) else { return lacks };
+        let given = clean.mask & lacks;
+        let (from, to) = (clean.payload, self.store.slot(slot).payload);
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            contents.copy_sectors(from, to, given);
+        }
+        lacks & !given
     }
 
     /// A page that a block lacked has been read.

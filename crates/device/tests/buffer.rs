@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use device::run::{Ended, Loop, RunPlan, run};
-use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Progress, Setting};
+use device::{BlockDevice, Completions, Config, Drive, DrivePlan, DriveState, Progress, Setting};
 use nand::{CountedFlash, Flash};
 use trace::synthetic::{WorkloadParameters, build};
 use units::{Cause, HostOp, Request};
@@ -13,12 +13,16 @@ const SECTORS: u64 = 8;
 const BLOCK: u64 = 8;
 
 fn drive(buffer: &str, settings: &[&str]) -> Drive<CountedFlash> {
+    let plan = plan_of(buffer, settings);
+    plan.assemble(CountedFlash::new(plan.fresh_core()))
+}
+
+fn plan_of(buffer: &str, settings: &[&str]) -> DrivePlan {
     let own = ["engine.time=none", "flash.channels=1", "flash.dies_per_channel=1", "drive.over_provisioning=50%"];
     let kind = format!("buffer.kind={buffer}");
     let settings = [&own[..], &[&kind], settings].concat();
     let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
-    let plan = DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap();
-    plan.assemble(CountedFlash::new(plan.fresh_core()))
+    DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap()
 }
 
 /// 64 pages of 4 KiB with stamps: every read is checked.
@@ -95,7 +99,7 @@ fn the_pieces_of_a_request_go_where_each_block_is() {
 
 #[test]
 fn a_write_larger_than_the_buffer_passes_through_it_page_by_page() {
-    for buffer in ["page-lru", "page-only", "cflru", "fab", "lb-clock"] {
+    for buffer in ["page-lru", "page-only", "cflru", "fab", "lb-clock", "cbm"] {
         let mut drive = small(buffer, &["buffer.size=16KiB"]);
         write(&mut drive, 3, 40);
         write(&mut drive, 0, 64);
@@ -192,6 +196,208 @@ fn fab_sends_the_largest_block_away() {
     write(&mut drive, 24, 1);
     assert_eq!([counter(&drive, "block_pages_written_back"), counter(&drive, "block_pages_held")], [3, 3]);
     read_all(&mut drive);
+}
+
+#[test]
+fn the_largest_block_the_hand_passed_leaves() {
+    let mut drive = small("lb-clock", &["buffer.size=24KiB"]);
+    for page in [0, 8, 9, 10, 16, 17] {
+        write(&mut drive, page, 1);
+    }
+    write(&mut drive, 24, 1);
+    assert_eq!([counter(&drive, "blocks_written_back"), counter(&drive, "block_pages_written_back")], [1, 3]);
+    read_all(&mut drive);
+}
+
+#[test]
+fn a_block_written_again_is_no_candidate() {
+    let mut drive = small("lb-clock", &["buffer.size=24KiB"]);
+    for page in [0, 8, 9, 10, 16, 17] {
+        write(&mut drive, page, 1);
+    }
+    // The hand goes round: the three blocks are candidates, and the largest leaves.
+    write(&mut drive, 24, 1);
+    // Of the two left the larger one is written again, so the smaller one leaves.
+    write(&mut drive, 16, 1);
+    write(&mut drive, 25, 2);
+    assert_eq!(counter(&drive, "block_pages_written_back"), 3);
+    write(&mut drive, 27, 1);
+    assert_eq!(counter(&drive, "block_pages_written_back"), 4, "block 0, of one page");
+    write(&mut drive, 17, 1);
+    assert_eq!(counter(&drive, "block_hits"), 2, "block 2 was there both times");
+    read_all(&mut drive);
+}
+
+#[test]
+fn the_hand_goes_on_where_it_stopped() {
+    let mut drive = small("lb-clock", &["buffer.size=20KiB"]);
+    for page in [0, 8, 16, 17, 24] {
+        write(&mut drive, page, 1);
+    }
+    // Block 2 is the largest: it leaves, the hand stands before block 3, and blocks 4 and 5 come behind it.
+    write(&mut drive, 32, 1);
+    write(&mut drive, 40, 1);
+    assert_eq!(counter(&drive, "block_pages_written_back"), 2);
+    for page in [0, 8, 24] {
+        write(&mut drive, page, 1);
+    }
+    // Nothing is left to choose from, and all bits are set: of five equal blocks the hand comes to block 3 first.
+    write(&mut drive, 48, 1);
+    assert_eq!([counter(&drive, "block_pages_written_back"), counter(&drive, "block_hits")], [3, 3]);
+    for page in [0, 8, 32, 40, 48] {
+        write(&mut drive, page, 1);
+    }
+    assert_eq!(counter(&drive, "block_hits"), 8, "all others are there");
+    // The next round begins with block 0, behind the place of block 3 at the end of the dial.
+    write(&mut drive, 56, 1);
+    write(&mut drive, 8, 1);
+    assert_eq!([counter(&drive, "block_pages_written_back"), counter(&drive, "block_hits")], [4, 9]);
+    write(&mut drive, 0, 1);
+    assert_eq!(counter(&drive, "block_hits"), 9, "block 0 left");
+    read_all(&mut drive);
+}
+
+#[test]
+fn a_block_written_from_begin_to_end_gets_no_second_chance() {
+    for in_order in [true, false] {
+        let mut drive = small("lb-clock", &["buffer.size=68KiB"]);
+        let halves = if in_order { [0, 4] } else { [4, 0] };
+        // Block 1 is as large, and the hand comes to it before block 0.
+        for first in [12, 8, halves[0], halves[1]] {
+            write(&mut drive, first, 4);
+        }
+        write(&mut drive, 16, 2);
+        assert_eq!([counter(&drive, "blocks_completed"), counter(&drive, "block_hits")], [1, 0]);
+        write(&mut drive, 9, 1);
+        assert_eq!(counter(&drive, "block_hits") == 1, in_order, "block 1 is there, or not");
+        read_all(&mut drive);
+    }
+}
+
+#[test]
+fn a_block_moves_at_the_threshold_with_all_its_pages_and_no_flash_traffic() {
+    let mut drive = small("cbm", &["buffer.size=64KiB"]);
+    for page in [1, 3, 5] {
+        write(&mut drive, page, 1);
+    }
+    assert_eq!([counter(&drive, "blocks_moved"), counter(&drive, "pages_buffered")], [0, 3]);
+    write(&mut drive, 6, 1);
+    assert_eq!([counter(&drive, "blocks_moved"), counter(&drive, "pages_moved")], [1, 4]);
+    assert_eq!([counter(&drive, "pages_buffered"), counter(&drive, "block_room_taken")], [0, 4]);
+    // What follows goes to the block.
+    write(&mut drive, 3, 2);
+    assert_eq!([counter(&drive, "block_hits"), counter(&drive, "block_misses")], [1, 1]);
+    read_all(&mut drive);
+    assert_eq!(programs(&drive), [0, 0]);
+    serve(&mut drive, HostOp::Flush, 0, 0);
+    assert_eq!(programs(&drive), [5, 0]);
+    read_all(&mut drive);
+}
+
+#[test]
+fn sectors_read_into_a_page_of_a_moved_block_do_not_hide_those_written() {
+    let mut drive = small("cbm", &["buffer.size=64KiB"]);
+    write(&mut drive, 0, 64);
+    serve(&mut drive, HostOp::Flush, 0, 0);
+    serve(&mut drive, HostOp::Read, SECTORS, SECTORS);
+    write(&mut drive, 2, 4);
+    // Page 1 is there as a clean one, and comes to the block in part.
+    serve(&mut drive, HostOp::Write, SECTORS + 2, 3);
+    assert_eq!([counter(&drive, "block_room_taken"), counter(&drive, "pages_buffered")], [5, 1]);
+    serve(&mut drive, HostOp::Read, 0, 3 * SECTORS);
+    serve(&mut drive, HostOp::Flush, 0, 0);
+    assert_eq!(counter(&drive, "folded_pages"), 1, "flash need not be read for its other sectors");
+    read_all(&mut drive);
+}
+
+#[test]
+fn the_least_popular_block_leaves_before_any_page_and_the_largest_of_equals() {
+    for (again, first_to_leave) in [(true, 0), (false, 1)] {
+        let settings = ["buffer.size=48KiB", "buffer.padding=never", "buffer.cbm.read_cache=0%"];
+        let mut drive = small("cbm", &settings);
+        for page in [16, 24, 32] {
+            write(&mut drive, page, 1);
+        }
+        write(&mut drive, 0, 4);
+        write(&mut drive, 8, 4);
+        write(&mut drive, 12, 1); // goes on, and makes block 1 larger and no more popular
+        if again {
+            write(&mut drive, 9, 1);
+        }
+        let (hits, pages) = (counter(&drive, "block_hits"), [4, 5][first_to_leave as usize]);
+        write(&mut drive, 40, 1);
+        assert_eq!([counter(&drive, "blocks_written_back"), counter(&drive, "block_pages_written_back")], [1, pages]);
+        assert_eq!(counter(&drive, "pages_written_back"), 0, "pages older than both stay");
+        write(&mut drive, 8 * (1 - first_to_leave), 1);
+        assert_eq!(counter(&drive, "block_hits"), hits + 1);
+        read_all(&mut drive);
+    }
+}
+
+#[test]
+fn a_block_that_leaves_takes_the_pages_it_lacks_from_the_clean_ones() {
+    for (padding, clean, read, written) in [("half", 2, 2, 4), ("half", 4, 0, 4), ("never", 4, 0, 4), ("never", 3, 0, 0)] {
+        let setting = format!("buffer.padding={padding}");
+        let mut drive = small("cbm", &["buffer.size=40KiB", "buffer.cbm.read_cache=50%", &setting]);
+        write(&mut drive, 0, 64);
+        serve(&mut drive, HostOp::Flush, 0, 0);
+        let reads = |drive: &Drive<CountedFlash>| drive.flash().core().counters.reads[Cause::Padding.index()];
+        let before = [reads(&drive), programs(&drive)[1], counter(&drive, "merged_pages")];
+        serve(&mut drive, HostOp::Read, 4 * SECTORS, clean * SECTORS);
+        write(&mut drive, 0, 4);
+        let mut others = (16..64).step_by(8);
+        let blocks = counter(&drive, "blocks_written_back");
+        while counter(&drive, "blocks_written_back") == blocks {
+            write(&mut drive, others.next().unwrap(), 1);
+        }
+        assert_eq!(reads(&drive) - before[0], read, "{padding}, {clean}");
+        assert_eq!(programs(&drive)[1] - before[1], written, "{padding}, {clean}");
+        assert_eq!(counter(&drive, "merged_pages") - before[2], written - read, "{padding}, {clean}");
+        read_all(&mut drive);
+    }
+}
+
+#[test]
+fn writes_use_the_room_that_reads_leave_and_reads_take_no_more_than_their_share() {
+    let settings = ["buffer.size=64KiB", "buffer.cbm.threshold=100%", "buffer.flush_unit=page"];
+    let mut drive = small("cbm", &settings);
+    for page in (0..64).step_by(4) {
+        write(&mut drive, page, 1);
+    }
+    assert_eq!([counter(&drive, "pages_buffered"), counter(&drive, "pages_written_back")], [16, 0]);
+    serve(&mut drive, HostOp::Flush, 0, 0);
+    read_all(&mut drive);
+    assert_eq!(counter(&drive, "pages_buffered"), 4);
+    for page in (0..48).step_by(4) {
+        write(&mut drive, page, 1);
+    }
+    assert_eq!([counter(&drive, "pages_buffered"), counter(&drive, "pages_written_back")], [16, 16]);
+    write(&mut drive, 52, 1);
+    assert_eq!([counter(&drive, "pages_buffered"), counter(&drive, "pages_written_back")], [16, 17]);
+    read_all(&mut drive);
+}
+
+#[test]
+fn a_kept_state_goes_on_with_its_hand_its_bits_and_its_ranks() {
+    let own = ["drive.capacity=256KiB", "flash.pages_per_block=8", "buffer.size=80KiB", "buffer.nonvolatile=true"];
+    let mut numbers = engine::random::Stream::new(3, "kept state");
+    let writes: Vec<(u64, u64)> = (0..600).map(|_| (numbers.below(60), 1 + numbers.below(4))).collect();
+    for buffer in ["lb-clock", "cbm", "fab"] {
+        let plan = plan_of(buffer, &own);
+        for cut in [20, 150, 301] {
+            let mut straight = plan.assemble(CountedFlash::new(plan.fresh_core()));
+            writes[..cut].iter().for_each(|(page, pages)| write(&mut straight, *page, *pages));
+            let mut kept = DriveState::of(&straight).resume(&plan, plan.fresh_core(), CountedFlash::new).unwrap();
+            straight.top_mut().reset_counters();
+            for (page, pages) in &writes[cut..] {
+                write(&mut straight, *page, *pages);
+                write(&mut kept, *page, *pages);
+                for name in ["blocks_written_back", "block_pages_written_back", "pages_written_back", "block_hits"] {
+                    assert_eq!(counter(&kept, name), counter(&straight, name), "{buffer}, {cut}: {name}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -53,6 +53,14 @@ impl Nvram {
         self.pages[place.0 as usize].as_mut().expect("a page is changed while it is held").mask = mask;
     }
 
+    /// The owner's number for a page is another one.
+    ///
+    /// # Panics
+    /// If the page left.
+    pub fn set_note(&mut self, place: NvramId, note: u8) {
+        self.pages[place.0 as usize].as_mut().expect("a page is changed while it is held").note = note;
+    }
+
     /// Flash holds a page now, or nobody needs it.
     pub fn remove(&mut self, place: NvramId) {
         if self.pages[place.0 as usize].take().is_some() {

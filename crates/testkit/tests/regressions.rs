@@ -223,6 +223,14 @@ fn power_cuts_during_collection_do_not_use_up_the_blocks_kept_for_it() {
     }
 }
 
+#[test]
+fn a_flushed_trim_is_not_undone_by_a_page_that_non_volatile_memory_is_still_sending() {
+    // The trim's tombstone was on flash before the program of the page; power went between both.
+    let mut campaign = Campaign::new(4000, 35);
+    campaign.layers.buffer = Some("cbm");
+    campaign.live(campaign.seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 fn lives_end_well(mapping: &'static str, faults: testkit::Faults, seeds: &[u64]) {
     for &seed in seeds {
         let campaign = Campaign { faults, layers: testkit::Layers::mapping(mapping), ..Campaign::new(4000, seed) };

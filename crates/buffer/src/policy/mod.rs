@@ -5,6 +5,7 @@
 
 mod block;
 mod block_list;
+mod cbm;
 mod cflru;
 mod fab;
 mod identify;
@@ -15,7 +16,7 @@ mod two_level;
 
 use crate::buffered::Buffered;
 use crate::parameters::{self, Area, Shape};
-use crate::store::Store;
+use crate::store::{State, Store};
 use crate::{BufferContext, BufferEntry};
 use layer::{LayerReport, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::Flash;
@@ -51,6 +52,8 @@ pub(crate) trait Policy: Sized + 'static {
     const KEEPS_READS: bool = false;
     /// A logical block may take room for all of its pages (`buffer.accounting`).
     const HAS_FRAMES: bool = false;
+    /// Both areas share one room, and logical blocks may move from the one for pages to the other one.
+    const SHARES_ROOM: bool = false;
 
     /// Bytes of the buffer that belong to the area for blocks.
     fn blocks_bytes(values: &Values) -> u64;
@@ -75,6 +78,33 @@ pub(crate) trait Policy: Sized + 'static {
 
     /// What leaves an area next; nothing when nothing is there.
     fn victim(&mut self, store: &Store, area: Area) -> Option<Victim>;
+
+    /// The area that gives up a page when one is put into `area`; another one only if both share their room.
+    #[inline]
+    fn giver(&self, area: Area) -> Area {
+        area
+    }
+
+    /// Whether the dirty pages of a logical block move from the area for pages to the one for blocks; asked
+    /// after a write to the first.
+    #[inline]
+    fn moves(&mut self, _store: &Store, _block: u32) -> bool {
+        false
+    }
+
+    /// Whether a page that is being read is kept only in the place of another one, whatever room there is.
+    #[inline]
+    fn is_full_of_reads(&self) -> bool {
+        false
+    }
+
+    /// The page that makes place for one that is being read; never a dirty one.
+    fn read_victim(&mut self, store: &Store) -> Option<u32> {
+        match self.victim(store, Area::Pages) {
+            Some(Victim::Page(slot)) if store.slot(slot).state != State::Dirty => Some(slot),
+            _ => None,
+        }
+    }
 
     /// Bytes a controller needs for its lists.
     fn ram_bytes(&self) -> u64;
@@ -126,6 +156,7 @@ pub(crate) fn entries<F: Flash>() -> Vec<BufferEntry<F>> {
     vec![
         block::block_lru(),
         block::block_only(),
+        cbm::entry(),
         cflru::entry(),
         fab::entry(),
         lb_clock::entry(),

@@ -45,6 +45,12 @@ impl PageList {
         self.links.oldest_first(&self.list)
     }
 
+    /// Pages in it.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.list.len()
+    }
+
     /// Bytes of two links a page.
     pub fn ram_bytes(&self) -> u64 {
         8 * u64::from(self.list.len())
@@ -53,8 +59,13 @@ impl PageList {
     /// # Errors
     /// The list has other pages than the area.
     pub fn check(&self, store: &Store) -> Result<(), String> {
+        self.check_against(store.pages(Area::Pages).collect())
+    }
+
+    /// # Errors
+    /// The list has other pages than these.
+    pub fn check_against(&self, mut held: Vec<u32>) -> Result<(), String> {
         let mut listed = self.links.check(&self.list)?;
-        let mut held: Vec<u32> = store.pages(Area::Pages).collect();
         listed.sort_unstable();
         held.sort_unstable();
         if listed == held { Ok(()) } else { Err("the order of pages has others than the buffer".to_owned()) }

@@ -46,7 +46,7 @@ macro_rules! embedded {
 /// All built-in stacks, alphabetically.
 pub fn stacks() -> Vec<Preset> {
     embedded!(Preset, "stacks", [
-        "bast", "block", "block-lru", "block-only", "cdftl", "cflru", "dftl", "fab", "fast", "lb-clock", "leaftl", "nftl", "page",
+        "bast", "block", "block-lru", "block-only", "cbm", "cdftl", "cflru", "dftl", "fab", "fast", "lb-clock", "leaftl", "nftl", "page",
         "page-only", "tpftl", "tpm", "two-level", "two-level-victim-only"
     ])
 }

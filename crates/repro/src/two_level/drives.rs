@@ -58,7 +58,9 @@ pub const PAGE_ONLY: usize = 9;
 /// The studied buffer with other ways to tell random writes.
 pub const IDENTIFIED: [usize; 2] = [10, 11];
 /// Buffers of other publications.
-pub const OTHERS: [usize; 3] = [12, 13, 14];
+pub const OTHERS: [usize; 4] = [12, 13, 14, CBM];
+/// Index of a descendant of the studied buffer.
+pub const CBM: usize = 15;
 
 const FRAMES: (&str, &str) = ("buffer.accounting", "frames");
 const PAGES: (&str, &str) = ("buffer.accounting", "pages");
@@ -72,7 +74,7 @@ const fn one_part(name: &'static str, kind: &'static str, settings: &'static [(&
 }
 
 /// All buffers that are run.
-pub const VARIANTS: [Variant; 15] = [
+pub const VARIANTS: [Variant; 16] = [
     one_part("NFTL", "none", &[]),
     two_level("Two-level", 8, &[]),
     two_level("Two-level, 16 MB for blocks", 16, &[]),
@@ -88,6 +90,7 @@ pub const VARIANTS: [Variant; 15] = [
     one_part("FAB", "fab", &[]),
     one_part("LB-CLOCK", "lb-clock", &[]),
     one_part("CFLRU", "cflru", &[]),
+    one_part("CBM", "cbm", &[]),
 ];
 
 /// A drive: buffer by index and size, log blocks, limit of a small request.

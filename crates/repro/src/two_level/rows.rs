@@ -1,7 +1,7 @@
 //! Rows from measurements.
 
 use super::drives::{
-    BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS, NFTL, OTHERS,
+    BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, CBM, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS, NFTL, OTHERS,
     PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VARIANTS, VICTIM_ONLY, WIDE,
 };
 use super::results::{erases, more, page_hits, switch_share, utilisation, write_amplification};
@@ -9,7 +9,7 @@ use super::runs::{INSTALLATION_MIB, Results};
 use super::targets::target;
 use crate::row::Row;
 use crate::simulate::Measurement;
-use crate::target::Measured::{self, Figures, NotRun, Number, Statement};
+use crate::target::Measured::{self, Figures, Number, Statement};
 
 /// Rows of measurements under one trace.
 struct Table<'a> {
@@ -33,7 +33,7 @@ pub fn rows(results: &Results, desktop: &str, installation: &str) -> Vec<Row> {
     rows.extend(table.beyond());
     rows.extend(table.others());
     rows.push(Table { results, workload: installation }.installation());
-    rows.push(table.row("5.4", NotRun, ""));
+    rows.push(table.descendant());
     rows
 }
 
@@ -268,6 +268,20 @@ impl Table<'_> {
             self.row("1.21b", Figures(format!("{} %", list(&self.additional(TWO_LEVEL_PAGES)))), &Self::sizes()),
             self.row("1.21c", Figures(named(&OTHERS)), ""),
         ]
+    }
+
+    /// A later buffer against those it was compared with.
+    fn descendant(&self) -> Row {
+        let own = self.results.of(CBM, RECORD);
+        let earlier = OTHERS.iter().filter(|variant| **variant != CBM).chain([&BLOCK_LRU_PAGES]);
+        let each = earlier.map(|variant| {
+            let other = self.results.of(*variant, RECORD);
+            (VARIANTS[*variant].name, more(other.flash_ns, own.flash_ns), more(erases(own), erases(other)))
+        });
+        let each: Vec<(&str, f64, f64)> = each.collect();
+        let better = each.iter().all(|(_, requests, erases)| *requests > 0.0 && *erases < 0.0);
+        let figures = each.iter().map(|(name, requests, erases)| format!("{name} {requests:+.1} %, {erases:+.1} %"));
+        self.row("5.4", statement(better, figures.collect::<Vec<_>>().join("; ")), "BPLRU: Block LRU with room by pages.")
     }
 
     fn installation(&self) -> Row {
