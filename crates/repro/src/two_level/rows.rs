@@ -124,7 +124,7 @@ impl Table<'_> {
         let by_operations = |m: &Measurement| m.merges[0] as f64 / m.merges.iter().sum::<u64>() as f64 * 100.0;
         let operations = [TWO_LEVEL, NFTL].map(|variant| by_operations(self.results.of(variant, RECORD)));
         let is_split = |m: &Measurement| (erases(m) as u64, m.counter("merge_erases_partial")) == (m.erases(), 0);
-        let all = self.results.counted.values().chain(self.results.timed.values());
+        let all = self.results.counted.values();
         let split = all.clone().filter(|m| is_split(m)).count();
         let block_lru: Vec<f64> = [BLOCK_LRU, BLOCK_LRU_PAGES].iter().flat_map(|variant| self.sweep(*variant, switch_share)).collect();
         let (low, high) = range(&block_lru);

@@ -10,7 +10,7 @@ use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use device::DriveState;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Size of the buffer of the study about installations, MiB.
 pub const INSTALLATION_MIB: u64 = 16;
@@ -40,31 +40,26 @@ enum Kind {
 /// Every simulation, those that take longest first.
 fn jobs(logs: u64) -> Vec<(Kind, Place)> {
     let at = |variant, mib| Place { variant, mib: if variant == NFTL { 0 } else { mib }, logs, limit: LIMIT };
-    let timed = [NFTL, TWO_LEVEL, BLOCK_LRU, BLOCK_ONLY, PAGE_ONLY];
-    let mut jobs: Vec<(Kind, Place)> = timed.iter().map(|variant| (Kind::Timed, at(*variant, RECORD))).collect();
-    let mut count = |place: Place| {
-        if !jobs.contains(&(Kind::Counted, place)) {
-            jobs.push((Kind::Counted, place));
-        }
-    };
-    count(at(NFTL, 0));
+    let timed = [NFTL, TWO_LEVEL, BLOCK_LRU, BLOCK_ONLY, PAGE_ONLY].map(|variant| (Kind::Timed, at(variant, RECORD)));
+    // Some are needed for several rows.
+    let mut counted = BTreeSet::from([at(NFTL, 0)]);
     let swept =
         [TWO_LEVEL, VICTIM_ONLY, TWO_LEVEL_PAGES, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, PAGE_ONLY];
-    for variant in swept {
-        SIZES.iter().for_each(|mib| count(at(variant, *mib)));
+    for mib in SIZES {
+        counted.extend(swept.map(|variant| at(variant, mib)));
+        counted.extend((mib > 16).then(|| at(WIDE, mib)));
     }
-    SIZES.iter().filter(|mib| **mib > 16).for_each(|mib| count(at(WIDE, *mib)));
-    LIMITS.iter().for_each(|limit| count(Place { limit: *limit, ..at(TWO_LEVEL, RECORD) }));
-    IDENTIFIED.iter().chain(&OTHERS).for_each(|variant| count(at(*variant, RECORD)));
+    counted.extend(LIMITS.map(|limit| Place { limit, ..at(TWO_LEVEL, RECORD) }));
+    counted.extend(IDENTIFIED.iter().chain(&OTHERS).map(|variant| at(*variant, RECORD)));
+    let mut installed = Vec::new();
     for logs in LOGS {
-        count(Place { logs, ..at(NFTL, 0) });
-        SIZES.iter().for_each(|mib| count(Place { logs, ..at(TWO_LEVEL, *mib) }));
+        let with_logs = |place| Place { logs, ..place };
+        counted.insert(with_logs(at(NFTL, 0)));
+        counted.extend(SIZES.map(|mib| with_logs(at(TWO_LEVEL, mib))));
+        installed.extend([NFTL, BLOCK_LRU_PAGES].map(|variant| (Kind::Installed, with_logs(at(variant, INSTALLATION_MIB)))));
     }
-    for logs in LOGS {
-        let on = |variant| (Kind::Installed, Place { logs, ..at(variant, INSTALLATION_MIB) });
-        jobs.extend([NFTL, BLOCK_LRU_PAGES].map(on));
-    }
-    jobs
+    let counted = counted.into_iter().map(|place| (Kind::Counted, place));
+    timed.into_iter().chain(counted).chain(installed).collect()
 }
 
 /// Runs everything.

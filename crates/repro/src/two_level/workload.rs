@@ -53,13 +53,11 @@ impl Trace {
     /// # Errors
     /// A file cannot be read or does not fit.
     pub fn open(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        match &self.file {
-            Some(file) => file.open(sectors, self.requests),
-            None => {
-                let parameters = WorkloadParameters { seed: self.seed, ..WorkloadParameters::new(sectors, self.requests) };
-                Ok(build(self.generator, &parameters)?)
-            }
+        if let Some(file) = &self.file {
+            return file.open(sectors, self.requests);
         }
+        let parameters = WorkloadParameters { seed: self.seed, ..WorkloadParameters::new(sectors, self.requests) };
+        Ok(build(self.generator, &parameters)?)
     }
 
     /// What its writes look like.
