@@ -262,7 +262,8 @@ impl<S: Scheme> LogMap<S> {
         writer.put_u32("log.rescues", self.rescues.keys().copied().collect::<Vec<_>>().into_iter());
         let tombstones = self.tombstones.iter().flat_map(|(page, t)| [*page, t.first, t.count, t.live]);
         writer.put_u32("log.tombstones", tombstones.collect::<Vec<_>>().into_iter());
-        let numbers = [self.sequence, self.free.turn as u64, u64::from(self.retired_blocks)];
+        let numbers =
+            [self.sequence, self.free.turn as u64, u64::from(self.retired_blocks), u64::from(self.freed)];
         writer.put_u64("log.numbers", numbers.into_iter());
         writer.put_u64("log.scheme", self.scheme.save().into_iter());
     }
@@ -293,7 +294,7 @@ impl<S: Scheme> LogMap<S> {
         if roles.len() != count || owners.len() != count || in_place.len() != count || !known {
             return Err(unfit("the number of blocks differs"));
         }
-        let &[sequence, turn, retired] = numbers.as_slice() else { return Err(unfit("counters are missing")) };
+        let &[sequence, turn, retired, freed] = numbers.as_slice() else { return Err(unfit("counters are missing")) };
         self.map.copy_from_slice(&map);
         self.back.copy_from_slice(&back);
         self.blocks = blocks;
@@ -321,7 +322,7 @@ impl<S: Scheme> LogMap<S> {
             .collect();
         let unusable = self.roles.iter().filter(|role| **role == Role::Bad).count() + self.failing.len();
         self.good = (count - unusable) as u32;
-        (self.sequence, self.retired_blocks) = (sequence, retired as u32);
+        (self.sequence, self.retired_blocks, self.freed) = (sequence, retired as u32, freed as u32);
         Ok(())
     }
 
