@@ -28,9 +28,28 @@ pub(crate) const READ: Token = 0b01 << 30;
 /// A read that completes a page on its way, by slot.
 pub(crate) const PADDING: Token = 0b10 << 30;
 
+/// A piece of a write of which only the beginning found room.
+#[derive(Clone, Copy, Debug)]
+struct Stalled {
+    token: Token,
+    /// Where it goes on.
+    next: u32,
+    /// First page of all of it, and first sector, counted from the beginning of its block.
+    first: u32,
+    sector: u32,
+    area: Area,
+}
+
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
+    /// Dirty pages that were there when counting began.
+    pub before: u64,
+    /// Clean pages that were written.
+    pub cleans_written: u64,
+    /// Dirty pages that left without being written back: trimmed, written past the buffer, or folded into
+    /// newer ones.
+    pub forgotten: u64,
     /// Pages written that were there already, and that were not, by area.
     pub hits: [u64; 2],
     pub misses: [u64; 2],
@@ -73,7 +92,7 @@ pub(crate) struct Buffered<F: Flash, P> {
     /// An operation was answered `Full`.
     pub starved: bool,
     /// Where the write that found no room was to go: its token, its next page.
-    stalled: Option<(Token, u32, Area)>,
+    stalled: Option<Stalled>,
 }
 
 impl<F: Flash, P: Policy> Buffered<F, P> {
@@ -96,7 +115,24 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             stalled: None,
         };
         buffer.adopt(core);
+        buffer.count_anew();
         buffer
+    }
+
+    /// Counters begin at zero, but for what is buffered already.
+    fn count_anew(&mut self) {
+        let before = Area::ALL.iter().map(|area| self.store.dirty(*area)).sum();
+        self.counters = Counters { before, ..Counters::default() };
+    }
+
+    /// # Errors
+    /// Pages that came are not those that left and those that are there.
+    fn check_sums(&self) -> Result<(), String> {
+        let Counters { before, cleans_written, forgotten, misses, written_back, .. } = self.counters;
+        let came = before + cleans_written + misses.iter().sum::<u64>();
+        let left = written_back.iter().sum::<u64>() + forgotten;
+        let dirty: u64 = Area::ALL.iter().map(|area| self.store.dirty(*area)).sum();
+        if came == left + dirty { Ok(()) } else { Err(format!("{came} pages came, {left} left and {dirty} are there")) }
     }
 
     /// The part of a write within one logical block that begins with page `index` of it.
@@ -118,26 +154,28 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         }
         let mut index = 0;
         while index < op.pages {
-            let mut piece = self.piece(op, index);
-            let area = match self.stalled.take() {
-                // Where blocks move, this one may have moved meanwhile.
-                Some((token, first, area)) if (token, first) == (op.token, piece.first) && !P::SHARES_ROOM => area,
-                _ => self.policy.route(&piece, &self.store),
-            };
-            let taken = self.put_piece(flash, op, index, &piece, area, outbox);
-            if taken < piece.pages {
-                self.stalled = Some((op.token, piece.first + taken, area));
-                self.starved = true;
-                if taken > 0 {
-                    let full = self.store.shape.sectors_per_page;
-                    piece.sectors.1 = (piece.first + taken - piece.block * self.store.shape.block_pages) * full;
-                    piece.pages = taken;
-                    self.wrote(flash, area, &piece);
+            let rest = self.piece(op, index);
+            let stalled = self.stalled.take().filter(|stalled| (stalled.token, stalled.next) == (op.token, rest.first));
+            let (piece, area) = match stalled {
+                // A policy hears of a piece once: its rest does not go on with it. Where blocks move, this one
+                // may have moved meanwhile.
+                Some(Stalled { first, sector, area, .. }) => {
+                    let pages = rest.first + rest.pages - first;
+                    let piece = Piece { first, pages, sectors: (sector, rest.sectors.1), ..rest };
+                    let area = if P::SHARES_ROOM { self.policy.route(&piece, &self.store) } else { area };
+                    (piece, area)
                 }
+                None => (rest, self.policy.route(&rest, &self.store)),
+            };
+            let taken = self.put_piece(flash, op, index, &rest, area, outbox);
+            if taken < rest.pages {
+                let (token, next) = (op.token, rest.first + taken);
+                self.stalled = Some(Stalled { token, next, first: piece.first, sector: piece.sectors.0, area });
+                self.starved = true;
                 return Answer::Full { taken: index + taken, pending: false };
             }
             self.wrote(flash, area, &piece);
-            index += piece.pages;
+            index += rest.pages;
         }
         Answer::Done { failed: false }
     }
@@ -181,6 +219,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if found.is_none() && !self.make_room(flash, area, logical, outbox) {
                 return page;
             }
+            self.counters.cleans_written += u64::from(found.is_some_and(|slot| self.store.slot(slot).state != State::Dirty));
             let slot = found.unwrap_or_else(|| self.store.insert(flash.core_mut(), area, logical));
             let counter = if found.is_some() { &mut self.counters.hits } else { &mut self.counters.misses };
             counter[area.index()] += 1;
@@ -200,7 +239,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             let giver = self.policy.giver(area);
             let Some(victim) = self.policy.victim(&self.store, giver) else { return false };
+            let before = self.store.taken();
             self.send(flash, giver, victim);
+            assert!(self.store.taken() != before, "{victim:?} leaves the buffer as it was");
             self.pump(flash, outbox);
         }
         true
@@ -286,7 +327,12 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             ("read_hits", self.counters.read_hits),
             ("read_misses", self.counters.read_misses),
             ("pages_written_through", through),
-            ("pages_buffered", u64::from(self.store.used(Area::Pages))),
+            ("pages_buffered", self.store.dirty(Area::Pages)),
+            ("block_pages_buffered", self.store.dirty(Area::Blocks)),
+            ("clean_pages_kept", self.store.pages(Area::Pages).count() as u64 - self.store.dirty(Area::Pages)),
+            ("pages_buffered_before", self.counters.before),
+            ("clean_pages_written", self.counters.cleans_written),
+            ("pages_forgotten", self.counters.forgotten),
             ("block_room_taken", u64::from(self.store.used(Area::Blocks))),
         ]);
         if P::SHARES_ROOM {
@@ -343,6 +389,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
 
     fn check(&self, flash: &F) -> Result<(), String> {
         self.store.check()?;
+        self.check_sums()?;
         self.policy.check(&self.store)?;
         self.write_back.check(&self.store)?;
         self.below.check(flash)
@@ -354,7 +401,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
     }
 
     fn reset_counters(&mut self) {
-        self.counters = Counters::default();
+        self.count_anew();
         self.policy.reset_counters();
         self.below.reset_counters();
     }
@@ -386,6 +433,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
                 }
             }
         }
+        self.count_anew();
         self.policy.load(&self.store, reader)?;
         self.below.load(reader)
     }

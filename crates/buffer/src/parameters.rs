@@ -155,9 +155,10 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
                 Area::Blocks => ("logical blocks", "buffer.size"),
                 Area::Pages => ("single pages", "buffer.size"),
             };
+            let missing = u64::from(least - pages) * u64::from(page);
+            let by_pages = if least > 1 { ", or set buffer.accounting = pages, by which a block takes room for the pages it has" } else { "" };
             return Err(format!(
-                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} by {} bytes at least",
-                u64::from(least - pages) * u64::from(page)
+                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} by {missing} bytes{by_pages}"
             ));
         }
     }

@@ -60,7 +60,7 @@ pub(crate) struct Store {
     /// Newest slot of each logical page on its way, plus one.
     away: Vec<u32>,
     /// Pages of each logical block in each area.
-    held: [Vec<u16>; 2],
+    held: [Vec<u32>; 2],
     /// Room taken in each area, pages: what is held and what is on its way.
     used: [u32; 2],
     /// Pages on their way, by area.
@@ -124,7 +124,7 @@ impl Store {
     /// Pages of a logical block in an area.
     #[inline]
     pub fn held(&self, area: Area, block: u32) -> u32 {
-        self.held[area.index()].get(block as usize).map_or(0, |held| u32::from(*held))
+        self.held[area.index()].get(block as usize).copied().unwrap_or(0)
     }
 
     /// Pages on their way whose room a page of this area can take.
@@ -144,6 +144,16 @@ impl Store {
         };
         let used = if self.shape.shared { self.used.iter().sum() } else { self.used[area.index()] };
         used + charge <= self.shape.pages[area.index()]
+    }
+
+    /// Room taken and pages on their way: a victim changes this.
+    pub fn taken(&self) -> ([u32; 2], [u32; 2]) {
+        (self.used, self.leaving)
+    }
+
+    /// Pages of an area that are newer than those below.
+    pub fn dirty(&self, area: Area) -> u64 {
+        self.pages(area).filter(|slot| self.slot(*slot).state == State::Dirty).count() as u64
     }
 
     fn by_frame(&self, area: Area) -> bool {

@@ -12,7 +12,7 @@
 use crate::buffered::{Buffered, PADDING, WRITE};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
-use crate::store::{NONE, State, Store};
+use crate::store::{NONE, Slot, State, Store};
 use layer::{Answer, BUFFER_OWNER, OpHandle, Outbox, PageOp, Signal};
 use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
@@ -183,7 +183,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Drops a page that flash, or a newer version, stands for.
     pub fn forget(&mut self, flash: &mut F, area: Area, slot: u32) {
-        let logical = self.store.slot(slot).logical;
+        let Slot { logical, state, .. } = *self.store.slot(slot);
+        self.counters.forgotten += u64::from(state == State::Dirty);
         self.store.drop_page(flash.core_mut(), area, slot);
         self.policy.left(&self.store, area, slot, logical);
     }
@@ -192,6 +193,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     pub fn send_alone(&mut self, area: Area, slot: u32) {
         let logical = self.store.slot(slot).logical;
         let job = self.write_back.begin(area, self.store.shape.block_of(logical), false);
+        self.counters.written_back[area.index()] += 1;
         self.store.detach(area, slot, job);
         self.policy.left(&self.store, area, slot, logical);
         self.write_back.jobs[job as usize].slots.push(slot);
@@ -423,6 +425,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 kept.push(slot);
             }
         }
+        self.counters.completed -= u64::from(area == Area::Blocks);
         let job = &mut self.write_back.jobs[number as usize];
         (job.slots, job.is_whole) = (kept, false);
     }

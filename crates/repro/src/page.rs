@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("page.css");
 pub fn render(study: &Study, findings: &Findings) -> String {
     let count = |verdict: Verdict| findings.rows.iter().filter(|row| row.verdict == verdict).count();
     let chips = each([Verdict::Pass, Verdict::Fail, Verdict::Recorded, Verdict::NotRun], |verdict| {
-        format!("<span class=\"chip {name}\">{} {name}</span>", count(verdict), name = verdict.name())
+        format!("<a class=\"chip {name}\" href=\"#rows\">{} {name}</a>", count(verdict), name = verdict.name())
     });
     let notes = each(&findings.notes, |note| format!("<p class=\"lead\">{}</p>", escape(note)));
     let figures = each(&findings.figures, section);
@@ -22,7 +22,7 @@ pub fn render(study: &Study, findings: &Findings) -> String {
          <title>nandarium repro {name}</title><style>{STYLE}</style></head><body><main>\
          <p class=\"brand\">nandarium <span>repro {name}</span></p><h1>{title}</h1>\
          <p class=\"chips\">{chips}</p><p class=\"lead\">{paper}. {method}</p>{notes}{figures}\
-         <section><h2>Published and measured</h2><div class=\"wide\"><table><thead><tr><th>Row</th><th>Experiment</th>\
+         <section id=\"rows\"><h2>Published and measured</h2><div class=\"wide\"><table><thead><tr><th>Row</th><th>Experiment</th>\
          <th>Published</th><th>Measured</th><th>Accepted</th><th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
          <tbody>{rows}</tbody></table></div><p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
          recorded rows are shown and not judged.</p></section></main></body></html>\n",

@@ -169,8 +169,22 @@ impl Bench {
     /// # Errors
     /// The workload fails, the drive cannot go on, or the user stopped.
     pub fn used(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
+        self.warmed(state, workload, u64::MAX, monitor)
+    }
+
+    /// The state after the next `requests` requests of `workload` were run on `state`.
+    ///
+    /// # Errors
+    /// As [`Bench::used`].
+    pub fn warmed(
+        &self,
+        state: &DriveState,
+        workload: &mut dyn Workload,
+        requests: u64,
+        monitor: &dyn Monitor,
+    ) -> Result<DriveState, StudyError> {
         let mut drive = self.load(state, CountedFlash::new)?;
-        self.pour(&mut drive, workload, u64::MAX, monitor)?;
+        self.pour(&mut drive, workload, requests, monitor)?;
         Ok(DriveState::of(&drive))
     }
 

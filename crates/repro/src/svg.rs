@@ -17,7 +17,10 @@ const FILLED: f64 = 0.82;
 struct Axes {
     width: f64,
     most: f64,
-    categories: usize,
+    /// Between two lines of the axis of values.
+    step: f64,
+    /// Place of each category, 0 to 1.
+    places: Vec<f64>,
 }
 
 impl Axes {
@@ -26,13 +29,13 @@ impl Axes {
     }
 
     /// Width of a category.
-    fn step(&self) -> f64 {
-        (self.width - LEFT - RIGHT) / self.categories.max(1) as f64
+    fn category(&self) -> f64 {
+        (self.width - LEFT - RIGHT) / self.places.len().max(1) as f64
     }
 
     /// Middle of a category.
     fn x(&self, category: usize) -> f64 {
-        LEFT + self.step() * (category as f64 + 0.5)
+        LEFT + (self.width - LEFT - RIGHT) * self.places[category]
     }
 }
 
@@ -49,11 +52,24 @@ fn axes(figure: &Figure, panel: &Panel, width: f64) -> Axes {
     let published = figure.published.iter().map(|(_, value)| *value);
     let largest = values.chain(published).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let largest = if largest > 0.0 { largest } else { 1.0 };
-    let most = figure.most.unwrap_or_else(|| {
-        let step = step(largest);
-        (largest / step).ceil() * step
-    });
-    Axes { width, most, categories: panel.categories.len() }
+    let step = step(figure.most.unwrap_or(largest));
+    let most = figure.most.unwrap_or((largest / step).ceil() * step);
+    Axes { width, most, step, places: places(figure, panel, width) }
+}
+
+/// Where the categories of a panel stand: side by side, or, for lines over numbers, as their logarithms do.
+fn places(figure: &Figure, panel: &Panel, width: f64) -> Vec<f64> {
+    let count = panel.categories.len() as f64;
+    let even = || (0..panel.categories.len()).map(|index| (index as f64 + 0.5) / count).collect();
+    let numbers: Option<Vec<f64>> = panel.categories.iter().map(|category| category.parse().ok()).collect();
+    match numbers {
+        Some(numbers) if figure.shape == Shape::Lines && numbers.len() > 1 && numbers[0] > 0.0 => {
+            let (first, last) = (numbers[0].ln(), numbers[numbers.len() - 1].ln());
+            let margin = 18.0 / width;
+            numbers.iter().map(|number| margin + (1.0 - 2.0 * margin) * (number.ln() - first) / (last - first)).collect()
+        }
+        _ => even(),
+    }
 }
 
 /// The picture of a panel, `width` units wide.
@@ -90,10 +106,9 @@ fn put(text: &mut String, what: std::fmt::Arguments<'_>) {
 }
 
 fn grid(svg: &mut String, axes: &Axes, panel: &Panel) {
-    let step = step(axes.most);
-    let lines = (axes.most / step).round() as usize;
+    let lines = (axes.most / axes.step + 1e-9) as usize;
     for index in 0..=lines {
-        let value = step * index as f64;
+        let value = axes.step * index as f64;
         let y = axes.y(value);
         put(svg, format_args!(
             "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
@@ -120,7 +135,7 @@ fn title(panel: &Panel, series: &Series, category: usize, value: f64) -> String 
 }
 
 fn bars(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Series) {
-    let width = (axes.step() * FILLED / panel.series.len() as f64).min(46.0);
+    let width = (axes.category() * FILLED / panel.series.len() as f64).min(46.0);
     let first = -width * panel.series.len() as f64 / 2.0;
     for (category, value) in series.values.iter().enumerate() {
         let Some(value) = value else { continue };
@@ -137,7 +152,7 @@ fn bars(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Ser
 
 fn line(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Series) {
     let at = |(category, value): (usize, &Option<f64>)| value.map(|value| (category, value));
-    let points: Vec<(usize, f64)> = series.values.iter().enumerate().filter_map(at).collect();
+    let points: Vec<(usize, f64)> = series.values.iter().enumerate().filter_map(at).filter(|point| point.1 <= axes.most).collect();
     let path: Vec<String> =
         points.iter().map(|(category, value)| format!("{:.1},{:.1}", axes.x(*category), axes.y(*value))).collect();
     put(svg, format_args!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" ")));
@@ -172,6 +187,26 @@ mod tests {
         for (most, expected) in [(1.0, 0.2), (0.9, 0.2), (100.0, 20.0), (7.0, 1.0), (35.0, 5.0), (0.03, 0.005)] {
             assert!((step(most) - expected).abs() < 1e-9 * expected, "{most}: {}", step(most));
         }
+    }
+
+    #[test]
+    fn lines_of_the_axis_of_values_are_at_equal_distances_and_numbers_stand_as_their_logarithms() {
+        let series = vec![Series { name: "s".to_owned(), values: vec![Some(3.0), Some(165.0), Some(2.0)] }];
+        let categories = ["8", "16", "64"].map(str::to_owned).to_vec();
+        let panel = Panel { title: String::new(), categories, series };
+        let figure = Figure {
+            name: "f",
+            title: "t",
+            axis: "a",
+            shape: Shape::Lines,
+            most: None,
+            panels: vec![panel],
+            published: Vec::new(),
+            caption: String::new(),
+        };
+        let axes = axes(&figure, &figure.panels[0], 900.0);
+        assert!((axes.most / axes.step).fract() < 1e-9, "{} in steps of {}", axes.most, axes.step);
+        assert!((axes.x(2) - axes.x(1) - 2.0 * (axes.x(1) - axes.x(0))).abs() < 1e-6);
     }
 
     #[test]

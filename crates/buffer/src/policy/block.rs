@@ -5,7 +5,7 @@
 //! goes to the tail. `block-only` is the block-level half of the two-level buffer of 2009 alone: only
 //! writes that continue the last one bring a block to the head, complete blocks leave first, and a
 //! block that is less than half there is not completed.
-//! Simplified: reads change no order.
+//! Simplified: reads change no order. A flush writes blocks as they are: only what leaves for room is completed.
 //! Protects: one entry a block.
 
 use super::block_list::{BlockList, Padding, Promotion};

@@ -58,6 +58,8 @@ pub(crate) struct BlockList {
     /// Blocks that are complete go to the tail: all of them, or those written in order.
     full_first: bool,
     in_order_first: bool,
+    /// The block that became complete with the write being put.
+    completed: Option<u32>,
 }
 
 impl BlockList {
@@ -71,6 +73,7 @@ impl BlockList {
             promotion,
             full_first,
             in_order_first,
+            completed: None,
         }
     }
 
@@ -81,6 +84,13 @@ impl BlockList {
             self.links.push_front(&mut self.list, block);
             self.ends[block as usize] = u32::MAX;
         }
+        if is_new && Self::is_full(store, block) {
+            self.completed = Some(block);
+        }
+    }
+
+    fn is_full(store: &Store, block: u32) -> bool {
+        store.held(Area::Blocks, block) == store.shape.pages_of(block).len() as u32
     }
 
     /// A piece was written.
@@ -91,13 +101,13 @@ impl BlockList {
         let in_order = &mut self.in_order[block as usize];
         *in_order = if last == u32::MAX { start == 0 } else { *in_order && goes_on };
         let in_order = *in_order;
-        if goes_on || self.promotion == Promotion::Any {
-            self.links.touch(&mut self.list, block);
-        }
-        let is_full = store.held(Area::Blocks, block) == store.shape.pages_of(block).len() as u32;
-        if is_full && (self.full_first || self.in_order_first && in_order) {
+        let leaves_first = Self::is_full(store, block) && (self.full_first || self.in_order_first && in_order);
+        let is_new = self.completed.take() == Some(block);
+        if leaves_first && is_new {
             self.links.remove(&mut self.list, block);
             self.links.insert_before(&mut self.list, block, None);
+        } else if !leaves_first && (goes_on || self.promotion == Promotion::Any) {
+            self.links.touch(&mut self.list, block);
         }
     }
 

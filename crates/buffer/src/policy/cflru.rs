@@ -2,7 +2,8 @@
 //!
 //! Faithful to: "CFLRU" (CASES 2006): a window at the tail of the order; the clean page nearest to the
 //! tail inside it is dropped, and without one the tail is written back.
-//! Simplified: -
+//! Simplified: a read never waits for a write-back: where the tail and its window are dirty, what was read is
+//! not kept, so that under many writes few clean pages are there.
 //! Protects: one entry a page, in the order of use.
 
 use super::page_list::PageList;

@@ -1,17 +1,16 @@
 //! `fab`: logical blocks; the one with the most pages leaves, the one used longest ago among equals.
 //!
 //! Faithful to: "FAB: flash-aware buffer management" (2006): the largest group is flushed as a whole.
-//! Simplified: a scan over the blocks buffered finds it, once a victim.
-//! Protects: one entry a block.
+//! Simplified: a block that lost pages to a trim counts as just used.
+//! Protects: a block is in the list of its size.
 
-use super::block_list::{BlockList, Promotion};
 use super::{Piece, Policy, Victim, with_common};
 use crate::BufferEntry;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
+use layer::recency::{Links, List};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::Flash;
-use std::cmp::Reverse;
 
 pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
     let doc = "pages by logical block, the block with the most pages leaves first";
@@ -19,7 +18,29 @@ pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
 }
 
 /// See the module description.
-pub(crate) struct Fab(BlockList);
+pub(crate) struct Fab {
+    links: Links,
+    /// Blocks by number of pages, those of none left out; most recently used first.
+    lists: Vec<List>,
+    /// The list each block is in; 0 for none.
+    sizes: Vec<u32>,
+    /// No block has more pages.
+    most: u32,
+}
+
+impl Fab {
+    /// A block's size may have changed; it is the one used last.
+    fn place(&mut self, block: u32, size: u32) {
+        let old = std::mem::replace(&mut self.sizes[block as usize], size);
+        if old > 0 {
+            self.links.remove(&mut self.lists[old as usize], block);
+        }
+        if size > 0 {
+            self.links.push_front(&mut self.lists[size as usize], block);
+            self.most = self.most.max(size);
+        }
+    }
+}
 
 impl Policy for Fab {
     const AREAS: &'static [Area] = &[Area::Blocks];
@@ -29,7 +50,9 @@ impl Policy for Fab {
     }
 
     fn new(shape: Shape, _: &Values) -> Self {
-        Self(BlockList::new(&shape, Promotion::Any, false, false))
+        let blocks = shape.blocks() as usize;
+        let lists = vec![List::default(); shape.block_pages as usize + 1];
+        Self { links: Links::new(blocks), lists, sizes: vec![0; blocks], most: 0 }
     }
 
     #[inline]
@@ -38,39 +61,60 @@ impl Policy for Fab {
     }
 
     #[inline]
-    fn put(&mut self, store: &Store, _: Area, slot: u32, is_new: bool) {
-        self.0.put(store, store.shape.block_of(store.slot(slot).logical), is_new);
-    }
-
-    fn wrote(&mut self, store: &Store, _: Area, piece: &Piece) {
-        self.0.wrote(store, piece);
+    fn put(&mut self, store: &Store, area: Area, slot: u32, _: bool) {
+        let block = store.shape.block_of(store.slot(slot).logical);
+        self.place(block, store.held(area, block));
     }
 
     #[inline]
-    fn left(&mut self, store: &Store, _: Area, _: u32, logical: u32) {
-        self.0.left(store, store.shape.block_of(logical));
+    fn left(&mut self, store: &Store, area: Area, _: u32, logical: u32) {
+        let block = store.shape.block_of(logical);
+        self.place(block, store.held(area, block));
     }
 
     fn victim(&mut self, store: &Store, _: Area) -> Option<Victim> {
-        // The first of the largest, from the tail.
-        let block = self.0.oldest_first().min_by_key(|block| Reverse(store.held(Area::Blocks, *block)))?;
-        let pad = store.held(Area::Blocks, block) as usize == store.shape.pages_of(block).len();
+        while self.most > 0 && self.lists[self.most as usize].len() == 0 {
+            self.most -= 1;
+        }
+        let block = self.lists[self.most as usize].tail()?;
+        let pad = self.most as usize == store.shape.pages_of(block).len();
         Some(Victim::Block { block, pad })
     }
 
     fn ram_bytes(&self) -> u64 {
-        self.0.ram_bytes()
+        // Two links and a size.
+        12 * self.lists.iter().map(|list| u64::from(list.len())).sum::<u64>()
     }
 
     fn check(&self, store: &Store) -> Result<(), String> {
-        self.0.check(store)
+        let wrong = |block: &u32| self.sizes[*block as usize] != store.held(Area::Blocks, *block);
+        if let Some(block) = (0..store.shape.blocks()).find(wrong) {
+            return Err(format!("logical block {block} is listed with another size than it has"));
+        }
+        for (size, list) in self.lists.iter().enumerate() {
+            let listed = self.links.check(list)?;
+            if listed.iter().any(|block| self.sizes[*block as usize] as usize != size) {
+                return Err(format!("the blocks of {size} pages have others among them"));
+            }
+        }
+        Ok(())
     }
 
     fn save(&self, _: &Store, writer: &mut SnapshotWriter) {
-        self.0.save(writer);
+        let blocks: Vec<u32> = self.lists.iter().flat_map(|list| self.links.oldest_first(list)).collect();
+        writer.put_u32("buffer.block_order", blocks.into_iter());
     }
 
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.0.load(store, reader)
+        self.lists.fill(List::default());
+        self.sizes.fill(0);
+        for block in reader.get_u32("buffer.block_order")? {
+            if block >= store.shape.blocks() {
+                let problem = format!("the drive has no block {block}");
+                return Err(SnapshotError::Unfit { section: "buffer.block_order", problem });
+            }
+            self.place(block, store.held(Area::Blocks, block));
+        }
+        Ok(())
     }
 }

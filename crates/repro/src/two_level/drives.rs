@@ -5,8 +5,8 @@ use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
 
-/// Buffer sizes, MiB: 8 for logical blocks and 1 to 64 for pages, and those the wider block part is compared at.
-pub const SIZES: [u64; 11] = [9, 10, 12, 16, 17, 18, 20, 24, 40, 56, 72];
+/// Buffer sizes, MiB: 8 for logical blocks and 1 to 64 for pages.
+pub const SIZES: [u64; 9] = [9, 10, 12, 16, 20, 24, 40, 56, 72];
 /// The size of record.
 pub const RECORD: u64 = 24;
 /// Sizes whose page part beside 16 MiB for blocks is small, or large.
@@ -79,11 +79,11 @@ pub const VARIANTS: [Variant; 16] = [
     two_level("Two-level", 8, &[]),
     two_level("Two-level, 16 MB for blocks", 16, &[]),
     two_level("Two-level, a page leaves alone", 8, &[("buffer.flush_unit", "page")]),
-    two_level("Two-level, room by pages", 8, &[PAGES]),
+    two_level("Two-level, by pages", 8, &[PAGES]),
     one_part("Block LRU", "block-lru", &[FRAMES]),
-    one_part("Block LRU, room by pages", "block-lru", &[PAGES]),
+    one_part("Block LRU, by pages", "block-lru", &[PAGES]),
     one_part("Block-only", "block-only", &[FRAMES]),
-    one_part("Block-only, room by pages", "block-only", &[PAGES]),
+    one_part("Block-only, by pages", "block-only", &[PAGES]),
     one_part("Page-only", "page-only", &[]),
     two_level("Two-level, hash counters", 8, &[("buffer.identify", "hash-counters")]),
     two_level("Two-level, two lists", 8, &[("buffer.identify", "two-lists")]),

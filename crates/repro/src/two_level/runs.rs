@@ -2,7 +2,7 @@
 
 use super::drives::{
     self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL, OTHERS, PAGE_ONLY,
-    Place, RECORD, SIZES, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
+    Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
 };
 use super::workload::{Trace, WriteShape};
 use crate::error::StudyError;
@@ -45,6 +45,7 @@ fn jobs(logs: u64) -> Vec<(Kind, Place)> {
     let mut counted = BTreeSet::from([at(NFTL, 0)]);
     let swept =
         [TWO_LEVEL, VICTIM_ONLY, TWO_LEVEL_PAGES, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, PAGE_ONLY];
+    counted.extend([TWO_LEVEL, WIDE].map(|variant| at(variant, SMALL_PAGE_PART)));
     for mib in SIZES {
         counted.extend(swept.map(|variant| at(variant, mib)));
         counted.extend((mib > 16).then(|| at(WIDE, mib)));
@@ -83,6 +84,7 @@ pub fn run(options: &Options, desktop: &Trace, installation: &Trace, monitor: &d
         };
         let state = first_state(options, &bench, monitor)?;
         let mut workload = trace.open(sectors)?;
+        let state = bench.warmed(&state, &mut *workload, trace.warm_up, monitor)?;
         let measured = match kind {
             Kind::Timed => bench.time(&state, &mut *workload, monitor)?,
             Kind::Counted | Kind::Installed => bench.count(&state, &mut *workload, monitor)?,

@@ -26,7 +26,7 @@ const LINES: [Line; 41] = [
     ("1.9", "two-level, larger page part", "pages written back", "", "fall", Trend, Holds("never rise with the size")),
     ("1.10", "two-level against Block LRU, same size", "gain of block utilisation", "", "14 to 23 points", Numeric, Holds("6 to 31 points at every size")),
     ("1.11a", "Block-only against two-level, same size", "additional erases", "", "5 to 30 %", Numeric, Holds("0 to 40 % at every size")),
-    ("1.11b", "Block-only, larger buffer", "share of switch erases", "", "does not grow", Trend, Holds("grows less than the two-level buffer's")),
+    ("1.11b", "Block-only, larger buffer", "share of switch erases", "", "does not grow", Trend, Holds("changes by 3 points at most")),
     ("1.11v", "Block-only whose blocks take room for their pages only", "additional erases", "", "5 to 30 % (way not said)", Recorded, Anything),
     ("1.12", "Page-only against two-level, same size", "erases; hit ratio of pages", "", "much worse; low", Trend, Holds("more erases and fewer hits at every size")),
     ("1.13a", "two-level, a page leaves alone", "additional erases", "", "0 to 15 %", Numeric, Holds("-2 to 20 % at every size")),

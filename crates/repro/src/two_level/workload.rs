@@ -9,8 +9,12 @@ use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::HostOp;
 
-/// Requests of a month: eight hours a day at one each 32 ms.
-const MONTH: u64 = 30 * 900_000;
+/// Requests of a day: eight hours of one each 32 ms.
+const DAY: u64 = 900_000;
+/// Requests of a month.
+const MONTH: u64 = 30 * DAY;
+/// Most requests that fill log blocks and buffers before anything is counted.
+const WARM_UP: u64 = 2 * DAY;
 /// Requests of an installation.
 const INSTALLATION: u64 = 1_000_000;
 
@@ -19,7 +23,9 @@ const INSTALLATION: u64 = 1_000_000;
 pub struct Trace {
     file: Option<TraceFile>,
     generator: &'static str,
-    /// Requests to run.
+    /// Requests to run before anything is counted.
+    pub warm_up: u64,
+    /// Requests to run, those included.
     requests: u64,
     seed: u64,
 }
@@ -29,8 +35,7 @@ pub struct Trace {
 /// # Errors
 /// The user's file cannot be read.
 pub fn desktop(options: &Options) -> Result<Trace, StudyError> {
-    let file = TraceFile::given(options, NAMES[0])?;
-    Ok(Trace { file, generator: "desktop-ntfs", requests: options.scale.of(MONTH), seed: options.seed })
+    trace(options, NAMES[0], "desktop-ntfs", MONTH)
 }
 
 /// Files copied and installed on a laptop.
@@ -38,8 +43,18 @@ pub fn desktop(options: &Options) -> Result<Trace, StudyError> {
 /// # Errors
 /// The user's file cannot be read.
 pub fn installation(options: &Options) -> Result<Trace, StudyError> {
-    let file = TraceFile::given(options, NAMES[1])?;
-    Ok(Trace { file, generator: "system-disk", requests: options.scale.of(INSTALLATION), seed: options.seed })
+    trace(options, NAMES[1], "system-disk", INSTALLATION)
+}
+
+/// A trace whose first quarter, or so much of it as there is need for, warms the drive up.
+fn trace(options: &Options, name: &str, generator: &'static str, published: u64) -> Result<Trace, StudyError> {
+    let file = TraceFile::given(options, name)?;
+    let counted = options.scale.of(published);
+    let (warm_up, requests) = match &file {
+        Some(file) => (WARM_UP.min(file.summary.records.min(counted) / 4), counted),
+        None => (WARM_UP.min(counted / 3), counted + WARM_UP.min(counted / 3)),
+    };
+    Ok(Trace { file, generator, warm_up, requests, seed: options.seed })
 }
 
 impl Trace {

@@ -144,6 +144,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// A block is bad now.
     pub(super) fn retire(&mut self, block: BlockId) {
+        self.merged_away.remove(&block);
         if !self.failing.remove(&block) {
             self.good -= 1;
         }

@@ -318,7 +318,7 @@ impl<S: Scheme> LogMap<S> {
 
     pub(super) fn erase_merged<F: Flash>(&mut self, flash: &mut F, block: BlockId, kind: Kind) {
         if kind != Kind::Level {
-            self.counters.erases[kind as usize] += 1;
+            self.merged_away.insert(block, kind);
         }
         self.erase(flash, block, kind.cause());
     }

@@ -39,7 +39,7 @@ use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter, Values,
 };
-use merge::{Merge, MergeCounters};
+use merge::{Kind, Merge, MergeCounters};
 use nand::{
     Cancel, Command, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program, Read,
 };
@@ -151,6 +151,8 @@ pub(super) struct LogMap<S> {
     /// Blocks in which a program failed, not retired yet.
     failing: BTreeSet<BlockId>,
     erasing: u32,
+    /// Blocks that merges replaced and that are not erased yet, by kind.
+    merged_away: BTreeMap<BlockId, Kind>,
     /// Blocks freed since wear was looked at.
     freed: u32,
     /// Blocks that have not failed.
@@ -223,6 +225,7 @@ impl<S: Scheme> LogMap<S> {
             garbage: Vec::new(),
             failing: BTreeSet::new(),
             erasing: 0,
+            merged_away: BTreeMap::new(),
             freed: 0,
             good: roles.iter().filter(|role| **role == Role::Free).count() as u32,
             roles,

@@ -225,6 +225,9 @@ impl<S: Scheme> LogMap<S> {
 
     /// A block is free now.
     pub(super) fn set_free(&mut self, block: BlockId) {
+        if let Some(kind) = self.merged_away.remove(&block) {
+            self.counters.erases[kind as usize] += 1;
+        }
         self.assign(block, Role::Free, NONE);
         self.free.push(&self.geometry, block);
         self.room = true;
