@@ -379,7 +379,7 @@ impl Store {
                 held[self.shape.block_of(logical) as usize] += 1;
                 count += 1;
             }
-            if held.iter().zip(&self.held[area.index()]).any(|(found, counted)| *found != u32::from(*counted)) {
+            if held.iter().zip(&self.held[area.index()]).any(|(found, counted)| found != counted) {
                 return Err(format!("pages of a logical block in {area:?} are miscounted"));
             }
             let (used, leaving) = (self.used[area.index()], self.leaving[area.index()]);

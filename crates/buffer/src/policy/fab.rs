@@ -73,7 +73,7 @@ impl Policy for Fab {
     }
 
     fn victim(&mut self, store: &Store, _: Area) -> Option<Victim> {
-        while self.most > 0 && self.lists[self.most as usize].len() == 0 {
+        while self.most > 0 && self.lists[self.most as usize].is_empty() {
             self.most -= 1;
         }
         let block = self.lists[self.most as usize].tail()?;
