@@ -22,7 +22,7 @@ pub struct Series {
 }
 
 /// One picture.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// Name; empty when the figure has only one.
     pub title: String,
@@ -30,6 +30,8 @@ pub struct Panel {
     pub categories: Vec<String>,
     /// What is drawn. The same series in all panels of a figure.
     pub series: Vec<Series>,
+    /// Published values on the axis of this panel, and what they are.
+    pub published: Vec<(&'static str, f64)>,
 }
 
 /// A figure.
@@ -47,13 +49,20 @@ pub struct Figure {
     pub most: Option<f64>,
     /// The pictures.
     pub panels: Vec<Panel>,
-    /// Published values on the axis, and what they are.
+    /// Published values on the axis of every panel, and what they are.
     pub published: Vec<(&'static str, f64)>,
     /// What a reader should know.
     pub caption: String,
 }
 
 impl Figure {
+    /// Published values: the panel they belong to (empty: all), what they are, and the values.
+    pub fn all_published(&self) -> impl Iterator<Item = (&str, &'static str, f64)> {
+        let common = self.published.iter().map(|(what, value)| ("", *what, *value));
+        let own = self.panels.iter().flat_map(|panel| panel.published.iter().map(move |published| (panel, published)));
+        common.chain(own.map(|(panel, (what, value))| (panel.title.as_str(), *what, *value)))
+    }
+
     /// The data as columns.
     pub fn to_csv(&self) -> String {
         let mut text = String::from("panel,category,series,value\n");
@@ -66,8 +75,8 @@ impl Figure {
                 }
             }
         }
-        for (what, value) in &self.published {
-            let _ = writeln!(text, "published,,{},{value}", quoted(what));
+        for (panel, what, value) in self.all_published() {
+            let _ = writeln!(text, "published,{},{},{value}", quoted(panel), quoted(what));
         }
         text
     }
@@ -78,7 +87,8 @@ impl Figure {
             let series = panel.series.iter().map(|series| json!({"name": series.name, "values": series.values}));
             json!({"title": panel.title, "categories": panel.categories, "series": series.collect::<Vec<_>>()})
         };
-        let published = self.published.iter().map(|(what, value)| json!({"what": what, "value": value}));
+        let published =
+            self.all_published().map(|(panel, what, value)| json!({"panel": panel, "what": what, "value": value}));
         json!({
             "name": self.name,
             "title": self.title,
@@ -111,11 +121,12 @@ mod tests {
                 title: String::new(),
                 categories: vec!["one".to_owned(), "two".to_owned()],
                 series: vec![Series { name: "x, y".to_owned(), values: vec![Some(0.5), None] }],
+                published: vec![("most", 0.75)],
             }],
             published: vec![("mean", 0.25)],
             caption: String::new(),
         };
-        assert_eq!(figure.to_csv(), "panel,category,series,value\n,one,\"x, y\",0.5\n,two,\"x, y\",\npublished,,mean,0.25\n");
+        assert_eq!(figure.to_csv(), "panel,category,series,value\n,one,\"x, y\",0.5\n,two,\"x, y\",\npublished,,mean,0.25\npublished,,most,0.75\n");
         assert_eq!(figure.to_json()["panels"][0]["series"][0]["values"][1], Value::Null);
     }
 }

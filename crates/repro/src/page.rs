@@ -60,6 +60,10 @@ fn section(figure: &Figure) -> String {
     let mut legend = each(series.iter().enumerate(), |(index, series)| {
         format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&series.name))
     });
+    let common = figure.published.len();
+    legend += &each(&figure.panels, |panel| each(panel.published.iter().enumerate(), |(index, (what, value))| {
+        format!("<li><i class=\"published p{}\"></i>{}: {}</li>", common + index, escape(what), number(*value))
+    }));
     legend += &each(figure.published.iter().enumerate(), |(index, (what, value))| {
         format!("<li><i class=\"published p{index}\"></i>{}: {}</li>", escape(what), number(*value))
     });
@@ -121,6 +125,7 @@ mod tests {
                 title: "one".to_owned(),
                 categories: vec!["x".to_owned(), "y".to_owned()],
                 series: vec![Series { name: "<s>".to_owned(), values: vec![Some(0.25), None] }],
+                published: vec![("most", 0.75)],
             }],
             published: vec![("mean", 0.5)],
             caption: String::new(),
@@ -128,7 +133,7 @@ mod tests {
         let findings = Findings { rows: Vec::new(), figures: vec![figure], notes: vec!["& more".to_owned()] };
         let page = render(crate::find("tpm").unwrap(), &findings);
         assert!(page.contains("a &lt; b") && page.contains("&lt;s&gt;") && page.contains("&amp; more"));
-        assert!(page.contains("one x, &lt;s&gt;: 0.25") && page.contains("mean: 0.5"));
+        assert!(page.contains("one x, &lt;s&gt;: 0.25") && page.contains("mean: 0.5") && page.contains("most: 0.75"));
         assert!(!page.contains("http"), "the page needs nothing from elsewhere");
     }
 }

@@ -49,7 +49,7 @@ fn step(most: f64) -> f64 {
 
 fn axes(figure: &Figure, panel: &Panel, width: f64) -> Axes {
     let values = panel.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-    let published = figure.published.iter().map(|(_, value)| *value);
+    let published = figure.published.iter().chain(&panel.published).map(|(_, value)| *value);
     let largest = values.chain(published).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let largest = if largest > 0.0 { largest } else { 1.0 };
     let step = step(figure.most.unwrap_or(largest));
@@ -87,7 +87,7 @@ pub fn panel(figure: &Figure, panel: &Panel, width: f64) -> String {
             Shape::Lines => line(&mut svg, &axes, panel, index, series),
         }
     }
-    for (index, (what, value)) in figure.published.iter().enumerate() {
+    for (index, (what, value)) in figure.published.iter().chain(&panel.published).enumerate() {
         let y = axes.y(*value);
         put(&mut svg, format_args!(
             "<line class=\"published p{index}\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\"><title>{}: {}</title></line>",
@@ -193,7 +193,7 @@ mod tests {
     fn lines_of_the_axis_of_values_are_at_equal_distances_and_numbers_stand_as_their_logarithms() {
         let series = vec![Series { name: "s".to_owned(), values: vec![Some(3.0), Some(165.0), Some(2.0)] }];
         let categories = ["8", "16", "64"].map(str::to_owned).to_vec();
-        let panel = Panel { title: String::new(), categories, series };
+        let panel = Panel { categories, series, ..Panel::default() };
         let figure = Figure {
             name: "f",
             title: "t",

@@ -55,6 +55,7 @@ fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
             title: about.published.title.to_owned(),
             categories: CACHES.iter().map(ToString::to_string).collect(),
             series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
+            ..Panel::default()
         }
     };
     Figure {
@@ -79,6 +80,7 @@ fn response(results: &Results, traces: &[Trace]) -> Figure {
             title: about.published.title.to_owned(),
             categories: vec!["512 KB".to_owned()],
             series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
+            ..Panel::default()
         }
     };
     Figure {
@@ -104,8 +106,8 @@ fn normalised(cells: &BTreeMap<Place, Measurement>, traces: &[Trace], value: &dy
         values: shown.iter().map(|trace| share(variant, *trace)).collect(),
     };
     vec![Panel {
-        title: String::new(),
         categories: shown.iter().map(|trace| traces[*trace].published.title.to_owned()).collect(),
         series: VARIANTS[STUDIED].iter().enumerate().map(series).collect(),
+        ..Panel::default()
     }]
 }

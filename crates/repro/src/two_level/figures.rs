@@ -42,7 +42,13 @@ fn figure(name: &'static str, title: &'static str, axis: &'static str, panels: V
 }
 
 fn panel(title: &str, categories: &[u64], series: Vec<Series>) -> Panel {
-    Panel { title: title.to_owned(), categories: categories.iter().map(ToString::to_string).collect(), series }
+    let categories = categories.iter().map(ToString::to_string).collect();
+    Panel { title: title.to_owned(), categories, series, published: Vec::new() }
+}
+
+/// A panel with published values.
+fn beside(panel: Panel, published: &[(&'static str, f64)]) -> Panel {
+    Panel { published: published.to_vec(), ..panel }
 }
 
 /// One line for each buffer over the sizes.
@@ -59,7 +65,7 @@ fn trace(results: &Results) -> Vec<Figure> {
     let categories: Vec<String> = LENGTHS.iter().map(|(name, _)| (*name).to_owned()).collect();
     let one = |values: Vec<Option<f64>>| {
         let series = vec![Series { name: "trace".to_owned(), values }];
-        vec![Panel { title: String::new(), categories: categories.clone(), series }]
+        vec![Panel { categories: categories.clone(), series, ..Panel::default() }]
     };
     let shares = LENGTHS.map(|(_, sectors)| Some(results.shape.share(sectors))).to_vec();
     let random = LENGTHS.map(|(_, sectors)| results.shape.random(sectors)).to_vec();
@@ -91,6 +97,8 @@ fn compared(results: &Results) -> Vec<Figure> {
         panel(title, &SIZES, over_sizes(results, &COMPARED, &|m, _| value(m)))
     };
     let blocks = [TWO_LEVEL, BLOCK_LRU, BLOCK_LRU_PAGES];
+    let own = switch_share(results.of(NFTL, 0));
+    let block_lru = utilisation(results.of(BLOCK_LRU, RECORD));
     vec![
         Figure {
             most: Some(160.0),
@@ -111,11 +119,24 @@ fn compared(results: &Results) -> Vec<Figure> {
             "erase-kinds",
             "Erases by kind of merge",
             "% of erases, over MB of buffer",
-            vec![kinds("switch merges", &switch_share), kinds("full merges", &merge_share)],
-            "Published: Block LRU 100 % by switches, two-level 11 to 21 points above NFTL.",
+            vec![
+                beside(
+                    kinds("switch merges", &switch_share),
+                    &[("NFTL + 11 points, published least", own + 11.0), ("NFTL + 21 points, published most", own + 21.0)],
+                ),
+                beside(
+                    kinds("full merges", &merge_share),
+                    &[("NFTL - 11 points, published least", 89.0 - own), ("NFTL - 21 points, published most", 79.0 - own)],
+                ),
+            ],
+            "Published: two-level 11 to 21 points above NFTL by switches, Block LRU 100 %.",
         ),
         Figure {
             most: Some(100.0),
+            published: vec![
+                ("Block LRU of 24 MB + 14 points, published least", block_lru + 14.0),
+                ("Block LRU of 24 MB + 23 points, published most", block_lru + 23.0),
+            ],
             ..figure(
                 "block-utilisation",
                 "Pages that leaving blocks hold",
@@ -156,14 +177,18 @@ fn ablations(results: &Results) -> Vec<Figure> {
         &[TWO_LEVEL, VICTIM_ONLY],
         &[TWO_LEVEL, WIDE],
     ];
+    let least_and_most = |low, high| [("published least", low), ("published most", high)];
     vec![
-        both("block-only", "All writes to a block buffer", vec![additional(block_only), shares(block_only)], "Published: 5 to 30 % more erases; the share of switches does not grow."),
+        both("block-only", "All writes to a block buffer", vec![beside(additional(block_only), &least_and_most(105.0, 130.0)), shares(block_only)], "Published: 5 to 30 % more erases; the share of switches does not grow."),
         both("page-only", "All writes to a page buffer", vec![additional(page_only), hits(page_only)], "Published: much worse, few hits."),
-        both("page-alone", "A page leaves without the others of its block", vec![additional(alone), hits(alone)], "Published: 0 to 15 % more erases, hits within 1 point."),
+        both("page-alone", "A page leaves without the others of its block", vec![beside(additional(alone), &least_and_most(100.0, 115.0)), hits(alone)], "Published: 0 to 15 % more erases, hits within 1 point."),
         both(
             "block-part",
             "16 MB instead of 8 MB for blocks",
-            vec![additional(wide), shares(wide)],
+            vec![
+                beside(additional(wide), &[("small page part, published", 105.0), ("large page part, published", 95.0)]),
+                shares(wide),
+            ],
             "The same size in all. Published: 5 % more erases and 1 point less where the page part is small, as much better where it has more than 32 MB.",
         ),
     ]
@@ -171,14 +196,20 @@ fn ablations(results: &Results) -> Vec<Figure> {
 
 /// The limit of a small request: figure 19.
 fn thresholds(results: &Results) -> Figure {
-    let record = erases(results.with_limit(LIMIT));
+    let (record, share) = (erases(results.with_limit(LIMIT)), switch_share(results.with_limit(LIMIT)));
     let over = |value: &dyn Fn(&Measurement) -> f64| {
         let values = LIMITS.iter().map(|limit| Some(value(results.with_limit(*limit)))).collect();
         vec![Series { name: VARIANTS[TWO_LEVEL].name.to_owned(), values }]
     };
     let panels = vec![
-        panel("erases, 8 sectors = 100", &LIMITS, over(&|m| erases(m) / record * 100.0)),
-        panel("switch erases, % of erases", &LIMITS, over(&switch_share)),
+        beside(
+            panel("erases, 8 sectors = 100", &LIMITS, over(&|m| erases(m) / record * 100.0)),
+            &[("16 to 64 sectors, published least", 104.0), ("16 to 64 sectors, published most", 110.0)],
+        ),
+        beside(
+            panel("switch erases, % of erases", &LIMITS, over(&switch_share)),
+            &[("16 to 64 sectors, published most", share - 3.0), ("16 to 64 sectors, published least", share - 5.0)],
+        ),
     ];
     let caption = "8 MB for blocks, 16 MB for pages. Published: 4 to 10 % more erases at 16 to 64, very bad at 4 and 128.";
     figure("limits", "Limit of a small request", "over sectors of the limit", panels, caption)
@@ -195,8 +226,14 @@ fn log_blocks(results: &Results) -> Figure {
         LOGS.iter().map(series).collect()
     };
     let panels = vec![
-        panel("erases, % of NFTL", &SIZES, lines(&|new, old| erases(new) / erases(old) * 100.0)),
-        panel("switch erases, points above NFTL", &SIZES, lines(&|new, old| switch_share(new) - switch_share(old))),
+        beside(
+            panel("erases, % of NFTL", &SIZES, lines(&|new, old| erases(new) / erases(old) * 100.0)),
+            &[("at its smallest, published", 82.0), ("at its largest, published", 54.0)],
+        ),
+        beside(
+            panel("switch erases, points above NFTL", &SIZES, lines(&|new, old| switch_share(new) - switch_share(old))),
+            &[("published least", 11.0), ("published most", 21.0)],
+        ),
     ];
     figure("log-blocks", "Two-level over other numbers of log blocks", OVER_SIZES, panels, "Each compared with NFTL of as many log blocks.")
 }
@@ -214,7 +251,7 @@ fn others(results: &Results) -> Figure {
             "other-buffers",
             "Other buffers of 24 MB",
             "erases, two-level = 100",
-            vec![Panel { title: String::new(), categories, series }],
+            vec![Panel { categories, series, ..Panel::default() }],
             "Without a buffer: see the figure of erases.",
         )
     }
