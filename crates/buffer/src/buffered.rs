@@ -91,7 +91,6 @@ pub(crate) struct Buffered<F: Flash, P> {
     pub inner: Outbox,
     /// An operation was answered `Full`.
     pub starved: bool,
-    /// Where the write that found no room was to go: its token, its next page.
     stalled: Option<Stalled>,
 }
 
@@ -121,8 +120,12 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Counters begin at zero, but for what is buffered already.
     fn count_anew(&mut self) {
-        let before = Area::ALL.iter().map(|area| self.store.dirty(*area)).sum();
-        self.counters = Counters { before, ..Counters::default() };
+        self.counters = Counters { before: self.dirty(), ..Counters::default() };
+    }
+
+    /// Dirty pages of both areas.
+    fn dirty(&self) -> u64 {
+        Area::ALL.iter().map(|area| self.store.dirty(*area)).sum()
     }
 
     /// # Errors
@@ -131,7 +134,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let Counters { before, cleans_written, forgotten, misses, written_back, .. } = self.counters;
         let came = before + cleans_written + misses.iter().sum::<u64>();
         let left = written_back.iter().sum::<u64>() + forgotten;
-        let dirty: u64 = Area::ALL.iter().map(|area| self.store.dirty(*area)).sum();
+        let dirty = self.dirty();
         if came == left + dirty { Ok(()) } else { Err(format!("{came} pages came, {left} left and {dirty} are there")) }
     }
 

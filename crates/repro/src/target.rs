@@ -36,6 +36,21 @@ pub struct Target {
     pub accept: Accept,
 }
 
+/// A target as a line of a table: number, experiment, metric, unit, published, class, accepted.
+pub(crate) type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, Class, Accept);
+
+impl Target {
+    /// The target of a number.
+    ///
+    /// # Panics
+    /// If there is none: a study names its own targets.
+    pub(crate) fn find(lines: &[Line], id: &str, paper: impl Fn(&str) -> &'static str) -> Self {
+        let line = lines.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
+        let (id, experiment, metric, unit, published, class, accept) = *line;
+        Self { id, paper: paper(id), experiment, metric, unit, published, class, accept }
+    }
+}
+
 /// What a study found for a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measured {
@@ -52,6 +67,13 @@ pub enum Measured {
     Figures(String),
     /// It could not be measured.
     NotRun,
+}
+
+impl Measured {
+    /// Whether the statement of a target holds, and the figures that show it.
+    pub(crate) fn statement(holds: bool, figures: String) -> Self {
+        Self::Statement { holds, figures }
+    }
 }
 
 impl Accept {

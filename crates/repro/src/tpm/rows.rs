@@ -6,7 +6,7 @@ use super::targets::target;
 use super::traces::Trace;
 use crate::row::Row;
 use crate::simulate::Measurement;
-use crate::target::Measured::{self, Figures, NotRun, Number, Statement};
+use crate::target::Measured::{self, Figures, NotRun, Number};
 use std::collections::BTreeMap;
 
 /// Everything rows are made of.
@@ -33,10 +33,6 @@ pub fn rows(results: &Results, traces: &[Trace]) -> Vec<Row> {
 /// A row.
 fn row(id: &str, measured: Measured, workload: &str, note: &str) -> Row {
     target(id).row(measured, workload, note)
-}
-
-fn statement(holds: bool, figures: String) -> Measured {
-    Statement { holds, figures }
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -98,12 +94,12 @@ impl Table<'_> {
             row("3.1a", Number(of_sequential(TPM).fold(f64::INFINITY, f64::min)), &self.workload(|t| !t.is_search()), least_note),
             row(
                 "3.1b",
-                statement(above(&search, DFTL..DFTL + 1) > 0.0, format!("TPM {}; DFTL {}", ladder(TPM), ladder(DFTL))),
+                Measured::statement(above(&search, DFTL..DFTL + 1) > 0.0, format!("TPM {}; DFTL {}", ladder(TPM), ladder(DFTL))),
                 &self.workload(Trace::is_search),
                 "",
             ),
             row("3.2a", Number(mean(cells().map(|(c, t)| self.hit(DFTL, c, t)))), &self.all(), mean_note),
-            row("3.2b", statement(least > 0.0, format!("TPM leads by {least:.1} points at least")), &self.all(), ""),
+            row("3.2b", Measured::statement(least > 0.0, format!("TPM leads by {least:.1} points at least")), &self.all(), ""),
             self.gain(),
         ]
     }
@@ -114,7 +110,7 @@ impl Table<'_> {
         };
         let (writes, reads) = (gain(&Trace::is_write_dominant), gain(&|trace| !trace.is_write_dominant()));
         let figures = format!("{writes:.1} points where writes dominate, {reads:.1} where reads do");
-        row("3.3", statement(writes > reads && reads > 0.0, figures), &self.all(), "")
+        row("3.3", Measured::statement(writes > reads && reads > 0.0, figures), &self.all(), "")
     }
 
     /// Mean reduction by TPM against a variant, over the traces that were measured.
@@ -220,13 +216,13 @@ impl Table<'_> {
         };
         let falls = |sums: Vec<u64>| {
             let text = sums.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            statement(sums.windows(2).all(|pair| pair[1] <= pair[0]), text)
+            Measured::statement(sums.windows(2).all(|pair| pair[1] <= pair[0]), text)
         };
         let aging = self.workload(Trace::ages_drives);
         let operations = sums(&self.results.counted, &|m| m.translation_operations());
         let erases = sums(&self.results.aged, &|m| m.erases());
         vec![
-            row("3.13", statement(lead > 0.0, format!("by {lead:.1} points at least")), &self.all(), ""),
+            row("3.13", Measured::statement(lead > 0.0, format!("by {lead:.1} points at least")), &self.all(), ""),
             row("3.14a", falls(operations), &self.all(), "128, 256, 512, 1024 KB."),
             row("3.14b", falls(erases), &aging, "128, 256, 512, 1024 KB."),
             self.victims(&aging),
@@ -244,7 +240,7 @@ impl Table<'_> {
         let kinds = format!("FAST with all spare blocks as its log: {switch} switch, {partial} partial and {full} full merges.");
         vec![
             row("5.1a", Number(-less), "oltp", &times),
-            row("5.1b", statement(blocks < merges, format!("{blocks} blocks collected, {merges} merges")), "oltp", &kinds),
+            row("5.1b", Measured::statement(blocks < merges, format!("{blocks} blocks collected, {merges} merges")), "oltp", &kinds),
             row("5.2", NotRun, "none", "There is no generator with the statistics of TPC-H."),
         ]
     }
@@ -275,7 +271,7 @@ impl Table<'_> {
             ),
             row(
                 "5.8b",
-                statement(times > 1.0, format!("{times:.2} times")),
+                Measured::statement(times > 1.0, format!("{times:.2} times")),
                 &self.all(),
                 &format!("Mean response of DFTL over that of LeaFTL: {}.", each(&|trace| Some(faster(trace)))),
             ),
@@ -292,7 +288,7 @@ impl Table<'_> {
         };
         match (valid(TPM), valid(DFTL)) {
             (Some(tpm), Some(dftl)) => {
-                row("3.15", statement(tpm < dftl, format!("TPM {tpm:.1}, DFTL {dftl:.1}")), workload, "Of 64 pages a block.")
+                row("3.15", Measured::statement(tpm < dftl, format!("TPM {tpm:.1}, DFTL {dftl:.1}")), workload, "Of 64 pages a block.")
             }
             _ => row("3.15", NotRun, workload, "No translation block was collected at this scale."),
         }
@@ -305,7 +301,7 @@ fn exact(results: &Results) -> Vec<Row> {
     let synthetic = "a drive of 1 MiB";
     let misses = exact.miss_costs.map_or(NotRun, |[least, most]| {
         let figures = format!("at best {} + {}, at worst {} + {}", least.0, least.1, most.0, most.1);
-        statement([least, most] == [(1, 0), (2, 1)], figures)
+        Measured::statement([least, most] == [(1, 0), (2, 1)], figures)
     });
     let (victims, updates, kept) = exact.tpm_collection;
     let (copies, updated, within) = exact.dftl_collection;
@@ -313,17 +309,17 @@ fn exact(results: &Results) -> Vec<Row> {
     let [before, after] = exact.full_blocks;
     vec![
         row("3.9", misses, synthetic, "4000 random reads and writes, those that meet a collection left out."),
-        row("3.10a", statement(kept, format!("{updates} for {victims} blocks")), synthetic, "Checked after each request."),
-        row("3.10b", statement(within, format!("{updated} for {copies} with entries of what was copied")), synthetic, "Checked after each request."),
+        row("3.10a", Measured::statement(kept, format!("{updates} for {victims} blocks")), synthetic, "Checked after each request."),
+        row("3.10b", Measured::statement(within, format!("{updated} for {copies} with entries of what was copied")), synthetic, "Checked after each request."),
         row(
             "3.11a",
-            statement([first, second] == [16, 18], format!("{first} and {second}")),
+            Measured::statement([first, second] == [16, 18], format!("{first} and {second}")),
             synthetic,
             "Told from outside: they are cached together with pages 128 to 135 and 144 to 151, and with no others.",
         ),
         row(
             "3.11b",
-            statement((before, after) == (0, 1), format!("{after} full block after it, {before} before")),
+            Measured::statement((before, after) == (0, 1), format!("{after} full block after it, {before} before")),
             synthetic,
             "The page numbers 34 and 23 are the state the figure begins with; what follows from it is the place in the block.",
         ),
@@ -342,7 +338,7 @@ fn generated_table(results: &Results, traces: &[&Trace]) -> Measured {
         holds &= sample.requests == trace.requests;
         figures.push(format!("{} {} / {:.2} % / {:.2} KB", published.title, sample.requests, sample.write_percent, sample.mean_kb));
     }
-    statement(holds, figures.join(", "))
+    Measured::statement(holds, figures.join(", "))
 }
 
 /// What files hold, beside the published table.
@@ -356,7 +352,7 @@ fn file_table(traces: &[&Trace]) -> Measured {
         holds &= (found.write_percent - published.write_percent).abs() <= 0.05;
         figures.push(format!("{} {} / {:.2} % / {:.2} KB", published.title, found.requests, found.write_percent, found.mean_kb));
     }
-    statement(holds, figures.join(", "))
+    Measured::statement(holds, figures.join(", "))
 }
 
 /// Rows of mappings that are not part of the project.

@@ -1,11 +1,9 @@
 //! What was published, and what is accepted.
 
 use crate::row::Class;
-use crate::target::{Accept, Target};
+use crate::target::{Accept, Line, Target};
 use Accept::{Anything, AtLeast, Holds, Within};
 use Class::{Exact, Numeric, Recorded, Trend};
-
-type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, Class, Accept);
 
 /// Number, experiment, metric, unit, published, class, accepted.
 const LINES: [Line; 34] = [
@@ -50,16 +48,13 @@ const LINES: [Line; 34] = [
 /// # Panics
 /// If there is none: the study names its own targets.
 pub fn target(id: &str) -> Target {
-    let line = LINES.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
-    let (id, experiment, metric, unit, published, class, accept) = *line;
-    let paper = match id.split_once('.') {
+    Target::find(&LINES, id, |id| match id.split_once('.') {
         Some(("5", rest)) if rest.starts_with("10") => "STP-FTL, 2017",
         Some(("5", rest)) if rest.starts_with('8') => "LeaFTL, ASPLOS 2023",
         Some(("5", rest)) if rest.starts_with('9') => "LearnedFTL, HPCA 2024",
         Some(("5", _)) => "DFTL, ASPLOS 2009",
         _ => super::STUDY.paper,
-    };
-    Target { id, paper, experiment, metric, unit, published, class, accept }
+    })
 }
 
 /// Every number, in the order of the table.

@@ -9,7 +9,7 @@ use super::runs::{INSTALLATION_MIB, Results};
 use super::targets::target;
 use crate::row::Row;
 use crate::simulate::Measurement;
-use crate::target::Measured::{self, Figures, Number, Statement};
+use crate::target::Measured::{self, Figures, Number};
 
 /// Rows of measurements under one trace.
 struct Table<'a> {
@@ -35,10 +35,6 @@ pub fn rows(results: &Results, desktop: &str, installation: &str) -> Vec<Row> {
     rows.push(Table { results, workload: installation }.installation());
     rows.push(table.descendant());
     rows
-}
-
-fn statement(holds: bool, figures: String) -> Measured {
-    Statement { holds, figures }
 }
 
 /// The least and the largest of some values.
@@ -102,7 +98,7 @@ impl Table<'_> {
         vec![
             self.row("1.1a", Number(least), &format!("{} log blocks.", self.results.logs)),
             self.row("1.1b", Number(largest), &Self::sizes()),
-            self.row("1.1c", statement(never_rises(&counts[from_16..]), format!("thousands: {}", list(&thousands))), &Self::sizes()),
+            self.row("1.1c", Measured::statement(never_rises(&counts[from_16..]), format!("thousands: {}", list(&thousands))), &Self::sizes()),
             self.row("1.1k", Figures(by_logs.join("; ")), ""),
             self.row("1.2", Number(reductions[record]), "The introduction says that erases are reduced to 33.5 %, the results that they are reduced by 18 to 46 %: it must be by."),
         ]
@@ -112,7 +108,7 @@ impl Table<'_> {
         let (frames, pages) = (self.additional(BLOCK_LRU), self.additional(BLOCK_LRU_PAGES));
         let note = format!("{} Each block takes room for 128 pages.", Self::sizes());
         vec![
-            self.row("1.3", statement(within(&frames, 0.0, 30.0), format!("{} %", list(&frames))), &note),
+            self.row("1.3", Measured::statement(within(&frames, 0.0, 30.0), format!("{} %", list(&frames))), &note),
             self.row("1.3v", Figures(format!("{} %", list(&pages))), &Self::sizes()),
         ]
     }
@@ -132,8 +128,8 @@ impl Table<'_> {
             self.row("1.4a", Number(least), ""),
             self.row("1.4b", Number(largest), ""),
             self.row("1.4o", Figures(format!("two-level {:.1} %, none {:.1} %", operations[0], operations[1])), "A full merge erases two blocks, a switch one or two."),
-            self.row("1.5", statement(split == all.clone().count(), format!("in {split} of {} runs", all.count())), ""),
-            self.row("1.6", statement(low >= 100.0 && high <= 100.0, format!("{low:.1} to {high:.1} %")), "Both ways to count room."),
+            self.row("1.5", Measured::statement(split == all.clone().count(), format!("in {split} of {} runs", all.count())), ""),
+            self.row("1.6", Measured::statement(low >= 100.0 && high <= 100.0, format!("{low:.1} to {high:.1} %")), "Both ways to count room."),
         ]
     }
 
@@ -143,7 +139,7 @@ impl Table<'_> {
         vec![
             self.row("1.7", Number(hits[0]), "Updates of a page that is there, among page writes to the page part."),
             self.row("1.8", Number(hits[SIZES.len() - 1]), &format!("{} %. {}", list(&hits), Self::sizes())),
-            self.row("1.9", statement(never_rises(&written), format!("thousands: {}", list(&written))), &Self::sizes()),
+            self.row("1.9", Measured::statement(never_rises(&written), format!("thousands: {}", list(&written))), &Self::sizes()),
         ]
     }
 
@@ -153,7 +149,7 @@ impl Table<'_> {
         let gains: Vec<f64> = studied.iter().zip(&frames).map(|(new, old)| new - old).collect();
         let (low, high) = range(&studied);
         let note = format!("{} Two-level {low:.1} to {high:.1} %. Block LRU with room by pages: {} %.", Self::sizes(), list(&pages));
-        self.row("1.10", statement(within(&gains, 6.0, 31.0), format!("{} points", list(&gains))), &note)
+        self.row("1.10", Measured::statement(within(&gains, 6.0, 31.0), format!("{} points", list(&gains))), &note)
     }
 
     fn single_parts(&self) -> Vec<Row> {
@@ -167,10 +163,10 @@ impl Table<'_> {
         let (hits, studied_hits) = (self.sweep(PAGE_ONLY, page_hits), self.sweep(TWO_LEVEL, page_hits));
         let worse = page_only.iter().all(|more| *more > 0.0) && hits.iter().zip(&studied_hits).all(|(own, other)| own < other);
         vec![
-            self.row("1.11a", statement(within(&frames, 0.0, 40.0), format!("{} %", list(&frames))), &Self::sizes()),
-            self.row("1.11b", statement(is_flat, format!("{own:+.1} points; two-level {studied:+.1}")), "From the smallest to the largest size."),
+            self.row("1.11a", Measured::statement(within(&frames, 0.0, 40.0), format!("{} %", list(&frames))), &Self::sizes()),
+            self.row("1.11b", Measured::statement(is_flat, format!("{own:+.1} points; two-level {studied:+.1}")), "From the smallest to the largest size."),
             self.row("1.11v", Figures(format!("{} %", list(&pages))), &Self::sizes()),
-            self.row("1.12", statement(worse, format!("erases {} % more; hits {} %", list(&page_only), list(&hits))), &Self::sizes()),
+            self.row("1.12", Measured::statement(worse, format!("erases {} % more; hits {} %", list(&page_only), list(&hits))), &Self::sizes()),
         ]
     }
 
@@ -180,8 +176,8 @@ impl Table<'_> {
             self.sweep(VICTIM_ONLY, page_hits).iter().zip(self.sweep(TWO_LEVEL, page_hits)).map(|(own, other)| own - other).collect();
         let close = hits.iter().all(|points| points.abs() < 2.0);
         vec![
-            self.row("1.13a", statement(within(&additional, -2.0, 20.0), format!("{} %", list(&additional))), &Self::sizes()),
-            self.row("1.13b", statement(close, format!("{} points", list(&hits))), ""),
+            self.row("1.13a", Measured::statement(within(&additional, -2.0, 20.0), format!("{} %", list(&additional))), &Self::sizes()),
+            self.row("1.13b", Measured::statement(close, format!("{} points", list(&hits))), ""),
         ]
     }
 
@@ -202,7 +198,7 @@ impl Table<'_> {
         vec![
             self.row("1.14a", Number(additional), &format!("Buffers of {SMALL_PAGE_PART} MB in all. At {}.", nearby.join("; "))),
             self.row("1.14b", Number(points), ""),
-            self.row("1.15", statement(better, figures.join("; ")), "Buffers of 56 and 72 MB in all."),
+            self.row("1.15", Measured::statement(better, figures.join("; ")), "Buffers of 56 and 72 MB in all."),
         ]
     }
 
@@ -215,10 +211,10 @@ impl Table<'_> {
         let most = middle.iter().fold(0.0_f64, |most, value| most.max(*value));
         let all = format!("{} % at 4, 8, 16, 32, 64, 128 sectors", list(&additional));
         vec![
-            self.row("1.16", statement(smallest > 0.0, format!("{smallest:+.1} %")), ""),
-            self.row("1.17a", statement(within(&middle, -1.0, 15.0), format!("{} %", list(&middle))), ""),
-            self.row("1.17b", statement(within(middle_points, -10.0, 2.0), format!("{} points", list(middle_points))), ""),
-            self.row("1.18", statement(smallest > most && largest > most, all), ""),
+            self.row("1.16", Measured::statement(smallest > 0.0, format!("{smallest:+.1} %")), ""),
+            self.row("1.17a", Measured::statement(within(&middle, -1.0, 15.0), format!("{} %", list(&middle))), ""),
+            self.row("1.17b", Measured::statement(within(middle_points, -10.0, 2.0), format!("{} points", list(middle_points))), ""),
+            self.row("1.18", Measured::statement(smallest > most && largest > most, all), ""),
         ]
     }
 
@@ -282,7 +278,7 @@ impl Table<'_> {
         let each: Vec<(&str, f64, f64)> = each.collect();
         let better = each.iter().all(|(_, requests, erases)| *requests > 0.0 && *erases < 0.0);
         let figures = each.iter().map(|(name, requests, erases)| format!("{name} {requests:+.1} %, {erases:+.1} %"));
-        self.row("5.4", statement(better, figures.collect::<Vec<_>>().join("; ")), "BPLRU: Block LRU with room by pages.")
+        self.row("5.4", Measured::statement(better, figures.collect::<Vec<_>>().join("; ")), "BPLRU: Block LRU with room by pages.")
     }
 
     fn installation(&self) -> Row {
@@ -295,6 +291,6 @@ impl Table<'_> {
         let fewest = gain(LOGS[LOGS.len() - 1]);
         let others: Vec<String> = LOGS[..LOGS.len() - 1].iter().map(|logs| format!("{logs}: {:+.1} %", gain(*logs))).collect();
         let note = format!("SLC flash, blocks of 128 KB, {} log blocks, room by pages. With others, {}.", LOGS[LOGS.len() - 1], others.join(", "));
-        self.row("5.3", statement(fewest > 0.0, format!("{fewest:+.1} %")), &note)
+        self.row("5.3", Measured::statement(fewest > 0.0, format!("{fewest:+.1} %")), &note)
     }
 }

@@ -1,11 +1,9 @@
 //! What was published, and what is accepted.
 
 use crate::row::Class;
-use crate::target::{Accept, Target};
+use crate::target::{Accept, Line, Target};
 use Accept::{Anything, Holds, Within};
 use Class::{Exact, Numeric, Recorded, Trend};
-
-type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, Class, Accept);
 
 /// Number, experiment, metric, unit, published, class, accepted.
 const LINES: [Line; 41] = [
@@ -57,14 +55,11 @@ const LINES: [Line; 41] = [
 /// # Panics
 /// If there is none: the study names its own targets.
 pub fn target(id: &str) -> Target {
-    let line = LINES.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
-    let (id, experiment, metric, unit, published, class, accept) = *line;
-    let paper = match id {
+    Target::find(&LINES, id, |id| match id {
         "5.3" => "BPLRU, FAST 2008",
         "5.4" => "CBM, MSST 2014",
         _ => super::STUDY.paper,
-    };
-    Target { id, paper, experiment, metric, unit, published, class, accept }
+    })
 }
 
 /// Every number, in the order of the table.

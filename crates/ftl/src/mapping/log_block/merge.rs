@@ -269,7 +269,7 @@ impl<S: Scheme> LogMap<S> {
         self.room = true;
         match merge.kind {
             Kind::Fill => {}
-            Kind::Full | Kind::Level => self.replace_all(flash, &merge),
+            kind @ (Kind::Full | Kind::Level) => self.replace_all(flash, merge.lbn, merge.target, kind),
             kind => self.becomes_data(flash, merge.lbn, kind),
         }
     }
@@ -285,38 +285,37 @@ impl<S: Scheme> LogMap<S> {
         }
     }
 
-    /// The target of a full merge becomes the data block; all others are erased.
-    fn replace_all<F: Flash>(&mut self, flash: &mut F, merge: &Merge) {
-        let lbn = merge.lbn;
-        self.count(merge.kind);
+    /// The target of a merge or of a block written anew becomes the data block; all others are erased.
+    pub(super) fn replace_all<F: Flash>(&mut self, flash: &mut F, lbn: u32, target: BlockId, kind: Kind) {
+        self.count(kind);
         self.settle_rescue(flash, lbn);
-        self.roles[merge.target.index()] = Role::Data;
-        let old = std::mem::replace(&mut self.data[lbn as usize], merge.target.0);
+        self.roles[target.index()] = Role::Data;
+        let old = std::mem::replace(&mut self.data[lbn as usize], target.0);
         if old != NONE {
-            self.erase_merged(flash, BlockId(old), merge.kind);
+            self.erase_merged(flash, BlockId(old), kind);
         }
         if let Some(log) = self.detach_log(lbn) {
-            self.erase_merged(flash, log, merge.kind);
+            self.erase_merged(flash, log, kind);
         }
         let mut at = 0;
         while at < self.odd.len() {
             if self.owners[self.odd[at].index()] == lbn {
                 let block = self.odd.swap_remove(at);
-                self.erase_merged(flash, block, merge.kind);
+                self.erase_merged(flash, block, kind);
             } else {
                 at += 1;
             }
         }
     }
 
-    pub(super) fn count(&mut self, kind: Kind) {
+    fn count(&mut self, kind: Kind) {
         match kind {
             Kind::Level => self.counters.levelled += 1,
             kind => self.counters.merges[kind as usize] += 1,
         }
     }
 
-    pub(super) fn erase_merged<F: Flash>(&mut self, flash: &mut F, block: BlockId, kind: Kind) {
+    fn erase_merged<F: Flash>(&mut self, flash: &mut F, block: BlockId, kind: Kind) {
         if kind != Kind::Level {
             self.merged_away.insert(block, kind);
         }

@@ -6,7 +6,7 @@
 use super::merge::Kind;
 use super::place::Put;
 use super::state::Role;
-use super::{LogMap, NONE, Scheme};
+use super::{LogMap, Scheme};
 use layer::Answer;
 use nand::Flash;
 use units::{BlockId, Ppn};
@@ -81,14 +81,6 @@ impl<S: Scheme> LogMap<S> {
             return;
         }
         self.locked[lbn as usize] = false;
-        self.roles[target.index()] = Role::Data;
-        let old = std::mem::replace(&mut self.data[lbn as usize], target.0);
-        self.count(Kind::Switch);
-        if old != NONE {
-            self.erase_merged(flash, BlockId(old), Kind::Switch);
-        }
-        if let Some(log) = self.detach_log(lbn) {
-            self.erase_merged(flash, log, Kind::Switch);
-        }
+        self.replace_all(flash, lbn, target, Kind::Switch);
     }
 }
