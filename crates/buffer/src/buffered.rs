@@ -252,7 +252,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Takes over what non-volatile memory holds. A page there twice is on its way in its older version.
     fn adopt(&mut self, core: &FlashCore) {
-        for (place, page) in core.nvram.oldest_first() {
+        for (place, page) in core.nvram.of(BUFFER_OWNER) {
             let area = if page.note == 0 { Area::Pages } else { Area::Blocks };
             for other in Area::ALL {
                 if let Some(older) = self.store.find(other, page.logical) {

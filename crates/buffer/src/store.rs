@@ -1,6 +1,7 @@
 //! Where buffered pages are: slots, found by logical page, counted by area and logical block.
 
 use crate::parameters::{Area, Shape};
+use layer::BUFFER_OWNER;
 use nand::{FlashCore, NvramId, PayloadId};
 
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
@@ -218,7 +219,7 @@ impl Store {
         }
         match entry.place {
             Some(place) => core.nvram.set_mask(place, entry.mask),
-            None => entry.place = Some(core.nvram.insert(entry.logical, entry.mask, entry.payload, area.index() as u8)),
+            None => entry.place = Some(core.nvram.insert(BUFFER_OWNER, entry.logical, entry.mask, entry.payload, area.index() as u64)),
         }
     }
 
@@ -239,7 +240,7 @@ impl Store {
         self.used[Area::Pages.index()] -= 1;
         self.enter(Area::Blocks, logical, slot);
         if let Some(place) = place {
-            core.nvram.set_note(place, Area::Blocks.index() as u8);
+            core.nvram.set_note(place, Area::Blocks.index() as u64);
         }
     }
 

@@ -272,6 +272,8 @@ impl<F: Clocked> Drive<F> {
             last_mask,
             fua: request.fua,
             cancellable: false,
+            more: false,
+            kept: false,
             payload: slot.payload.offset(slot.next_page - first_page),
             cause: Cause::Host,
             request_sectors: request.sectors,

@@ -18,7 +18,7 @@ pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 use nand::{Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
-use units::{Cause, HostOp, Request};
+use units::{Cause, DieId, HostOp, Request};
 
 /// One operation on an extent of logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,11 @@ pub struct PageOp {
     pub fua: bool,
     /// The operation may be taken back with [`PageLayer::cancel`] (reads only).
     pub cancellable: bool,
+    /// Another operation of the same group follows at once: pages that a buffer gives up together.
+    pub more: bool,
+    /// Old versions are meant, as far as there are any ([`Versioned`]): a read returns what was kept, a write
+    /// or trim keeps what it replaces.
+    pub kept: bool,
     /// First of `pages` payload slots with the cells to write or to fill.
     pub payload: PayloadId,
     /// What its reads and programs of user data are counted as.
@@ -53,6 +58,10 @@ pub struct PageOp {
 pub const HOST_OWNER: Owner = Owner::MAX;
 /// The owner number of the write buffer.
 pub const BUFFER_OWNER: Owner = Owner::MAX - 1;
+/// The owner number of the stripe layer.
+pub const STRIPE_OWNER: Owner = Owner::MAX - 2;
+/// The owner number of the write buffer that gathers pages for the stripe layer.
+pub const GATHER_OWNER: Owner = Owner::MAX - 3;
 
 impl PageOp {
     /// Sectors meant in the page at `index` of the extent; `full` is a whole page.
@@ -180,4 +189,49 @@ pub trait PageLayer<F: Flash> {
     /// # Errors
     /// The snapshot does not fit this layer.
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
+}
+
+/// What a logical page of a mapping was when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Never written, or on a chip that is lost.
+    Nothing,
+    /// Its newest version carries this sequence number.
+    Written(u64),
+    /// It was trimmed, by a tombstone with this number.
+    Trimmed(u64),
+}
+
+/// A mapping that leaves every logical page on its chip and can keep one old version of it, which is what
+/// a parity that has not been brought up to date still covers.
+///
+/// An old version is kept by a write or trim that asks for it ([`PageOp::kept`]), unless one is kept
+/// already. It is as safe from erasure as a current one until [`Versioned::drop_old`].
+pub trait Versioned<F: Flash>: PageLayer<F> {
+    /// Nobody needs the old version of a page any more.
+    fn drop_old(&mut self, flash: &mut F, logical: u32);
+
+    /// The page has an old version, be it that it was never written.
+    fn has_old(&self, logical: u32) -> bool;
+
+    /// Appends the logical pages whose old versions are in the way of an erase since the last call: the erase
+    /// waits until each is dropped, or moved by [`Versioned::move_old`].
+    fn take_wanted(&mut self, wanted: &mut Vec<u32>);
+
+    /// The old versions in the way of erases cannot be dropped now: they are moved like valid pages.
+    fn move_old(&mut self, flash: &mut F);
+
+    /// A die answers nothing any more. What was on its way there counts as done; its pages
+    /// read as failed.
+    fn lose_die(&mut self, flash: &mut F, die: DieId);
+
+    /// Pages of a lost die are placed on `spare` from now on, and are unwritten there.
+    fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId);
+
+    /// What the mapping found of a page when it was rebuilt after a power cut; [`Found::Nothing`] once it has
+    /// been written to.
+    fn found(&self, logical: u32) -> Found;
+
+    /// The old version of a page found after a power cut was in truth no version at all.
+    fn forget_old(&mut self, logical: u32);
 }

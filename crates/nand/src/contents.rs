@@ -269,6 +269,21 @@ impl Contents {
         }
     }
 
+    /// Changes the cells of one slot by those of another, such as XOR for a parity. `from` and `into`
+    /// differ.
+    pub fn combine(&mut self, from: PayloadId, into: PayloadId, mut change: impl FnMut(&[u8], &mut [u8])) {
+        let bytes = self.page_bytes();
+        let (from, into) = (from.0 as usize * bytes, into.0 as usize * bytes);
+        assert!(from != into, "a slot is combined with another one");
+        if from < into {
+            let (low, high) = self.pool.split_at_mut(into);
+            change(&low[from..from + bytes], &mut high[..bytes]);
+        } else {
+            let (low, high) = self.pool.split_at_mut(from);
+            change(&high[..bytes], &mut low[into..into + bytes]);
+        }
+    }
+
     /// Copies sectors from one slot to another. Masks stay as they are.
     pub fn copy_sectors(&mut self, from: PayloadId, to: PayloadId, mask: u64) {
         let bytes = self.page_bytes();
@@ -286,6 +301,7 @@ impl Contents {
     pub(crate) fn lose_volatile(&mut self, kept: &[(PayloadId, u64)]) {
         self.pending_records.clear();
         self.free_runs.clear();
+        let kept: Vec<_> = kept.iter().filter(|(payload, _)| *payload != PayloadId::NONE).collect();
         if kept.is_empty() {
             self.pool.clear();
             self.masks.clear();

@@ -186,6 +186,21 @@ impl FlashCore {
         self.faults.active && self.faults.dead(die)
     }
 
+    /// Makes a programmed page uncorrectable: its data is gone, its out-of-band area stays. Nothing
+    /// happens where contents are off or the page was not programmed.
+    pub fn lose_page(&mut self, page: Ppn) {
+        if let Some(contents) = self.contents.as_deref_mut()
+            && contents.oob(page.0).kind == PageKind::Data
+        {
+            contents.set_oob_kind(page.0, PageKind::Lost);
+        }
+    }
+
+    /// As [`FlashCore::lose_page`] for every page of a block.
+    pub fn lose_block(&mut self, block: BlockId) {
+        (0..self.geometry.pages_per_block).for_each(|page| self.lose_page(self.geometry.page_at(block, page)));
+    }
+
     /// Whether the page sits on a dead die.
     #[inline]
     pub(crate) fn block_is_dead(&self, page: Ppn) -> bool {
@@ -368,16 +383,20 @@ impl FlashCore {
     pub(crate) fn complete_read(&mut self, page: Ppn, cause: Cause, payload: PayloadId) -> bool {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
+        let dead = self.faults.active && self.faults.dead(self.geometry.die_of(block));
         debug_assert!(
-            position < u32::from(self.blocks[block.index()].done) || self.breaks(LawBroken::PinsOff)
+            position < u32::from(self.blocks[block.index()].done) || dead || self.breaks(LawBroken::PinsOff)
                 || self.breaks(LawBroken::EarlyReuse) || self.breaks(LawBroken::TrimHoldsOff),
             "read of page {position} of block {block}, which has {} programmed",
             self.blocks[block.index()].done
         );
         self.counters.reads[cause.index()] += 1;
+        if dead {
+            self.counters.failed_reads += 1;
+            return true;
+        }
         let Some(contents) = self.contents.as_deref_mut() else { return false };
-        let dead = self.faults.active && self.faults.dead(self.geometry.die_of(block));
-        if dead || contents.oob(page.0).kind == PageKind::Lost {
+        if contents.oob(page.0).kind == PageKind::Lost {
             self.counters.failed_reads += 1;
             return true;
         }

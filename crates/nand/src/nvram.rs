@@ -1,9 +1,11 @@
-//! Memory that outlives a power cut: whole pages of a non-volatile write buffer.
+//! Memory that outlives a power cut: whole pages of non-volatile write buffers and parity caches.
 //!
-//! A page is entered when it is acknowledged and leaves when flash holds it, so what is here at any
-//! moment is what a power cut finds. Only kept when contents are on: without them nothing is recovered.
+//! A page is entered when something relies on it and leaves when flash holds what it stood for, so what is
+//! here at any moment is what a power cut finds. Only kept when contents are on: without them nothing is
+//! recovered.
 
 use crate::contents::PayloadId;
+use crate::flash::Owner;
 
 /// A place in non-volatile memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,16 +14,18 @@ pub struct NvramId(u32);
 /// One page there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NvramPage {
-    /// Logical page.
+    /// The layer it belongs to.
+    pub owner: Owner,
+    /// Logical page, or whatever else the owner counts.
     pub logical: u32,
     /// Sectors held.
     pub mask: u64,
-    /// Payload slot with their cells.
+    /// Payload slot with their cells; [`PayloadId::NONE`] for an entry of its note alone.
     pub payload: PayloadId,
     /// Pages entered later are newer.
     pub order: u64,
-    /// A number of the owner's, 0 to 255.
-    pub note: u8,
+    /// A number of the owner's.
+    pub note: u64,
 }
 
 /// All of them.
@@ -34,9 +38,9 @@ pub struct Nvram {
 
 impl Nvram {
     /// Enters a page.
-    pub fn insert(&mut self, logical: u32, mask: u64, payload: PayloadId, note: u8) -> NvramId {
+    pub fn insert(&mut self, owner: Owner, logical: u32, mask: u64, payload: PayloadId, note: u64) -> NvramId {
         self.entered += 1;
-        let page = Some(NvramPage { logical, mask, payload, order: self.entered, note });
+        let page = Some(NvramPage { owner, logical, mask, payload, order: self.entered, note });
         if let Some(place) = self.free.pop() {
             self.pages[place as usize] = page;
             return NvramId(place);
@@ -57,7 +61,7 @@ impl Nvram {
     ///
     /// # Panics
     /// If the page left.
-    pub fn set_note(&mut self, place: NvramId, note: u8) {
+    pub fn set_note(&mut self, place: NvramId, note: u64) {
         self.pages[place.0 as usize].as_mut().expect("a page is changed while it is held").note = note;
     }
 
@@ -74,5 +78,17 @@ impl Nvram {
         let mut pages: Vec<_> = places.filter_map(|(place, page)| Some((NvramId(place), (*page)?))).collect();
         pages.sort_unstable_by_key(|(_, page)| page.order);
         pages
+    }
+
+    /// Those that belong to a layer.
+    pub fn of(&self, owner: Owner) -> Vec<(NvramId, NvramPage)> {
+        let mut pages = self.oldest_first();
+        pages.retain(|(_, page)| page.owner == owner);
+        pages
+    }
+
+    /// The memory itself fails: everything in it is gone.
+    pub fn lose(&mut self) {
+        *self = Self::default();
     }
 }

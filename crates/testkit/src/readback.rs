@@ -35,6 +35,8 @@ pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Re
             last_mask: full,
             fua: false,
             cancellable: false,
+            more: false,
+            kept: false,
             payload: payload.offset(page),
             cause: Cause::Host,
             request_sectors: 0,
