@@ -6,6 +6,7 @@ use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
 use layer::PageLayer;
+use stripe::StripePlan;
 use nand::{
     CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
@@ -21,6 +22,8 @@ pub struct DrivePlan {
     pub geometry: Geometry,
     /// Logical pages the user sees.
     pub user_pages: u32,
+    /// Stripes over the chips, if there are any.
+    pub stripes: Option<StripePlan>,
     /// Times and endurance of the flash.
     pub part: Part,
     options: CommandOptions,
@@ -64,12 +67,14 @@ impl DrivePlan {
             )));
         }
         let user_pages = capacity / page;
-        let shape = Self::shape(&config, user_pages)?;
+        let stripes = StripePlan::new(values, user_pages).map_err(together)?;
+        let shape = Self::shape(&config, user_pages, stripes.as_ref())?;
         let geometry = Geometry::new(shape).map_err(|error| {
             together(format!("{error}; lower drive.capacity or raise flash.page_size"))
         })?;
         let plan = Self {
             part: Self::part(&config),
+            stripes,
             options: Self::options(&config),
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
@@ -80,20 +85,24 @@ impl DrivePlan {
             config,
         };
         plan.check_faults()?;
+        plan.check_stripes()?;
         plan.check_buffer()?;
         Ok(plan)
     }
 
     /// Blocks a plane follow from capacity and spare space; a plane also needs its reserve.
-    fn shape(config: &Config, user_pages: u64) -> Result<Shape, ConfigError> {
+    fn shape(config: &Config, user_pages: u64, stripes: Option<&StripePlan>) -> Result<Shape, ConfigError> {
         let values = &config.values;
         let pages_per_block = values.whole("flash.pages_per_block");
-        let planes = values.whole("flash.channels") * values.whole("flash.dies_per_channel")
+        let spares = stripes.map_or(0, |stripes| u64::from(stripes.spares()));
+        let planes = (values.whole("flash.channels") * values.whole("flash.dies_per_channel") - spares)
             * values.whole("flash.planes_per_die");
+        // Parity counts as data: what is spare is spare beyond it.
+        let user_pages = stripes.map_or(user_pages, |stripes| stripes.layout().pages());
         let per_plane = planes * pages_per_block;
         let physical = (user_pages as f64 * (1.0 + values.real("drive.over_provisioning"))).ceil() as u64;
         let blocks = physical.div_ceil(per_plane);
-        let reserve = u64::from(reserve_blocks(config, user_pages as u32)?);
+        let reserve = u64::from(mapping_reserve(config, planes as u32, user_pages as u32, stripes)?);
         let room = blocks.saturating_sub(reserve) * per_plane;
         if room < user_pages {
             let needed = (user_pages.div_ceil(per_plane) + reserve) * per_plane;
@@ -163,6 +172,21 @@ impl DrivePlan {
             ));
         }
         Ok(())
+    }
+
+    fn check_stripes(&self) -> Result<(), ConfigError> {
+        let entry = mapping_entry::<CountedFlash>(&self.config);
+        if self.stripes.is_none() || entry.versioned.is_some() {
+            return Ok(());
+        }
+        let able = mappings::<CountedFlash>().into_iter().filter(|entry| entry.versioned.is_some());
+        let able: Vec<_> = able.map(|entry| entry.name).collect();
+        Err(together(format!(
+            "stripe.kind = {} needs a mapping that leaves every page on its chip, and ftl.kind = {} moves pages to any; use ftl.kind = {}",
+            self.config.values.name("stripe.kind"),
+            entry.name,
+            able.join(" or ")
+        )))
     }
 
     fn check_buffer(&self) -> Result<(), ConfigError> {
@@ -235,6 +259,7 @@ impl DrivePlan {
             owner: 0,
             seed: self.seed(),
             values: &self.config.values,
+            stripes: None,
         }
     }
 
@@ -260,8 +285,12 @@ impl DrivePlan {
 
     /// A drive with an empty stack of layers over `flash` in its fresh state.
     pub fn assemble<F: Clocked>(&self, flash: F) -> Drive<F> {
-        let mapping = (mapping_entry::<F>(&self.config).build)(&self.context(), &flash);
-        let top = self.buffered(mapping, flash.core());
+        let entry = mapping_entry::<F>(&self.config);
+        let below = match (&self.stripes, &entry.versioned) {
+            (Some(stripes), Some(versioned)) => stripes.build(&self.context(), versioned, &flash),
+            _ => (entry.build)(&self.context(), &flash),
+        };
+        let top = self.buffered(below, flash.core());
         self.drive(flash, top)
     }
 
@@ -279,8 +308,12 @@ impl DrivePlan {
     /// # Errors
     /// The mapping cannot be rebuilt.
     pub fn recover_layers<F: Clocked>(&self, image: &FlashCore) -> Result<Box<dyn PageLayer<F>>, ftl::RecoverError> {
-        let mapping = (mapping_entry::<F>(&self.config).recover)(&self.context(), image)?;
-        Ok(self.buffered(mapping, image))
+        let entry = mapping_entry::<F>(&self.config);
+        let below = match (&self.stripes, &entry.versioned) {
+            (Some(stripes), Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
+            _ => (entry.recover)(&self.context(), image)?,
+        };
+        Ok(self.buffered(below, image))
     }
 
     fn drive<F: Clocked>(&self, flash: F, top: Box<dyn PageLayer<F>>) -> Drive<F> {
@@ -292,20 +325,34 @@ impl DrivePlan {
     }
 }
 
-/// Blocks of each plane that the mapping keeps free of user data on a drive of `user_pages`.
+/// Blocks of each plane that hold no user data or parity on a drive of `user_pages`.
 ///
 /// # Errors
-/// [`ConfigError::Together`] if the mapping's own values do not fit such a drive.
+/// [`ConfigError::Together`] if the values do not fit such a drive.
 pub fn reserve_blocks(config: &Config, user_pages: u32) -> Result<u32, ConfigError> {
     let values = &config.values;
-    let planes = ["flash.channels", "flash.dies_per_channel", "flash.planes_per_die"].map(|key| values.whole(key));
+    let stripes = StripePlan::new(values, u64::from(user_pages)).map_err(together)?;
+    let spares = stripes.map_or(0, |stripes| stripes.spares());
+    let dies = (values.whole("flash.channels") * values.whole("flash.dies_per_channel")) as u32 - spares;
+    let planes = dies * values.whole("flash.planes_per_die") as u32;
+    let pages = stripes.map_or(user_pages, |stripes| stripes.layout().pages() as u32);
+    mapping_reserve(config, planes, pages, stripes.as_ref())
+}
+
+/// As [`reserve_blocks`] for so many planes in use and pages with their parity: what the mapping keeps, and room
+/// for the old versions that delayed parities need.
+fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&StripePlan>) -> Result<u32, ConfigError> {
+    let values = &config.values;
+    let pages_per_block = values.whole("flash.pages_per_block");
     let layout = Layout {
         page_bytes: values.whole("flash.page_size") as u32,
-        pages_per_block: values.whole("flash.pages_per_block") as u32,
-        planes: planes.iter().product::<u64>() as u32,
-        user_pages,
+        pages_per_block: pages_per_block as u32,
+        planes,
+        user_pages: pages,
     };
-    (mapping_entry::<CountedFlash>(config).reserve_blocks)(values, &layout).map_err(together)
+    let kept = (mapping_entry::<CountedFlash>(config).reserve_blocks)(values, &layout).map_err(together)?;
+    let old = stripes.map_or(0, |stripes| stripes.most_old(values));
+    Ok(kept + old.div_ceil(pages_per_block) as u32)
 }
 
 fn mapping_entry<F: Clocked>(config: &Config) -> MappingEntry<F> {

@@ -5,7 +5,7 @@ use crate::oracle::Oracle;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Meter, PayloadId, TimedFlash, WaitVector};
 use std::collections::VecDeque;
-use units::{Cause, HostOp, Nanos, Request};
+use units::{Cause, DieId, HostOp, Nanos, Request};
 
 /// Flash that can let time pass.
 pub trait Clocked: Flash {
@@ -158,6 +158,13 @@ impl<F: Clocked> Drive<F> {
     /// What reads are checked against, to be moved to the drive after a power cut.
     pub fn oracle_mut(&mut self) -> Option<&mut Oracle> {
         self.oracle.as_deref_mut()
+    }
+
+    /// Lets a die fail now: it answers nothing any more, and the layers are told.
+    pub fn kill_die(&mut self, die: DieId) {
+        let core = self.flash.core_mut();
+        core.kill_die(die);
+        core.events.push((0, Event::DieLost { die }));
     }
 
     /// Takes the drive apart.

@@ -202,6 +202,17 @@ pub enum Found {
     Trimmed(u64),
 }
 
+/// The old version of a logical page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// None is kept: only the newest version counts.
+    None,
+    /// One is kept: there was nothing, which reads as zeros.
+    Zero,
+    /// One is kept, on a flash page of its own.
+    Page,
+}
+
 /// A mapping that leaves every logical page on its chip and can keep one old version of it, which is what
 /// a parity that has not been brought up to date still covers.
 ///
@@ -211,8 +222,20 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// Nobody needs the old version of a page any more.
     fn drop_old(&mut self, flash: &mut F, logical: u32);
 
-    /// The page has an old version, be it that it was never written.
-    fn has_old(&self, logical: u32) -> bool;
+    /// What is kept of a page.
+    fn old(&self, logical: u32) -> Old;
+
+    /// The page holds data: it was written, and not trimmed since.
+    fn is_written(&self, logical: u32) -> bool;
+
+    /// The last sequence number given to a write.
+    fn sequence(&self) -> u64;
+
+    /// The sequence number of the newest version of a page; 0 without contents, or if there is none.
+    fn sequence_of(&self, flash: &F, logical: u32) -> u64;
+
+    /// Writes pages with a sequence number of an earlier write: they count as being as old.
+    fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer;
 
     /// Appends the logical pages whose old versions are in the way of an erase since the last call: the erase
     /// waits until each is dropped, or moved by [`Versioned::move_old`].
@@ -228,9 +251,8 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// Pages of a lost die are placed on `spare` from now on, and are unwritten there.
     fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId);
 
-    /// What the mapping found of a page when it was rebuilt after a power cut; [`Found::Nothing`] once it has
-    /// been written to.
-    fn found(&self, logical: u32) -> Found;
+    /// What the mapping found of each page when it was rebuilt after a power cut; nothing when asked again.
+    fn take_found(&mut self) -> Vec<Found>;
 
     /// The old version of a page found after a power cut was in truth no version at all.
     fn forget_old(&mut self, logical: u32);

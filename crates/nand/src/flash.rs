@@ -192,6 +192,11 @@ pub enum Event {
     },
     /// A program failed, or was queued behind one that did; [`Flash::failure`] tells what it was.
     ProgramFailed(CommandId),
+    /// A die answers nothing any more.
+    DieLost {
+        /// The die.
+        die: units::DieId,
+    },
     /// A timer armed with [`Flash::set_timer`] fired.
     Timer {
         /// Its number.

@@ -26,6 +26,8 @@ pub struct NvramPage {
     pub order: u64,
     /// A number of the owner's.
     pub note: u64,
+    /// Another one, 0 at first.
+    pub number: u64,
 }
 
 /// All of them.
@@ -40,7 +42,7 @@ impl Nvram {
     /// Enters a page.
     pub fn insert(&mut self, owner: Owner, logical: u32, mask: u64, payload: PayloadId, note: u64) -> NvramId {
         self.entered += 1;
-        let page = Some(NvramPage { owner, logical, mask, payload, order: self.entered, note });
+        let page = Some(NvramPage { owner, logical, mask, payload, order: self.entered, note, number: 0 });
         if let Some(place) = self.free.pop() {
             self.pages[place as usize] = page;
             return NvramId(place);
@@ -63,6 +65,14 @@ impl Nvram {
     /// If the page left.
     pub fn set_note(&mut self, place: NvramId, note: u64) {
         self.pages[place.0 as usize].as_mut().expect("a page is changed while it is held").note = note;
+    }
+
+    /// The owner's other number for a page is this one.
+    ///
+    /// # Panics
+    /// If the page left.
+    pub fn set_number(&mut self, place: NvramId, number: u64) {
+        self.pages[place.0 as usize].as_mut().expect("a page is changed while it is held").number = number;
     }
 
     /// Flash holds a page now, or nobody needs it.

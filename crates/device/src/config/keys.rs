@@ -79,6 +79,7 @@ pub fn all_keys() -> Vec<Parameter> {
     keys.push(key("buffer.kind", Kind::Choice(buffer::buffer_names), "none", "The write buffer between the host and the flash translation layer."));
     let buffers = buffer::buffers::<nand::CountedFlash>();
     add(&mut keys, buffers.iter().flat_map(|entry| (entry.parameters)()));
+    keys.extend(stripe::parameters());
     keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
     let mappings = ftl::mapping::mappings::<nand::CountedFlash>();
     add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));

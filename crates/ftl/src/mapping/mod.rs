@@ -19,9 +19,39 @@ mod page_level;
 mod tpftl;
 mod tpm;
 
-use layer::{PageLayer, Parameter, Values};
+use layer::{PageLayer, Parameter, Values, Versioned};
 use nand::{Flash, FlashCore, Owner};
 use units::Geometry;
+
+/// Which pages of a mapping belong together.
+pub trait StripeShape: std::fmt::Debug {
+    /// The pages with the parities of the stripe a page belongs to; a parity page names itself as well.
+    fn parities(&self, logical: u32) -> [Option<u32>; 2];
+
+    /// The last sequence number that a parity outside of flash covers, where there is one for this stripe.
+    fn covered_until(&self, logical: u32) -> Option<u64>;
+}
+
+/// What a stripe layer asks of the mapping below it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stripes<'a> {
+    /// Planes that consecutive logical pages use in turn and that their pages never leave.
+    pub lanes: &'a [u32],
+    /// Which pages belong together.
+    pub shape: &'a dyn StripeShape,
+    /// Collection moves old versions instead of waiting until they are dropped.
+    pub moves_old: bool,
+    /// Chips that may fail: the mapping writes its own records once more for each.
+    pub may_fail: u32,
+}
+
+/// How a mapping is built under a stripe layer.
+pub struct VersionedEntry<F: Flash> {
+    /// Builds it over erased flash.
+    pub build: fn(&FtlContext<'_>, &F) -> Box<dyn Versioned<F>>,
+    /// Rebuilds it from what a power cut left.
+    pub recover: fn(&FtlContext<'_>, &FlashCore) -> Result<Box<dyn Versioned<F>>, RecoverError>,
+}
 
 /// What a mapping is built from.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +66,8 @@ pub struct FtlContext<'a> {
     pub seed: u64,
     /// Checked configuration.
     pub values: &'a Values,
+    /// What a stripe layer above asks for, if there is one.
+    pub stripes: Option<Stripes<'a>>,
 }
 
 /// What is known of a drive before its spare space is.
@@ -83,6 +115,8 @@ pub struct MappingEntry<F: Flash> {
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
     /// Rebuilds it from what a power cut left.
     pub recover: fn(&FtlContext<'_>, &FlashCore) -> Recovered<F>,
+    /// How it is built under a stripe layer; nothing where pages do not stay on their chip.
+    pub versioned: Option<VersionedEntry<F>>,
 }
 
 /// Every mapping, alphabetically.

@@ -181,6 +181,7 @@ pub(super) fn entry<S: Scheme, F: Flash>(
         reserve_blocks: parameters::reserve_blocks::<S>,
         build: |context, flash| Box::new(LogMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(LogMap::<S>::recover(context, image)?)),
+        versioned: None, // a logical block's pages follow it to any plane
     }
 }
 
@@ -392,7 +393,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Timer { .. } | Event::Joined { .. } => {}
+            Event::Timer { .. } | Event::DieLost { .. } | Event::Joined { .. } => {}
             Event::Notified { token, .. } if token & TOMBSTONE == TOMBSTONE => {
                 self.tombstone_ended(flash, token & !TOMBSTONE);
             }

@@ -18,18 +18,27 @@ pub(super) struct Collection {
     pub cause: Cause,
     pages: Vec<u32>,
     next: usize,
+    /// Old versions are moved, not waited for.
+    pub moves_old: bool,
 }
 
 impl Collection {
     pub fn export(&self) -> Vec<u32> {
-        let head = [self.victim.0, self.cause.index() as u32, self.next as u32];
+        let head = [self.victim.0, self.cause.index() as u32, self.next as u32, u32::from(self.moves_old)];
         head.into_iter().chain(self.pages.iter().copied()).collect()
     }
 
     pub fn import(numbers: &[u32]) -> Option<Self> {
-        let [victim, cause, next, pages @ ..] = numbers else { return None };
+        let [victim, cause, next, moves_old, pages @ ..] = numbers else { return None };
         let cause = CAUSES[*cause as usize % CAUSES.len()];
-        Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
+        Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize, moves_old: *moves_old == 1 })
+    }
+
+    /// These pages are to be looked at instead of what is left.
+    pub fn look_again(&mut self, pages: &[u32]) {
+        self.pages.clear();
+        self.pages.extend_from_slice(pages);
+        self.next = 0;
     }
 
     /// One more page is to be moved: its copy failed.
@@ -76,6 +85,9 @@ impl<S: Scheme> PageMap<S> {
 
     /// Goes on collecting in a plane as far as window and room allow.
     pub(super) fn collect<F: Flash>(&mut self, flash: &mut F, lane: usize) {
+        if self.lanes[lane].dead {
+            return;
+        }
         loop {
             if self.lanes[lane].collection.is_none() && !self.begin_collection(flash, lane) {
                 return;
@@ -121,7 +133,7 @@ impl<S: Scheme> PageMap<S> {
         if S::DEMAND {
             self.promise(flash, lane, victim, &pages);
         }
-        self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0 });
+        self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0, moves_old: false });
         true
     }
 
@@ -446,11 +458,13 @@ impl<S: Scheme> PageMap<S> {
             if entry.in_flight >= self.settings.window {
                 return Window::Full;
             }
+            let collection_victim = collection.victim;
             let Some(&page) = collection.pages.get(collection.next) else {
                 if self.next_update(flash, lane) {
                     continue;
                 }
-                return Window::Emptied;
+                // Old versions it waits for: it goes on when they are dropped.
+                return if self.blocks.valid_count(collection_victim) > 0 { Window::Full } else { Window::Emptied };
             };
             let cause = collection.cause;
             if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
@@ -496,20 +510,29 @@ impl<S: Scheme> PageMap<S> {
         if logical & TRIMMED != 0 {
             return self.relocate_tombstone(flash, lane, logical & !TRIMMED);
         }
+        if self.map[logical as usize] != page.0 {
+            return self.meet_old(flash, lane, page).unwrap_or(true);
+        }
         let Some(target) = self.copy_page(lane, logical).or_else(|| self.page_elsewhere(lane, logical)) else {
             return false;
         };
-        debug_assert!(self.map[logical as usize] == page.0, "a valid page is mapped");
         self.map[logical as usize] = target.0;
         self.back[target.index()] = logical;
         self.blocks.invalidate(page);
         self.blocks.validate(target);
         self.note_relocation(lane, logical, target);
+        self.issue_copy(flash, lane, page, target, cause);
+        true
+    }
+
+    /// Copies a page to its new place, where the maps say it is.
+    #[inline]
+    pub(super) fn issue_copy<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, target: Ppn, cause: Cause) {
         let mut command = Command {
             page: target,
             supersedes: Some(page),
             what: Program::Copy,
-            logical,
+            logical: self.back[target.index()],
             sequence: 0, // a copy keeps the number of its source
             cause,
             completion: Completion::Notify(lane as u32),
@@ -526,7 +549,6 @@ impl<S: Scheme> PageMap<S> {
         if outcome != Outcome::Done {
             self.lanes[lane].in_flight += 1;
         }
-        true
     }
 
     /// All copies of the victim are issued: it is erased as soon as nothing pins it. `false`: trims

@@ -16,6 +16,10 @@ use units::{BlockId, Ppn};
 impl<S: Scheme> PageMap<S> {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let block = self.geometry.block_of(failure.page);
+        if self.lanes[self.geometry.lane_of(block) as usize].dead {
+            self.lose_program(flash, failure);
+            return;
+        }
         self.give_up(block);
         self.keep_reserve(flash.core());
         if failure.what == Program::Copy {
@@ -38,14 +42,14 @@ impl<S: Scheme> PageMap<S> {
             return;
         }
         let reserve = least_reserve::<S>(self.settings.frontiers);
-        let rooms = self.lanes.iter().map(|lane| {
+        let rooms = self.order.iter().map(|lane| &self.lanes[*lane as usize]).filter(|lane| !lane.dead).map(|lane| {
             let blocks = (lane.first.0..lane.first.0 + lane.count).map(|block| core.block(BlockId(block)));
             let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
             usable.saturating_sub(reserve + 1) * self.geometry.pages_per_block
         });
         let pages = self.map.len() as u32;
         let spare = match self.settings.placement {
-            Placement::Static => rooms.min() >= Some(pages.div_ceil(self.lanes.len() as u32)),
+            Placement::Static => rooms.min() >= Some(pages.div_ceil(self.order.len() as u32)),
             Placement::Dynamic => rooms.sum::<u32>() >= pages,
         };
         self.kept += usize::from(spare);
@@ -90,6 +94,8 @@ impl<S: Scheme> PageMap<S> {
             self.blocks.invalidate(failure.page);
             self.blocks.validate(source);
             self.entry_changed(self.lane_of(source), logical, source);
+            self.go_back_to(flash, source);
+        } else if self.return_old(failure, source) {
             self.go_back_to(flash, source);
         } else if held {
             self.move_hold(flash, failure.page, source);
@@ -185,7 +191,8 @@ impl<S: Scheme> PageMap<S> {
         }
         let start = self.lane_of(failure.page);
         let count = self.lanes.len();
-        let lanes = (0..count).map(|step| (start + step) % count);
+        let steps = if self.fixed && !is_tombstone { 1 } else { count };
+        let lanes = (0..steps).map(|step| (start + step) % count);
         // What is kept for collection is taken last.
         let target = lanes.clone().find_map(|lane| self.page_to_spare(lane, back));
         let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(lane, back))) else {

@@ -20,6 +20,7 @@
 
 mod collect;
 mod fail;
+mod old;
 mod parameters;
 mod place;
 mod recover;
@@ -29,11 +30,11 @@ mod translation;
 mod trim;
 
 use crate::FtlContext;
-use crate::alloc::plane_order;
+use crate::alloc::{Placement, plane_order};
 use crate::blocks::BlockTable;
 use crate::gc::{VictimPolicy, build_victim};
 use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
-use crate::mapping::{Layout, MappingEntry};
+use crate::mapping::{Layout, MappingEntry, VersionedEntry};
 use engine::random::Stream;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
@@ -43,6 +44,7 @@ use nand::{
     Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
     ProgramFailure, Read,
 };
+use old::OldVersions;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
@@ -73,6 +75,11 @@ pub(crate) struct PageMap<S> {
     /// Planes in striping order, and the next one's position in it.
     order: Vec<u32>,
     turn: usize,
+    /// Data never leaves its plane.
+    fixed: bool,
+    old: OldVersions,
+    /// Number for the writes of the operation under way, instead of the next one.
+    as_old_as: Option<u64>,
     sequence: u64,
     trims: TrimLog,
     /// Programs that failed and found no room yet.
@@ -107,13 +114,21 @@ pub(super) fn entry<S: Scheme, F: Flash>(
         reserve_blocks: parameters::reserve_blocks::<S>,
         build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
+        // Translation pages have no home plane.
+        versioned: (!S::DEMAND).then_some(VersionedEntry {
+            build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
+            recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
+        }),
     }
 }
 
 impl<S: Scheme> PageMap<S> {
     fn new(context: &FtlContext<'_>, core: &FlashCore) -> Self {
         let geometry = context.geometry;
-        let settings = Settings::read(context.values);
+        let mut settings = Settings::read(context.values);
+        if context.stripes.is_some() {
+            settings.placement = Placement::Static;
+        }
         let lanes = (0..geometry.planes()).map(|lane| Lane::new(&geometry, lane, core.blocks())).collect();
         let layout = Layout {
             page_bytes: geometry.page_bytes,
@@ -133,10 +148,13 @@ impl<S: Scheme> PageMap<S> {
             back: units::table(geometry.pages() as usize, UNMAPPED),
             blocks: BlockTable::new(geometry),
             lanes,
-            order: plane_order(&geometry, &settings.order),
+            order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
+            fixed: context.stripes.is_some(),
+            old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize),
             turn: 0,
+            as_old_as: None,
             sequence: 1,
-            trims: TrimLog::new(geometry.page_bytes),
+            trims: TrimLog::new(geometry.page_bytes, context.stripes.map_or(0, |stripes| stripes.may_fail)),
             homeless: VecDeque::new(),
             starved: false,
             awaiting_programs: false,
@@ -177,7 +195,7 @@ impl<S: Scheme> PageMap<S> {
             };
             let known = self.translate(flash, op, index, join, true);
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
-            let write = Write { logical, page, mask, payload, known, cause: op.cause };
+            let write = Write { logical, page, mask, payload, known, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
         }
         answer(flash, join)
@@ -185,16 +203,20 @@ impl<S: Scheme> PageMap<S> {
 
     #[inline]
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
-        let Write { logical, page, mask, payload, known, cause } = *write;
+        let Write { logical, page, mask, payload, known, keep, cause } = *write;
         let old = self.map[logical as usize];
-        let sequence = self.next_sequence();
+        let sequence = self.as_old_as.unwrap_or_else(|| self.next_sequence());
         let mapped = old < TRIMMED;
+        let kept = keep && self.old.keep(logical, old);
+        let sequence = if keep { self.old.mark(logical, sequence) } else { sequence };
         let merge = mapped && mask != self.geometry.full_mask();
         let mut after = if S::DATA_FIRST { None } else { known };
         let mut release = None;
         let supersedes = if mapped {
             let old = Ppn(old);
-            self.blocks.invalidate(old);
+            if !kept {
+                self.blocks.invalidate(old);
+            }
             if merge {
                 // Which page to read is known only with the entry, whatever the scheme.
                 after = read_missing(flash, self.owner, &self.geometry, old, mask, join, known);
@@ -244,6 +266,7 @@ impl<S: Scheme> PageMap<S> {
             let room = self.admits_access(flash, logical);
             let known = self.translate(flash, op, index, join, room);
             let entry = self.map[logical as usize];
+            let entry = if op.kept { self.old.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             if entry >= TRIMMED {
@@ -314,6 +337,8 @@ struct Write {
     payload: PayloadId,
     /// The command after which its map entry is known, if that is still under way.
     known: Option<CommandId>,
+    /// What it replaces is kept, unless an older version is.
+    keep: bool,
     cause: Cause,
 }
 
@@ -333,7 +358,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Timer { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
+            Event::Timer { .. } | Event::DieLost { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
             Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
                 self.tombstone_durable(flash, token & !TOMBSTONE_TOKEN);
             }
@@ -395,7 +420,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
         let map = if S::DEMAND { self.translation_bytes() } else { self.map.len() as u64 * 4 };
-        report.ram_bytes = map + self.blocks.ram_bytes() + self.trims.ram_bytes();
+        report.ram_bytes = map + self.old.ram_bytes() + self.blocks.ram_bytes() + self.trims.ram_bytes();
         self.report_translation(&mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trimmed_pages);

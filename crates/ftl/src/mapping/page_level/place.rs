@@ -262,8 +262,9 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page in another plane than `lane`, from what that one can spare. Collects nothing.
     pub(super) fn page_elsewhere(&mut self, lane: usize, back: u32) -> Option<Ppn> {
-        let count = self.lanes.len();
-        (1..count).find_map(|step| self.page_to_spare((lane + step) % count, back))
+        let count = if self.fixed && back & TRIMMED == 0 { 1 } else { self.lanes.len() };
+        let total = self.lanes.len();
+        (1..count).find_map(|step| self.page_to_spare((lane + step) % total, back))
     }
 
     /// A page of this plane that is promised to no collection. Collects nothing.

@@ -11,9 +11,11 @@
 
 use super::scheme::Scheme;
 use super::place::Stream;
+use super::old::{FRESH, OldCopies};
 use super::trim::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::{FtlContext, RecoverError};
+use layer::Found;
 use nand::{FlashCore, PageKind};
 use std::collections::BTreeMap;
 use units::{BlockId, DieId, Ppn};
@@ -25,36 +27,48 @@ struct Newest {
     page: u32,
 }
 
-/// Copies of newest versions that were not chosen, by logical page.
-type Copies = BTreeMap<u32, Vec<u32>>;
+/// Copies of newest versions that were not chosen, by logical page, and of old ones.
+struct Copies {
+    newest: BTreeMap<u32, Vec<u32>>,
+    old: OldCopies,
+}
 
 impl<S: Scheme> PageMap<S> {
     pub(super) fn recover(context: &FtlContext<'_>, image: &FlashCore) -> Result<Self, RecoverError> {
         let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;
-        if let Some(die) = (0..geometry.dies()).find(|die| image.die_is_dead(DieId(*die))) {
+        let dead = (0..geometry.dies()).find(|die| image.die_is_dead(DieId(*die)));
+        if let Some(die) = dead.filter(|_| context.stripes.is_none()) {
             return Err(RecoverError::DieLost { die });
         }
         let mut ftl = PageMap::new(context, image);
+        let planes = geometry.planes_per_die;
+        for lane in (0..geometry.planes()).filter(|lane| image.die_is_dead(DieId(lane / planes))) {
+            ftl.close_lane(lane as usize);
+        }
         let mut newest = vec![Newest { sequence: 0, page: UNMAPPED }; ftl.map.len()];
+        let mut fresh = vec![0_u64; ftl.map.len()];
         let mut metadata = Vec::new();
-        let mut copies = Copies::new();
+        let mut copies = BTreeMap::<u32, Vec<u32>>::new();
         for block in (0..geometry.blocks()).map(BlockId) {
             let row = image.block(block);
-            if row.is_bad() {
+            if row.is_bad() || image.die_is_dead(geometry.die_of(block)) {
                 continue;
             }
             for position in 0..u32::from(row.done) {
                 let page = geometry.page_at(block, position);
                 let oob = contents.oob(page.0);
-                ftl.sequence = ftl.sequence.max(oob.sequence);
+                let sequence = oob.sequence & !FRESH;
+                ftl.sequence = ftl.sequence.max(sequence);
                 let numbered = oob.kind == PageKind::Metadata && oob.logical != UNMAPPED;
                 match oob.kind {
                     PageKind::Data | PageKind::Lost | PageKind::Metadata if numbered || oob.kind != PageKind::Metadata => {
                         let best = &mut newest[oob.logical as usize];
-                        let found = Newest { sequence: oob.sequence, page: page.0 };
+                        let found = Newest { sequence, page: page.0 };
+                        let is_fresh = u64::from(oob.sequence & FRESH != 0);
                         if found.sequence > best.sequence {
                             *best = found;
+                            fresh[oob.logical as usize] = sequence * is_fresh;
                             copies.remove(&oob.logical);
                         } else if found.sequence == best.sequence {
                             let other = image.block(geometry.block_of(Ppn(best.page))).done;
@@ -68,7 +82,7 @@ impl<S: Scheme> PageMap<S> {
                 }
             }
         }
-        ftl.apply_tombstones(&mut newest, &metadata, |page| contents.record(page.0).unwrap_or_default());
+        let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence));
         for (logical, best) in newest.iter().enumerate() {
             if best.page != UNMAPPED {
                 ftl.map[logical] = best.page;
@@ -78,13 +92,20 @@ impl<S: Scheme> PageMap<S> {
         }
         for block in (0..geometry.blocks()).map(BlockId) {
             let row = image.block(block);
-            if !row.is_bad() && row.done > 0 {
+            if !row.is_bad() && row.done > 0 && !image.die_is_dead(geometry.die_of(block)) {
                 ftl.blocks.close(block);
             }
         }
         if S::DEMAND {
             ftl.reopen_translation(image);
         }
+        let found = newest.iter().zip(trims).map(|(newest, trim)| match trim {
+            _ if newest.page != UNMAPPED => Found::Written(newest.sequence),
+            Some(sequence) => Found::Trimmed(sequence),
+            None => Found::Nothing,
+        });
+        let old_copies = ftl.recover_old(context, image, found.collect(), &fresh);
+        let copies = Copies { newest: copies, old: old_copies };
         for lane in 0..ftl.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
         }
@@ -160,13 +181,16 @@ impl<S: Scheme> PageMap<S> {
         let mut pages = Vec::new();
         self.blocks.valid_pages(block, &mut pages);
         let other = |page: u32| {
-            let copies = copies.get(&self.back[page as usize])?;
+            let copies = copies.newest.get(&self.back[page as usize])?;
             copies.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
         };
-        let (mut moves, mut trims) = (Vec::new(), Vec::new());
+        let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages {
             let back = self.back[page as usize];
-            if back & TRIMMED != 0 {
+            if let Some(old) = self.other_old(page, block, &copies.old) {
+                let Some(other) = old else { return false };
+                olds.push((page, other));
+            } else if back & TRIMMED != 0 {
                 let Some(mut others) = self.other_tombstones(block, back & !TRIMMED) else { return false };
                 trims.append(&mut others);
             } else {
@@ -181,6 +205,9 @@ impl<S: Scheme> PageMap<S> {
             self.blocks.invalidate(Ppn(page));
             self.blocks.validate(Ppn(other));
         }
+        for (page, other) in olds {
+            self.exchange_old(page, other);
+        }
         for (logical, slot) in trims {
             self.bury_copy(self.map[logical as usize] & !TRIMMED);
             self.map[logical as usize] = TRIMMED | slot;
@@ -191,6 +218,9 @@ impl<S: Scheme> PageMap<S> {
 
     /// For each page trimmed by tombstone `slot`, one in another block that says the same.
     fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(u32, u32)>> {
+        if self.trims.has_copies(slot) {
+            return None; // they stay together
+        }
         let trimmed = (0..self.map.len() as u32).filter(|logical| self.map[*logical as usize] == TRIMMED | slot);
         let outside = |page: u32| self.geometry.block_of(Ppn(page)) != block;
         trimmed.map(|logical| Some((logical, self.trims.twin(slot, logical, outside)?))).collect()
@@ -198,24 +228,26 @@ impl<S: Scheme> PageMap<S> {
 
     /// One more page is trimmed by a restored tombstone.
     fn revive(&mut self, slot: u32) {
-        let (page, first) = self.trims.revive(slot);
-        if first {
+        for (slot, page) in self.trims.revive(slot) {
             self.back[page.index()] = TRIMMED | slot;
             self.blocks.validate(page);
         }
     }
 
-    /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone.
+    /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone. Returns the number
+    /// of the trim that each page's state is due to.
     fn apply_tombstones<'a>(
         &mut self,
         newest: &mut [Newest],
         metadata: &[Ppn],
-        record: impl Fn(Ppn) -> &'a [u8],
-    ) {
+        record: impl Fn(Ppn) -> (&'a [u8], u64),
+    ) -> Vec<Option<u64>> {
         let mut by: Vec<Option<(u64, u32)>> = vec![None; newest.len()];
         let mut slots = Vec::new();
+        let mut firsts = BTreeMap::new();
         for &page in metadata {
-            let ranges = decode(record(page));
+            let (record, number) = record(page);
+            let ranges = decode(record);
             for range in &ranges {
                 for logical in range.first..range.first + range.count {
                     let best = &mut by[logical as usize];
@@ -224,10 +256,11 @@ impl<S: Scheme> PageMap<S> {
                     }
                 }
             }
-            slots.push(self.trims.restore(page, ranges));
+            let slot = self.trims.restore(page, ranges, firsts.get(&number).copied());
+            slots.push(*firsts.entry(number).or_insert(slot));
         }
-        for (logical, tombstone) in by.into_iter().enumerate() {
-            let Some((sequence, index)) = tombstone else { continue };
+        for (logical, tombstone) in by.iter().enumerate() {
+            let Some((sequence, index)) = *tombstone else { continue };
             let best = &mut newest[logical];
             if best.page == UNMAPPED || best.sequence > sequence {
                 continue;
@@ -237,5 +270,6 @@ impl<S: Scheme> PageMap<S> {
             self.map[logical] = TRIMMED | slot;
             self.revive(slot);
         }
+        by.into_iter().map(|tombstone| Some(tombstone?.0)).collect()
     }
 }

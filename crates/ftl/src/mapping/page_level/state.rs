@@ -129,6 +129,8 @@ pub(super) struct Lane {
     pub moved_full: bool,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
+    /// Its die answers nothing any more.
+    pub dead: bool,
 }
 
 impl Lane {
@@ -156,7 +158,16 @@ impl Lane {
             promised: 0,
             moved_full: false,
             spare_list: Vec::new(),
+            dead: false,
         }
+    }
+
+    /// Nothing more is programmed or collected here.
+    pub fn lose(&mut self) {
+        self.dead = true;
+        self.free = FreeList::default();
+        (self.host, self.copies, self.collection) = (Frontier::NONE, Frontier::NONE, None);
+        self.failing.clear();
     }
 }
 
@@ -183,9 +194,11 @@ impl<S: Scheme> PageMap<S> {
         }
         self.trims.check(&trimmed)?;
         let metadata = self.trims.live_pages();
-        if valid != mapped + metadata {
-            return Err(format!("{valid} valid pages, but {mapped} mapped and {metadata} tombstones"));
+        let old = self.old.pages();
+        if valid != mapped + metadata + old {
+            return Err(format!("{valid} valid pages, but {mapped} mapped, {metadata} tombstones and {old} old versions"));
         }
+        self.check_old()?;
         let total = |counter| FlashCore::total(counter);
         let (programs, erases) = (total(&core.counters.programs), total(&core.counters.erases));
         let pages = u64::from(self.geometry.pages_per_block);
@@ -200,6 +213,7 @@ impl<S: Scheme> PageMap<S> {
         writer.put_u32("page.back", self.back.iter().copied());
         self.blocks.save(writer);
         self.trims.save(writer);
+        self.old.save(writer);
         let numbers = [self.turn as u64, self.sequence, u64::from(self.retired_blocks), self.kept as u64];
         writer.put_u64("page.numbers", numbers.into_iter().chain(self.stream.state()).collect::<Vec<_>>().into_iter());
         for lane in &self.lanes {
@@ -229,6 +243,7 @@ impl<S: Scheme> PageMap<S> {
         let mut blocks = BlockTable::new(self.geometry);
         blocks.load(reader)?;
         self.trims.load(reader)?;
+        self.old.load(reader)?;
         let numbers = reader.get_u64("page.numbers")?;
         let [turn, sequence, retired, kept, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
@@ -288,6 +303,7 @@ impl<S: Scheme> PageMap<S> {
             promised: *promised,
             moved_full: *moved_full == 1,
             spare_list: Vec::new(),
+            dead: old.dead,
         })
     }
 }

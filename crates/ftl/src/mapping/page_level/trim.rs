@@ -34,16 +34,22 @@ struct PendingPage {
     sequence: u64,
 }
 
-/// A tombstone page on flash or on its way there.
+/// A tombstone page on flash or on its way there. Where chips may fail there are copies of it on other chips: map
+/// entries name the first, which counts for all.
 #[derive(Clone, Debug)]
 struct Tombstone {
     page: u32,
     /// Logical pages that are trimmed by this one and not written since.
     live: u32,
-    durable: bool,
+    /// Programs under way: its own, and of the first those of the copies.
+    waiting: u32,
     ranges: Vec<Range>,
-    /// Pages whose blocks are held until this is durable.
+    /// Pages whose blocks are held until this and its copies are durable.
     held: Vec<u32>,
+    /// Slot of the first.
+    first: u32,
+    /// Of the first: slots of the others.
+    copies: Vec<u32>,
 }
 
 /// Trims not yet logged, and tombstones.
@@ -54,12 +60,24 @@ pub(super) struct TrimLog {
     tombstones: Vec<Option<Tombstone>>,
     live_pages: u64,
     capacity: usize,
+    /// Copies of each tombstone besides itself.
+    extra: u32,
+    /// Pages whose blocks stay held until what is in the log now is on flash, because their own tombstone was lost.
+    carried: Vec<u32>,
 }
 
 impl TrimLog {
-    pub fn new(page_bytes: u32) -> Self {
+    pub fn new(page_bytes: u32, extra: u32) -> Self {
         let capacity = page_bytes as usize / RANGE_BYTES;
-        Self { pending: Vec::new(), ranges: Vec::new(), tombstones: Vec::new(), live_pages: 0, capacity }
+        Self {
+            pending: Vec::new(),
+            ranges: Vec::new(),
+            tombstones: Vec::new(),
+            live_pages: 0,
+            capacity,
+            extra,
+            carried: Vec::new(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -68,6 +86,13 @@ impl TrimLog {
 
     pub fn slots(&self) -> usize {
         self.tombstones.len()
+    }
+
+    /// Tombstones still needed whose page is one of these.
+    pub fn slots_where(&self, is_one: impl Fn(BlockId) -> bool, geometry: &units::Geometry) -> Vec<u32> {
+        let slots = (0..).zip(&self.tombstones).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)));
+        let lost = slots.filter(|(_, tombstone)| tombstone.live > 0 && is_one(geometry.block_of(Ppn(tombstone.page))));
+        lost.map(|(slot, _)| slot).collect()
     }
 
     /// Tombstone pages that are valid.
@@ -82,9 +107,11 @@ impl TrimLog {
 
     /// Compares the live counts with what the map says.
     pub fn check(&self, trimmed: &[u32]) -> Result<(), String> {
-        for (slot, count) in trimmed.iter().enumerate() {
-            let live = self.tombstones[slot].as_ref().map_or(0, |t| t.live);
-            if live != *count {
+        for (slot, tombstone) in self.tombstones.iter().enumerate() {
+            let first = tombstone.as_ref().map_or(slot, |tombstone| tombstone.first as usize);
+            // A copy whose first is gone counts nothing any more.
+            let (live, count) = (tombstone.as_ref().map_or(0, |t| t.live), trimmed[first]);
+            if live != count && (slot == first || live != 0) {
                 return Err(format!("tombstone {slot} counts {live} pages, the map names {count}"));
             }
         }
@@ -111,18 +138,47 @@ impl TrimLog {
         self.tombstones[slot as usize].as_mut().expect("a map entry names a living tombstone")
     }
 
-    /// Takes a tombstone found on flash after a power cut.
-    pub fn restore(&mut self, page: Ppn, ranges: Vec<Range>) -> u32 {
-        self.insert(Tombstone { page: page.0, live: 0, durable: true, ranges, held: Vec::new() })
+    /// Adds a tombstone, or a copy of the one in slot `first`.
+    fn add(&mut self, page: Ppn, ranges: Vec<Range>, waiting: u32, first: Option<u32>) -> u32 {
+        let tombstone = Tombstone { page: page.0, live: 0, waiting, ranges, held: Vec::new(), first: 0, copies: Vec::new() };
+        let slot = self.insert(tombstone);
+        self.at(slot).first = first.unwrap_or(slot);
+        if let Some(first) = first {
+            self.at(first).copies.push(slot);
+            self.at(first).waiting += waiting;
+        }
+        slot
     }
 
-    /// Counts one more trimmed page for a restored tombstone; its page, and whether it is the first.
-    pub fn revive(&mut self, slot: u32) -> (Ppn, bool) {
-        let tombstone = self.at(slot);
-        tombstone.live += 1;
-        let (page, first) = (Ppn(tombstone.page), tombstone.live == 1);
-        self.live_pages += u64::from(first);
-        (page, first)
+    /// Takes a tombstone found on flash after a power cut; `first`: one with the same number found before.
+    pub fn restore(&mut self, page: Ppn, ranges: Vec<Range>, first: Option<u32>) -> u32 {
+        self.add(page, ranges, 0, first)
+    }
+
+    /// A tombstone and its copies.
+    fn group(&mut self, slot: u32) -> Vec<u32> {
+        let copies = self.at(slot).copies.iter().copied();
+        std::iter::once(slot).chain(copies).collect()
+    }
+
+    /// Whether there are several of a tombstone.
+    pub fn has_copies(&self, slot: u32) -> bool {
+        self.tombstones[slot as usize].as_ref().is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())
+    }
+
+    /// Counts one more trimmed page for a restored tombstone and its copies; those that count their first, by
+    /// slot and page.
+    pub fn revive(&mut self, slot: u32) -> Vec<(u32, Ppn)> {
+        let mut revived = Vec::new();
+        for slot in self.group(slot) {
+            let tombstone = self.at(slot);
+            tombstone.live += 1;
+            if tombstone.live == 1 {
+                revived.push((slot, Ppn(tombstone.page)));
+                self.live_pages += 1;
+            }
+        }
+        revived
     }
 
     /// Another tombstone, at a page `fits` accepts, with the trim of `logical` that `slot` holds.
@@ -132,10 +188,11 @@ impl TrimLog {
             named.map(|range| range.sequence).max()
         };
         let wanted = self.tombstones[slot as usize].as_ref().and_then(names);
-        let twin = self.tombstones.iter().position(|other| {
-            other.as_ref().is_some_and(|other| fits(other.page) && names(other) == wanted)
+        let mut others = (0..).zip(&self.tombstones);
+        let twin = others.find(|(slot, other)| {
+            other.as_ref().is_some_and(|other| other.first == *slot && fits(other.page) && names(other) == wanted)
         });
-        twin.map(|slot| slot as u32)
+        twin.map(|(slot, _)| slot)
     }
 
     /// Forgets restored tombstones that trim nothing.
@@ -152,8 +209,9 @@ impl TrimLog {
         writer.put_u32("trims.slots", [self.tombstones.len() as u32].into_iter());
         for (slot, tombstone) in self.tombstones.iter().enumerate() {
             let Some(tombstone) = tombstone else { continue };
-            assert!(tombstone.durable, "a drive is drained before its state is saved");
-            writer.put_u32("trims.head", [slot as u32, tombstone.page, tombstone.live].into_iter());
+            assert!(tombstone.waiting == 0, "a drive is drained before its state is saved");
+            let Tombstone { page, live, first, .. } = *tombstone;
+            writer.put_u32("trims.head", [slot as u32, page, live, first].into_iter());
             let numbers = tombstone.ranges.iter().flat_map(|r| [u64::from(r.first), u64::from(r.count), r.sequence]);
             writer.put_u64("trims.ranges", numbers.collect::<Vec<_>>().into_iter());
         }
@@ -168,15 +226,23 @@ impl TrimLog {
         let mut live_pages = 0;
         loop {
             let head = reader.get_u32("trims.head")?;
-            let &[slot, page, live] = head.as_slice() else { break };
+            let &[slot, page, live, first] = head.as_slice() else { break };
             let ranges = reader.get_u64("trims.ranges")?;
             let ranges = ranges
                 .chunks_exact(3)
                 .map(|r| Range { first: r[0] as u32, count: r[1] as u32, sequence: r[2] })
                 .collect();
             let place = tombstones.get_mut(slot as usize).ok_or_else(|| unfit("a slot is out of range"))?;
-            *place = Some(Tombstone { page, live, durable: true, ranges, held: Vec::new() });
+            let held = Vec::new();
+            *place = Some(Tombstone { page, live, waiting: 0, ranges, held, first, copies: Vec::new() });
             live_pages += u64::from(live > 0);
+        }
+        for slot in 0..slots {
+            let first = tombstones[slot].as_ref().map_or(slot, |tombstone: &Tombstone| tombstone.first as usize);
+            if first != slot {
+                let first = tombstones.get_mut(first).and_then(Option::as_mut);
+                first.ok_or_else(|| unfit("the first of several is missing"))?.copies.push(slot as u32);
+            }
         }
         (self.tombstones, self.live_pages) = (tombstones, live_pages);
         self.pending.clear();
@@ -227,7 +293,9 @@ impl<S: Scheme> PageMap<S> {
             }
             // Read only now: making room may have moved the page.
             let old = Ppn(self.map[logical as usize]);
-            self.blocks.invalidate(old);
+            if !(op.kept && self.old.keep(logical, old.0)) {
+                self.blocks.invalidate(old);
+            }
             self.add_pending(flash, logical, old, sequence);
             self.trimmed_pages += 1;
         }
@@ -265,21 +333,39 @@ impl<S: Scheme> PageMap<S> {
         (page, None)
     }
 
-    /// One page fewer is trimmed by this tombstone; the last one makes its page invalid.
+    /// One page fewer is trimmed by this tombstone and its copies; the last one makes their pages invalid.
     fn bury(&mut self, slot: u32) {
         let tombstone = self.trims.at(slot);
         tombstone.live -= 1;
-        if tombstone.live == 0 {
-            let (page, durable) = (Ppn(tombstone.page), tombstone.durable);
+        if tombstone.live > 0 {
+            for index in 0..self.trims.at(slot).copies.len() {
+                let copy = self.trims.at(slot).copies[index];
+                self.trims.at(copy).live -= 1;
+            }
+            return;
+        }
+        let done = tombstone.waiting == 0;
+        let copies = std::mem::take(&mut tombstone.copies);
+        let page = Ppn(tombstone.page);
+        self.blocks.invalidate(page);
+        self.trims.live_pages -= 1;
+        for copy in copies {
+            let tombstone = self.trims.at(copy);
+            tombstone.live = 0;
+            let (page, done) = (Ppn(tombstone.page), tombstone.waiting == 0);
             self.blocks.invalidate(page);
             self.trims.live_pages -= 1;
-            if durable {
-                self.trims.tombstones[slot as usize] = None;
+            if done {
+                self.trims.tombstones[copy as usize] = None;
             }
+        }
+        if done {
+            self.trims.tombstones[slot as usize] = None;
         }
     }
 
-    /// One page fewer is trimmed by a restored tombstone, which is kept for the rest of the recovery.
+    /// One page fewer is trimmed by a restored tombstone, which is kept for the rest of the recovery and has no
+    /// copies.
     pub(super) fn bury_copy(&mut self, slot: u32) {
         let tombstone = self.trims.at(slot);
         tombstone.live -= 1;
@@ -350,9 +436,33 @@ impl<S: Scheme> PageMap<S> {
         let ranges = std::mem::replace(&mut self.trims.ranges, rest);
         let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
         let sequence = self.next_sequence();
-        let tombstone = Tombstone { page: page.0, live: 0, durable: false, ranges, held: Vec::new() };
-        let slot = self.trims.insert(tombstone);
+        let slot = self.trims.add(page, ranges.clone(), 1, None);
         self.move_pending(slot);
+        self.issue_tombstone(flash, page, slot, record, sequence);
+        let mut dies = vec![self.geometry.die_of(self.geometry.block_of(page))];
+        for _ in 0..self.trims.extra {
+            // Without room elsewhere there is one less.
+            let Some(page) = self.record_page_off(&dies) else { return };
+            dies.push(self.geometry.die_of(self.geometry.block_of(page)));
+            let Some(first) = self.trims.tombstones[slot as usize].as_ref().map(|tombstone| tombstone.live) else { return };
+            let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
+            let copy = self.trims.add(page, ranges.clone(), 1, Some(slot));
+            self.trims.at(copy).live = first;
+            self.issue_tombstone(flash, page, copy, record, sequence);
+        }
+    }
+
+    /// A page for a record on a die that is none of these. Collects nothing.
+    fn record_page_off(&mut self, dies: &[units::DieId]) -> Option<Ppn> {
+        (0..self.order.len()).find_map(|index| {
+            let lane = self.order[index];
+            let die = units::DieId(lane / self.geometry.planes_per_die);
+            if dies.contains(&die) { None } else { self.page_to_spare(lane as usize, TRIMMED) }
+        })
+    }
+
+    /// Programs a tombstone or a copy of one.
+    fn issue_tombstone<F: Flash>(&mut self, flash: &mut F, page: Ppn, slot: u32, record: Option<nand::RecordId>, sequence: u64) {
         self.back[page.index()] = TRIMMED | slot;
         if self.trims.at(slot).live > 0 {
             self.trims.live_pages += 1;
@@ -396,19 +506,31 @@ impl<S: Scheme> PageMap<S> {
         }
         if self.trims.ranges.is_empty() {
             self.trims.pending.clear();
+            held.append(&mut self.trims.carried);
         }
         let tombstone = self.trims.at(slot);
         (tombstone.live, tombstone.held) = (live, held);
     }
 
-    /// A tombstone is on flash: the pages it trims may go.
+    /// A tombstone is on flash: the pages it trims may go once its copies are as well.
     pub(super) fn tombstone_durable<F: Flash>(&mut self, flash: &mut F, slot: u32) {
         let tombstone = self.trims.at(slot);
-        tombstone.durable = true;
+        let first = tombstone.first;
+        if first != slot {
+            tombstone.waiting = 0;
+            if tombstone.live == 0 {
+                self.trims.tombstones[slot as usize] = None;
+            }
+        }
+        let tombstone = self.trims.at(first);
+        tombstone.waiting -= 1;
+        if tombstone.waiting > 0 {
+            return;
+        }
         let dead = tombstone.live == 0;
         let held = std::mem::take(&mut tombstone.held);
         if dead {
-            self.trims.tombstones[slot as usize] = None;
+            self.trims.tombstones[first as usize] = None;
         }
         if !flash.core().breaks(LawBroken::TrimHoldsOff) {
             for page in held {
@@ -423,9 +545,9 @@ impl<S: Scheme> PageMap<S> {
         if self.trims.ranges.len() >= self.trims.capacity && !self.log_trims(flash, Some(lane)) {
             return false;
         }
-        let (page, ranges) = {
+        let (page, ranges, slot) = {
             let tombstone = self.trims.at(slot);
-            (Ppn(tombstone.page), tombstone.ranges.clone())
+            (Ppn(tombstone.page), tombstone.ranges.clone(), tombstone.first)
         };
         // It is on flash, though the event that says so may not have been handled yet.
         debug_assert!(
@@ -450,6 +572,28 @@ impl<S: Scheme> PageMap<S> {
             }
         }
         true
+    }
+
+    /// A tombstone was lost with its die: what it still trims goes back to the log, which is written as soon as
+    /// there is room.
+    pub(super) fn log_again<F: Flash>(&mut self, flash: &mut F, slot: u32) {
+        let Some(tombstone) = &mut self.trims.tombstones[slot as usize] else { return };
+        let (page, ranges, slot) = (Ppn(tombstone.page), tombstone.ranges.clone(), tombstone.first);
+        let held = std::mem::take(&mut self.trims.at(slot).held);
+        self.trims.carried.extend(held);
+        for range in ranges {
+            for logical in range.first..range.first + range.count {
+                if self.map[logical as usize] != TRIMMED | slot {
+                    continue;
+                }
+                if self.trims.ranges.len() >= self.trims.capacity {
+                    self.log_trims(flash, None);
+                }
+                self.add_pending(flash, logical, page, range.sequence);
+                self.bury(slot);
+            }
+        }
+        self.log_trims(flash, None);
     }
 
     /// Whether a trim not yet on flash holds `page`.

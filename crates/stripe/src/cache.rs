@@ -1,0 +1,200 @@
+//! Stripes whose parity on flash is behind their data.
+//!
+//! A *delayed* stripe stays here until something commits it; a *transient* one only while the write that
+//! brought it is under way. An entry is a set of data pages (those newer than the parity on flash) and, where the
+//! scheme has one, a parity page in non-volatile memory.
+
+use layer::recency::{Links, List};
+use nand::{NvramId, PayloadId};
+
+/// Which delayed stripe is committed when room is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VictimPolicy {
+    /// The one updated longest ago.
+    Lru,
+    /// The one with the most pages newer than its parity.
+    Largest,
+    /// The one whose commit takes the fewest reads.
+    Cheapest,
+}
+
+/// Names accepted by `stripe.cache.victim`.
+pub(crate) const VICTIMS: [(&str, VictimPolicy); 3] =
+    [("lru", VictimPolicy::Lru), ("largest", VictimPolicy::Largest), ("cheapest", VictimPolicy::Cheapest)];
+
+const NONE: u32 = u32::MAX;
+
+/// One stripe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub stripe: u32,
+    /// Data pages newer than the parity on flash.
+    pub newer: u64,
+    /// Of those, the ones of which that parity covers nothing.
+    pub zeros: u64,
+    /// Of those, the ones whose trim memory knows of, but perhaps not yet flash.
+    pub trims: u64,
+    /// Sequence number of the parity on flash.
+    pub covered: u64,
+    /// Rows of the parity in memory.
+    pub parity: [PayloadId; 2],
+    /// Where they are in non-volatile memory.
+    pub places: [Option<NvramId>; 2],
+    pub transient: bool,
+    /// That parity is of all pages.
+    pub full: bool,
+    list: u32,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Entry of each stripe.
+    of: Vec<u32>,
+    links: Links,
+    /// Delayed stripes, most recently updated first; by number of newer pages unless the order of updates
+    /// alone counts.
+    lists: Vec<List>,
+    /// Lists in the order in which victims are looked for.
+    order: Vec<u32>,
+    by_count: bool,
+    pub delayed: u32,
+    pub transient: u32,
+    /// Most delayed, and most transient.
+    pub limits: [u32; 2],
+}
+
+impl Cache {
+    /// An empty cache. `cost`: reads of a commit by number of newer pages.
+    pub fn new(stripes: u32, limits: [u32; 2], policy: VictimPolicy, data: u32, cost: impl Fn(u32) -> u32) -> Self {
+        let room = limits[0].saturating_add(limits[1]).min(stripes.saturating_add(1)) as usize;
+        let counts = 0..=data;
+        let mut order: Vec<u32> = counts.rev().collect();
+        if policy == VictimPolicy::Cheapest {
+            order.sort_by_key(|count| cost(*count));
+        }
+        let by_count = policy != VictimPolicy::Lru;
+        Self {
+            entries: Vec::with_capacity(room),
+            free: Vec::new(),
+            of: units::table(stripes as usize, NONE),
+            links: Links::new(0),
+            lists: vec![List::default(); if by_count { data as usize + 1 } else { 1 }],
+            order: if by_count { order } else { vec![0] },
+            by_count,
+            delayed: 0,
+            transient: 0,
+            limits,
+        }
+    }
+
+    /// The entry of a stripe.
+    #[inline]
+    pub fn find(&self, stripe: u32) -> Option<u32> {
+        let slot = self.of[stripe as usize];
+        (slot != NONE).then_some(slot)
+    }
+
+    /// Brings the place where a stripe is looked up into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, stripe: u32) {
+        units::prefetch(&self.of, stripe as usize);
+    }
+
+    #[inline]
+    pub fn at(&self, slot: u32) -> &Entry {
+        &self.entries[slot as usize]
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, slot: u32) -> &mut Entry {
+        &mut self.entries[slot as usize]
+    }
+
+    /// Whether one more stripe may be entered.
+    pub fn has_room(&self, transient: bool) -> bool {
+        if transient { self.transient < self.limits[1] } else { self.delayed < self.limits[0] }
+    }
+
+    /// Enters a stripe with nothing newer yet.
+    pub fn insert(&mut self, stripe: u32, transient: bool, parity: [PayloadId; 2]) -> u32 {
+        let entry = Entry { stripe, newer: 0, zeros: 0, trims: 0, covered: 0, parity, places: [None; 2], transient, full: false, list: NONE };
+        let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
+        if slot as usize == self.entries.len() {
+            self.entries.push(entry);
+            self.links.reserve(slot);
+        } else {
+            self.entries[slot as usize] = entry;
+        }
+        self.of[stripe as usize] = slot;
+        if transient {
+            self.transient += 1;
+        } else {
+            self.delayed += 1;
+            self.touch(slot);
+        }
+        slot
+    }
+
+    /// A delayed stripe was updated.
+    pub fn touch(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        if entry.transient {
+            return;
+        }
+        let list = if self.by_count { entry.newer.count_ones() } else { 0 };
+        let old = std::mem::replace(&mut entry.list, list);
+        if old != NONE {
+            self.links.remove(&mut self.lists[old as usize], slot);
+        }
+        self.links.push_front(&mut self.lists[list as usize], slot);
+    }
+
+    /// The delayed stripe to be committed next among those that are `idle`.
+    pub fn victim(&self, idle: impl Fn(u32) -> bool) -> Option<u32> {
+        let slots = self.order.iter().flat_map(|list| self.links.oldest_first(&self.lists[*list as usize]));
+        slots.map(|slot| self.entries[slot as usize].stripe).find(|stripe| idle(*stripe))
+    }
+
+    /// Takes a stripe out.
+    pub fn remove(&mut self, slot: u32) -> Entry {
+        let entry = self.entries[slot as usize];
+        if entry.transient {
+            self.transient -= 1;
+        } else {
+            self.delayed -= 1;
+            self.links.remove(&mut self.lists[entry.list as usize], slot);
+        }
+        self.of[entry.stripe as usize] = NONE;
+        self.free.push(slot);
+        entry
+    }
+
+    /// Every entry, in no order that means anything but always the same.
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        let is_used = |(slot, entry): &(u32, &Entry)| self.of[entry.stripe as usize] == *slot;
+        (0..).zip(&self.entries).filter(is_used).map(|(_, entry)| entry)
+    }
+
+    /// Delayed stripes, least recently updated first.
+    pub fn delayed_stripes(&self) -> Vec<u32> {
+        let slots = self.lists.iter().flat_map(|list| self.links.oldest_first(list));
+        slots.map(|slot| self.entries[slot as usize].stripe).collect()
+    }
+
+    /// # Errors
+    /// Lists and counts do not agree.
+    pub fn check(&self) -> Result<(), String> {
+        let mut listed = 0;
+        for list in &self.lists {
+            listed += self.links.check(list)?.len();
+        }
+        let all = self.all().count();
+        if listed as u32 == self.delayed && all as u32 == self.delayed + self.transient {
+            return Ok(());
+        }
+        Err(format!("{all} stripes with a delayed parity, {listed} of them listed, but {} and {} counted", self.delayed, self.transient))
+    }
+}

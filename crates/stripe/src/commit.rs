@@ -1,0 +1,254 @@
+//! Bringing the parity on flash up to date.
+//!
+//! ```text
+//! by change   parity in memory + parity on flash + old versions of the newer pages    k + 1 reads
+//! by rest     parity in memory + newest versions of all other pages                   N - k reads
+//! full        the full parity in memory                                               none
+//! whole       newest versions of all pages, as far as memory does not hold them       up to N reads
+//! ```
+//! Order: read, program the parity, then at one moment: old versions are dropped, the entry leaves memory. A power
+//! cut before that moment finds an orphan parity page and everything else as it was.
+
+use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards, members};
+use crate::load::Loaded;
+use crate::scheme::Delay;
+use crate::striped::{Striped, token};
+use layer::Answer;
+use nand::{Flash, PayloadId};
+use units::{Cause, HostOp};
+
+impl<F: Flash> Striped<F> {
+    /// A job begins that is nothing but a commit.
+    pub fn start_commit(&mut self, number: u32) -> bool {
+        let Job { kind, stripe, .. } = *self.jobs.at(number);
+        let entry = self.cache.find(stripe);
+        let whole = kind == Kind::Commit(Reason::Repair);
+        let job = self.jobs.at_mut(number);
+        if entry.is_none() && !whole {
+            job.phase = Phase::End; // somebody else did it
+            return true;
+        }
+        (job.entry, job.whole, job.phase) = (entry.unwrap_or(NONE), whole, Phase::Commit);
+        if let Kind::Commit(reason) = kind {
+            self.counters.commits[reason as usize] += 1;
+        }
+        self.plan_commit(number);
+        true
+    }
+
+    /// Chooses how the new parity is computed and what is read for it.
+    pub fn plan_commit(&mut self, number: u32) {
+        let Job { entry, whole, .. } = *self.jobs.at(number);
+        let all = self.layout.all();
+        let (lost, lost_rows) = self.lost_to(number);
+        let rows = ((1 << self.layout.parity) - 1) & !self.lost_members(self.jobs.at(number).stripe).1;
+        let mut want = Shards::default();
+        if rows == 0 || entry != NONE && self.cache.at(entry).full && !whole {
+            let job = self.jobs.at_mut(number);
+            (job.want, job.sum) = (want, want);
+            return;
+        }
+        let newer = if entry == NONE { 0 } else { self.cache.at(entry).newer };
+        let (by_change, by_rest) = self.scheme.commit_reads(self.layout.data, newer.count_ones());
+        let idle = self.scheme.delay == Delay::Idle;
+        let may_change = newer & lost == 0 && rows & lost_rows == 0;
+        let may_rest = lost & !(if idle { 0 } else { newer }) == 0;
+        let mut is_whole = false;
+        if whole || !may_change && !may_rest {
+            want.newest = all & !self.in_memory(number);
+            is_whole = true;
+        } else if may_change && (by_change <= by_rest || !may_rest) {
+            (want.parity, want.old) = (rows, newer);
+            want.newest = if idle { newer } else { 0 };
+        } else {
+            want.newest = if idle { all } else { all & !newer };
+            is_whole = idle;
+        }
+        let job = self.jobs.at_mut(number);
+        (job.want, job.sum, job.whole) = (want, want, is_whole);
+        let reads = (want.newest & !job.have.newest).count_ones()
+            + (want.old & !job.have.old).count_ones()
+            + (want.parity & !job.have.parity).count_ones();
+        if lost | lost_rows == 0 && !is_whole && !idle {
+            let bound = (self.layout.data + self.layout.parity) / 2; // ceil(N / 2) with one parity
+            assert!(reads <= bound, "a commit reads {reads} pages, never more than {bound} are needed");
+        }
+        self.counters.commit_reads += u64::from(reads);
+        self.counters.most_commit_reads = self.counters.most_commit_reads.max(u64::from(reads));
+    }
+
+    /// Data pages whose newest version the job itself has just written.
+    fn in_memory(&self, number: u32) -> u64 {
+        let job = self.jobs.at(number);
+        if job.kind == Kind::Write { job.pages } else { 0 }
+    }
+
+    /// Reads what is needed and computes the parity.
+    pub fn commit(&mut self, flash: &mut F, number: u32) -> bool {
+        loop {
+            match self.load(flash, number) {
+                Loaded::Waits => return false,
+                Loaded::Ready => break,
+                Loaded::Lost if self.jobs.at(number).whole => self.give_up_lost(flash, number),
+                Loaded::Lost => self.plan_commit(number), // something turned out unreadable meanwhile
+            }
+        }
+        let stripe = self.jobs.at(number).stripe;
+        let (_, lost_rows) = self.lost_members(stripe);
+        for row in 0..self.layout.parity {
+            if lost_rows >> row & 1 == 0 {
+                self.compute_row(flash, number, row);
+            }
+        }
+        let job = self.jobs.at_mut(number);
+        (job.phase, job.issued, job.sequence) = (Phase::Log, 0, 0);
+        true
+    }
+
+    /// Trims the new parity relies on must be on flash before it is.
+    pub fn log_trims(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { entry, issued, .. } = *self.jobs.at(number);
+        let unlogged = entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
+        if unlogged && issued == 0 {
+            let unheard = token::new(number, token::FRESH, 0);
+            let flush = layer::PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, unheard) };
+            match self.submit_below(flash, &flush) {
+                Answer::Full { .. } => {
+                    self.stall(number);
+                    return false;
+                }
+                Answer::Done { .. } => {}
+                Answer::Pending(_) => {
+                    let job = self.jobs.at_mut(number);
+                    (job.issued, job.outstanding) = (1, 1);
+                    return false;
+                }
+            }
+        }
+        let job = self.jobs.at_mut(number);
+        (job.phase, job.issued) = (Phase::Parity, 0);
+        true
+    }
+
+    /// What is lost for good reads as an error from now on; the parity takes zeros for it.
+    #[cold]
+    pub fn give_up_lost(&mut self, flash: &mut F, number: u32) {
+        let (lost, _) = self.lost_to(number);
+        let Job { stripe, want, have, .. } = *self.jobs.at(number);
+        for index in members(want.newest & lost & !have.newest) {
+            let page = self.take_page(flash);
+            self.jobs.set_cell(number, Cell::Newest(index), page);
+            self.jobs.at_mut(number).have.newest |= 1 << index;
+            if let Some(user) = self.layout.user_page(stripe, index) {
+                self.counters.lost_pages += u64::from(self.gone.insert(user));
+            }
+        }
+    }
+
+    /// Computes a row of the new parity.
+    fn compute_row(&mut self, flash: &mut F, number: u32, row: u32) {
+        let Job { entry, sum, whole, pages, trims, kind, .. } = *self.jobs.at(number);
+        let fresh = self.take_page(flash);
+        self.jobs.set_cell(number, Cell::Fresh(row), fresh);
+        let full = entry != NONE && self.cache.at(entry).full;
+        if entry != NONE && !whole && (full || self.scheme.gathers()) {
+            self.copy(flash, self.cache.at(entry).parity[row as usize], fresh);
+        }
+        if sum.parity >> row & 1 == 1 {
+            self.xor(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
+        }
+        members(sum.old).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
+        members(sum.newest).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));
+        if whole && kind == Kind::Write {
+            for index in members(pages & !trims) {
+                let new = self.jobs.part(number, index).whole;
+                self.add(flash, row, index, new, fresh);
+            }
+        }
+    }
+
+    /// Adds two parities.
+    fn xor(&self, flash: &mut F, from: PayloadId, into: PayloadId) {
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            contents.combine(from, into, |from, into| into.iter_mut().zip(from).for_each(|(into, from)| *into ^= from));
+        }
+    }
+
+    /// Programs the rows of the new parity. `false`: no room, or they are under way.
+    pub fn write_parity(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { stripe, issued, sequence, kind, .. } = *self.jobs.at(number);
+        let (_, lost_rows) = self.lost_members(stripe);
+        let mut sequence = sequence;
+        for row in 0..self.layout.parity {
+            if (issued | lost_rows) >> row & 1 == 1 {
+                continue;
+            }
+            let page = self.layout.parity_page(stripe, row);
+            let fresh = self.jobs.cell(number, Cell::Fresh(row));
+            let cause = if kind == Kind::Rebuild { Cause::Rebuild } else { Cause::Parity };
+            // Rows of one parity carry one number; with two, the old ones stay until both are there.
+            let kept = self.layout.parity > 1;
+            let op = layer::PageOp { kept, ..self.page_op(page, fresh, cause, token::new(number, token::FRESH, row)) };
+            let answer = match sequence {
+                0 => self.submit_below(flash, &op),
+                sequence => self.below.write_as(flash, &op, sequence),
+            };
+            if matches!(answer, Answer::Full { .. }) {
+                self.stall(number);
+                return false;
+            }
+            if sequence == 0 {
+                sequence = self.below.sequence();
+            }
+            let job = self.jobs.at_mut(number);
+            job.sequence = sequence;
+            job.issued |= 1 << row;
+            if matches!(answer, Answer::Pending(_)) {
+                job.outstanding += 1;
+            }
+        }
+        if self.jobs.at(number).outstanding > 0 {
+            return false;
+        }
+        self.committed(flash, number);
+        true
+    }
+
+    /// The parity on flash covers the newest version of every page.
+    fn committed(&mut self, flash: &mut F, number: u32) {
+        let Job { stripe, entry, kind, .. } = *self.jobs.at(number);
+        self.drop_old_of(flash, stripe, self.layout.all());
+        if self.layout.parity > 1 {
+            for row in 0..self.layout.parity {
+                self.below.drop_old(flash, self.layout.parity_page(stripe, row));
+            }
+        }
+        if entry != NONE {
+            self.drop_entry(flash, entry);
+        }
+        let job = self.jobs.at_mut(number);
+        job.entry = NONE;
+        job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };
+        if kind == Kind::Rebuild {
+            self.plan_restore(number);
+        }
+    }
+
+    /// Old versions of these data pages are needed no longer.
+    pub fn drop_old_of(&mut self, flash: &mut F, stripe: u32, pages: u64) {
+        for index in members(pages) {
+            self.below.drop_old(flash, self.layout.data_page(stripe, index));
+        }
+        self.freed = true;
+    }
+
+    /// A stripe leaves memory.
+    pub fn drop_entry(&mut self, flash: &mut F, entry: u32) {
+        let entry = self.cache.remove(entry);
+        let core = flash.core_mut();
+        entry.places.into_iter().flatten().for_each(|place| core.nvram.remove(place));
+        if let Some(contents) = core.contents.as_deref_mut() {
+            entry.parity.into_iter().filter(|page| *page != PayloadId::NONE).for_each(|page| contents.release_payload(page, 1));
+        }
+    }
+}

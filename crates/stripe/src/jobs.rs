@@ -1,0 +1,279 @@
+//! What a stripe has to do: one job at a time, the others wait in line behind it.
+
+use nand::PayloadId;
+
+/// Nothing.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Writes or trims data pages.
+    Write,
+    /// Brings the parity on flash up to date; the number is an index of [`crate::striped::Counters::commits`].
+    Commit(Reason),
+    /// Reads a data page that is not simply there.
+    Read,
+    /// Brings what a lost chip held to its spare.
+    Rebuild,
+}
+
+/// Why a stripe is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Another one needs its place.
+    Replacement = 0,
+    /// Collection is about to erase an old version.
+    Collection = 1,
+    /// The host has nothing to do.
+    Idle = 2,
+    /// A power cut came between data and parity: the parity is computed from all data pages.
+    Repair = 3,
+}
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// More pages of its group are coming.
+    Gathering,
+    /// Not begun.
+    Start,
+    /// It reads what it needs before it may write.
+    Before,
+    /// It writes its data pages.
+    Data,
+    /// Its trims are on their way to flash.
+    Trims,
+    /// All its data is on flash.
+    Written,
+    /// It reads what the new parity is made of.
+    Commit,
+    /// Trims it relies on are on their way to flash.
+    Log,
+    /// It writes the new parity.
+    Parity,
+    /// It reads the page it is about, or what stands for it.
+    Fetch,
+    /// It writes a page again that could not be read.
+    Heal,
+    /// It reads what stands for lost pages.
+    Restore,
+    /// It writes those to the spare chip.
+    Refill,
+    /// It is done.
+    End,
+}
+
+/// What of a stripe a job reads, as sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shards {
+    /// Newest versions of data pages.
+    pub newest: u64,
+    /// What the parity on flash covers of data pages of which an old version is kept.
+    pub old: u64,
+    /// Rows of the parity on flash.
+    pub parity: u64,
+}
+
+/// A job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub kind: Kind,
+    pub phase: Phase,
+    pub stripe: u32,
+    /// The job behind it in line.
+    pub next: u32,
+    /// Jobs begun before it have smaller numbers.
+    pub serial: u64,
+    /// Data pages it is about.
+    pub pages: u64,
+    /// Data pages that were newer than the parity when it began.
+    pub newer_before: u64,
+    /// Of its pages, the ones that are trimmed.
+    pub trims: u64,
+    /// Data pages (or rows) given to the mapping in the phase under way.
+    pub issued: u64,
+    pub outstanding: u32,
+    pub entry: u32,
+    /// What it needs, and what it has.
+    pub want: Shards,
+    pub have: Shards,
+    /// What the new parity is the sum of, besides what is in memory; of a rebuild, what it writes.
+    pub sum: Shards,
+    /// Data pages and rows that could not be read.
+    pub lost: (u64, u64),
+    /// The new parity is computed from the newest version of every page.
+    pub whole: bool,
+    pub failed: bool,
+    /// Number of the parity's write.
+    pub sequence: u64,
+}
+
+impl Job {
+    pub fn new(kind: Kind, stripe: u32, pages: u64) -> Self {
+        Self {
+            kind,
+            phase: Phase::Start,
+            stripe,
+            next: NONE,
+            serial: 0,
+            pages,
+            newer_before: 0,
+            trims: 0,
+            issued: 0,
+            outstanding: 0,
+            entry: NONE,
+            want: Shards::default(),
+            have: Shards::default(),
+            sum: Shards::default(),
+            lost: (0, 0),
+            whole: false,
+            failed: false,
+            sequence: 0,
+        }
+    }
+}
+
+/// A page of a job that somebody asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The operation it belongs to.
+    pub op: u32,
+    /// Its cells, and the sectors of them that are meant.
+    pub payload: PayloadId,
+    pub mask: u64,
+    /// The whole page as it will be on flash.
+    pub whole: PayloadId,
+}
+
+const NO_PART: Part = Part { op: NONE, payload: PayloadId::NONE, mask: 0, whole: PayloadId::NONE };
+
+/// All jobs, with the pages they hold in memory.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    parts: Vec<Part>,
+    cells: Vec<PayloadId>,
+    data: usize,
+    parity: usize,
+    serial: u64,
+}
+
+/// A page that a job holds in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    /// Newest version of a data page.
+    Newest(u32),
+    /// What the parity on flash covers of it.
+    Old(u32),
+    /// A row of the parity on flash.
+    Parity(u32),
+    /// A row of the new parity.
+    Fresh(u32),
+    /// A data page as it will be written.
+    Whole(u32),
+}
+
+impl Jobs {
+    pub fn new(data: u32, parity: u32) -> Self {
+        let (data, parity) = (data as usize, parity as usize);
+        Self { jobs: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serial: 0 }
+    }
+
+    fn stride(&self) -> usize {
+        3 * self.data + 2 * self.parity
+    }
+
+    pub fn begin(&mut self, mut job: Job) -> u32 {
+        self.serial += 1;
+        job.serial = self.serial;
+        if let Some(number) = self.free.pop() {
+            self.jobs[number as usize] = job;
+            return number;
+        }
+        self.jobs.push(job);
+        self.parts.resize(self.jobs.len() * self.data, NO_PART);
+        self.cells.resize(self.jobs.len() * self.stride(), PayloadId::NONE);
+        self.jobs.len() as u32 - 1
+    }
+
+    /// Serial number of the last job begun.
+    pub fn last_serial(&self) -> u64 {
+        self.serial
+    }
+
+    pub fn end(&mut self, number: u32) {
+        self.jobs[number as usize].serial = 0;
+        self.free.push(number);
+    }
+
+    /// Jobs that are not done.
+    pub fn active(&self) -> usize {
+        self.jobs.len() - self.free.len()
+    }
+
+    /// Whether a job begun no later than `serial` is not done.
+    pub fn any_up_to(&self, serial: u64) -> bool {
+        self.jobs.iter().any(|job| job.serial != 0 && job.serial <= serial)
+    }
+
+    #[inline]
+    pub fn at(&self, number: u32) -> &Job {
+        &self.jobs[number as usize]
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, number: u32) -> &mut Job {
+        &mut self.jobs[number as usize]
+    }
+
+    #[inline]
+    pub fn part(&self, number: u32, index: u32) -> &Part {
+        &self.parts[number as usize * self.data + index as usize]
+    }
+
+    #[inline]
+    pub fn part_mut(&mut self, number: u32, index: u32) -> &mut Part {
+        &mut self.parts[number as usize * self.data + index as usize]
+    }
+
+    fn place(&self, number: u32, cell: Cell) -> usize {
+        let (data, parity) = (self.data, self.parity);
+        number as usize * self.stride()
+            + match cell {
+                Cell::Newest(index) => index as usize,
+                Cell::Old(index) => data + index as usize,
+                Cell::Whole(index) => 2 * data + index as usize,
+                Cell::Parity(row) => 3 * data + row as usize,
+                Cell::Fresh(row) => 3 * data + parity + row as usize,
+            }
+    }
+
+    pub fn cell(&self, number: u32, cell: Cell) -> PayloadId {
+        self.cells[self.place(number, cell)]
+    }
+
+    pub fn set_cell(&mut self, number: u32, cell: Cell, payload: PayloadId) {
+        let place = self.place(number, cell);
+        self.cells[place] = payload;
+    }
+
+    /// Every page the job holds, which it holds no longer.
+    pub fn take_cells(&mut self, number: u32) -> impl Iterator<Item = PayloadId> + use<'_> {
+        let stride = self.stride();
+        let first = number as usize * stride;
+        let cells = self.cells[first..first + stride].iter_mut();
+        cells.map(|cell| std::mem::replace(cell, PayloadId::NONE)).filter(|cell| *cell != PayloadId::NONE)
+    }
+}
+
+/// The members of a set, ascending.
+pub(crate) fn members(set: u64) -> impl Iterator<Item = u32> {
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let member = (left != 0).then(|| left.trailing_zeros());
+        left &= left.wrapping_sub(1);
+        member
+    })
+}

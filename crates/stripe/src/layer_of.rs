@@ -1,0 +1,189 @@
+//! The stripe layer as seen from above: operations, events, checks, reports, snapshots.
+
+use crate::jobs::members;
+use crate::scheme::Delay;
+use crate::striped::{Counters, Striped};
+use layer::{
+    Answer, LayerReport, Old, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
+};
+use nand::{Event, Flash, Owner, PayloadId};
+use units::{HostOp, Request, SECTOR_BYTES};
+
+/// Requests translated at once for the mapping's look-ahead.
+const HINTS: usize = 16;
+/// Commits under way at once while the host has nothing to do.
+const IDLE_COMMITS: usize = 4;
+
+impl<F: Flash> Striped<F> {
+    /// Calls `hint` with requests as the mapping below numbers their pages.
+    fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
+        let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
+        for chunk in requests.chunks(HINTS) {
+            let mut below = [Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Read, fua: false }; HINTS];
+            for (below, request) in below.iter_mut().zip(chunk) {
+                let user = (request.first_sector / per_page) as u32;
+                let page = if user < self.layout.user_pages { self.layout.below(user) } else { 0 };
+                self.cache.prefetch(page / self.layout.chips());
+                *below = Request { first_sector: u64::from(page) * per_page, ..*request };
+            }
+            hint(&below[..chunk.len()]);
+        }
+    }
+
+    /// Bits of the cache: for each entry the stripe's number, a bit a page, and the parity.
+    fn cache_bits(&self) -> u64 {
+        let number = u64::from(self.layout.stripes().max(2) - 1).ilog2() + 1;
+        let pages = if self.scheme.delay == Delay::Idle { 0 } else { self.layout.parity };
+        let entry = u64::from(number) + u64::from(self.layout.data) + u64::from(pages) * u64::from(self.page_bytes) * 8;
+        u64::from(self.settings.entries) * entry
+    }
+
+    fn report_own(&self) -> LayerReport {
+        let Counters { cases, commits, .. } = self.counters;
+        let mut report = LayerReport { name: "stripe", ..LayerReport::default() };
+        if self.scheme.delays() {
+            report.ram_bytes = self.cache_bits().div_ceil(8);
+            report.cache = Some((cases[1] + cases[2], cases[0]));
+        }
+        report.counters.extend([
+            ("stripes_newly_delayed", cases[0]),
+            ("pages_added", cases[1]),
+            ("pages_overwritten", cases[2]),
+            ("full_stripe_writes", self.counters.full_stripes),
+            ("commits_replacement", commits[0]),
+            ("commits_collection", commits[1]),
+            ("commits_idle", commits[2]),
+            ("commits_repair", commits[3]),
+            ("commits_with_writes", self.counters.commits_with_writes),
+            ("commit_reads", self.counters.commit_reads),
+            ("commit_reads_most", self.counters.most_commit_reads),
+            ("stripes_delayed", u64::from(self.cache.delayed)),
+            ("cache_bits", if self.scheme.delays() { self.cache_bits() } else { 0 }),
+            ("pages_reconstructed", self.counters.degraded_reads),
+            ("pages_written_to_parity_alone", self.counters.degraded_writes),
+            ("pages_healed", self.counters.healed_pages),
+            ("pages_lost", self.counters.lost_pages),
+            ("dies_lost", self.chips.lost_dies()),
+            ("stripes_rebuilt", self.counters.rebuilt_stripes),
+            ("stripes_to_rebuild", self.chips.left()),
+        ]);
+        report
+    }
+
+    /// Old versions are kept exactly for the pages newer than their parity.
+    fn check_old(&self, stripe: u32) -> Result<(), String> {
+        let entry = self.cache.find(stripe).map(|slot| self.cache.at(slot));
+        let newer = entry.filter(|entry| !entry.full).map_or(0, |entry| entry.newer);
+        let (lost, _) = self.lost_members(stripe);
+        for index in members(self.layout.all() & !lost) {
+            let kept = self.below.old(self.layout.data_page(stripe, index)) != Old::None;
+            if kept != (newer >> index & 1 == 1) {
+                return Err(format!("stripe {stripe}: an old version of data page {index} is kept: {kept}; pages newer than the parity: {newer:#b}"));
+            }
+        }
+        if entry.is_some_and(|entry| entry.newer == 0) {
+            return Err(format!("stripe {stripe} is delayed, but none of its pages is newer than its parity"));
+        }
+        Ok(())
+    }
+}
+
+impl<F: Flash> PageLayer<F> for Striped<F> {
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if self.layout.parity == 0 {
+            return self.below.submit(flash, op, outbox); // the numbers of pages are the same
+        }
+        self.idle = false;
+        if self.resumes {
+            self.resume(flash);
+        }
+        match op.op {
+            HostOp::Read => self.submit_read(flash, op, outbox),
+            HostOp::Write | HostOp::Trim => self.submit_write(flash, op, outbox),
+            HostOp::Flush => {
+                self.close_group();
+                self.settle(flash, outbox);
+                self.submit_flush(flash, op)
+            }
+        }
+    }
+
+    fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox) {
+        match *event {
+            Event::Joined { token, failed, wait } if owner == STRIPE_OWNER => {
+                self.on_joined(flash, token, failed, wait, outbox);
+                return;
+            }
+            Event::DieLost { die } if self.layout.parity > 0 => self.lose_die(flash, die),
+            ref event => self.pass_event(flash, owner, event, outbox),
+        }
+        if self.layout.parity > 0 {
+            self.settle(flash, outbox);
+        }
+    }
+
+    fn on_idle(&mut self, flash: &mut F) -> bool {
+        self.idle = true;
+        let begun = (0..IDLE_COMMITS).filter(|_| self.commit_when_idle()).count() > 0;
+        if begun {
+            self.settle(flash, &mut Outbox::new());
+        }
+        self.below.on_idle(flash) || begun
+    }
+
+    fn hint_map(&self, flash: &F, soon: &[Request]) {
+        self.translated(soon, |soon| self.below.hint_map(flash, soon));
+    }
+
+    fn hint_target(&self, flash: &F, next: &[Request]) {
+        self.translated(next, |next| self.below.hint_target(flash, next));
+    }
+
+    fn check(&self, flash: &F) -> Result<(), String> {
+        self.cache.check()?;
+        if self.layout.parity > 0 && !self.resumes {
+            (0..self.layout.stripes()).filter(|stripe| self.is_idle(*stripe)).try_for_each(|stripe| self.check_old(stripe))?;
+        }
+        self.below.check(flash)
+    }
+
+    fn report(&self, reports: &mut Vec<LayerReport>) {
+        if self.layout.parity > 0 {
+            reports.push(self.report_own());
+        }
+        self.below.report(reports);
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.below.reset_counters();
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        assert!(self.jobs.active() == 0, "a drive is drained before its state is saved");
+        let mut numbers = Vec::new();
+        for stripe in self.cache.delayed_stripes() {
+            let entry = self.cache.at(self.cache.find(stripe).expect("a delayed stripe has an entry"));
+            numbers.extend([u64::from(stripe), entry.newer, entry.zeros, entry.trims, u64::from(entry.full)]);
+        }
+        writer.put_u64("stripe.delayed", numbers.into_iter());
+        self.below.save(writer);
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        for entry in reader.get_u64("stripe.delayed")?.chunks_exact(5) {
+            let [stripe, newer, zeros, trims, full] = [entry[0], entry[1], entry[2], entry[3], entry[4]];
+            if stripe >= u64::from(self.layout.stripes()) || newer & !self.layout.all() != 0 {
+                let problem = format!("stripe {stripe} does not belong there");
+                return Err(SnapshotError::Unfit { section: "stripe.delayed", problem });
+            }
+            // With contents, non-volatile memory has brought the stripe along.
+            let slot = self.cache.find(stripe as u32);
+            let slot = slot.unwrap_or_else(|| self.cache.insert(stripe as u32, false, [PayloadId::NONE; 2]));
+            let entry = self.cache.at_mut(slot);
+            (entry.newer, entry.zeros, entry.trims, entry.full) = (newer, zeros, trims, full == 1);
+            self.cache.touch(slot);
+        }
+        self.below.load(reader)
+    }
+}

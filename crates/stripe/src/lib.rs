@@ -1,0 +1,119 @@
+//! Stripes over the chips of a drive: RAID inside the SSD.
+//!
+//! One layer ([`layer::PageLayer`]) between the buffer and a mapping that leaves every page on its chip. To add a
+//! scheme: a line in `scheme.rs`, and what it does differently where the layer asks for it.
+
+mod cache;
+mod code;
+mod commit;
+mod jobs;
+mod layer_of;
+mod layout;
+mod load;
+mod rebuild;
+mod recover;
+mod scheme;
+mod settings;
+mod striped;
+mod update;
+
+pub use layout::{MOST_DATA, Member, StripeLayout};
+pub use settings::{parameters, stripe_names};
+
+use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
+use layer::{PageLayer, Values, Versioned};
+use layout::Shape;
+use nand::{Flash, FlashCore};
+use rebuild::Chips;
+use settings::{Plan, Settings};
+use striped::Striped;
+use units::{DieId, Geometry};
+
+/// The stripes of a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct StripePlan(Plan);
+
+impl StripePlan {
+    /// The stripes of a configuration for `user_pages`; nothing where `stripe.kind` is `none`.
+    ///
+    /// # Errors
+    /// Why the values do not fit, in words.
+    pub fn new(values: &Values, user_pages: u64) -> Result<Option<Self>, String> {
+        Ok(settings::plan(values, user_pages)?.map(Self))
+    }
+
+    /// Where pages are.
+    pub fn layout(&self) -> StripeLayout {
+        self.0.layout
+    }
+
+    /// Dies kept as spares.
+    pub fn spares(&self) -> u32 {
+        self.0.spares
+    }
+
+    /// Old versions of pages that may be kept in one plane at once.
+    pub fn most_old(&self, values: &Values) -> u64 {
+        if self.0.layout.parity == 0 {
+            return 0;
+        }
+        let settings = Settings::read(values);
+        let delayed = if self.0.scheme.delays() { settings.entries } else { 0 };
+        let stripes = u64::from(delayed + settings.in_flight);
+        stripes.min(u64::from(self.0.layout.stripes()))
+    }
+
+    /// Planes in use, in the order in which consecutive pages of the mapping use them: chips of a stripe are on
+    /// different dies, and on different channels as far as there are any.
+    fn lanes(&self, geometry: &Geometry) -> Vec<u32> {
+        let dies = geometry.dies() - self.0.spares;
+        let lanes = (0..geometry.planes_per_die).flat_map(|plane| (0..dies).map(move |die| (die, plane)));
+        lanes.map(|(die, plane)| die * geometry.planes_per_die + plane).collect()
+    }
+
+    fn chips(&self, geometry: &Geometry) -> Chips {
+        let spares = (geometry.dies() - self.0.spares..geometry.dies()).map(DieId).collect();
+        Chips::new(self.lanes(geometry), geometry.planes_per_die, spares)
+    }
+
+    /// Stripes over a mapping built by `entry` over erased flash.
+    pub fn build<F: Flash>(&self, context: &FtlContext<'_>, entry: &VersionedEntry<F>, flash: &F) -> Box<dyn PageLayer<F>> {
+        let shape = Shape { layout: self.0.layout, covered: recover::covered(flash.core()) };
+        let chips = self.chips(&context.geometry);
+        let below = self.with_mapping(context, &chips, &shape, |context| (entry.build)(context, flash));
+        let mut striped = self.over(context, chips, below);
+        striped.adopt_all(flash.core());
+        Box::new(striped)
+    }
+
+    /// Stripes over a mapping, both rebuilt from what a power cut left.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
+    pub fn recover<F: Flash>(
+        &self,
+        context: &FtlContext<'_>,
+        entry: &VersionedEntry<F>,
+        image: &FlashCore,
+    ) -> Result<Box<dyn PageLayer<F>>, RecoverError> {
+        let shape = Shape { layout: self.0.layout, covered: recover::covered(image) };
+        let mut chips = self.chips(&context.geometry);
+        for (lost, spare) in recover::replacements(image) {
+            chips.replace(lost, spare, self.0.layout.stripes());
+        }
+        let below = self.with_mapping(context, &chips, &shape, |context| (entry.recover)(context, image))?;
+        let mut striped = self.over(context, chips, below);
+        striped.recover(image);
+        Ok(Box::new(striped))
+    }
+
+    fn with_mapping<T>(&self, context: &FtlContext<'_>, chips: &Chips, shape: &Shape, build: impl FnOnce(&FtlContext<'_>) -> T) -> T {
+        let moves_old = context.values.name("stripe.semi_valid") == "copy";
+        let stripes = Stripes { lanes: &chips.lanes, shape, moves_old, may_fail: self.0.layout.parity };
+        build(&FtlContext { user_pages: self.0.layout.pages() as u32, stripes: Some(stripes), ..*context })
+    }
+
+    fn over<F: Flash>(&self, context: &FtlContext<'_>, chips: Chips, below: Box<dyn Versioned<F>>) -> Striped<F> {
+        Striped::new(self.0.scheme, self.0.layout, Settings::read(context.values), chips, &context.geometry, below)
+    }
+}

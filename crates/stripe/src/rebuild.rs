@@ -1,0 +1,313 @@
+//! Lost chips: which pages of a stripe they take along, reading without them, and filling a spare.
+
+use crate::jobs::{Cell, Job, Kind, Phase, Shards, members};
+use crate::layout::{Member, StripeLayout};
+use crate::load::Loaded;
+use crate::striped::{Striped, token};
+use layer::{Answer, STRIPE_OWNER};
+use nand::{Flash, PayloadId};
+use units::{Cause, DieId};
+
+/// A spare in the place of a lost die, as far as it has been filled.
+#[derive(Clone, Debug)]
+struct Refill {
+    spare: DieId,
+    /// One bit a stripe.
+    done: Vec<u64>,
+    next: u32,
+    left: u32,
+}
+
+/// The dies under the stripes.
+#[derive(Clone, Debug)]
+pub(crate) struct Chips {
+    /// Planes that consecutive pages of the mapping use in turn.
+    pub lanes: Vec<u32>,
+    planes_per_die: u32,
+    lost: Vec<DieId>,
+    spares: Vec<DieId>,
+    refills: Vec<Refill>,
+    /// Stripes being rebuilt.
+    under_way: u32,
+}
+
+/// In the note of a non-volatile entry: a spare took the place of the die it is entered for.
+pub(crate) const REPLACED: u64 = 1 << 63;
+
+impl Chips {
+    pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
+        Self { lanes, planes_per_die, lost: Vec::new(), spares, refills: Vec::new(), under_way: 0 }
+    }
+
+    /// Nothing is lost.
+    #[inline]
+    pub fn all_there(&self) -> bool {
+        self.lost.is_empty() && self.refills.is_empty()
+    }
+
+    fn die(&self, page: u32) -> DieId {
+        DieId(self.lanes[page as usize % self.lanes.len()] / self.planes_per_die)
+    }
+
+    /// The lost dies have something of a stripe: its data pages and rows of the parity.
+    pub fn lost_members(&self, layout: &StripeLayout, stripe: u32) -> (u64, u64) {
+        self.members_where(layout, stripe, |die| self.lost.contains(&die) || self.is_to_be_filled(die, stripe))
+    }
+
+    /// What of a stripe is still to be brought to spares.
+    pub fn to_be_filled(&self, layout: &StripeLayout, stripe: u32) -> (u64, u64) {
+        self.members_where(layout, stripe, |die| self.is_to_be_filled(die, stripe))
+    }
+
+    fn members_where(&self, layout: &StripeLayout, stripe: u32, is_one: impl Fn(DieId) -> bool) -> (u64, u64) {
+        let (mut data, mut rows) = (0, 0);
+        for chip in (0..layout.chips()).filter(|chip| is_one(self.die(stripe * layout.chips() + chip))) {
+            match layout.member(stripe, chip) {
+                Member::Data(index) => data |= 1 << index,
+                Member::Parity(row) => rows |= 1 << row,
+            }
+        }
+        (data, rows)
+    }
+
+    fn is_to_be_filled(&self, die: DieId, stripe: u32) -> bool {
+        let refill = self.refills.iter().find(|refill| refill.spare == die);
+        refill.is_some_and(|refill| refill.done[stripe as usize / 64] >> (stripe % 64) & 1 == 0)
+    }
+
+    /// A die is lost.
+    pub fn lose_quietly(&mut self, die: DieId) {
+        self.spares.retain(|spare| *spare != die);
+        let used = self.lanes.iter().any(|lane| lane / self.planes_per_die == die.0);
+        if used && !self.lost.contains(&die) {
+            self.refills.retain(|refill| refill.spare != die);
+            self.lost.push(die);
+        }
+    }
+
+    /// Lost dies for which there are spares.
+    pub fn lost_with_spares(&self) -> Vec<DieId> {
+        self.lost.iter().copied().take(self.spares.len()).collect()
+    }
+
+    /// A spare takes the place of a lost die.
+    pub fn replace(&mut self, lost: DieId, spare: DieId, stripes: u32) {
+        self.lost.retain(|die| *die != lost);
+        self.spares.retain(|die| *die != spare);
+        let (from, to) = (lost.0 * self.planes_per_die, spare.0 * self.planes_per_die);
+        for lane in &mut self.lanes {
+            if (from..from + self.planes_per_die).contains(lane) {
+                *lane = *lane - from + to;
+            }
+        }
+        self.refills.push(Refill { spare, done: vec![0; stripes.div_ceil(64) as usize], next: 0, left: stripes });
+    }
+
+    /// A stripe is complete again.
+    pub fn filled(&mut self, stripe: u32) {
+        for refill in &mut self.refills {
+            let word = &mut refill.done[stripe as usize / 64];
+            if *word >> (stripe % 64) & 1 == 0 {
+                *word |= 1 << (stripe % 64);
+                refill.left -= 1;
+            }
+        }
+        self.refills.retain(|refill| refill.left > 0);
+    }
+
+    /// Stripes not yet brought to their spares.
+    pub fn left(&self) -> u64 {
+        self.refills.iter().map(|refill| u64::from(refill.left)).sum()
+    }
+
+    pub fn lost_dies(&self) -> u64 {
+        self.lost.len() as u64
+    }
+}
+
+impl<F: Flash> Striped<F> {
+    /// A die answers nothing any more.
+    #[cold]
+    pub fn lose_die(&mut self, flash: &mut F, die: DieId) {
+        self.chips.lose_quietly(die);
+        self.below.lose_die(flash, die);
+        for die in self.chips.lost_with_spares() {
+            self.replace_die(flash, die);
+        }
+        self.rebuild_next();
+    }
+
+    /// A spare takes the place of a lost die.
+    pub fn replace_die(&mut self, flash: &mut F, die: DieId) {
+        let Some(spare) = self.chips.spares.last().copied() else { return };
+        self.below.replace_die(flash, die, spare);
+        self.chips.replace(die, spare, self.layout.stripes());
+        flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
+    }
+
+    /// Begins to rebuild as many stripes as may be rebuilt at once.
+    pub fn rebuild_next(&mut self) {
+        while self.chips.under_way < self.settings.rebuild_stripes {
+            let stripes = self.layout.stripes();
+            let Some(refill) = self.chips.refills.first_mut() else { return };
+            let stripe = refill.next;
+            if stripe == stripes {
+                return; // the last ones are under way
+            }
+            refill.next += 1;
+            let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
+            if data | rows == 0 {
+                self.chips.filled(stripe);
+                continue;
+            }
+            self.chips.under_way += 1;
+            self.enqueue(Job::new(Kind::Rebuild, stripe, 0));
+        }
+    }
+
+    /// A job begins that brings what a lost die held of a stripe to its spare.
+    pub fn start_rebuild(&mut self, number: u32) -> bool {
+        let stripe = self.jobs.at(number).stripe;
+        let pages = stripe * self.layout.chips()..(stripe + 1) * self.layout.chips();
+        let entry = self.cache.find(stripe);
+        if entry.is_none() && !pages.into_iter().any(|page| self.below.is_written(page)) {
+            self.end_rebuild(number);
+            return true;
+        }
+        if let Some(entry) = entry {
+            let job = self.jobs.at_mut(number);
+            (job.entry, job.phase) = (entry, Phase::Commit);
+            self.plan_commit(number);
+        } else {
+            self.jobs.at_mut(number).phase = Phase::Restore;
+            self.plan_restore(number);
+        }
+        true
+    }
+
+    fn end_rebuild(&mut self, number: u32) {
+        self.chips.filled(self.jobs.at(number).stripe);
+        self.chips.under_way -= 1;
+        self.counters.rebuilt_stripes += 1;
+        self.jobs.at_mut(number).phase = Phase::End;
+    }
+
+    /// What has to be known, and what is to be written.
+    pub fn plan_restore(&mut self, number: u32) {
+        let stripe = self.jobs.at(number).stripe;
+        let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
+        let job = self.jobs.at_mut(number);
+        job.sum = Shards { newest: data, old: 0, parity: rows };
+        job.want = Shards { newest: if rows == 0 { data } else { self.layout.all() }, ..Shards::default() };
+        job.issued = 0;
+    }
+
+    pub fn restore(&mut self, flash: &mut F, number: u32) -> bool {
+        loop {
+            match self.load(flash, number) {
+                Loaded::Waits => return false,
+                Loaded::Ready => break,
+                Loaded::Lost => self.give_up_lost(flash, number),
+            }
+        }
+        for row in members(self.jobs.at(number).sum.parity) {
+            let fresh = self.take_page(flash);
+            self.jobs.set_cell(number, Cell::Fresh(row), fresh);
+            for index in members(self.layout.all()) {
+                self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh);
+            }
+        }
+        self.jobs.at_mut(number).phase = Phase::Refill;
+        true
+    }
+
+    /// Writes what was lost to the spare, as old as the parity that is still there: that covers it.
+    pub fn refill(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { stripe, sum, issued, sequence, .. } = *self.jobs.at(number);
+        let (_, lost_rows) = self.lost_members(stripe);
+        let live = (0..self.layout.parity).filter(|row| lost_rows >> row & 1 == 0);
+        let known = live.map(|row| self.below.sequence_of(flash, self.layout.parity_page(stripe, row))).max();
+        let mut sequence = if sequence == 0 { known.unwrap_or(0) } else { sequence };
+        let data = members(sum.newest).map(|index| (index, self.layout.data_page(stripe, index), Cell::Newest(index)));
+        let rows = members(sum.parity).map(|row| (row + 30, self.layout.parity_page(stripe, row), Cell::Fresh(row)));
+        // Parities go last: with a number of their own they are younger than what they cover.
+        for (bit, page, cell) in data.chain(rows).collect::<Vec<_>>() {
+            if issued >> bit & 1 == 1 {
+                continue;
+            }
+            let op = self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, token::new(number, token::FRESH, 0));
+            let answer = if sequence == 0 { self.submit_below(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
+            if matches!(answer, Answer::Full { .. }) {
+                self.stall(number);
+                return false;
+            }
+            if bit >= 30 && sequence == 0 {
+                sequence = self.below.sequence();
+            }
+            let job = self.jobs.at_mut(number);
+            (job.issued, job.sequence) = (job.issued | 1 << bit, sequence);
+            job.outstanding += u32::from(matches!(answer, Answer::Pending(_)));
+        }
+        if self.jobs.at(number).outstanding > 0 {
+            return false;
+        }
+        self.end_rebuild(number);
+        true
+    }
+
+    /// Reads the page a job is about, or what stands for it.
+    pub fn fetch(&mut self, flash: &mut F, number: u32) -> bool {
+        let loaded = self.load(flash, number);
+        if loaded == Loaded::Waits {
+            return false;
+        }
+        let Job { stripe, pages, lost, .. } = *self.jobs.at(number);
+        let index = pages.trailing_zeros();
+        let user = self.layout.user_page(stripe, index);
+        if loaded == Loaded::Lost || user.is_some_and(|user| self.gone.contains(&user)) {
+            let job = self.jobs.at_mut(number);
+            (job.failed, job.phase) = (true, Phase::End);
+            return true;
+        }
+        let (part, newest) = (*self.jobs.part(number, index), self.jobs.cell(number, Cell::Newest(index)));
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            contents.copy_sectors(newest, part.payload, part.mask);
+        }
+        let can_be_healed = lost.0 >> index & 1 == 1 && self.lost_members(stripe).0 >> index & 1 == 0;
+        self.jobs.at_mut(number).phase = if can_be_healed { Phase::Heal } else { Phase::End };
+        true
+    }
+
+    /// Writes a page again that could not be read, as old as it was.
+    pub fn heal(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { stripe, pages, issued, .. } = *self.jobs.at(number);
+        let index = pages.trailing_zeros();
+        if issued == 0 {
+            let page = self.layout.data_page(stripe, index);
+            let sequence = self.below.sequence_of(flash, page);
+            let newest = self.jobs.cell(number, Cell::Newest(index));
+            let op = self.page_op(page, newest, Cause::Rebuild, token::new(number, token::FRESH, 0));
+            let answer = self.below.write_as(flash, &op, sequence);
+            let job = self.jobs.at_mut(number);
+            job.issued = pages;
+            job.outstanding += u32::from(matches!(answer, Answer::Pending(_)));
+            // Without room it stays as it is until it is read again.
+            self.counters.healed_pages += u64::from(!matches!(answer, Answer::Full { .. }));
+        }
+        if self.jobs.at(number).outstanding > 0 {
+            return false;
+        }
+        self.jobs.at_mut(number).phase = Phase::End;
+        true
+    }
+
+    /// A page is written anew: whatever was lost of it does not matter any more.
+    #[inline]
+    pub fn forget_gone(&mut self, stripe: u32, index: u32) {
+        if !self.gone.is_empty()
+            && let Some(user) = self.layout.user_page(stripe, index)
+        {
+            self.gone.remove(&user);
+        }
+    }
+}

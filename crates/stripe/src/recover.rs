@@ -1,0 +1,164 @@
+//! After a power cut: what non-volatile memory and out-of-band areas say of stripes whose parity is behind.
+//!
+//! A data page whose sequence number is above its parity's is newer than it, and the mapping has found
+//! the version below that number. What memory remembers of such a stripe is taken over; the others were being
+//! written, and nobody was told that they were: their parity is computed from what is there.
+
+use crate::cache::Entry;
+use crate::jobs::{Job, Kind, Reason, members};
+use crate::layout::{MOST_DATA, Member};
+use crate::rebuild::REPLACED;
+use crate::scheme::Delay;
+use crate::striped::Striped;
+use layer::{Found, Old, STRIPE_OWNER};
+use nand::{Flash, FlashCore, NvramPage, PayloadId};
+use std::collections::{BTreeMap, BTreeSet};
+use units::DieId;
+
+/// Where the sets of pages without an old version, and of trimmed ones, begin in a note.
+const ZEROS: u32 = MOST_DATA;
+const TRIMS: u32 = 2 * MOST_DATA;
+/// The second row of a parity.
+const SECOND: u64 = 1 << 62;
+/// A set.
+const PAGES: u64 = (1 << MOST_DATA) - 1;
+
+/// Of stripes in memory: the last write that the parity covers, be it the one on flash or a full one in memory.
+pub(crate) fn covered(image: &FlashCore) -> BTreeMap<u32, u64> {
+    let pages = image.nvram.of(STRIPE_OWNER);
+    pages.iter().filter(|(_, page)| page.note & REPLACED == 0).map(|(_, page)| (page.logical, page.number)).collect()
+}
+
+/// Spares in the place of lost dies, oldest first.
+pub(crate) fn replacements(image: &FlashCore) -> Vec<(DieId, DieId)> {
+    let pages = image.nvram.of(STRIPE_OWNER);
+    let notes = pages.iter().filter(|(_, page)| page.note & REPLACED != 0);
+    notes.map(|(_, page)| (DieId(page.logical), DieId((page.note & !REPLACED) as u32))).collect()
+}
+
+impl<F: Flash> Striped<F> {
+    /// Enters a stripe in non-volatile memory, or what changed of it.
+    pub fn remember(&mut self, flash: &mut F, slot: u32) {
+        if !self.scheme.is_nonvolatile() || flash.core().contents.is_none() {
+            return;
+        }
+        let (mask, Entry { stripe, newer, zeros, trims, parity, .. }) = (self.full_mask, *self.cache.at(slot));
+        let note = newer | zeros << ZEROS | trims << TRIMS;
+        let is_full = self.scheme.delay == Delay::Full;
+        let number = if is_full { self.below.sequence() } else { self.cache.at(slot).covered };
+        let rows = if self.scheme.delay == Delay::Idle { 1 } else { self.layout.parity };
+        for row in 0..rows {
+            let note = note | if row == 1 { SECOND } else { 0 };
+            let payload = if self.scheme.delay == Delay::Idle { PayloadId::NONE } else { parity[row as usize] };
+            let place = &mut self.cache.at_mut(slot).places[row as usize];
+            let nvram = &mut flash.core_mut().nvram;
+            let place = *place.get_or_insert_with(|| nvram.insert(STRIPE_OWNER, stripe, mask, payload, note));
+            nvram.set_note(place, note);
+            nvram.set_number(place, number);
+        }
+    }
+
+    /// Takes over what non-volatile memory holds.
+    pub fn adopt_all(&mut self, core: &FlashCore) {
+        let rows = core.nvram.of(STRIPE_OWNER);
+        for (place, page) in rows.into_iter().filter(|(_, page)| page.note & REPLACED == 0) {
+            self.adopt(place, &page);
+        }
+    }
+
+    /// Takes over what a power cut left.
+    pub fn recover(&mut self, image: &FlashCore) {
+        let found = self.below.take_found();
+        for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
+            self.chips.lose_quietly(die);
+        }
+        self.refill_from(&found);
+        self.adopt_all(image);
+        let pages = 0..self.layout.pages() as u32;
+        let kept_pages: Vec<u32> = pages.filter(|page| self.below.old(*page) != Old::None).collect();
+        for page in &kept_pages {
+            self.note_kept(*page);
+        }
+        let kept: BTreeSet<u32> = kept_pages.iter().map(|page| page / self.layout.chips()).collect();
+        let is_known = |stripe: &u32| self.scheme.delay != Delay::Full && self.cache.find(*stripe).is_some();
+        self.repairs = kept.into_iter().filter(|stripe| !is_known(stripe)).collect();
+        self.resumes = true;
+    }
+
+    /// One row that memory holds of a stripe.
+    fn adopt(&mut self, place: nand::NvramId, page: &NvramPage) {
+        let (stripe, second) = (page.logical, page.note & SECOND != 0);
+        let slot = self.cache.find(stripe).unwrap_or_else(|| self.cache.insert(stripe, false, [PayloadId::NONE; 2]));
+        let entry = self.cache.at_mut(slot);
+        entry.parity[usize::from(second)] = page.payload;
+        entry.places[usize::from(second)] = Some(place);
+        if self.scheme.delay == Delay::Full {
+            entry.full = true;
+            entry.newer = self.layout.all(); // which ones no longer matters
+        } else {
+            entry.covered = page.number;
+            entry.newer = page.note & PAGES;
+            entry.zeros = page.note >> ZEROS & PAGES;
+            entry.trims = page.note >> TRIMS & PAGES;
+            for index in members(entry.zeros) {
+                self.below.forget_old(self.layout.data_page(stripe, index));
+            }
+        }
+        self.cache.touch(slot);
+    }
+
+    /// Where memory holds no parity, flash may know more than it did of what is newer: a trim is on flash before
+    /// that is noted.
+    fn note_kept(&mut self, page: u32) {
+        let (stripe, chip) = (page / self.layout.chips(), page % self.layout.chips());
+        if self.scheme.delay == Delay::Idle
+            && let Some(slot) = self.cache.find(stripe)
+            && let Member::Data(index) = self.layout.member(stripe, chip)
+        {
+            self.cache.at_mut(slot).newer |= 1 << index;
+        }
+    }
+
+    /// Trims that memory knows of and flash does not are made again.
+    fn trim_again(&mut self, flash: &mut F) {
+        let entries = self.cache.all().filter(|entry| entry.trims != 0);
+        let trims: Vec<u32> = entries.flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index))).collect();
+        for page in trims {
+            let op = layer::PageOp { op: units::HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0) };
+            let answer = self.submit_below(flash, &op);
+            assert!(matches!(answer, layer::Answer::Done { .. }), "a trim takes no room in a mapping whose map is in memory");
+        }
+    }
+
+    /// How far spares in the place of lost dies have been filled.
+    fn refill_from(&mut self, found: &[Found]) {
+        if self.chips.all_there() {
+            return;
+        }
+        let is_there = |page: u32| found.get(page as usize).is_some_and(|found| *found != Found::Nothing);
+        for stripe in 0..self.layout.stripes() {
+            let first = stripe * self.layout.chips();
+            let is_empty = !(first..first + self.layout.chips()).any(is_there);
+            let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
+            let data = members(data).map(|index| self.layout.data_page(stripe, index));
+            let rows = members(rows).map(|row| self.layout.parity_page(stripe, row));
+            if is_empty || data.chain(rows).all(is_there) {
+                self.chips.filled(stripe);
+            }
+        }
+    }
+
+    /// Begins what a power cut left to be done.
+    #[cold]
+    pub fn resume(&mut self, flash: &mut F) {
+        self.resumes = false;
+        self.trim_again(flash);
+        for die in self.chips.lost_with_spares() {
+            self.replace_die(flash, die);
+        }
+        while let Some(stripe) = self.repairs.pop_front() {
+            self.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
+        }
+        self.rebuild_next();
+    }
+}

@@ -1,0 +1,80 @@
+//! The table of schemes: what tells one from another.
+//!
+//! | name          | parities | where a parity is while it is behind its data             |
+//! |---------------|----------|-----------------------------------------------------------|
+//! | `raid0`       | 0        | there is none                                             |
+//! | `raid4`       | 1, fixed | nowhere: it is written with every update                  |
+//! | `raid5`       | 1        | nowhere                                                   |
+//! | `raid5-fpc`   | 1        | in non-volatile memory, complete                          |
+//! | `raid5-ppc`   | 1        | in non-volatile memory, of the newer pages alone          |
+//! | `fra`         | 1        | nowhere, until the host is idle                           |
+//! | `raid6`       | 2        | nowhere                                                   |
+//! | `raid6-ppc`   | 2        | in non-volatile memory, of the newer pages alone          |
+//! | `raid-elastic`| 1        | on flash, over the newer pages that were written together |
+
+/// When a parity follows its data, and what protects the data until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delay {
+    /// With the write that made it stale.
+    AtOnce,
+    /// When its place is needed; memory holds the parity of the newer pages.
+    Partial,
+    /// When its place is needed; memory holds the parity of all pages.
+    Full,
+    /// When the host is idle; nothing protects the newer pages.
+    Idle,
+}
+
+/// A line of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scheme {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub parity: u32,
+    pub rotates: bool,
+    pub delay: Delay,
+}
+
+/// Every scheme.
+pub(crate) const SCHEMES: &[Scheme] = &[
+    Scheme { name: "raid0", doc: "pages striped over the chips, no parity", parity: 0, rotates: false, delay: Delay::AtOnce },
+    Scheme { name: "raid4", doc: "one parity, on the last chip of each stripe", parity: 1, rotates: false, delay: Delay::AtOnce },
+    Scheme { name: "raid5", doc: "one parity, rotating; read-modify-write or reconstruct-write, whichever reads less", parity: 1, rotates: true, delay: Delay::AtOnce },
+    Scheme { name: "raid5-fpc", doc: "full parity cache: parities wait in non-volatile memory until their place is needed", parity: 1, rotates: true, delay: Delay::Full },
+    Scheme { name: "raid5-ppc", doc: "partial parity cache: the parity of the newer pages waits in non-volatile memory, old versions stand in for the rest", parity: 1, rotates: true, delay: Delay::Partial },
+    Scheme { name: "fra", doc: "parities are written when the host is idle; data that waits for one is not protected", parity: 1, rotates: true, delay: Delay::Idle },
+    Scheme { name: "raid6", doc: "two parities, rotating; any two chips may fail", parity: 2, rotates: true, delay: Delay::AtOnce },
+    Scheme { name: "raid6-ppc", doc: "partial parity cache with two parities", parity: 2, rotates: true, delay: Delay::Partial },
+];
+
+/// The scheme of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Scheme> {
+    SCHEMES.iter().find(|scheme| scheme.name == name)
+}
+
+impl Scheme {
+    /// Pages newer than their parity may stay so when a write ends.
+    pub fn delays(&self) -> bool {
+        self.delay != Delay::AtOnce
+    }
+
+    /// Memory holds the parity of the newer pages.
+    pub fn gathers(&self) -> bool {
+        matches!(self.delay, Delay::AtOnce | Delay::Partial)
+    }
+
+    /// What is in memory outlives a power cut.
+    pub fn is_nonvolatile(&self) -> bool {
+        self.delays()
+    }
+
+    /// Reads of a commit with `newer` of `data` pages newer than the parity: by the old versions of those and the
+    /// old parities, and by the newest versions of the others.
+    pub fn commit_reads(&self, data: u32, newer: u32) -> (u32, u32) {
+        match self.delay {
+            Delay::Full => (0, 0),
+            Delay::Idle => (2 * newer + self.parity, data),
+            Delay::AtOnce | Delay::Partial => (newer + self.parity, data - newer),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Parameters of the stripe layer, and what follows from them.
+
+use crate::cache::{VICTIMS, VictimPolicy};
+use crate::layout::{MOST_DATA, StripeLayout};
+use crate::scheme::{SCHEMES, Scheme, find};
+use layer::{Parameter, ParameterKind, Values};
+
+/// Settings read once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Most stripes with a delayed parity.
+    pub entries: u32,
+    /// Most stripes being updated at once beyond those.
+    pub in_flight: u32,
+    pub victim: VictimPolicy,
+    /// A full parity in memory is used to compute the next one.
+    pub cached_parity: bool,
+    /// Stripes rebuilt at once.
+    pub rebuild_stripes: u32,
+}
+
+impl Settings {
+    pub fn read(values: &Values) -> Self {
+        let victim = values.name("stripe.cache.victim");
+        Self {
+            entries: values.whole("stripe.cache.entries") as u32,
+            in_flight: values.whole("stripe.in_flight") as u32,
+            victim: VICTIMS.iter().find(|(name, _)| *name == victim).expect("victims are checked").1,
+            cached_parity: values.name("stripe.cache.reads") == "cached",
+            rebuild_stripes: values.whole("stripe.rebuild_stripes") as u32,
+        }
+    }
+}
+
+/// Names of all schemes, and of having none.
+pub fn stripe_names() -> Vec<&'static str> {
+    std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).collect()
+}
+
+/// Every parameter of the layer.
+pub fn parameters() -> Vec<Parameter> {
+    vec![
+        Parameter {
+            key: "stripe.kind",
+            kind: ParameterKind::Choice(stripe_names),
+            default: Some("none"),
+            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning.",
+        },
+        Parameter {
+            key: "stripe.chips",
+            kind: ParameterKind::Count { min: 0, max: MOST_DATA as u64 + 2 },
+            default: Some("0"),
+            doc: "Chips of a stripe, data and parity; 0: as many as there are channels.",
+        },
+        Parameter {
+            key: "stripe.granularity",
+            kind: ParameterKind::Choice(|| vec!["page", "block"]),
+            default: Some("page"),
+            doc: "Consecutive pages that go to one chip: one, or as many as an erase block has.",
+        },
+        Parameter {
+            key: "stripe.spares",
+            kind: ParameterKind::Count { min: 0, max: 64 },
+            default: Some("0"),
+            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them.",
+        },
+        Parameter {
+            key: "stripe.in_flight",
+            kind: ParameterKind::Count { min: 1, max: 1 << 16 },
+            default: Some("256"),
+            doc: "Stripes whose parity is being written with their data, at once; further writes wait.",
+        },
+        Parameter {
+            key: "stripe.cache.entries",
+            kind: ParameterKind::Count { min: 1, max: 1 << 24 },
+            default: Some("1024"),
+            doc: "Stripes whose parity may be delayed, for schemes that delay it (the M of the partial parity cache).",
+        },
+        Parameter {
+            key: "stripe.cache.victim",
+            kind: ParameterKind::Choice(|| VICTIMS.iter().map(|(name, _)| *name).collect()),
+            default: Some("lru"),
+            doc: "Which delayed parity is written when room is needed: of the stripe updated longest ago, with the most newer pages, or with the cheapest commit.",
+        },
+        Parameter {
+            key: "stripe.cache.reads",
+            kind: ParameterKind::Choice(|| vec!["as-no-cache", "cached"]),
+            default: Some("as-no-cache"),
+            doc: "What an update of a full parity in memory reads: as much as without a cache (as published), or nothing that memory holds.",
+        },
+        Parameter {
+            key: "stripe.semi_valid",
+            kind: ParameterKind::Choice(|| vec!["commit", "copy"]),
+            default: Some("commit"),
+            doc: "What collection does with an old version that a delayed parity still needs: have the parity written first, or move it like a valid page.",
+        },
+        Parameter {
+            key: "stripe.rebuild_stripes",
+            kind: ParameterKind::Count { min: 1, max: 4096 },
+            default: Some("4"),
+            doc: "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the host more.",
+        },
+        Parameter {
+            key: "stripe.buffer_size",
+            kind: ParameterKind::Size { min: 0, max: 1 << 40 },
+            default: Some("1MiB"),
+            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least recently written stripe first; 0B: none.",
+        },
+        Parameter {
+            key: "stripe.buffer_nonvolatile",
+            kind: ParameterKind::Switch,
+            default: Some("false"),
+            doc: "Whether the gathering buffer outlives a power cut.",
+        },
+    ]
+}
+
+/// What of the configuration and the flash decides where pages are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub scheme: &'static Scheme,
+    pub layout: StripeLayout,
+    pub spares: u32,
+}
+
+/// Where pages are, or why the values do not fit the flash.
+///
+/// # Errors
+/// What does not fit, in words.
+pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, String> {
+    let Some(scheme) = find(values.name("stripe.kind")) else { return Ok(None) };
+    let channels = values.whole("flash.channels") as u32;
+    let dies = channels * values.whole("flash.dies_per_channel") as u32;
+    let spares = values.whole("stripe.spares") as u32;
+    let chips = match values.whole("stripe.chips") as u32 {
+        0 => channels,
+        chips => chips,
+    };
+    let least = scheme.parity + if scheme.parity == 0 { 1 } else { 2 };
+    if chips < least || chips - scheme.parity > MOST_DATA {
+        let most = MOST_DATA + scheme.parity;
+        return Err(format!(
+            "stripe.kind = {} needs {least} to {most} chips a stripe, and there are {chips}; set stripe.chips, or flash.channels where it is 0",
+            scheme.name
+        ));
+    }
+    let used = dies.saturating_sub(spares);
+    if used == 0 || !used.is_multiple_of(chips) {
+        return Err(format!(
+            "stripes of {chips} chips (stripe.chips) cannot be spread evenly over {dies} dies less {spares} spares (flash.channels, flash.dies_per_channel, stripe.spares); \
+             the dies in use must be a multiple of the chips of a stripe"
+        ));
+    }
+    let unit = if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
+    let layout = StripeLayout {
+        data: chips - scheme.parity,
+        parity: scheme.parity,
+        rotates: scheme.rotates,
+        unit,
+        user_pages: user_pages as u32,
+    };
+    if layout.pages() >= 1 << 31 {
+        return Err(format!(
+            "with parity the drive has {} pages; the limit is {}; lower drive.capacity or raise flash.page_size",
+            layout.pages(),
+            (1_u64 << 31) - 1
+        ));
+    }
+    Ok(Some(Plan { scheme, layout, spares }))
+}

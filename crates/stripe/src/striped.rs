@@ -1,0 +1,691 @@
+//! The layer: operations are split by stripe, and each stripe does one job at a time.
+//!
+//! Faithful to: the chip of every page is fixed by its number; a parity is written after the data it covers, so
+//! that its sequence number tells what it covers; memory and maps change when a program completes.
+//! Simplified: data and parity of a full stripe are programmed one after the other; computing parity takes
+//! no time; a trim counts once its tombstone is on flash.
+//! Protects: at every moment each data page can be computed from others as far as the scheme promises; old
+//! versions are kept exactly for the pages newer than their parity.
+//!
+//! ```text
+//! write   Start - Before (reads) - Data - Written - Commit (reads) - Parity - End
+//! commit  Start -                                   Commit (reads) - Parity - End
+//! read    Start - Fetch - Heal - End                rebuild: a commit if need be - Restore - Refill - End
+//! ```
+
+use crate::cache::Cache;
+use crate::code::Code;
+use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason, members};
+use crate::layout::StripeLayout;
+use crate::rebuild::Chips;
+use crate::scheme::Scheme;
+use crate::settings::Settings;
+use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
+use nand::{Flash, Owner, PayloadId, Token};
+use std::collections::{BTreeSet, VecDeque};
+use units::{Cause, HostOp};
+
+/// Tokens: a job or operation, what of it, and which page or row.
+pub(crate) mod token {
+    use nand::Token;
+
+    pub const NEWEST: u32 = 0;
+    pub const OLD: u32 = 1;
+    pub const PARITY: u32 = 2;
+    pub const DATA: u32 = 3;
+    pub const FRESH: u32 = 4;
+    pub const TRIMS: u32 = 5;
+    pub const READ: u32 = 6;
+
+    pub fn new(number: u32, kind: u32, index: u32) -> Token {
+        number << 8 | kind << 5 | index
+    }
+
+    pub fn split(token: Token) -> (u32, u32, u32) {
+        (token >> 8, token >> 5 & 7, token & 31)
+    }
+}
+
+/// What happened, for the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// Pages written to a stripe without newer pages, to one where they were not among them, and where they were.
+    pub cases: [u64; 3],
+    pub full_stripes: u64,
+    /// By [`Reason`], and with writes of schemes that delay nothing.
+    pub commits: [u64; 4],
+    pub commits_with_writes: u64,
+    pub commit_reads: u64,
+    pub most_commit_reads: u64,
+    pub degraded_reads: u64,
+    pub degraded_writes: u64,
+    pub healed_pages: u64,
+    pub lost_pages: u64,
+    pub rebuilt_stripes: u64,
+}
+
+/// An operation of the layer above.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    owner: Owner,
+    token: Token,
+    /// Pages not done.
+    left: u32,
+    failed: bool,
+    /// Its owner waits to hear of it.
+    pending: bool,
+    /// A read, to be repeated page by page if some page cannot be read.
+    read: Option<PageOp>,
+    again: bool,
+}
+
+/// Stripes over a mapping that keeps pages on their chips.
+pub(crate) struct Striped<F: Flash> {
+    pub below: Box<dyn Versioned<F>>,
+    pub layout: StripeLayout,
+    pub scheme: &'static Scheme,
+    pub settings: Settings,
+    pub code: Code,
+    pub cache: Cache,
+    pub jobs: Jobs,
+    pub chips: Chips,
+    pub counters: Counters,
+    /// Pages of the user of which nothing is left.
+    pub gone: BTreeSet<u32>,
+    /// Stripes to be committed because a power cut came between data and parity.
+    pub repairs: VecDeque<u32>,
+    /// Nothing was done since a power cut.
+    pub resumes: bool,
+    /// The job whose turn it is, of each stripe.
+    line: Vec<u32>,
+    ops: Vec<Op>,
+    free_ops: Vec<u32>,
+    /// Jobs that can go on.
+    pub ready: VecDeque<u32>,
+    /// Jobs that found no room below, and jobs that wait for an entry.
+    stalled: VecDeque<u32>,
+    pub for_entry: VecDeque<u32>,
+    /// Commits begun to make entries free.
+    replacing: u32,
+    /// A group of pages is not complete.
+    gathering: u32,
+    flushes: VecDeque<(u64, PageOp)>,
+    wanted: Vec<u32>,
+    /// Stripes in whose way collection is, while they had something else to do.
+    wanted_busy: BTreeSet<u32>,
+    /// Collection must not wait for commits.
+    must_move: bool,
+    /// An old version was dropped: there may be room now.
+    pub freed: bool,
+    /// A flush from above was refused.
+    starved: bool,
+    pub idle: bool,
+    inner: Outbox,
+    wait: Option<u32>,
+    pub page_bytes: u32,
+    pub full_mask: u64,
+}
+
+impl<F: Flash> Striped<F> {
+    pub fn new(
+        scheme: &'static Scheme,
+        layout: StripeLayout,
+        settings: Settings,
+        chips: Chips,
+        geometry: &units::Geometry,
+        below: Box<dyn Versioned<F>>,
+    ) -> Self {
+        let cost = |newer| {
+            let (old, others) = scheme.commit_reads(layout.data, newer);
+            old.min(others)
+        };
+        let limits = [if scheme.delays() { settings.entries } else { 0 }, settings.in_flight];
+        Self {
+            below,
+            layout,
+            scheme,
+            code: Code::new(layout.data, layout.parity),
+            cache: Cache::new(layout.stripes(), limits, settings.victim, layout.data, cost),
+            settings,
+            jobs: Jobs::new(layout.data, layout.parity),
+            chips,
+            counters: Counters::default(),
+            gone: BTreeSet::new(),
+            repairs: VecDeque::new(),
+            resumes: false,
+            line: units::table(layout.stripes() as usize, NONE),
+            ops: Vec::new(),
+            free_ops: Vec::new(),
+            ready: VecDeque::new(),
+            stalled: VecDeque::new(),
+            for_entry: VecDeque::new(),
+            replacing: 0,
+            gathering: NONE,
+            flushes: VecDeque::new(),
+            wanted: Vec::new(),
+            wanted_busy: BTreeSet::new(),
+            must_move: false,
+            freed: false,
+            starved: false,
+            idle: false,
+            inner: Outbox::new(),
+            wait: None,
+            page_bytes: geometry.page_bytes,
+            full_mask: geometry.full_mask(),
+        }
+    }
+
+    fn new_op(&mut self, op: &PageOp) -> u32 {
+        let read = (op.op == HostOp::Read).then_some(*op);
+        let entry = Op { owner: op.owner, token: op.token, left: op.pages, failed: false, pending: false, read, again: false };
+        if let Some(number) = self.free_ops.pop() {
+            self.ops[number as usize] = entry;
+            return number;
+        }
+        self.ops.push(entry);
+        self.ops.len() as u32 - 1
+    }
+
+    /// What to say of an operation after all that could be done at once was done.
+    fn answer(&mut self, number: u32) -> Answer {
+        let op = &mut self.ops[number as usize];
+        if op.left > 0 {
+            op.pending = true;
+            return Answer::Pending(OpHandle(None));
+        }
+        self.free_ops.push(number);
+        Answer::Done { failed: op.failed }
+    }
+
+    /// Pages of an operation are done.
+    pub fn pages_done(&mut self, number: u32, pages: u32, failed: bool, outbox: &mut Outbox) {
+        let op = &mut self.ops[number as usize];
+        op.left -= pages;
+        op.failed |= failed;
+        if op.left > 0 {
+            return;
+        }
+        if op.again {
+            self.read_again(number);
+            return;
+        }
+        if op.pending {
+            let (owner, token, failed) = (op.owner, op.token, op.failed);
+            outbox.push(Signal::Done { owner, token, failed, wait: self.wait });
+            self.free_ops.push(number);
+        }
+    }
+
+    pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.new_op(op);
+        for index in 0..op.pages {
+            let (stripe, at) = self.layout.place(op.first + index);
+            let job = self.job_for(stripe, at);
+            let trim = op.op == HostOp::Trim;
+            let entry = self.jobs.at_mut(job);
+            entry.pages |= 1 << at;
+            entry.trims |= u64::from(trim) << at;
+            let part = self.jobs.part_mut(job, at);
+            (part.op, part.payload) = (number, op.payload.offset(index));
+            part.mask = op.mask_at(index, self.full_mask);
+            part.whole = PayloadId::NONE;
+        }
+        if !op.more {
+            self.close_group();
+        }
+        self.settle(flash, outbox);
+        self.answer(number)
+    }
+
+    /// The job that takes a page: the one being gathered, the last in line if it has not begun, or a new one.
+    fn job_for(&mut self, stripe: u32, at: u32) -> u32 {
+        let takes = |job: &Job| job.stripe == stripe && job.pages >> at & 1 == 0;
+        if self.gathering != NONE {
+            if takes(self.jobs.at(self.gathering)) {
+                return self.gathering;
+            }
+            self.close_group();
+        }
+        let last = self.last_in_line(stripe);
+        if last != NONE && last != self.line[stripe as usize] {
+            let job = self.jobs.at(last);
+            if job.kind == Kind::Write && takes(job) {
+                return last;
+            }
+        }
+        let job = self.jobs.begin(Job { phase: Phase::Gathering, ..Job::new(Kind::Write, stripe, 0) });
+        self.join_line(job, last);
+        self.gathering = job;
+        job
+    }
+
+    fn last_in_line(&self, stripe: u32) -> u32 {
+        let mut last = self.line[stripe as usize];
+        while last != NONE && self.jobs.at(last).next != NONE {
+            last = self.jobs.at(last).next;
+        }
+        last
+    }
+
+    fn join_line(&mut self, job: u32, last: u32) {
+        if last == NONE {
+            self.line[self.jobs.at(job).stripe as usize] = job;
+        } else {
+            self.jobs.at_mut(last).next = job;
+        }
+    }
+
+    /// The group being gathered is complete.
+    pub fn close_group(&mut self) {
+        let job = std::mem::replace(&mut self.gathering, NONE);
+        if job == NONE {
+            return;
+        }
+        self.jobs.at_mut(job).phase = Phase::Start;
+        if self.line[self.jobs.at(job).stripe as usize] == job {
+            self.ready.push_back(job);
+        }
+    }
+
+    /// Puts a job into the line of its stripe.
+    pub fn enqueue(&mut self, job: Job) -> u32 {
+        let stripe = job.stripe;
+        let last = self.last_in_line(stripe);
+        let number = self.jobs.begin(job);
+        self.join_line(number, last);
+        if last == NONE {
+            self.ready.push_back(number);
+        }
+        number
+    }
+
+    /// Nothing is to be done for a stripe.
+    #[inline]
+    pub fn is_idle(&self, stripe: u32) -> bool {
+        self.line[stripe as usize] == NONE
+    }
+
+    pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.new_op(op);
+        let mut index = 0;
+        while index < op.pages {
+            let (stripe, at) = self.layout.place(op.first + index);
+            let first = self.layout.data_page(stripe, at);
+            if !self.chips.all_there() && self.lost_members(stripe).0 >> at & 1 == 1 || !self.gone.is_empty() {
+                self.read_alone(number, op, index);
+                index += 1;
+                continue;
+            }
+            let mut pages = 1;
+            while self.chips.all_there()
+                && index + pages < op.pages
+                && self.layout.below(op.first + index + pages) == first + pages
+            {
+                pages += 1;
+            }
+            let below = PageOp {
+                first,
+                pages,
+                first_mask: op.mask_at(index, self.full_mask),
+                last_mask: op.mask_at(index + pages - 1, self.full_mask),
+                cancellable: false,
+                payload: op.payload.offset(index),
+                owner: STRIPE_OWNER,
+                // How many pages does not fit into a token: the operation counts runs from here on.
+                token: token::new(number, token::READ, 0),
+                ..*op
+            };
+            self.ops[number as usize].left -= pages - 1;
+            match self.below.submit(flash, &below, &mut self.inner) {
+                Answer::Done { failed } => self.read_done(number, failed, outbox),
+                Answer::Pending(_) => {}
+                Answer::Full { .. } => unreachable!("reads always find room"),
+            }
+            index += pages;
+        }
+        self.settle(flash, outbox);
+        self.answer(number)
+    }
+
+    /// A run of a read is done. If it failed, all of it is read again page by page.
+    fn read_done(&mut self, number: u32, failed: bool, outbox: &mut Outbox) {
+        self.ops[number as usize].again |= failed;
+        self.pages_done(number, 1, false, outbox);
+    }
+
+    /// Some page of a read cannot be read as it is: each is read by a job of its own.
+    #[cold]
+    fn read_again(&mut self, number: u32) {
+        let op = &mut self.ops[number as usize];
+        let read = op.read.expect("only reads are repeated");
+        (op.again, op.failed, op.left) = (false, false, read.pages);
+        for index in 0..read.pages {
+            self.read_alone(number, &read, index);
+        }
+    }
+
+    /// Reads one page by a job of its own.
+    #[cold]
+    fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
+        let (stripe, at) = self.layout.place(op.first + index);
+        let job = self.enqueue(Job::new(Kind::Read, stripe, 1 << at));
+        let part = self.jobs.part_mut(job, at);
+        (part.op, part.payload) = (number, op.payload.offset(index));
+        part.mask = op.mask_at(index, self.full_mask);
+        part.whole = PayloadId::NONE;
+    }
+
+    pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        if self.flushes.is_empty() && self.jobs.active() == 0 {
+            let answer = self.below.submit(flash, op, &mut self.inner);
+            self.starved |= matches!(answer, Answer::Full { .. });
+            return answer;
+        }
+        self.flushes.push_back((self.jobs.last_serial(), *op));
+        Answer::Pending(OpHandle(None))
+    }
+
+    /// Flushes whose writes have all been done go on to the mapping.
+    fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        while let Some((serial, op)) = self.flushes.front().copied() {
+            if self.jobs.any_up_to(serial) {
+                return;
+            }
+            match self.below.submit(flash, &op, &mut self.inner) {
+                Answer::Full { .. } => return,
+                Answer::Done { failed } => {
+                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None });
+                }
+                Answer::Pending(_) => {}
+            }
+            self.flushes.pop_front();
+        }
+    }
+
+    /// Does what can be done now.
+    pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        let mut moved = false;
+        loop {
+            while let Some(job) = self.ready.pop_front() {
+                self.advance(flash, job, outbox);
+            }
+            self.below.take_wanted(&mut self.wanted);
+            self.commit_wanted();
+            let mut room = std::mem::take(&mut self.freed);
+            for signal in self.inner.drain(..) {
+                match signal {
+                    Signal::Room => room = true,
+                    done @ Signal::Done { .. } => outbox.push(done),
+                }
+            }
+            if std::mem::take(&mut self.must_move) && !moved {
+                moved = true;
+                self.below.move_old(flash);
+                room = true;
+            }
+            if room {
+                self.ready.append(&mut self.stalled);
+                if std::mem::take(&mut self.starved) {
+                    outbox.push(Signal::Room);
+                }
+            }
+            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() {
+                break;
+            }
+        }
+        if !self.flushes.is_empty() {
+            self.pass_flushes(flash, outbox);
+        }
+    }
+
+    /// Commits the stripes whose old versions are in the way of an erase.
+    fn commit_wanted(&mut self) {
+        for index in 0..self.wanted.len() {
+            let stripe = self.wanted[index] / self.layout.chips();
+            if !self.is_idle(stripe) {
+                self.wanted_busy.insert(stripe);
+                self.must_move |= self.stalled.iter().any(|job| self.jobs.at(*job).stripe == stripe);
+            } else if self.cache.find(stripe).is_some() {
+                self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+            }
+        }
+        self.wanted.clear();
+    }
+
+    /// The mapping has no room for a page of this job.
+    pub fn stall(&mut self, job: u32) {
+        let entry = self.jobs.at(job);
+        // Who waits for a commit to end must not be what it waits for.
+        self.must_move |= matches!(entry.phase, Phase::Log | Phase::Parity) || self.wanted_busy.contains(&entry.stripe);
+        self.stalled.push_back(job);
+    }
+
+    /// Sees to it that a job has an entry. `false`: it waits for one.
+    pub fn acquire(&mut self, flash: &mut F, job: u32) -> bool {
+        let Job { stripe, pages, .. } = *self.jobs.at(job);
+        let found = self.cache.find(stripe);
+        if let Some(entry) = found {
+            self.jobs.at_mut(job).entry = entry;
+            return true;
+        }
+        let transient = !self.scheme.delays() || pages == self.layout.all();
+        if !self.cache.has_room(transient) {
+            if !self.for_entry.contains(&job) {
+                self.for_entry.push_back(job);
+            }
+            self.replace();
+            return false;
+        }
+        let parity = [0, 1].map(|row| if row < self.layout.parity { self.take_page(flash) } else { PayloadId::NONE });
+        let entry = self.cache.insert(stripe, transient, parity);
+        let rows = 0..self.layout.parity;
+        let covered = rows.map(|row| self.below.sequence_of(flash, self.layout.parity_page(stripe, row))).max();
+        self.cache.at_mut(entry).covered = covered.unwrap_or(0);
+        self.jobs.at_mut(job).entry = entry;
+        true
+    }
+
+    /// Begins as many commits as there are jobs waiting for a place, as far as there are stripes to commit.
+    pub fn replace(&mut self) {
+        let waiting = self.for_entry.iter().filter(|job| self.scheme.delays() && self.jobs.at(**job).pages != self.layout.all());
+        let mut missing = (waiting.count() as u32).saturating_sub(self.replacing);
+        while missing > 0 {
+            let line = &self.line;
+            let Some(victim) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
+            self.replacing += 1;
+            self.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
+            missing -= 1;
+        }
+    }
+
+    /// A job is done: the next in line begins, and whoever waited for what it had.
+    pub fn end(&mut self, flash: &mut F, number: u32) {
+        let job = *self.jobs.at(number);
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            self.jobs.take_cells(number).for_each(|cell| contents.release_payload(cell, 1));
+        }
+        self.line[job.stripe as usize] = job.next;
+        self.jobs.end(number);
+        if job.kind == Kind::Commit(Reason::Replacement) {
+            self.replacing -= 1;
+        }
+        let left = job.next == NONE;
+        if !left && self.jobs.at(job.next).phase == Phase::Start {
+            self.ready.push_back(job.next);
+        }
+        if !self.wanted_busy.is_empty() {
+            self.commit_if_wanted(job.stripe, left);
+        }
+        if let Some(waiting) = self.for_entry.front().copied() {
+            let full = self.jobs.at(waiting).pages == self.layout.all();
+            if self.cache.has_room(!self.scheme.delays() || full) {
+                self.for_entry.pop_front();
+                self.ready.push_back(waiting);
+            } else {
+                self.replace();
+            }
+        }
+        match job.kind {
+            Kind::Commit(Reason::Idle) => _ = self.commit_when_idle(),
+            Kind::Rebuild => self.rebuild_next(),
+            _ => {}
+        }
+    }
+
+    /// A stripe in whose way collection is has one job less; nothing else to do, if `left`.
+    fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
+        let delayed = self.cache.find(stripe).is_some();
+        if (left || !delayed) && self.wanted_busy.remove(&stripe) && delayed {
+            self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+        }
+    }
+
+    /// While the host has nothing to do, delayed parities of a scheme that waits for that are written.
+    pub fn commit_when_idle(&mut self) -> bool {
+        if !self.idle || self.scheme.delay != crate::scheme::Delay::Idle {
+            return false;
+        }
+        let line = &self.line;
+        let Some(stripe) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return false };
+        self.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
+        true
+    }
+
+    /// A page of memory, if contents are on.
+    pub fn take_page(&self, flash: &mut F) -> PayloadId {
+        let mask = self.full_mask;
+        flash.core_mut().contents.as_deref_mut().map_or(PayloadId::NONE, |contents| {
+            let payload = contents.take_payload(1);
+            contents.set_payload_mask(payload, mask);
+            contents.payload_mut(payload).fill(0);
+            payload
+        })
+    }
+
+    /// Reads a page for a job. What it is for is told by `cell`.
+    pub fn read(&mut self, flash: &mut F, number: u32, cell: Cell, cause: Cause) {
+        let stripe = self.jobs.at(number).stripe;
+        let (first, kept, kind, index) = match cell {
+            Cell::Newest(index) => (self.layout.data_page(stripe, index), false, token::NEWEST, index),
+            Cell::Old(index) => (self.layout.data_page(stripe, index), true, token::OLD, index),
+            Cell::Parity(row) => (self.layout.parity_page(stripe, row), true, token::PARITY, row),
+            Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
+        };
+        let payload = self.take_page(flash);
+        self.jobs.set_cell(number, cell, payload);
+        let op = PageOp {
+            op: HostOp::Read,
+            kept,
+            ..self.page_op(first, payload, cause, token::new(number, kind, index))
+        };
+        match self.below.submit(flash, &op, &mut self.inner) {
+            Answer::Done { failed } => self.read_ended(number, kind, index, failed),
+            Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
+            Answer::Full { .. } => unreachable!("reads always find room"),
+        }
+    }
+
+    /// A page of its own for the mapping.
+    pub fn page_op(&self, first: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
+        PageOp {
+            op: HostOp::Write,
+            first,
+            pages: 1,
+            first_mask: self.full_mask,
+            last_mask: self.full_mask,
+            fua: false,
+            cancellable: false,
+            more: false,
+            kept: false,
+            payload,
+            cause,
+            request_sectors: 0,
+            owner: STRIPE_OWNER,
+            token,
+        }
+    }
+
+    fn read_ended(&mut self, number: u32, kind: u32, index: u32, failed: bool) {
+        let job = self.jobs.at_mut(number);
+        let (have, lost) = match kind {
+            token::NEWEST => (&mut job.have.newest, &mut job.lost.0),
+            token::OLD => (&mut job.have.old, &mut job.lost.0),
+            _ => (&mut job.have.parity, &mut job.lost.1),
+        };
+        *(if failed { lost } else { have }) |= 1 << index;
+    }
+
+    /// Something the mapping was asked for is done.
+    pub fn on_joined(&mut self, flash: &mut F, done: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
+        self.wait = wait;
+        let (number, kind, index) = token::split(done);
+        if kind == token::READ {
+            self.read_done(number, failed, outbox);
+        } else {
+            self.jobs.at_mut(number).outstanding -= 1;
+            match kind {
+                token::NEWEST | token::OLD | token::PARITY => self.read_ended(number, kind, index, failed),
+                token::DATA => self.data_written(flash, number, index),
+                token::TRIMS => self.trims_written(flash, number),
+                _ => {}
+            }
+            if self.jobs.at(number).outstanding == 0 {
+                self.ready.push_back(number);
+            }
+        }
+        self.settle(flash, outbox);
+        self.wait = None;
+    }
+
+    /// Takes a job as far as it gets.
+    fn advance(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
+        while self.jobs.at(number).outstanding == 0 {
+            let phase = self.jobs.at(number).phase;
+            let goes_on = match phase {
+                Phase::Gathering => false,
+                Phase::Start => self.start(flash, number, outbox),
+                Phase::Before => self.before(flash, number),
+                Phase::Data => self.write_data(flash, number),
+                Phase::Trims => self.write_trims(flash, number),
+                Phase::Written => self.written(flash, number),
+                Phase::Commit => self.commit(flash, number),
+                Phase::Log => self.log_trims(flash, number),
+                Phase::Parity => self.write_parity(flash, number),
+                Phase::Fetch => self.fetch(flash, number),
+                Phase::Heal => self.heal(flash, number),
+                Phase::Restore => self.restore(flash, number),
+                Phase::Refill => self.refill(flash, number),
+                Phase::End => {
+                    self.finish(flash, number, outbox);
+                    return;
+                }
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// The parts of a job are done, and so is the job.
+    fn finish(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
+        let Job { kind, pages, failed, .. } = *self.jobs.at(number);
+        if matches!(kind, Kind::Write | Kind::Read) {
+            for index in members(pages) {
+                let op = self.jobs.part(number, index).op;
+                self.pages_done(op, 1, failed, outbox);
+            }
+        }
+        self.end(flash, number);
+    }
+
+    /// Hands an operation to the mapping.
+    pub fn submit_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        self.below.submit(flash, op, &mut self.inner)
+    }
+
+    /// Passes an event on to the mapping.
+    pub fn pass_event(&mut self, flash: &mut F, owner: Owner, event: &nand::Event, outbox: &mut Outbox) {
+        let outbox = if self.layout.parity == 0 { outbox } else { &mut self.inner };
+        self.below.on_event(flash, owner, event, outbox);
+    }
+}

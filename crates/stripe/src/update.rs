@@ -1,0 +1,312 @@
+//! Writes and trims of data pages, up to the point where all of it is on flash.
+
+use crate::jobs::{Cell, Job, Kind, Phase, Shards, members};
+use crate::load::Loaded;
+use crate::scheme::Delay;
+use crate::striped::{Striped, token};
+use layer::{Answer, Old, Outbox};
+use nand::{Flash, PayloadId};
+use units::{Cause, HostOp};
+
+impl<F: Flash> Striped<F> {
+    /// A job begins. `false`: it waits for something.
+    pub fn start(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
+        match self.jobs.at(number).kind {
+            Kind::Write => self.start_write(flash, number, outbox),
+            Kind::Commit(_) => self.start_commit(number),
+            Kind::Read => {
+                let job = self.jobs.at_mut(number);
+                (job.want.newest, job.phase) = (job.pages, Phase::Fetch);
+                true
+            }
+            Kind::Rebuild => self.start_rebuild(number),
+        }
+    }
+
+    fn start_write(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
+        self.drop_idle_trims(number, outbox);
+        if self.jobs.at(number).pages == 0 {
+            self.jobs.at_mut(number).phase = Phase::End;
+            return true;
+        }
+        if !self.acquire(flash, number) {
+            return false;
+        }
+        let job = *self.jobs.at(number);
+        let newer = self.cache.at(job.entry).newer;
+        for index in members(job.pages) {
+            let case = if newer == 0 { 0 } else { 1 + usize::from(newer >> index & 1 == 1) };
+            self.counters.cases[case] += 1;
+        }
+        self.counters.full_stripes += u64::from(job.pages == self.layout.all());
+        let parts = members(job.pages & !job.trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
+        let partial: u64 = parts.map(|index| 1 << index).sum();
+        let want = match self.scheme.delay {
+            Delay::Full => self.plan_full(number),
+            Delay::AtOnce | Delay::Partial => job.pages & newer,
+            Delay::Idle => 0,
+        };
+        let job = self.jobs.at_mut(number);
+        (job.want.newest, job.newer_before, job.phase) = (want | partial, newer, Phase::Before);
+        true
+    }
+
+    /// Trims of pages that hold nothing, or that are meant only in part, are done.
+    fn drop_idle_trims(&mut self, number: u32, outbox: &mut Outbox) {
+        let Job { stripe, trims, .. } = *self.jobs.at(number);
+        for index in members(trims) {
+            let part = *self.jobs.part(number, index);
+            let page = self.layout.data_page(stripe, index);
+            // What a lost chip holds is not known below.
+            let written = self.below.is_written(page) || self.lost_members(stripe).0 >> index & 1 == 1;
+            if part.mask == self.full_mask && written {
+                continue;
+            }
+            let job = self.jobs.at_mut(number);
+            job.pages &= !(1 << index);
+            job.trims &= !(1 << index);
+            self.pages_done(part.op, 1, false, outbox);
+        }
+    }
+
+    /// How a full parity in memory is brought up to date: what has to be read of the data pages.
+    fn plan_full(&mut self, number: u32) -> u64 {
+        let job = *self.jobs.at(number);
+        let all = self.layout.all();
+        let (pages, others) = (job.pages, all & !job.pages);
+        let cached = self.cache.at(job.entry).full;
+        let (lost, lost_rows) = self.lost_members(job.stripe);
+        let reads_parity = !cached || !self.settings.cached_parity;
+        let by_change = pages.count_ones() + u32::from(reads_parity);
+        // Without the old parity, or what it covers of these pages, it is computed from all pages.
+        let may_change = pages & lost == 0 && (cached || lost_rows == 0);
+        let whole = lost & others == 0 && (others.count_ones() <= by_change || !may_change);
+        let job = self.jobs.at_mut(number);
+        job.whole = whole;
+        if !whole {
+            job.want.parity = u64::from(reads_parity && lost_rows == 0);
+        }
+        if whole { others } else { pages }
+    }
+
+    /// What must be known before anything may be written.
+    pub fn before(&mut self, flash: &mut F, number: u32) -> bool {
+        match self.load(flash, number) {
+            Loaded::Waits => return false,
+            Loaded::Lost => {
+                self.refuse(flash, number);
+                return true;
+            }
+            Loaded::Ready => {}
+        }
+        let Job { stripe, pages, trims, .. } = *self.jobs.at(number);
+        for index in members(pages & !trims) {
+            let part = *self.jobs.part(number, index);
+            let mut whole = part.payload;
+            if part.mask != self.full_mask && whole != PayloadId::NONE {
+                whole = self.take_page(flash);
+                self.jobs.set_cell(number, Cell::Whole(index), whole);
+                let newest = self.jobs.cell(number, Cell::Newest(index));
+                if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+                    contents.combine(newest, whole, |from, into| into.copy_from_slice(from));
+                    contents.copy_sectors(part.payload, whole, part.mask);
+                }
+            }
+            self.jobs.part_mut(number, index).whole = whole;
+            self.forget_gone(stripe, index);
+        }
+        let job = self.jobs.at_mut(number);
+        (job.phase, job.issued) = (Phase::Data, 0);
+        true
+    }
+
+    /// Too much is lost to write these pages: what was on them besides, or the parity that protects others.
+    #[cold]
+    fn refuse(&mut self, flash: &mut F, number: u32) {
+        let entry = self.jobs.at(number).entry;
+        if self.cache.at(entry).newer == 0 {
+            self.drop_entry(flash, entry); // it was entered for this write
+        }
+        let job = self.jobs.at_mut(number);
+        (job.failed, job.phase) = (true, Phase::End);
+    }
+
+    /// Gives the pages to the mapping. `false`: it has no room, or they are under way.
+    pub fn write_data(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { stripe, pages, trims, issued, .. } = *self.jobs.at(number);
+        let (lost, _) = self.lost_members(stripe);
+        for index in members(pages & !trims & !issued) {
+            if lost >> index & 1 == 1 {
+                // Its chip is gone: the parity alone remembers it.
+                self.jobs.at_mut(number).issued |= 1 << index;
+                self.counters.degraded_writes += 1;
+                self.data_written(flash, number, index);
+                continue;
+            }
+            let whole = self.jobs.part(number, index).whole;
+            let page = self.layout.data_page(stripe, index);
+            let op = layer::PageOp { kept: true, ..self.page_op(page, whole, Cause::Host, token::new(number, token::DATA, index)) };
+            match self.submit_below(flash, &op) {
+                Answer::Full { .. } => {
+                    self.stall(number);
+                    return false;
+                }
+                Answer::Done { .. } => {
+                    self.jobs.at_mut(number).issued |= 1 << index;
+                    self.data_written(flash, number, index);
+                }
+                Answer::Pending(_) => {
+                    let job = self.jobs.at_mut(number);
+                    job.issued |= 1 << index;
+                    job.outstanding += 1;
+                }
+            }
+        }
+        self.jobs.at_mut(number).phase = if trims == 0 { Phase::Written } else { Phase::Trims };
+        true
+    }
+
+    /// Trims pages, and sees to it that flash knows, unless memory does.
+    pub fn write_trims(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { stripe, trims, issued, .. } = *self.jobs.at(number);
+        let (lost, _) = self.lost_members(stripe);
+        for index in members(trims & !issued & !lost) {
+            let page = self.layout.data_page(stripe, index);
+            let unheard = token::new(number, token::FRESH, 0);
+            let op = layer::PageOp { op: HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, Cause::Host, unheard) };
+            match self.submit_below(flash, &op) {
+                Answer::Full { .. } => {
+                    self.stall(number);
+                    return false;
+                }
+                Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
+                Answer::Done { .. } => {}
+            }
+            self.jobs.at_mut(number).issued |= 1 << index;
+        }
+        if self.scheme.delay == Delay::Partial {
+            self.trims_written(flash, number);
+            self.jobs.at_mut(number).phase = Phase::Written;
+            return true;
+        }
+        let heard = token::new(number, token::TRIMS, 0);
+        let flush = layer::PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
+        match self.submit_below(flash, &flush) {
+            Answer::Full { .. } => {
+                self.stall(number);
+                return false;
+            }
+            Answer::Done { .. } => self.trims_written(flash, number),
+            Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
+        }
+        self.jobs.at_mut(number).phase = Phase::Written;
+        true
+    }
+
+    /// Every trim of a job is on flash.
+    pub fn trims_written(&mut self, flash: &mut F, number: u32) {
+        for index in members(self.jobs.at(number).trims) {
+            self.data_written(flash, number, index);
+        }
+    }
+
+    /// A page of a job is on flash, or trimmed there: it is newer than the parity, and memory says so.
+    pub fn data_written(&mut self, flash: &mut F, number: u32, index: u32) {
+        let Job { stripe, entry, trims, .. } = *self.jobs.at(number);
+        let page = self.layout.data_page(stripe, index);
+        let before = self.cache.at(entry).newer >> index & 1 == 1;
+        if self.scheme.gathers() {
+            let newest = self.jobs.cell(number, Cell::Newest(index));
+            let whole = self.jobs.part(number, index).whole;
+            for row in 0..self.layout.parity {
+                let into = self.cache.at(entry).parity[row as usize];
+                if before {
+                    self.add(flash, row, index, newest, into);
+                }
+                if trims >> index & 1 == 0 {
+                    self.add(flash, row, index, whole, into);
+                }
+            }
+        }
+        let had_nothing = self.below.old(page) == Old::Zero;
+        let cached = self.cache.at_mut(entry);
+        cached.newer |= 1 << index;
+        let is_trim = trims >> index & 1;
+        cached.trims = cached.trims & !(1 << index) | is_trim << index;
+        if !before {
+            cached.zeros |= u64::from(had_nothing) << index;
+        }
+        if self.scheme.delay != Delay::Full {
+            self.remember(flash, entry);
+        }
+    }
+
+    /// All data of a job is on flash.
+    pub fn written(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { entry, pages, .. } = *self.jobs.at(number);
+        if self.scheme.delay == Delay::Full {
+            self.update_full(flash, number);
+        }
+        self.put_by(flash, number);
+        let commits = self.cache.at(entry).transient || pages == self.layout.all();
+        let job = self.jobs.at_mut(number);
+        job.issued = 0;
+        if commits {
+            job.phase = Phase::Commit;
+            self.counters.commits_with_writes += 1;
+            self.plan_commit(number);
+        } else {
+            job.phase = Phase::End;
+            self.cache.touch(entry);
+        }
+        true
+    }
+
+    /// What was read of the pages just written is their newest version no longer. Where the parity on flash covers
+    /// it, it need not be read again.
+    fn put_by(&mut self, flash: &mut F, number: u32) {
+        let Job { pages, have, newer_before, .. } = *self.jobs.at(number);
+        for index in members(pages & have.newest) {
+            let page = self.jobs.cell(number, Cell::Newest(index));
+            self.jobs.set_cell(number, Cell::Newest(index), PayloadId::NONE);
+            if newer_before >> index & 1 == 0 {
+                self.jobs.set_cell(number, Cell::Old(index), page);
+                self.jobs.at_mut(number).have.old |= 1 << index;
+            } else if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+                contents.release_payload(page, 1);
+            }
+        }
+        let job = self.jobs.at_mut(number);
+        job.have.newest &= !pages;
+        (job.want, job.have.parity) = (Shards::default(), 0);
+    }
+
+    /// The full parity in memory now covers the newest versions: old ones are needed no longer.
+    fn update_full(&mut self, flash: &mut F, number: u32) {
+        let Job { stripe, entry, pages, trims, whole, have, .. } = *self.jobs.at(number);
+        let parity = self.cache.at(entry).parity[0];
+        if whole {
+            self.clear(flash, parity);
+            for index in members(self.layout.all() & !pages) {
+                let newest = self.jobs.cell(number, Cell::Newest(index));
+                self.add(flash, 0, index, newest, parity);
+            }
+        } else {
+            if have.parity & 1 == 1 && !self.cache.at(entry).full {
+                let old = self.jobs.cell(number, Cell::Parity(0));
+                self.add(flash, 0, 0, old, parity);
+            }
+            for index in members(pages) {
+                let newest = self.jobs.cell(number, Cell::Newest(index));
+                self.add(flash, 0, index, newest, parity);
+            }
+        }
+        for index in members(pages & !trims) {
+            let new = self.jobs.part(number, index).whole;
+            self.add(flash, 0, index, new, parity);
+        }
+        self.cache.at_mut(entry).full = true;
+        self.remember(flash, entry);
+        self.drop_old_of(flash, stripe, pages);
+    }
+}
