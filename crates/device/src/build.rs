@@ -117,8 +117,9 @@ impl DrivePlan {
             let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
                 format!(", or lower ftl.log.blocks from {}", values.whole("ftl.log.blocks"))
             });
+            let pages = if stripes.is_some_and(|stripes| stripes.layout().parity > 0) { "pages of data and parity" } else { "user pages" };
             return Err(together(format!(
-                "too little spare flash: {user_pages} user pages and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
+                "too little spare flash: {user_pages} {pages} and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
                  drive.over_provisioning gives {}; {remedy}{logs}",
                 blocks * per_plane,
             )));

@@ -61,7 +61,7 @@ impl<F: Flash> Striped<F> {
             (want.parity, want.old) = (rows, newer);
             want.newest = if idle { newer } else { 0 };
         } else {
-            want.newest = if idle { all } else { all & !newer };
+            want.newest = if idle { all & !self.in_memory(number) } else { all & !newer };
             is_whole = idle;
         }
         let job = self.jobs.at_mut(number);
@@ -230,7 +230,17 @@ impl<F: Flash> Striped<F> {
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };
         if kind == Kind::Rebuild {
+            // What was read belongs to the parity that was.
+            job.have = Shards::default();
+            self.release_cells(flash, number);
             self.plan_restore(number);
+        }
+    }
+
+    /// A job needs what it holds in memory no longer.
+    pub fn release_cells(&mut self, flash: &mut F, number: u32) {
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            self.jobs.take_cells(number).for_each(|cell| contents.release_payload(cell, 1));
         }
     }
 

@@ -94,6 +94,8 @@ pub(crate) struct Job {
     /// Data pages (or rows) given to the mapping in the phase under way.
     pub issued: u64,
     pub outstanding: u32,
+    /// It is in a list of those that go on, or that wait for room.
+    pub queued: bool,
     pub entry: u32,
     /// What it needs, and what it has.
     pub want: Shards,
@@ -122,6 +124,7 @@ impl Job {
             trims: 0,
             issued: 0,
             outstanding: 0,
+            queued: false,
             entry: NONE,
             want: Shards::default(),
             have: Shards::default(),

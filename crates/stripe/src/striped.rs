@@ -283,7 +283,7 @@ impl<F: Flash> Striped<F> {
         }
         self.jobs.at_mut(job).phase = Phase::Start;
         if self.line[self.jobs.at(job).stripe as usize] == job {
-            self.ready.push_back(job);
+            self.wake(job);
         }
     }
 
@@ -294,7 +294,7 @@ impl<F: Flash> Striped<F> {
         let number = self.jobs.begin(job);
         self.join_line(number, last);
         if last == NONE {
-            self.ready.push_back(number);
+            self.wake(number);
         }
         number
     }
@@ -407,6 +407,7 @@ impl<F: Flash> Striped<F> {
         let mut moved = false;
         loop {
             while let Some(job) = self.ready.pop_front() {
+                self.jobs.at_mut(job).queued = false;
                 self.advance(flash, job, outbox);
             }
             self.below.take_wanted(&mut self.wanted);
@@ -457,7 +458,15 @@ impl<F: Flash> Striped<F> {
         let entry = self.jobs.at(job);
         // Who waits for a commit to end must not be what it waits for.
         self.must_move |= matches!(entry.phase, Phase::Log | Phase::Parity) || self.wanted_busy.contains(&entry.stripe);
+        self.jobs.at_mut(job).queued = true;
         self.stalled.push_back(job);
+    }
+
+    /// A job can go on. One that waits for room does so when there is some.
+    fn wake(&mut self, job: u32) {
+        if !std::mem::replace(&mut self.jobs.at_mut(job).queued, true) {
+            self.ready.push_back(job);
+        }
     }
 
     /// Sees to it that a job has an entry. `false`: it waits for one.
@@ -501,9 +510,7 @@ impl<F: Flash> Striped<F> {
     /// A job is done: the next in line begins, and whoever waited for what it had.
     pub fn end(&mut self, flash: &mut F, number: u32) {
         let job = *self.jobs.at(number);
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            self.jobs.take_cells(number).for_each(|cell| contents.release_payload(cell, 1));
-        }
+        self.release_cells(flash, number);
         self.line[job.stripe as usize] = job.next;
         self.jobs.end(number);
         if job.kind == Kind::Commit(Reason::Replacement) {
@@ -511,7 +518,7 @@ impl<F: Flash> Striped<F> {
         }
         let left = job.next == NONE;
         if !left && self.jobs.at(job.next).phase == Phase::Start {
-            self.ready.push_back(job.next);
+            self.wake(job.next);
         }
         if !self.wanted_busy.is_empty() {
             self.commit_if_wanted(job.stripe, left);
@@ -520,7 +527,7 @@ impl<F: Flash> Striped<F> {
             let full = self.jobs.at(waiting).pages == self.layout.all();
             if self.cache.has_room(!self.scheme.delays() || full) {
                 self.for_entry.pop_front();
-                self.ready.push_back(waiting);
+                self.wake(waiting);
             } else {
                 self.replace();
             }
@@ -630,7 +637,7 @@ impl<F: Flash> Striped<F> {
                 _ => {}
             }
             if self.jobs.at(number).outstanding == 0 {
-                self.ready.push_back(number);
+                self.wake(number);
             }
         }
         self.settle(flash, outbox);

@@ -75,7 +75,7 @@ impl<F: Flash> Striped<F> {
         let all = self.layout.all();
         let (pages, others) = (job.pages, all & !job.pages);
         let cached = self.cache.at(job.entry).full;
-        let (lost, lost_rows) = self.lost_members(job.stripe);
+        let (lost, lost_rows) = self.lost_to(number);
         let reads_parity = !cached || !self.settings.cached_parity;
         let by_change = pages.count_ones() + u32::from(reads_parity);
         // Without the old parity, or what it covers of these pages, it is computed from all pages.
@@ -83,21 +83,26 @@ impl<F: Flash> Striped<F> {
         let whole = lost & others == 0 && (others.count_ones() <= by_change || !may_change);
         let job = self.jobs.at_mut(number);
         job.whole = whole;
-        if !whole {
-            job.want.parity = u64::from(reads_parity && lost_rows == 0);
-        }
+        job.want.parity = u64::from(!whole && reads_parity && lost_rows == 0);
         if whole { others } else { pages }
     }
 
     /// What must be known before anything may be written.
     pub fn before(&mut self, flash: &mut F, number: u32) -> bool {
-        match self.load(flash, number) {
-            Loaded::Waits => return false,
-            Loaded::Lost => {
-                self.refuse(flash, number);
-                return true;
+        loop {
+            match self.load(flash, number) {
+                Loaded::Waits => return false,
+                Loaded::Ready => break,
+                // The parity to start from turned out to be lost: there is another way.
+                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).want.parity != 0 => {
+                    let want = self.plan_full(number);
+                    self.jobs.at_mut(number).want.newest |= want;
+                }
+                Loaded::Lost => {
+                    self.refuse(flash, number);
+                    return true;
+                }
             }
-            Loaded::Ready => {}
         }
         let Job { stripe, pages, trims, .. } = *self.jobs.at(number);
         for index in members(pages & !trims) {
@@ -243,12 +248,14 @@ impl<F: Flash> Striped<F> {
 
     /// All data of a job is on flash.
     pub fn written(&mut self, flash: &mut F, number: u32) -> bool {
-        let Job { entry, pages, .. } = *self.jobs.at(number);
+        let Job { stripe, entry, pages, .. } = *self.jobs.at(number);
         if self.scheme.delay == Delay::Full {
             self.update_full(flash, number);
         }
         self.put_by(flash, number);
-        let commits = self.cache.at(entry).transient || pages == self.layout.all();
+        // Without a parity in memory nothing would remember a page whose chip is lost.
+        let unsafe_now = self.scheme.delay == Delay::Idle && pages & self.lost_members(stripe).0 != 0;
+        let commits = self.cache.at(entry).transient || pages == self.layout.all() || unsafe_now;
         let job = self.jobs.at_mut(number);
         job.issued = 0;
         if commits {

@@ -3,7 +3,7 @@
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use nand::{CountedFlash, Flash, TimedFlash};
 use testkit::Stack;
-use units::{DieId, HostOp, Request};
+use units::{BlockId, DieId, HostOp, Request};
 
 const NOTHING: [u64; 0] = [];
 
@@ -203,5 +203,136 @@ fn a_power_cut_and_then_two_lost_chips_lose_nothing_with_two_parities() {
         for seed in 0..6 {
             power_cut_then_chips(kind, &random_requests(seed, 40, 8), &pairs);
         }
+    }
+}
+
+/// Dies die after so many events, while requests are being served; everything must still be served and readable.
+fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
+    let mut stack = stack(kind);
+    if spares > 0 {
+        let chips: u32 = stack.get("flash.channels").parse().unwrap();
+        stack.set("flash.channels", chips + spares).set("stripe.chips", chips).set("stripe.spares", spares);
+    }
+    let plan = stack.plan().unwrap();
+    for death in 0..150 {
+        let requests = random_requests(death, 40, 8);
+        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let (mut next, mut under_way, mut events) = (0, 0, 0);
+        loop {
+            while under_way < 4 && next < requests.len() {
+                drive.submit(0, &requests[next]);
+                (next, under_way) = (next + 1, under_way + 1);
+            }
+            if events == death * 3 {
+                dies.iter().for_each(|die| drive.kill_die(DieId(*die)));
+            }
+            events += 1;
+            if !drive.step() {
+                break;
+            }
+            let done = drive.take_done();
+            assert!(done.iter().all(|done| !done.failed), "{kind}: a request fails, chips {dies:?} lost after event {}", death * 3);
+            under_way -= done.len();
+        }
+        assert_eq!((under_way, next), (0, requests.len()), "{kind}: all is served, chips {dies:?} lost after event {}", death * 3);
+        let lost = unreadable(&mut drive);
+        if kind == "fra" {
+            continue; // what waited for its parity is lost; the oracle has seen that nothing else is wrong
+        }
+        assert_eq!(lost, NOTHING, "{kind}: chips {dies:?} lost after event {}", death * 3);
+        if spares > 0 {
+            // What was rebuilt stands another loss.
+            drive.kill_die(DieId((dies[0] + 1) % 5));
+            assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: another chip lost after the rebuild, event {}", death * 3);
+        }
+    }
+}
+
+#[test]
+fn a_chip_may_die_in_the_middle_of_anything() {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc"] {
+        (0..5).for_each(|die| chips_die_while_it_works(kind, 0, &[die]));
+    }
+    for kind in ["raid6", "raid6-ppc"] {
+        (0..5).for_each(|die| chips_die_while_it_works(kind, 0, &[die, 5]));
+    }
+}
+
+#[test]
+fn a_spare_takes_the_place_of_a_lost_chip_and_then_another_may_die() {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "fra", "raid6", "raid6-ppc"] {
+        (0..5).for_each(|die| chips_die_while_it_works(kind, 1, &[die]));
+    }
+}
+
+/// Data that waits for its parity is lost with its chip, and nothing else is; what is lost reads as an error.
+#[test]
+fn delayed_parity_without_memory_loses_what_waits_for_it() {
+    let plan = stack("fra").set("stripe.cache.entries", 2).plan().unwrap();
+    let mut holes = 0;
+    every_sequence(&[0, 1, 2, 3, 5], 5, &mut |pages| {
+        for die in 0..5 {
+            let mut drive = written(&plan, pages);
+            drive.kill_die(DieId(die));
+            let lost = unreadable(&mut drive);
+            // Without time nothing is ever idle: parities are written only with full stripes, and there are none.
+            let on_chip = |page: u64| if page < 4 { page as u32 } else { (page - 4) as u32 };
+            let waiting: Vec<u64> = [0, 1, 2, 3, 5].into_iter().filter(|page| pages.contains(page) && on_chip(*page) == die).collect();
+            assert_eq!(lost, waiting, "pages {pages:?} written, chip {die} lost");
+            holes += usize::from(!lost.is_empty());
+        }
+    });
+    assert!(holes > 1000, "the hole is seen");
+    // Once the host has been idle nothing waits any more.
+    let plan = stack("fra").set("host.idle_after", "1ms").plan().unwrap();
+    for die in 0..5 {
+        let mut drive = writing(&plan, &[0, 1, 5, 1]);
+        serve(&mut drive);
+        drive.kill_die(DieId(die));
+        assert_eq!(unreadable(&mut drive), NOTHING);
+    }
+}
+
+/// The parities in memory are gone: as long as no chip is, nothing is lost, and afterwards all is protected again.
+#[test]
+fn lost_memory_costs_nothing_unless_a_chip_is_lost_as_well() {
+    for kind in ["raid5-ppc", "raid5-fpc", "raid6-ppc"] {
+        let plan = stack(kind).set("stripe.cache.entries", 2).plan().unwrap();
+        every_sequence(&[0, 1, 2, 5], 4, &mut |pages| {
+            let drive = written(&plan, pages);
+            let mut image = drive.flash().core().after_power_cut(&[], &mut engine::random::Stream::new(1, "cut"));
+            image.nvram.lose();
+            for die in 0..5 {
+                let layers = plan.recover_layers::<CountedFlash>(&image).unwrap();
+                let mut again = Drive::new(CountedFlash::new(image.clone()), layers, plan.user_pages, no_host());
+                *again.oracle_mut().unwrap() = drive.oracle().unwrap().clone();
+                assert_eq!(unreadable(&mut again), NOTHING, "{kind}: {pages:?}, memory lost");
+                again.kill_die(DieId(die));
+                assert_eq!(unreadable(&mut again), NOTHING, "{kind}: {pages:?}, memory lost, then chip {die}");
+            }
+        });
+    }
+}
+
+fn no_host() -> device::HostOptions {
+    device::HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 }
+}
+
+/// Single pages and whole blocks turn out uncorrectable: they are computed, and written again.
+#[test]
+fn a_page_or_block_that_cannot_be_read_is_computed_and_healed() {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "raid6", "raid6-ppc"] {
+        let plan = stack(kind).plan().unwrap();
+        every_sequence(&[0, 1, 3, 5], 4, &mut |pages| {
+            let blocks = plan.geometry.blocks();
+            for block in (0..blocks).step_by(plan.geometry.blocks_per_plane() as usize).map(BlockId) {
+                let mut drive = written(&plan, pages);
+                drive.flash_mut().core_mut().lose_block(block);
+                assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: {pages:?} written, block {block} lost");
+                let healed = drive.flash().core().counters.failed_reads;
+                assert_eq!(unreadable(&mut drive), NOTHING);
+                assert_eq!(drive.flash().core().counters.failed_reads, healed, "what was read once is good again");
+            }
+        });
     }
 }
