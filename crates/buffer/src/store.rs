@@ -1,8 +1,7 @@
 //! Where buffered pages are: slots, found by logical page, counted by area and logical block.
 
 use crate::parameters::{Area, Shape};
-use layer::BUFFER_OWNER;
-use nand::{FlashCore, NvramId, PayloadId};
+use nand::{FlashCore, NvramId, Owner, PayloadId};
 
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -68,10 +67,12 @@ pub(crate) struct Store {
     leaving: [u32; 2],
     /// Whether what is held outlives a power cut.
     pub nonvolatile: bool,
+    /// To whom the pages in non-volatile memory belong.
+    owner: Owner,
 }
 
 impl Store {
-    pub fn new(shape: Shape, nonvolatile: bool) -> Self {
+    pub fn new(shape: Shape, nonvolatile: bool, owner: Owner) -> Self {
         let pages = shape.user_pages as usize;
         let blocks = shape.blocks() as usize;
         let table = |area: Area| if shape.pages[area.index()] > 0 { vec![0; pages] } else { Vec::new() };
@@ -86,6 +87,7 @@ impl Store {
             used: [0; 2],
             leaving: [0; 2],
             nonvolatile,
+            owner,
         }
     }
 
@@ -199,7 +201,7 @@ impl Store {
     /// Writes sectors of a payload into a slot.
     #[inline]
     pub fn put(&mut self, core: &mut FlashCore, area: Area, slot: u32, mask: u64, payload: PayloadId) {
-        let nonvolatile = self.nonvolatile;
+        let (nonvolatile, owner) = (self.nonvolatile, self.owner);
         let entry = &mut self.slots[slot as usize];
         if entry.state != State::Dirty && entry.state != State::Clean {
             entry.mask = 0; // what was to be read does not count any more
@@ -219,7 +221,7 @@ impl Store {
         }
         match entry.place {
             Some(place) => core.nvram.set_mask(place, entry.mask),
-            None => entry.place = Some(core.nvram.insert(BUFFER_OWNER, entry.logical, entry.mask, entry.payload, area.index() as u64)),
+            None => entry.place = Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64)),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::buffered::{Buffered, PADDING, WRITE};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
-use layer::{Answer, BUFFER_OWNER, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
@@ -283,7 +283,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 payload: entry.payload,
                 cause: if entry.is_padding { Cause::Padding } else { Cause::Host },
                 request_sectors: 0,
-                owner: BUFFER_OWNER,
+                owner: self.owner,
                 token: WRITE | slot,
             };
             let answer = self.below.submit(flash, &op, &mut self.inner);
@@ -356,7 +356,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 payload,
                 cause: Cause::Padding,
                 request_sectors: 0,
-                owner: BUFFER_OWNER,
+                owner: self.owner,
                 token: PADDING | slot,
             };
             self.write_back.jobs[number as usize].reading += 1;

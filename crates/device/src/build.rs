@@ -5,7 +5,7 @@ use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
-use layer::PageLayer;
+use layer::{BUFFER_OWNER, PageLayer};
 use nand::{
     CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
@@ -239,7 +239,13 @@ impl DrivePlan {
     }
 
     fn buffer_context(&self) -> BufferContext<'_> {
-        BufferContext { geometry: self.geometry, user_pages: self.user_pages, values: &self.config.values }
+        BufferContext {
+            geometry: self.geometry,
+            user_pages: self.user_pages,
+            owner: BUFFER_OWNER,
+            name: "buffer",
+            values: &self.config.values,
+        }
     }
 
     /// Whether what is acknowledged may still be lost with power, until it is flushed.
