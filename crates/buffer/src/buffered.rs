@@ -159,7 +159,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         if self.through || op.fua && !self.store.nonvolatile {
-            return self.write_through(flash, op);
+            // Whatever else is below may not keep it in memory that forgets.
+            return self.write_through(flash, &PageOp { fua: true, ..*op });
         }
         let mut index = 0;
         while index < op.pages {

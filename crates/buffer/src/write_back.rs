@@ -281,7 +281,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 pages: 1,
                 first_mask: entry.mask,
                 last_mask: entry.mask,
-                fua: false,
+                // Non-volatile memory forgets the page once it is acknowledged.
+                fua: self.store.nonvolatile,
                 cancellable: false,
                 more: job.next + 1 < job.slots.len(),
                 kept: false,
