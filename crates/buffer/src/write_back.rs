@@ -466,8 +466,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if area == Area::Pages && P::KEEPS_READS {
                 self.send_dirty_pages(flash, block);
             } else {
-                let pad = self.store.held(area, block) as usize == self.store.shape.pages_of(block).len();
-                self.send_block(flash, area, block, pad && area == Area::Blocks);
+                let is_full = self.store.held(area, block) as usize == self.store.shape.pages_of(block).len();
+                self.send_block(flash, area, block, is_full && P::COMPLETES && area == Area::Blocks);
             }
         }
     }
