@@ -113,7 +113,7 @@ fn a_gathering_buffer_serves_every_host_buffer_over_every_mapping() {
     let mut gathered = 0;
     for (at, buffer) in (0..).zip(buffer_names()) {
         for (number, mapping) in (0..).zip(mapping_names()) {
-            let seed = 100 * at + number + std::env::var("SD").map_or(0, |t| t.parse::<u64>().unwrap());
+            let seed = 100 * at + number;
             let mut stream = Stream::new(seed, "stacked buffers");
             let pair = Pair::draw(&mut stream, buffer, mapping);
             let habits = Habits::draw(&mut stream);
@@ -136,19 +136,21 @@ fn memories_over_each_other_lose_nothing_with_power() {
     let (mut cuts, mut both) = (0, 0);
     for (at, buffer) in (0..).zip(buffer_names()) {
         for (number, mapping) in (0..).zip(mapping_names()) {
-            let seed = 100 * at + number + std::env::var("SD").map_or(0, |t| t.parse::<u64>().unwrap());
+            let seed = 100 * at + number;
             let mut stream = Stream::new(seed, "stacked cuts");
             let pair = Pair::draw(&mut stream, buffer, mapping);
             let mut host = Host::new(Habits::draw(&mut stream), seed);
             let mut drive = pair.drive(pair.plans[0].timed(pair.plans[0].fresh_core()));
             let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
             let mut found = Vec::new();
-            for event in 0..std::env::var("EV").map_or(800, |t| t.parse().unwrap()) {
+            for event in 0..800 {
                 host.fill(&mut drive, per_page);
                 let moved = drive.step();
                 let done = drive.take_done();
                 assert!(moved || !done.is_empty() || host.outstanding() == 0, "stuck, seed {seed}: {}", pair.describe());
-                done.iter().for_each(|completion| host.completed(completion.failed));
+                for completion in &done {
+                    host.completed(completion.failed);
+                }
                 if event % 5 > 0 {
                     continue;
                 }
