@@ -107,6 +107,10 @@ impl Store {
         for table in &self.table {
             units::prefetch(table, logical as usize);
         }
+        let block = self.shape.block_of(logical) as usize;
+        for held in &self.held {
+            units::prefetch(held, block);
+        }
         units::prefetch(&self.away, logical as usize);
     }
 

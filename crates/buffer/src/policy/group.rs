@@ -56,8 +56,13 @@ impl Policy for Groups {
     }
 
     #[inline]
-    fn victim(&mut self, _: &Store, _: Area) -> Option<Victim> {
-        Some(Victim::Block { block: self.list.oldest()?, pad: false })
+    fn victim(&mut self, store: &Store, _: Area) -> Option<Victim> {
+        let mut order = self.list.oldest_first();
+        let block = order.next()?;
+        if let Some(next) = order.next() {
+            store.prefetch(store.shape.pages_of(next).start);
+        }
+        Some(Victim::Block { block, pad: false })
     }
 
     fn ram_bytes(&self) -> u64 {
