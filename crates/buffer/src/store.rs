@@ -61,6 +61,8 @@ pub(crate) struct Store {
     away: Vec<u32>,
     /// Pages of each logical block in each area.
     held: [Vec<u32>; 2],
+    /// Logical blocks with pages in each area, a bit each.
+    occupied: [Vec<u64>; 2],
     /// Room taken in each area, pages: what is held and what is on its way.
     used: [u32; 2],
     /// Pages on their way, by area.
@@ -84,6 +86,7 @@ impl Store {
             table: Area::ALL.map(table),
             away: vec![0; pages],
             held: Area::ALL.map(held),
+            occupied: Area::ALL.map(|area| vec![0; held(area).len().div_ceil(64)]),
             used: [0; 2],
             leaving: [0; 2],
             nonvolatile,
@@ -194,12 +197,39 @@ impl Store {
         let held = &mut self.held[area.index()][block as usize];
         *held += 1;
         let first = *held == 1;
+        if first {
+            self.occupied[area.index()][block as usize / 64] |= 1 << (block % 64);
+        }
         self.table[area.index()][logical as usize] = slot + 1;
         self.used[area.index()] += match self.by_frame(area) {
             false => 1,
             true if first => self.shape.block_pages,
             true => 0,
         };
+    }
+
+    /// A page is not in an area any more; `true`: its logical block has none left.
+    #[inline]
+    fn leave(&mut self, area: Area, logical: u32) -> bool {
+        let block = self.shape.block_of(logical);
+        self.table[area.index()][logical as usize] = 0;
+        let held = &mut self.held[area.index()][block as usize];
+        *held -= 1;
+        if *held > 0 {
+            return false;
+        }
+        self.occupied[area.index()][block as usize / 64] &= !(1 << (block % 64));
+        true
+    }
+
+    /// The first logical block from `block` on that has pages in an area.
+    pub fn next_occupied(&self, area: Area, block: u32) -> Option<u32> {
+        let words = &self.occupied[area.index()];
+        let at = block as usize / 64;
+        let first = words.get(at).map(|word| word & (u64::MAX << (block % 64)));
+        let rest = words.iter().skip(at + 1).copied();
+        let (skipped, word) = first.into_iter().chain(rest).enumerate().find(|(_, word)| *word > 0)?;
+        Some((at + skipped) as u32 * 64 + word.trailing_zeros())
     }
 
     /// Writes sectors of a payload into a slot.
@@ -232,8 +262,7 @@ impl Store {
     /// Takes a page out of an area: from now on it is on its way, and its room stays taken.
     pub fn detach(&mut self, area: Area, slot: u32, job: u32) {
         let logical = self.slots[slot as usize].logical;
-        self.table[area.index()][logical as usize] = 0;
-        self.held[area.index()][self.shape.block_of(logical) as usize] -= 1;
+        self.leave(area, logical);
         self.leaving[area.index()] += 1;
         self.send(slot, job);
     }
@@ -241,8 +270,7 @@ impl Store {
     /// Moves a page from the area for pages to the one for blocks, which does not have it. Nothing is copied.
     pub fn move_to_blocks(&mut self, core: &mut FlashCore, slot: u32) {
         let Slot { logical, place, .. } = self.slots[slot as usize];
-        self.table[Area::Pages.index()][logical as usize] = 0;
-        self.held[Area::Pages.index()][self.shape.block_of(logical) as usize] -= 1;
+        self.leave(Area::Pages, logical);
         self.used[Area::Pages.index()] -= 1;
         self.enter(Area::Blocks, logical, slot);
         if let Some(place) = place {
@@ -298,11 +326,7 @@ impl Store {
     /// Forgets a page in an area.
     pub fn drop_page(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
         let logical = self.slots[slot as usize].logical;
-        let block = self.shape.block_of(logical);
-        self.table[area.index()][logical as usize] = 0;
-        let held = &mut self.held[area.index()][block as usize];
-        *held -= 1;
-        let last = *held == 0;
+        let last = self.leave(area, logical);
         self.used[area.index()] -= match self.by_frame(area) {
             false => 1,
             true if last => self.shape.block_pages,
@@ -388,6 +412,10 @@ impl Store {
             }
             if held.iter().zip(&self.held[area.index()]).any(|(found, counted)| found != counted) {
                 return Err(format!("pages of a logical block in {area:?} are miscounted"));
+            }
+            let occupied = |block: usize| self.occupied[area.index()][block / 64] >> (block % 64) & 1 == 1;
+            if (0..held.len()).any(|block| occupied(block) != (held[block] > 0)) {
+                return Err(format!("logical blocks with pages in {area:?} are not those that have any"));
             }
             let (used, leaving) = (self.used[area.index()], self.leaving[area.index()]);
             if !self.by_frame(area) && used != count + leaving {

@@ -458,9 +458,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Sends all dirty pages of an area, block by block in order of their addresses.
     fn send_dirty(&mut self, flash: &mut F, area: Area) {
-        for block in 0..self.store.shape.blocks() {
+        let mut next = 0;
+        while let Some(block) = self.store.next_occupied(area, next) {
+            next = block + 1;
             let dirty = |slot: u32| self.store.slot(slot).state == State::Dirty;
-            if self.store.held(area, block) == 0 || !self.store.of_block(area, block).any(dirty) {
+            if !self.store.of_block(area, block).any(dirty) {
                 continue;
             }
             if area == Area::Pages && P::KEEPS_READS {
