@@ -14,7 +14,7 @@ use crate::read::Reads;
 use crate::store::{State, Store};
 use crate::write_back::WriteBack;
 use layer::{
-    Answer, BUFFER_OWNER, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{Event, Flash, FlashCore, Owner, Token};
 use units::{HostOp, Request};
@@ -31,6 +31,7 @@ pub(crate) const PADDING: Token = 0b10 << 30;
 /// A piece of a write of which only the beginning found room.
 #[derive(Clone, Copy, Debug)]
 struct Stalled {
+    owner: Owner,
     token: Token,
     /// Where it goes on.
     next: u32,
@@ -77,6 +78,9 @@ pub(crate) struct Counters {
 
 /// A write buffer over another layer.
 pub(crate) struct Buffered<F: Flash, P> {
+    /// Who hears of what is asked of the layer below.
+    pub owner: Owner,
+    name: &'static str,
     pub below: Box<dyn PageLayer<F>>,
     pub store: Store,
     pub policy: P,
@@ -101,8 +105,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let nonvolatile = values.on("buffer.nonvolatile");
         let window = values.whole("buffer.write_back_pages") as u32;
         let mut buffer = Self {
+            owner: context.owner,
+            name: context.name,
             below,
-            store: Store::new(shape, nonvolatile),
+            store: Store::new(shape, nonvolatile, context.owner),
             policy: P::new(shape, values),
             write_back: WriteBack::new(shape.blocks()),
             reads: Reads::default(),
@@ -153,12 +159,14 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         if self.through || op.fua && !self.store.nonvolatile {
-            return self.write_through(flash, op);
+            // Whatever else is below may not keep it in memory that forgets.
+            return self.write_through(flash, &PageOp { fua: true, ..*op });
         }
         let mut index = 0;
         while index < op.pages {
             let rest = self.piece(op, index);
-            let stalled = self.stalled.take().filter(|stalled| (stalled.token, stalled.next) == (op.token, rest.first));
+            let goes_on = |stalled: &Stalled| (stalled.owner, stalled.token, stalled.next) == (op.owner, op.token, rest.first);
+            let stalled = self.stalled.take().filter(goes_on);
             let (piece, area) = match stalled {
                 // A policy hears of a piece once: its rest does not go on with it. Where blocks move, this one
                 // may have moved meanwhile.
@@ -172,8 +180,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             };
             let taken = self.put_piece(flash, op, index, &rest, area, outbox);
             if taken < rest.pages {
-                let (token, next) = (op.token, rest.first + taken);
-                self.stalled = Some(Stalled { token, next, first: piece.first, sector: piece.sectors.0, area });
+                let (owner, token, next) = (op.owner, op.token, rest.first + taken);
+                self.stalled = Some(Stalled { owner, token, next, first: piece.first, sector: piece.sectors.0, area });
                 self.starved = true;
                 return Answer::Full { taken: index + taken, pending: false };
             }
@@ -252,7 +260,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Takes over what non-volatile memory holds. A page there twice is on its way in its older version.
     fn adopt(&mut self, core: &FlashCore) {
-        for (place, page) in core.nvram.of(BUFFER_OWNER) {
+        for (place, page) in core.nvram.of(self.owner) {
             let area = if page.note == 0 { Area::Pages } else { Area::Blocks };
             for other in Area::ALL {
                 if let Some(older) = self.store.find(other, page.logical) {
@@ -269,7 +277,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let mut index = 0;
         while index < self.inner.len() {
             match self.inner[index] {
-                Signal::Done { owner: BUFFER_OWNER, token, failed, wait } => self.on_done(flash, token, failed, wait, outbox),
+                Signal::Done { owner, token, failed, wait } if owner == self.owner => {
+                    self.on_done(flash, token, failed, wait, outbox);
+                }
                 Signal::Room => {
                     self.pump(flash, outbox);
                     self.announce_room(outbox);
@@ -309,7 +319,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let shape = &self.store.shape;
         let pages = u64::from(shape.room());
         let mut report = LayerReport {
-            name: "buffer",
+            name: self.name,
             // Data, an address and a sector mask a page, and the order.
             ram_bytes: pages * (u64::from(shape.page_bytes) + 4 + u64::from(shape.sectors_per_page.div_ceil(8))) + self.policy.ram_bytes(),
             cache: Some((hits[0] + hits[1], misses[0] + misses[1])),
@@ -366,7 +376,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
 
     fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Joined { token, failed, wait } if owner == BUFFER_OWNER => self.on_done(flash, token, failed, wait, outbox),
+            Event::Joined { token, failed, wait } if owner == self.owner => self.on_done(flash, token, failed, wait, outbox),
             ref event => self.below.on_event(flash, owner, event, &mut self.inner),
         }
         if !self.inner.is_empty() {

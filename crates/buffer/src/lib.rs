@@ -1,7 +1,7 @@
 //! Write buffers: memory between the host and what is below, with a policy that decides what leaves it.
 //!
-//! A buffer is one layer ([`layer::PageLayer`]) over any other. Policies decide, the layer acts: to add
-//! one, a file in `policy/` and a line in [`buffers`].
+//! A buffer is one layer ([`layer::PageLayer`]) over any other, another buffer included. Policies decide, the
+//! layer acts: to add one, a file in `policy/` and a line in [`buffers`].
 
 mod buffered;
 mod parameters;
@@ -12,7 +12,7 @@ mod through;
 mod write_back;
 
 use layer::{PageLayer, Parameter, Values};
-use nand::{Flash, FlashCore};
+use nand::{Flash, FlashCore, Owner};
 use units::Geometry;
 
 /// What a buffer is built from.
@@ -22,6 +22,11 @@ pub struct BufferContext<'a> {
     pub geometry: Geometry,
     /// Logical pages to serve.
     pub user_pages: u32,
+    /// Who hears of what it asks the layer below, and to whom its non-volatile pages belong. Buffers over each other
+    /// need one each.
+    pub owner: Owner,
+    /// Name in reports.
+    pub name: &'static str,
     /// Checked configuration.
     pub values: &'a Values,
 }

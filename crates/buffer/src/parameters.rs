@@ -114,7 +114,7 @@ pub(crate) const ACCOUNTING: Parameter = Parameter {
 pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
     let blocks_bytes = P::blocks_bytes(context.values);
     let shared = P::SHARES_ROOM;
-    let BufferContext { geometry, user_pages, values } = *context;
+    let BufferContext { geometry, user_pages, values, .. } = *context;
     let page = u64::from(geometry.page_bytes);
     let total = values.whole("buffer.size");
     let block_bytes = values.whole("buffer.block_size");

@@ -5,7 +5,7 @@ use crate::parameters::Area;
 use crate::policy::Policy;
 use crate::store::{NONE, State, Store};
 use crate::write_back::set_mask;
-use layer::{Answer, BUFFER_OWNER, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::{Flash, Owner, PayloadId, Token};
 
 /// A read of which some parts are read below.
@@ -92,7 +92,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             first_mask: rest,
             last_mask: rest,
             payload: op.payload.offset(index),
-            owner: BUFFER_OWNER,
+            owner: self.owner,
             token: READ | number,
             cancellable: false,
             ..*op

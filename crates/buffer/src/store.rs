@@ -1,8 +1,7 @@
 //! Where buffered pages are: slots, found by logical page, counted by area and logical block.
 
 use crate::parameters::{Area, Shape};
-use layer::BUFFER_OWNER;
-use nand::{FlashCore, NvramId, PayloadId};
+use nand::{FlashCore, NvramId, Owner, PayloadId};
 
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -62,16 +61,20 @@ pub(crate) struct Store {
     away: Vec<u32>,
     /// Pages of each logical block in each area.
     held: [Vec<u32>; 2],
+    /// Logical blocks with pages in each area, a bit each.
+    occupied: [Vec<u64>; 2],
     /// Room taken in each area, pages: what is held and what is on its way.
     used: [u32; 2],
     /// Pages on their way, by area.
     leaving: [u32; 2],
     /// Whether what is held outlives a power cut.
     pub nonvolatile: bool,
+    /// To whom the pages in non-volatile memory belong.
+    owner: Owner,
 }
 
 impl Store {
-    pub fn new(shape: Shape, nonvolatile: bool) -> Self {
+    pub fn new(shape: Shape, nonvolatile: bool, owner: Owner) -> Self {
         let pages = shape.user_pages as usize;
         let blocks = shape.blocks() as usize;
         let table = |area: Area| if shape.pages[area.index()] > 0 { vec![0; pages] } else { Vec::new() };
@@ -83,9 +86,11 @@ impl Store {
             table: Area::ALL.map(table),
             away: vec![0; pages],
             held: Area::ALL.map(held),
+            occupied: Area::ALL.map(|area| vec![0; held(area).len().div_ceil(64)]),
             used: [0; 2],
             leaving: [0; 2],
             nonvolatile,
+            owner,
         }
     }
 
@@ -104,6 +109,10 @@ impl Store {
     pub fn prefetch(&self, logical: u32) {
         for table in &self.table {
             units::prefetch(table, logical as usize);
+        }
+        let block = self.shape.block_of(logical) as usize;
+        for held in &self.held {
+            units::prefetch(held, block);
         }
         units::prefetch(&self.away, logical as usize);
     }
@@ -188,6 +197,9 @@ impl Store {
         let held = &mut self.held[area.index()][block as usize];
         *held += 1;
         let first = *held == 1;
+        if first {
+            self.occupied[area.index()][block as usize / 64] |= 1 << (block % 64);
+        }
         self.table[area.index()][logical as usize] = slot + 1;
         self.used[area.index()] += match self.by_frame(area) {
             false => 1,
@@ -196,10 +208,34 @@ impl Store {
         };
     }
 
+    /// A page is not in an area any more; `true`: its logical block has none left.
+    #[inline]
+    fn leave(&mut self, area: Area, logical: u32) -> bool {
+        let block = self.shape.block_of(logical);
+        self.table[area.index()][logical as usize] = 0;
+        let held = &mut self.held[area.index()][block as usize];
+        *held -= 1;
+        if *held > 0 {
+            return false;
+        }
+        self.occupied[area.index()][block as usize / 64] &= !(1 << (block % 64));
+        true
+    }
+
+    /// The first logical block from `block` on that has pages in an area.
+    pub fn next_occupied(&self, area: Area, block: u32) -> Option<u32> {
+        let words = &self.occupied[area.index()];
+        let at = block as usize / 64;
+        let first = words.get(at).map(|word| word & (u64::MAX << (block % 64)));
+        let rest = words.iter().skip(at + 1).copied();
+        let (skipped, word) = first.into_iter().chain(rest).enumerate().find(|(_, word)| *word > 0)?;
+        Some((at + skipped) as u32 * 64 + word.trailing_zeros())
+    }
+
     /// Writes sectors of a payload into a slot.
     #[inline]
     pub fn put(&mut self, core: &mut FlashCore, area: Area, slot: u32, mask: u64, payload: PayloadId) {
-        let nonvolatile = self.nonvolatile;
+        let (nonvolatile, owner) = (self.nonvolatile, self.owner);
         let entry = &mut self.slots[slot as usize];
         if entry.state != State::Dirty && entry.state != State::Clean {
             entry.mask = 0; // what was to be read does not count any more
@@ -219,15 +255,14 @@ impl Store {
         }
         match entry.place {
             Some(place) => core.nvram.set_mask(place, entry.mask),
-            None => entry.place = Some(core.nvram.insert(BUFFER_OWNER, entry.logical, entry.mask, entry.payload, area.index() as u64)),
+            None => entry.place = Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64)),
         }
     }
 
     /// Takes a page out of an area: from now on it is on its way, and its room stays taken.
     pub fn detach(&mut self, area: Area, slot: u32, job: u32) {
         let logical = self.slots[slot as usize].logical;
-        self.table[area.index()][logical as usize] = 0;
-        self.held[area.index()][self.shape.block_of(logical) as usize] -= 1;
+        self.leave(area, logical);
         self.leaving[area.index()] += 1;
         self.send(slot, job);
     }
@@ -235,8 +270,7 @@ impl Store {
     /// Moves a page from the area for pages to the one for blocks, which does not have it. Nothing is copied.
     pub fn move_to_blocks(&mut self, core: &mut FlashCore, slot: u32) {
         let Slot { logical, place, .. } = self.slots[slot as usize];
-        self.table[Area::Pages.index()][logical as usize] = 0;
-        self.held[Area::Pages.index()][self.shape.block_of(logical) as usize] -= 1;
+        self.leave(Area::Pages, logical);
         self.used[Area::Pages.index()] -= 1;
         self.enter(Area::Blocks, logical, slot);
         if let Some(place) = place {
@@ -292,11 +326,7 @@ impl Store {
     /// Forgets a page in an area.
     pub fn drop_page(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
         let logical = self.slots[slot as usize].logical;
-        let block = self.shape.block_of(logical);
-        self.table[area.index()][logical as usize] = 0;
-        let held = &mut self.held[area.index()][block as usize];
-        *held -= 1;
-        let last = *held == 0;
+        let last = self.leave(area, logical);
         self.used[area.index()] -= match self.by_frame(area) {
             false => 1,
             true if last => self.shape.block_pages,
@@ -382,6 +412,10 @@ impl Store {
             }
             if held.iter().zip(&self.held[area.index()]).any(|(found, counted)| found != counted) {
                 return Err(format!("pages of a logical block in {area:?} are miscounted"));
+            }
+            let occupied = |block: usize| self.occupied[area.index()][block / 64] >> (block % 64) & 1 == 1;
+            if (0..held.len()).any(|block| occupied(block) != (held[block] > 0)) {
+                return Err(format!("logical blocks with pages in {area:?} are not those that have any"));
             }
             let (used, leaving) = (self.used[area.index()], self.leaving[area.index()]);
             if !self.by_frame(area) && used != count + leaving {

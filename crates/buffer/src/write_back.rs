@@ -6,14 +6,15 @@
 //!                  a block that lacks pages reads them first, and comes back to the head
 //! ```
 //! The queue is first in, first out, so that versions of a page reach the layer below in their order. A page
-//! whose older version is not on flash yet waits for it. From when a block reads what it lacks
+//! whose older version is not on flash yet waits for it, and with it all pages that leave together: the layer below
+//! is told that more of them follow, and may wait for the last. From when a block reads what it lacks
 //! until it is written nothing else may change its pages below.
 
 use crate::buffered::{Buffered, PADDING, WRITE};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
-use layer::{Answer, BUFFER_OWNER, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
@@ -32,6 +33,8 @@ struct Job {
     reading: u32,
     /// All of the block's pages are written.
     is_whole: bool,
+    /// No page of it waits for an older version.
+    is_free: bool,
     /// It has what it lacked.
     is_complete: bool,
     /// The layer below knows that a whole block comes.
@@ -222,7 +225,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     pub fn pump(&mut self, flash: &mut F, outbox: &mut Outbox) {
         while let Some(item) = self.write_back.queue.front().copied() {
             let goes_on = match item {
-                Item::Job(job) => self.pump_job(flash, job),
+                Item::Job(job) => self.pump_job(flash, job, outbox),
                 Item::Flush(op) => self.pump_flush(flash, &op, outbox),
             };
             if !goes_on {
@@ -232,16 +235,20 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// `false`: it has to wait.
-    fn pump_job(&mut self, flash: &mut F, number: u32) -> bool {
+    fn pump_job(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
         let job = &self.write_back.jobs[number as usize];
         let block = job.block;
         if self.write_back.is_locked(block) && !job.is_complete {
             return false; // another write-back of this block is under way
         }
-        if job.is_whole && !job.is_complete {
+        if !job.is_free {
             if self.waits_for_older(number) {
                 return false;
             }
+            self.write_back.jobs[number as usize].is_free = true;
+        }
+        let job = &self.write_back.jobs[number as usize];
+        if job.is_whole && !job.is_complete {
             self.write_back.queue.pop_front();
             self.complete_block(flash, number);
             return true;
@@ -254,21 +261,19 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 _ => self.write_back.jobs[number as usize].is_begun = true,
             }
         }
-        self.write_pages(flash, number)
+        self.write_pages(flash, number, outbox)
     }
 
     fn waits_for_older(&self, number: u32) -> bool {
         let job = &self.write_back.jobs[number as usize];
-        job.slots[job.next..].iter().any(|slot| self.store.slot(*slot).older != NONE)
+        job.slots.iter().any(|slot| self.store.slot(*slot).older != NONE)
     }
 
-    fn write_pages(&mut self, flash: &mut F, number: u32) -> bool {
+    /// Gives the pages to the layer below, which hears of each whether another one follows.
+    fn write_pages(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
         loop {
             let job = &self.write_back.jobs[number as usize];
             let Some(&slot) = job.slots.get(job.next) else { break };
-            if self.store.slot(slot).older != NONE {
-                return false;
-            }
             let entry = self.store.slot(slot);
             let op = PageOp {
                 op: HostOp::Write,
@@ -276,14 +281,15 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 pages: 1,
                 first_mask: entry.mask,
                 last_mask: entry.mask,
-                fua: false,
+                // Non-volatile memory forgets the page once it is acknowledged.
+                fua: self.store.nonvolatile,
                 cancellable: false,
-                more: false,
+                more: job.next + 1 < job.slots.len(),
                 kept: false,
                 payload: entry.payload,
                 cause: if entry.is_padding { Cause::Padding } else { Cause::Host },
                 request_sectors: 0,
-                owner: BUFFER_OWNER,
+                owner: self.owner,
                 token: WRITE | slot,
             };
             let answer = self.below.submit(flash, &op, &mut self.inner);
@@ -304,6 +310,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             if matches!(answer, Answer::Done { .. }) {
                 self.arrived(flash, slot);
+                self.announce_room(outbox);
             }
             if last {
                 return true;
@@ -356,7 +363,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 payload,
                 cause: Cause::Padding,
                 request_sectors: 0,
-                owner: BUFFER_OWNER,
+                owner: self.owner,
                 token: PADDING | slot,
             };
             self.write_back.jobs[number as usize].reading += 1;
@@ -451,16 +458,18 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Sends all dirty pages of an area, block by block in order of their addresses.
     fn send_dirty(&mut self, flash: &mut F, area: Area) {
-        for block in 0..self.store.shape.blocks() {
+        let mut next = 0;
+        while let Some(block) = self.store.next_occupied(area, next) {
+            next = block + 1;
             let dirty = |slot: u32| self.store.slot(slot).state == State::Dirty;
-            if self.store.held(area, block) == 0 || !self.store.of_block(area, block).any(dirty) {
+            if !self.store.of_block(area, block).any(dirty) {
                 continue;
             }
             if area == Area::Pages && P::KEEPS_READS {
                 self.send_dirty_pages(flash, block);
             } else {
-                let pad = self.store.held(area, block) as usize == self.store.shape.pages_of(block).len();
-                self.send_block(flash, area, block, pad && area == Area::Blocks);
+                let is_full = self.store.held(area, block) as usize == self.store.shape.pages_of(block).len();
+                self.send_block(flash, area, block, is_full && P::COMPLETES && area == Area::Blocks);
             }
         }
     }

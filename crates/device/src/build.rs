@@ -5,7 +5,7 @@ use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
-use layer::PageLayer;
+use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Value, Values};
 use stripe::StripePlan;
 use nand::{
     CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
@@ -24,6 +24,8 @@ pub struct DrivePlan {
     pub user_pages: u32,
     /// Stripes over the chips, if there are any.
     pub stripes: Option<StripePlan>,
+    /// Values of the buffer that gathers their pages.
+    gather: Option<Values>,
     /// Times and endurance of the flash.
     pub part: Part,
     options: CommandOptions,
@@ -40,6 +42,9 @@ pub enum Service {
     /// One request at a time (see [`crate::SerialDrive`]).
     Serial,
 }
+
+/// The buffer that gathers the pages of a stripe.
+const GATHER_KIND: &str = "group-lru";
 
 fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
@@ -74,6 +79,7 @@ impl DrivePlan {
         })?;
         let plan = Self {
             part: Self::part(&config),
+            gather: Self::gather(&config, stripes.as_ref()),
             stripes,
             options: Self::options(&config),
             host: HostOptions {
@@ -265,19 +271,54 @@ impl DrivePlan {
     }
 
     fn buffer_context(&self) -> BufferContext<'_> {
-        BufferContext { geometry: self.geometry, user_pages: self.user_pages, values: &self.config.values }
+        BufferContext {
+            geometry: self.geometry,
+            user_pages: self.user_pages,
+            owner: BUFFER_OWNER,
+            name: "buffer",
+            values: &self.config.values,
+        }
     }
 
     /// Whether what is acknowledged may still be lost with power, until it is flushed.
     pub fn is_volatile(&self) -> bool {
         let values = &self.config.values;
-        buffer_entry::<CountedFlash>(&self.config).is_some()
-            && !values.on("buffer.nonvolatile")
-            && values.name("buffer.acknowledge") == "buffer"
+        let gathers = self.gather.is_some() && !values.on("stripe.buffer_nonvolatile");
+        match buffer_entry::<CountedFlash>(&self.config) {
+            None => gathers,
+            // Both ways lead past memory that forgets below.
+            Some(_) => !values.on("buffer.nonvolatile") && values.name("buffer.acknowledge") == "buffer",
+        }
     }
 
-    /// Puts the buffer, if there is one, over the layers below.
+    /// Values of the buffer that gathers the pages of a stripe, if there is one.
+    fn gather(config: &Config, stripes: Option<&StripePlan>) -> Option<Values> {
+        let (values, stripes) = (&config.values, stripes?);
+        let page = values.whole("flash.page_size");
+        let size = values.whole("stripe.buffer_size").max(page);
+        let mut gather = values.clone();
+        for (key, value) in [
+            ("buffer.size", Value::Whole(size)),
+            ("buffer.block_size", Value::Whole(u64::from(stripes.layout().data) * page)),
+            ("buffer.write_back_pages", Value::Whole(0)),
+            ("buffer.acknowledge", Value::Name("buffer".to_owned())),
+            ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),
+        ] {
+            gather.set(key, value);
+        }
+        (values.whole("stripe.buffer_size") > 0).then_some(gather)
+    }
+
+    /// Puts the buffers, if there are any, over the layers below.
     fn buffered<F: Clocked>(&self, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
+        let below = match &self.gather {
+            Some(values) => {
+                let entry = buffers::<F>().into_iter().find(|entry| entry.name == GATHER_KIND);
+                let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
+                (entry.expect("the table has the buffer that gathers").build)(&context, below, core)
+            }
+            None => below,
+        };
         match buffer_entry::<F>(&self.config) {
             Some(entry) => (entry.build)(&self.buffer_context(), below, core),
             None => below,

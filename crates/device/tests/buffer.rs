@@ -99,7 +99,7 @@ fn the_pieces_of_a_request_go_where_each_block_is() {
 
 #[test]
 fn a_write_larger_than_the_buffer_passes_through_it_page_by_page() {
-    for buffer in ["page-lru", "page-only", "cflru", "fab", "lb-clock", "cbm"] {
+    for buffer in ["page-lru", "page-only", "cflru", "fab", "group-lru", "lb-clock", "cbm"] {
         let mut drive = small(buffer, &["buffer.size=16KiB"]);
         write(&mut drive, 3, 40);
         write(&mut drive, 0, 64);
@@ -240,10 +240,10 @@ fn a_page_read_in_part_from_memory_and_in_part_from_flash_is_whole() {
 #[test]
 fn a_block_may_leave_while_its_own_pages_come() {
     // Room for half a block: the write sends away what it has just put.
-    for buffer in ["block-lru", "block-only", "two-level", "fab", "lb-clock", "cbm"] {
+    for buffer in ["block-lru", "block-only", "two-level", "fab", "group-lru", "lb-clock", "cbm"] {
         let parts: &[&str] = if buffer == "two-level" { &["buffer.block_buffer=16KiB"] } else { &[] };
         let accounting: &[&str] =
-            if ["fab", "lb-clock", "cbm"].contains(&buffer) { &[] } else { &["buffer.accounting=pages"] };
+            if ["fab", "group-lru", "lb-clock", "cbm"].contains(&buffer) { &[] } else { &["buffer.accounting=pages"] };
         let mut drive = small(buffer, &[&["buffer.size=20KiB"], parts, accounting].concat());
         write(&mut drive, 0, BLOCK);
         write(&mut drive, 2, BLOCK);
@@ -446,7 +446,7 @@ fn a_kept_state_goes_on_with_its_hand_its_bits_and_its_ranks() {
     let own = ["drive.capacity=256KiB", "flash.pages_per_block=8", "buffer.size=80KiB", "buffer.nonvolatile=true"];
     let mut numbers = engine::random::Stream::new(3, "kept state");
     let writes: Vec<(u64, u64)> = (0..600).map(|_| (numbers.below(60), 1 + numbers.below(4))).collect();
-    for buffer in ["lb-clock", "cbm", "fab"] {
+    for buffer in ["lb-clock", "cbm", "fab", "group-lru"] {
         let plan = plan_of(buffer, &own);
         for cut in [20, 150, 301] {
             let mut straight = plan.assemble(CountedFlash::new(plan.fresh_core()));

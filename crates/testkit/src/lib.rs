@@ -10,6 +10,6 @@ mod stack;
 mod work;
 
 pub use host::{Habits, Host};
-pub use readback::{ReadBack, read_back, read_through};
+pub use readback::{ReadBack, read_back, read_back_from, read_through};
 pub use stack::{Faults, Layers, Stack};
 pub use work::{Ended, can_serve, describe_blocks, drain, work};

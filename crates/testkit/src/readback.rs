@@ -1,7 +1,7 @@
 //! Reading a whole drive back after a power cut, by two paths.
 
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
-use layer::{Answer, HOST_OWNER, Outbox, PageOp};
+use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp};
 use nand::{CountedFlash, Flash, FlashCore};
 use units::{Cause, HostOp, Request};
 
@@ -15,11 +15,23 @@ pub type ReadBack = Vec<Option<u64>>;
 /// # Errors
 /// The layers cannot be rebuilt, break an invariant, or do not answer.
 pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Result<(), String> {
-    let mut layers = plan.recover_layers::<CountedFlash>(&image).map_err(|error| error.to_string())?;
+    let layers = plan.recover_layers::<CountedFlash>(&image).map_err(|error| error.to_string())?;
+    read_back_from(layers, plan.user_pages, image, found)
+}
+
+/// Reads every sector of `pages` pages from layers that were rebuilt from `image`.
+///
+/// # Errors
+/// The layers break an invariant, or do not answer.
+pub fn read_back_from(
+    mut layers: Box<dyn PageLayer<CountedFlash>>,
+    pages: u32,
+    image: FlashCore,
+    found: &mut ReadBack,
+) -> Result<(), String> {
     let mut flash = CountedFlash::new(image);
     layers.check(&flash)?;
-    let pages = plan.user_pages;
-    let full = plan.geometry.full_mask();
+    let full = flash.core().geometry.full_mask();
     let contents = flash.core_mut().contents.as_deref_mut().ok_or("contents are off")?;
     let payload = contents.take_payload(pages);
     for page in 0..pages {

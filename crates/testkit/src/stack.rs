@@ -143,6 +143,7 @@ impl Stack {
                 }
                 ("buffer.size", _) if own.iter().any(|other| other.key == "buffer.block_size") => format!("{blocks}B"),
                 ("buffer.size", _) => format!("{}B", pages * shape.page_bytes),
+                ("buffer.block_size", _) if kind == "group-lru" => format!("{}B", shape.page_bytes * (1 + stream.below(9))),
                 ("buffer.block_size", _) => continue,
                 ("buffer.acknowledge", _) if self.is_on("buffer.nonvolatile") => continue,
                 ("buffer.small_request", _) => format!("{}B", shape.page_bytes << stream.below(3)),

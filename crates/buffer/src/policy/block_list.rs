@@ -93,6 +93,12 @@ impl BlockList {
         store.held(Area::Blocks, block) == store.shape.pages_of(block).len() as u32
     }
 
+    /// A block that is there comes to the head.
+    #[inline]
+    pub fn touch(&mut self, block: u32) {
+        self.links.touch(&mut self.list, block);
+    }
+
     /// A piece was written.
     pub fn wrote(&mut self, store: &Store, piece: &Piece) {
         let Piece { block, sectors: (start, end), .. } = *piece;

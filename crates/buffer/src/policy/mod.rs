@@ -8,6 +8,7 @@ mod block_list;
 mod cbm;
 mod cflru;
 mod fab;
+mod group;
 mod identify;
 mod lb_clock;
 mod page;
@@ -52,6 +53,8 @@ pub(crate) trait Policy: Sized + 'static {
     const KEEPS_READS: bool = false;
     /// A logical block may take room for all of its pages (`buffer.accounting`).
     const HAS_FRAMES: bool = false;
+    /// A logical block that is all there is written as a whole when it leaves for a flush.
+    const COMPLETES: bool = true;
     /// Both areas share one room, and logical blocks may move from the one for pages to the other one.
     const SHARES_ROOM: bool = false;
 
@@ -159,6 +162,7 @@ pub(crate) fn entries<F: Flash>() -> Vec<BufferEntry<F>> {
         cbm::entry(),
         cflru::entry(),
         fab::entry(),
+        group::entry(),
         lb_clock::entry(),
         page::page_lru(),
         page::page_only(),
