@@ -367,6 +367,15 @@ impl DrivePlan {
     }
 }
 
+/// Pages that the mapping of a drive of `user_pages` serves: the user's and parity.
+///
+/// # Errors
+/// As [`reserve_blocks`].
+pub fn mapped_pages(config: &Config, user_pages: u32) -> Result<u32, ConfigError> {
+    let stripes = StripePlan::new(&config.values, u64::from(user_pages)).map_err(together)?;
+    Ok(stripes.map_or(user_pages, |stripes| stripes.layout().pages() as u32))
+}
+
 /// Blocks of each plane that hold no user data or parity on a drive of `user_pages`.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ pub mod session;
 mod state;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
-pub use build::{DrivePlan, Service, reserve_blocks};
+pub use build::{DrivePlan, Service, mapped_pages, reserve_blocks};
 pub use config::{Config, ConfigError, Setting};
 pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;

@@ -311,16 +311,17 @@ impl<F: Flash> Striped<F> {
         while index < op.pages {
             let (stripe, at) = self.layout.place(op.first + index);
             let first = self.layout.data_page(stripe, at);
-            if !self.chips.all_there() && self.lost_members(stripe).0 >> at & 1 == 1 || !self.gone.is_empty() {
+            if !self.is_readable(stripe, at) {
                 self.read_alone(number, op, index);
                 index += 1;
                 continue;
             }
             let mut pages = 1;
-            while self.chips.all_there()
-                && index + pages < op.pages
-                && self.layout.below(op.first + index + pages) == first + pages
-            {
+            while index + pages < op.pages {
+                let (stripe, at) = self.layout.place(op.first + index + pages);
+                if self.layout.data_page(stripe, at) != first + pages || !self.is_readable(stripe, at) {
+                    break;
+                }
                 pages += 1;
             }
             let below = PageOp {
@@ -345,6 +346,31 @@ impl<F: Flash> Striped<F> {
         }
         self.settle(flash, outbox);
         self.answer(number)
+    }
+
+    /// Whether the mapping has what was last written to a page, on a chip that is there.
+    #[inline]
+    fn is_readable(&self, stripe: u32, at: u32) -> bool {
+        let there = self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0;
+        there && self.gone.is_empty() && (self.is_idle(stripe) || !self.is_awaited(stripe, at))
+    }
+
+    /// Whether a write of this page has not been given to the mapping yet.
+    fn is_awaited(&self, stripe: u32, at: u32) -> bool {
+        let mut job = self.line[stripe as usize];
+        while job != NONE {
+            let Job { kind, phase, pages, issued, next, .. } = *self.jobs.at(job);
+            let given = match phase {
+                Phase::Gathering | Phase::Start | Phase::Before => 0,
+                Phase::Data | Phase::Trims => issued,
+                _ => pages,
+            };
+            if kind == Kind::Write && (pages & !given) >> at & 1 == 1 {
+                return true;
+            }
+            job = next;
+        }
+        false
     }
 
     /// A run of a read is done. If it failed, all of it is read again page by page.

@@ -22,12 +22,19 @@ pub struct Layers {
     pub mapping: Option<&'static str>,
     /// The buffer, or `none`.
     pub buffer: Option<&'static str>,
+    /// The stripes, or `none`.
+    pub stripe: Option<&'static str>,
 }
 
 impl Layers {
     /// A mapping without a buffer.
     pub fn mapping(name: &'static str) -> Self {
-        Self { mapping: Some(name), buffer: Some("none") }
+        Self { mapping: Some(name), buffer: Some("none"), stripe: Some("none") }
+    }
+
+    /// Stripes over the mapping that can carry them, without a buffer of the host's.
+    pub fn stripe(name: &'static str) -> Self {
+        Self { mapping: Some("page"), buffer: Some("none"), stripe: Some(name) }
     }
 }
 
@@ -71,7 +78,9 @@ impl Stack {
         // What mappings add is drawn apart, so that a seed keeps its drive when a mapping is added.
         let mut own = stream.clone();
         let names = mapping_names();
-        stack.set("ftl.kind", layers.mapping.unwrap_or_else(|| names[own.below(names.len() as u64) as usize]));
+        let drawn = names[own.below(names.len() as u64) as usize];
+        let under_stripes = layers.stripe.filter(|stripe| *stripe != "none").map(|_| "page");
+        stack.set("ftl.kind", layers.mapping.or(under_stripes).unwrap_or(drawn));
         stack.set("engine.seed", stream.below(1 << 32));
         stack.draw_policies(stream);
         stack.draw_commands(stream);
@@ -83,13 +92,14 @@ impl Stack {
         stack.set("flash.channels", channels);
         stack.set("flash.dies_per_channel", dies);
         stack.set("flash.planes_per_die", planes_per_die);
-        let shape = Shape {
+        let mut shape = Shape {
             page_bytes: 512 << stream.below(3),
             pages_per_block: 4 + stream.below(5),
             planes: channels * dies * planes_per_die,
             data_blocks: 2 + stream.below(4),
             spare_blocks: spare,
         };
+        stack.draw_stripes(&mut own, &mut shape, layers.stripe);
         stack.set_size(&shape, stream);
         stack.draw_buffer(&mut own, &shape, layers.buffer);
         if faults == Faults::Rare {
@@ -101,17 +111,19 @@ impl Stack {
     /// Capacity and spare space that give exactly `shape`, full or with some slack.
     fn set_size(&mut self, shape: &Shape, stream: &mut Stream) {
         let stripe = shape.planes * shape.pages_per_block;
-        let most = shape.data_blocks * stripe;
+        let most = self.without_parity(shape.data_blocks * stripe, shape);
         let slack = if stream.chance(0.5) { 0 } else { stream.below(most / 3 + 1) };
         // The smallest capacity a configuration accepts is 4 KiB.
         let user = (most - slack).max((4096 / shape.page_bytes).min(most)).max(4096 / shape.page_bytes);
         self.set("flash.page_size", format!("{}B", shape.page_bytes));
         self.set("flash.pages_per_block", shape.pages_per_block);
         self.set("drive.capacity", format!("{}B", user * shape.page_bytes));
+        let config = Config::load("page", &self.settings()).expect("drawn values are valid");
+        let mapped = device::mapped_pages(&config, user as u32).expect("stripes fit the dies");
         let spare = |reserve: u64| {
             let physical = (shape.data_blocks + shape.spare_blocks + reserve) * stripe;
             // Half a stripe below the exact share, so that rounding up lands on the wanted count.
-            (physical as f64 - stripe as f64 / 2.0) / user as f64 - 1.0
+            (physical as f64 - stripe as f64 / 2.0) / mapped as f64 - 1.0
         };
         let mut share = spare(self.reserve_blocks(user as u32));
         if share > 10.0 && !self.get("ftl.log.merge_blocks").is_empty() {
@@ -120,6 +132,44 @@ impl Stack {
             share = spare(self.reserve_blocks(user as u32));
         }
         self.set("drive.over_provisioning", format!("{:.4}%", share * 100.0));
+    }
+
+    /// Pages of the user on a drive with room for so many, where parity takes its share.
+    fn without_parity(&self, pages: u64, shape: &Shape) -> u64 {
+        let parity = match self.get("stripe.kind") {
+            "" | "none" => return pages,
+            "raid0" => 0,
+            kind if kind.starts_with("raid6") => 2,
+            _ => 1,
+        };
+        let chips: u64 = self.get("flash.channels").parse().expect("it was drawn as a number");
+        let unit = if self.get("stripe.granularity") == "block" { shape.pages_per_block } else { 1 };
+        pages / (chips * unit) * (chips - parity) * unit
+    }
+
+    /// Stripes over a few chips, or none.
+    fn draw_stripes(&mut self, stream: &mut Stream, shape: &mut Shape, stripe: Option<&'static str>) {
+        let names = stripe::stripe_names();
+        // A third of the drives that could have some do.
+        let index = stream.below(3 * names.len() as u64) as usize;
+        let drawn = if self.get("ftl.kind") == "page" { names.get(index).copied() } else { None };
+        let kind = stripe.or(drawn).unwrap_or("none");
+        self.set("stripe.kind", kind);
+        if kind == "none" {
+            return;
+        }
+        let planes: u64 = self.get("flash.planes_per_die").parse().expect("it was drawn as a number");
+        let chips = 3 + stream.below(3) + u64::from(kind.starts_with("raid6"));
+        self.set("flash.channels", chips).set("flash.dies_per_channel", 1);
+        shape.planes = chips * planes;
+        self.set("stripe.in_flight", 1 + stream.below(4)).set("stripe.cache.entries", 1 + stream.below(6));
+        self.set("stripe.buffer_size", format!("{}B", stream.below(12) * shape.page_bytes));
+        for parameter in stripe::parameters() {
+            if matches!(parameter.kind, ParameterKind::Choice(_) | ParameterKind::Switch) && self.get(parameter.key).is_empty() {
+                let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
+                self.set(parameter.key, value);
+            }
+        }
     }
 
     /// A buffer of a few pages or blocks, or none.

@@ -74,11 +74,12 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
         let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
         usable.saturating_sub(reserve) * geometry.pages_per_block
     });
-    if stack.get("ftl.allocation.placement") == "static" {
-        let share = plan.user_pages.div_ceil(geometry.planes());
+    let pages = device::mapped_pages(&plan.config, plan.user_pages).expect("the plan was checked");
+    if stack.get("ftl.allocation.placement") == "static" || plan.stripes.is_some() {
+        let share = pages.div_ceil(geometry.planes());
         rooms.min().is_some_and(|least| least >= share)
     } else {
-        rooms.sum::<u32>() >= plan.user_pages
+        rooms.sum::<u32>() >= pages
     }
 }
 

@@ -1,5 +1,5 @@
 //! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND]
-//! [--survey]`.
+//! [--stripe KIND] [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,13 +7,14 @@ use std::time::Instant;
 use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
 
-const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND]
+const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND] [--stripe KIND]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
   --faults     let programs and erases fail now and then
   --ftl KIND   drives with this mapping only, not with any
   --buffer KIND  drives with this buffer only, or with `none`
+  --stripe KIND  drives with these stripes only (over a mapping that can carry them: --ftl page), or with `none`
   --survey     go on after a failure, one line for each";
 
 fn main() -> ExitCode {
@@ -40,6 +41,11 @@ fn main() -> ExitCode {
                 let wanted = arguments.next();
                 let name = buffer::buffer_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
                 name.map(|name| campaign.layers.buffer = Some(name))
+            }
+            "--stripe" => {
+                let wanted = arguments.next();
+                let name = stripe::stripe_names().into_iter().find(|name| Some(*name) == wanted.as_deref());
+                name.map(|name| campaign.layers.stripe = Some(name))
             }
             "--survey" => {
                 survey = true;

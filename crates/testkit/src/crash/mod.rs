@@ -142,10 +142,11 @@ impl fmt::Display for Failure {
         let faults = if self.faults == Faults::None { "" } else { " --faults" };
         let mapping = self.layers.mapping.map_or(String::new(), |name| format!(" --ftl {name}"));
         let buffer = self.layers.buffer.map_or(String::new(), |name| format!(" --buffer {name}"));
+        let stripe = self.layers.stripe.map_or(String::new(), |name| format!(" --stripe {name}"));
         write!(
             formatter,
             "seed {}, event {event}, {time} ns after restart {restarts}: {}\n  drive: {}\n  replay: \
-             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}",
+             cargo run --profile test -p nandarium-testkit --bin crash -- --life {}{faults}{mapping}{buffer}{stripe}",
             self.seed, self.what, self.stack, self.seed
         )
     }
