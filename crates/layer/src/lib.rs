@@ -232,7 +232,7 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     fn sequence(&self) -> u64;
 
     /// The sequence number of the newest version of a page; 0 without contents, or if there is none.
-    fn sequence_of(&self, flash: &F, logical: u32) -> u64;
+    fn sequence_of(&self, logical: u32) -> u64;
 
     /// Writes pages with a sequence number of an earlier write: they count as being as old.
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer;

@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     pub zeros: u64,
     /// Of those, the ones whose trim memory knows of, but perhaps not yet flash.
     pub trims: u64,
-    /// Sequence number of the parity on flash.
+    /// Sequence number of the last write that the parity on flash covers, or of a later one elsewhere.
     pub covered: u64,
     /// Rows of the parity in memory.
     pub parity: [PayloadId; 2],

@@ -226,7 +226,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, sum, issued, sequence, .. } = *self.jobs.at(number);
         let (_, lost_rows) = self.lost_members(stripe);
         let live = (0..self.layout.parity).filter(|row| lost_rows >> row & 1 == 0);
-        let known = live.map(|row| self.below.sequence_of(flash, self.layout.parity_page(stripe, row))).max();
+        let known = live.map(|row| self.below.sequence_of(self.layout.parity_page(stripe, row))).max();
         let mut sequence = if sequence == 0 { known.unwrap_or(0) } else { sequence };
         let data = members(sum.newest).map(|index| (index, self.layout.data_page(stripe, index), Cell::Newest(index)));
         let rows = members(sum.parity).map(|row| (row + 30, self.layout.parity_page(stripe, row), Cell::Fresh(row)));
@@ -284,7 +284,7 @@ impl<F: Flash> Striped<F> {
         let index = pages.trailing_zeros();
         if issued == 0 {
             let page = self.layout.data_page(stripe, index);
-            let sequence = self.below.sequence_of(flash, page);
+            let sequence = self.below.sequence_of(page);
             let newest = self.jobs.cell(number, Cell::Newest(index));
             let op = self.page_op(page, newest, Cause::Rebuild, token::new(number, token::FRESH, 0));
             let answer = self.below.write_as(flash, &op, sequence);

@@ -513,9 +513,7 @@ impl<F: Flash> Striped<F> {
         }
         let parity = [0, 1].map(|row| if row < self.layout.parity { self.take_page(flash) } else { PayloadId::NONE });
         let entry = self.cache.insert(stripe, transient, parity);
-        let rows = 0..self.layout.parity;
-        let covered = rows.map(|row| self.below.sequence_of(flash, self.layout.parity_page(stripe, row))).max();
-        self.cache.at_mut(entry).covered = covered.unwrap_or(0);
+        self.cache.at_mut(entry).covered = self.below.sequence();
         self.jobs.at_mut(job).entry = entry;
         true
     }

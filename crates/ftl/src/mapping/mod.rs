@@ -41,6 +41,8 @@ pub struct Stripes<'a> {
     pub shape: &'a dyn StripeShape,
     /// Collection moves old versions instead of waiting until they are dropped.
     pub moves_old: bool,
+    /// Sequence numbers up to this one were given before a power cut, whatever flash says.
+    pub given: u64,
     /// Chips that may fail: the mapping writes its own records once more for each.
     pub may_fail: u32,
 }
@@ -50,8 +52,11 @@ pub struct VersionedEntry<F: Flash> {
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn Versioned<F>>,
     /// Rebuilds it from what a power cut left.
-    pub recover: fn(&FtlContext<'_>, &FlashCore) -> Result<Box<dyn Versioned<F>>, RecoverError>,
+    pub recover: fn(&FtlContext<'_>, &FlashCore) -> RecoveredVersioned<F>,
 }
+
+/// A mapping under a stripe layer rebuilt after a power cut.
+pub type RecoveredVersioned<F> = Result<Box<dyn Versioned<F>>, RecoverError>;
 
 /// What a mapping is built from.
 #[derive(Clone, Copy, Debug)]

@@ -352,7 +352,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// The cheapest victim of a plane without any room, if other planes can take what it holds.
     fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        if self.lanes[lane].in_flight > 0 {
+        if self.lanes[lane].in_flight > 0 || self.fixed {
             return None;
         }
         let pages = self.geometry.pages_per_block;

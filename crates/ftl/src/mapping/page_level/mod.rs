@@ -150,7 +150,7 @@ impl<S: Scheme> PageMap<S> {
             lanes,
             order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
             fixed: context.stripes.is_some(),
-            old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize),
+            old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             turn: 0,
             as_old_as: None,
             sequence: 1,
@@ -208,6 +208,7 @@ impl<S: Scheme> PageMap<S> {
         let sequence = self.as_old_as.unwrap_or_else(|| self.next_sequence());
         let mapped = old < TRIMMED;
         let kept = keep && self.old.keep(logical, old);
+        self.old.number(logical, sequence);
         let sequence = if keep { self.old.mark(logical, sequence) } else { sequence };
         let merge = mapped && mask != self.geometry.full_mask();
         let mut after = if S::DATA_FIRST { None } else { known };

@@ -33,12 +33,23 @@ pub(super) struct OldVersions {
     moves: bool,
     wanted: Vec<u32>,
     found: Vec<Found>,
+    /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
+    numbers: Vec<u64>,
 }
 
 impl OldVersions {
-    pub fn new(stripes: Option<Stripes<'_>>, logical_pages: usize) -> Self {
+    pub fn new(stripes: Option<Stripes<'_>>, logical_pages: usize, has_contents: bool) -> Self {
         let Some(stripes) = stripes else { return Self::default() };
-        Self { table: units::table(logical_pages, UNMAPPED), moves: stripes.moves_old, ..Self::default() }
+        let numbers = if has_contents { vec![0; logical_pages] } else { Vec::new() };
+        Self { table: units::table(logical_pages, UNMAPPED), moves: stripes.moves_old, numbers, ..Self::default() }
+    }
+
+    /// A page is written with this number.
+    #[inline]
+    pub fn number(&mut self, logical: u32, sequence: u64) {
+        if let Some(number) = self.numbers.get_mut(logical as usize) {
+            *number = sequence;
+        }
     }
 
     /// What `logical` mapped to until now is its old version, if it has none. `true`: the page stays valid.
@@ -154,6 +165,7 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn recover_old(&mut self, context: &FtlContext<'_>, image: &FlashCore, found: Vec<Found>, fresh: &[u64]) -> OldCopies {
         let mut copies = OldCopies::new();
         let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
+        self.sequence = self.sequence.max(stripes.given);
         let bounds = self.bounds(&stripes, &found);
         let mut best = vec![0_u64; self.map.len()];
         for block in (0..self.geometry.blocks()).map(BlockId) {
@@ -193,6 +205,11 @@ impl<S: Scheme> PageMap<S> {
             self.old.pages += 1;
         }
         copies.retain(|_, others| !others.is_empty());
+        for (logical, found) in (0..).zip(&found) {
+            if let Found::Written(sequence) = found {
+                self.old.number(logical, *sequence);
+            }
+        }
         self.old.found = found;
         copies
     }
@@ -214,13 +231,15 @@ impl<S: Scheme> PageMap<S> {
         (0..self.map.len() as u32).map(bound).collect()
     }
 
-    /// The entry of an old version with another copy outside of `block`.
-    pub(super) fn other_old(&self, page: u32, block: BlockId, copies: &OldCopies) -> Option<Option<u32>> {
-        let logical = self.back[page as usize];
-        self.old.is(logical, Ppn(page)).then(|| {
-            let others = copies.get(&logical)?;
-            others.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
-        })
+    /// Whether a page holds an old version.
+    pub(super) fn is_old(&self, page: u32) -> bool {
+        self.old.is(self.back[page as usize], Ppn(page))
+    }
+
+    /// Another copy of an old version, outside of `block`.
+    pub(super) fn other_old(&self, page: u32, block: BlockId, copies: &OldCopies) -> Option<u32> {
+        let others = copies.get(&self.back[page as usize])?;
+        others.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
     }
 
     /// Lets another copy of an old version stand for it.
@@ -286,10 +305,8 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.sequence
     }
 
-    fn sequence_of(&self, flash: &F, logical: u32) -> u64 {
-        let entry = self.map[logical as usize];
-        let contents = flash.core().contents.as_deref().filter(|_| entry < TRIMMED);
-        contents.map_or(0, |contents| contents.oob(entry).sequence & !FRESH)
+    fn sequence_of(&self, logical: u32) -> u64 {
+        self.old.numbers.get(logical as usize).copied().unwrap_or(0)
     }
 
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer {

@@ -187,8 +187,8 @@ impl<S: Scheme> PageMap<S> {
         let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages {
             let back = self.back[page as usize];
-            if let Some(old) = self.other_old(page, block, &copies.old) {
-                let Some(other) = old else { return false };
+            if self.is_old(page) {
+                let Some(other) = self.other_old(page, block, &copies.old) else { return false };
                 olds.push((page, other));
             } else if back & TRIMMED != 0 {
                 let Some(mut others) = self.other_tombstones(block, back & !TRIMMED) else { return false };

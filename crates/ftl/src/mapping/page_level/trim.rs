@@ -441,10 +441,10 @@ impl<S: Scheme> PageMap<S> {
         self.issue_tombstone(flash, page, slot, record, sequence);
         let mut dies = vec![self.geometry.die_of(self.geometry.block_of(page))];
         for _ in 0..self.trims.extra {
+            let Some(first) = self.trims.tombstones[slot as usize].as_ref().map(|tombstone| tombstone.live) else { return };
             // Without room elsewhere there is one less.
             let Some(page) = self.record_page_off(&dies) else { return };
             dies.push(self.geometry.die_of(self.geometry.block_of(page)));
-            let Some(first) = self.trims.tombstones[slot as usize].as_ref().map(|tombstone| tombstone.live) else { return };
             let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
             let copy = self.trims.add(page, ranges.clone(), 1, Some(slot));
             self.trims.at(copy).live = first;
