@@ -241,8 +241,8 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// waits until each is dropped, or moved by [`Versioned::move_old`].
     fn take_wanted(&mut self, wanted: &mut Vec<u32>);
 
-    /// The old versions in the way of erases cannot be dropped now: they are moved like valid pages.
-    fn move_old(&mut self, flash: &mut F);
+    /// Whether old versions in the way of erases are moved like valid pages, because they cannot be dropped now.
+    fn move_old(&mut self, flash: &mut F, moves: bool);
 
     /// A die answers nothing any more. What was on its way there counts as done; its pages
     /// read as failed.

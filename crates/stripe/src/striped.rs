@@ -113,8 +113,9 @@ pub(crate) struct Striped<F: Flash> {
     wanted: Vec<u32>,
     /// Stripes in whose way collection is, while they had something else to do.
     wanted_busy: BTreeSet<u32>,
-    /// Collection must not wait for commits.
+    /// Collection must not wait for commits, and does not.
     must_move: bool,
+    moves: bool,
     /// An old version was dropped: there may be room now.
     pub freed: bool,
     /// A flush from above was refused.
@@ -165,6 +166,7 @@ impl<F: Flash> Striped<F> {
             wanted: Vec::new(),
             wanted_busy: BTreeSet::new(),
             must_move: false,
+            moves: false,
             freed: false,
             starved: false,
             idle: false,
@@ -430,7 +432,6 @@ impl<F: Flash> Striped<F> {
 
     /// Does what can be done now.
     pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        let mut moved = false;
         loop {
             while let Some(job) = self.ready.pop_front() {
                 self.jobs.at_mut(job).queued = false;
@@ -445,11 +446,12 @@ impl<F: Flash> Striped<F> {
                     done @ Signal::Done { .. } => outbox.push(done),
                 }
             }
-            if std::mem::take(&mut self.must_move) && !moved {
-                moved = true;
-                self.below.move_old(flash);
+            if self.must_move && !self.moves {
+                self.moves = true;
+                self.below.move_old(flash, true);
                 room = true;
             }
+            self.must_move = false;
             if room {
                 self.ready.append(&mut self.stalled);
                 if std::mem::take(&mut self.starved) {
@@ -459,6 +461,10 @@ impl<F: Flash> Striped<F> {
             if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() {
                 break;
             }
+        }
+        if self.moves && self.stalled.is_empty() {
+            self.moves = false;
+            self.below.move_old(flash, false);
         }
         if !self.flushes.is_empty() {
             self.pass_flushes(flash, outbox);

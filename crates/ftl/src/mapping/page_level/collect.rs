@@ -18,20 +18,18 @@ pub(super) struct Collection {
     pub cause: Cause,
     pages: Vec<u32>,
     next: usize,
-    /// Old versions are moved, not waited for.
-    pub moves_old: bool,
 }
 
 impl Collection {
     pub fn export(&self) -> Vec<u32> {
-        let head = [self.victim.0, self.cause.index() as u32, self.next as u32, u32::from(self.moves_old)];
+        let head = [self.victim.0, self.cause.index() as u32, self.next as u32];
         head.into_iter().chain(self.pages.iter().copied()).collect()
     }
 
     pub fn import(numbers: &[u32]) -> Option<Self> {
-        let [victim, cause, next, moves_old, pages @ ..] = numbers else { return None };
+        let [victim, cause, next, pages @ ..] = numbers else { return None };
         let cause = CAUSES[*cause as usize % CAUSES.len()];
-        Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize, moves_old: *moves_old == 1 })
+        Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
     }
 
     /// These pages are to be looked at instead of what is left.
@@ -133,7 +131,7 @@ impl<S: Scheme> PageMap<S> {
         if S::DEMAND {
             self.promise(flash, lane, victim, &pages);
         }
-        self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0, moves_old: false });
+        self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0 });
         true
     }
 

@@ -29,8 +29,9 @@ pub(super) struct OldVersions {
     table: Vec<u32>,
     /// Flash pages in it.
     pages: u64,
-    /// Collection moves them at once instead of waiting.
+    /// Collection moves them at once instead of waiting, always or until told otherwise.
     moves: bool,
+    moves_now: bool,
     wanted: Vec<u32>,
     found: Vec<Found>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
@@ -118,7 +119,7 @@ impl<S: Scheme> PageMap<S> {
         debug_assert!(self.old.is(logical, page), "a valid page is the newest version or kept");
         let collection = self.lanes[lane].collection.as_ref().expect("a page is met by a collection");
         let cause = collection.cause;
-        if !self.old.moves && !collection.moves_old {
+        if !self.old.moves && !self.old.moves_now {
             self.old.wanted.push(logical);
             return None;
         }
@@ -320,13 +321,10 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         wanted.append(&mut self.old.wanted);
     }
 
-    fn move_old(&mut self, flash: &mut F) {
-        for lane in 0..self.lanes.len() {
+    fn move_old(&mut self, flash: &mut F, moves: bool) {
+        let begins = moves && !std::mem::replace(&mut self.old.moves_now, moves);
+        for lane in (0..self.lanes.len()).filter(|_| begins) {
             let Some(collection) = &mut self.lanes[lane].collection else { continue };
-            if collection.moves_old {
-                continue;
-            }
-            collection.moves_old = true;
             let mut left = Vec::new();
             self.blocks.valid_pages(collection.victim, &mut left);
             collection.look_again(&left);
