@@ -9,6 +9,7 @@
 //! Order: read, program the parity, then at one moment: old versions are dropped, the entry leaves memory. A power
 //! cut before that moment finds an orphan parity page and everything else as it was.
 
+use crate::cells;
 use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards, members};
 use crate::load::Loaded;
 use crate::scheme::Delay;
@@ -70,7 +71,7 @@ impl<F: Flash> Striped<F> {
             + (want.old & !job.have.old).count_ones()
             + (want.parity & !job.have.parity).count_ones();
         if lost | lost_rows == 0 && !is_whole && !idle {
-            let bound = (self.layout.data + self.layout.parity) / 2; // ceil(N / 2) with one parity
+            let bound = u32::midpoint(self.layout.data, self.layout.parity); // ceil(N / 2) with one parity
             assert!(reads <= bound, "a commit reads {reads} pages, never more than {bound} are needed");
         }
         self.counters.commit_reads += u64::from(reads);
@@ -152,10 +153,10 @@ impl<F: Flash> Striped<F> {
         self.jobs.set_cell(number, Cell::Fresh(row), fresh);
         let full = entry != NONE && self.cache.at(entry).full;
         if entry != NONE && !whole && (full || self.scheme.gathers()) {
-            self.copy(flash, self.cache.at(entry).parity[row as usize], fresh);
+            cells::copy(flash, self.cache.at(entry).parity[row as usize], fresh);
         }
         if sum.parity >> row & 1 == 1 {
-            self.xor(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
+            cells::xor(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
         }
         members(sum.old).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
         members(sum.newest).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));
@@ -164,13 +165,6 @@ impl<F: Flash> Striped<F> {
                 let new = self.jobs.part(number, index).whole;
                 self.add(flash, row, index, new, fresh);
             }
-        }
-    }
-
-    /// Adds two parities.
-    fn xor(&self, flash: &mut F, from: PayloadId, into: PayloadId) {
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.combine(from, into, |from, into| into.iter_mut().zip(from).for_each(|(into, from)| *into ^= from));
         }
     }
 

@@ -154,7 +154,7 @@ const NO_PART: Part = Part { op: NONE, payload: PayloadId::NONE, mask: 0, whole:
 /// All jobs, with the pages they hold in memory.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    jobs: Vec<Job>,
+    all: Vec<Job>,
     free: Vec<u32>,
     parts: Vec<Part>,
     cells: Vec<PayloadId>,
@@ -181,7 +181,7 @@ pub(crate) enum Cell {
 impl Jobs {
     pub fn new(data: u32, parity: u32) -> Self {
         let (data, parity) = (data as usize, parity as usize);
-        Self { jobs: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serial: 0 }
+        Self { all: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serial: 0 }
     }
 
     fn stride(&self) -> usize {
@@ -192,13 +192,13 @@ impl Jobs {
         self.serial += 1;
         job.serial = self.serial;
         if let Some(number) = self.free.pop() {
-            self.jobs[number as usize] = job;
+            self.all[number as usize] = job;
             return number;
         }
-        self.jobs.push(job);
-        self.parts.resize(self.jobs.len() * self.data, NO_PART);
-        self.cells.resize(self.jobs.len() * self.stride(), PayloadId::NONE);
-        self.jobs.len() as u32 - 1
+        self.all.push(job);
+        self.parts.resize(self.all.len() * self.data, NO_PART);
+        self.cells.resize(self.all.len() * self.stride(), PayloadId::NONE);
+        self.all.len() as u32 - 1
     }
 
     /// Serial number of the last job begun.
@@ -207,28 +207,28 @@ impl Jobs {
     }
 
     pub fn end(&mut self, number: u32) {
-        self.jobs[number as usize].serial = 0;
+        self.all[number as usize].serial = 0;
         self.free.push(number);
     }
 
     /// Jobs that are not done.
     pub fn active(&self) -> usize {
-        self.jobs.len() - self.free.len()
+        self.all.len() - self.free.len()
     }
 
     /// Whether a job begun no later than `serial` is not done.
     pub fn any_up_to(&self, serial: u64) -> bool {
-        self.jobs.iter().any(|job| job.serial != 0 && job.serial <= serial)
+        self.all.iter().any(|job| job.serial != 0 && job.serial <= serial)
     }
 
     #[inline]
     pub fn at(&self, number: u32) -> &Job {
-        &self.jobs[number as usize]
+        &self.all[number as usize]
     }
 
     #[inline]
     pub fn at_mut(&mut self, number: u32) -> &mut Job {
-        &mut self.jobs[number as usize]
+        &mut self.all[number as usize]
     }
 
     #[inline]

@@ -4,12 +4,15 @@
 //! scheme: a line in `scheme.rs`, and what it does differently where the layer asks for it.
 
 mod cache;
+mod cells;
 mod code;
 mod commit;
 mod jobs;
 mod layer_of;
 mod layout;
+mod line;
 mod load;
+mod read;
 mod rebuild;
 mod recover;
 mod scheme;

@@ -211,18 +211,4 @@ impl<F: Flash> Striped<F> {
             contents.combine(from, into, |from, into| self.code.add(row, index, from, into));
         }
     }
-
-    /// Copies one page over another, where contents are on.
-    pub fn copy(&self, flash: &mut F, from: PayloadId, into: PayloadId) {
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.combine(from, into, |from, into| into.copy_from_slice(from));
-        }
-    }
-
-    /// Makes a page all zeros, where contents are on.
-    pub fn clear(&self, flash: &mut F, page: PayloadId) {
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.payload_mut(page).fill(0);
-        }
-    }
 }

@@ -10,7 +10,6 @@
 //! | `fra`         | 1        | nowhere, until the host is idle                           |
 //! | `raid6`       | 2        | nowhere                                                   |
 //! | `raid6-ppc`   | 2        | in non-volatile memory, of the newer pages alone          |
-//! | `raid-elastic`| 1        | on flash, over the newer pages that were written together |
 
 /// When a parity follows its data, and what protects the data until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

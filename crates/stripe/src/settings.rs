@@ -48,7 +48,7 @@ pub fn parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "stripe.chips",
-            kind: ParameterKind::Count { min: 0, max: MOST_DATA as u64 + 2 },
+            kind: ParameterKind::Count { min: 0, max: 22 },
             default: Some("0"),
             doc: "Chips of a stripe, data and parity; 0: as many as there are channels.",
         },

@@ -69,14 +69,14 @@ pub(crate) struct Counters {
 pub(crate) struct Op {
     owner: Owner,
     token: Token,
-    /// Pages not done.
-    left: u32,
-    failed: bool,
+    /// Pages (or runs of pages) not done.
+    pub left: u32,
+    pub failed: bool,
     /// Its owner waits to hear of it.
     pending: bool,
     /// A read, to be repeated page by page if some page cannot be read.
-    read: Option<PageOp>,
-    again: bool,
+    pub read: Option<PageOp>,
+    pub again: bool,
 }
 
 /// Stripes over a mapping that keeps pages on their chips.
@@ -97,8 +97,8 @@ pub(crate) struct Striped<F: Flash> {
     /// Nothing was done since a power cut.
     pub resumes: bool,
     /// The job whose turn it is, of each stripe.
-    line: Vec<u32>,
-    ops: Vec<Op>,
+    pub line: Vec<u32>,
+    pub ops: Vec<Op>,
     free_ops: Vec<u32>,
     /// Jobs that can go on.
     pub ready: VecDeque<u32>,
@@ -108,7 +108,7 @@ pub(crate) struct Striped<F: Flash> {
     /// Commits begun to make entries free.
     replacing: u32,
     /// A group of pages is not complete.
-    gathering: u32,
+    pub gathering: u32,
     flushes: VecDeque<(u64, PageOp)>,
     wanted: Vec<u32>,
     /// Stripes in whose way collection is, while they had something else to do.
@@ -177,7 +177,7 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    fn new_op(&mut self, op: &PageOp) -> u32 {
+    pub fn new_op(&mut self, op: &PageOp) -> u32 {
         let read = (op.op == HostOp::Read).then_some(*op);
         let entry = Op { owner: op.owner, token: op.token, left: op.pages, failed: false, pending: false, read, again: false };
         if let Some(number) = self.free_ops.pop() {
@@ -189,7 +189,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// What to say of an operation after all that could be done at once was done.
-    fn answer(&mut self, number: u32) -> Answer {
+    pub fn answer(&mut self, number: u32) -> Answer {
         let op = &mut self.ops[number as usize];
         if op.left > 0 {
             op.pending = true;
@@ -197,6 +197,11 @@ impl<F: Flash> Striped<F> {
         }
         self.free_ops.push(number);
         Answer::Done { failed: op.failed }
+    }
+
+    /// So many pages of a read are done together.
+    pub fn count_run(&mut self, number: u32, pages: u32) {
+        self.ops[number as usize].left -= pages - 1;
     }
 
     /// Pages of an operation are done.
@@ -216,191 +221,6 @@ impl<F: Flash> Striped<F> {
             outbox.push(Signal::Done { owner, token, failed, wait: self.wait });
             self.free_ops.push(number);
         }
-    }
-
-    pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        let number = self.new_op(op);
-        for index in 0..op.pages {
-            let (stripe, at) = self.layout.place(op.first + index);
-            let job = self.job_for(stripe, at);
-            let trim = op.op == HostOp::Trim;
-            let entry = self.jobs.at_mut(job);
-            entry.pages |= 1 << at;
-            entry.trims |= u64::from(trim) << at;
-            let part = self.jobs.part_mut(job, at);
-            (part.op, part.payload) = (number, op.payload.offset(index));
-            part.mask = op.mask_at(index, self.full_mask);
-            part.whole = PayloadId::NONE;
-        }
-        if !op.more {
-            self.close_group();
-        }
-        self.settle(flash, outbox);
-        self.answer(number)
-    }
-
-    /// The job that takes a page: the one being gathered, the last in line if it has not begun, or a new one.
-    fn job_for(&mut self, stripe: u32, at: u32) -> u32 {
-        let takes = |job: &Job| job.stripe == stripe && job.pages >> at & 1 == 0;
-        if self.gathering != NONE {
-            if takes(self.jobs.at(self.gathering)) {
-                return self.gathering;
-            }
-            self.close_group();
-        }
-        let last = self.last_in_line(stripe);
-        if last != NONE && last != self.line[stripe as usize] {
-            let job = self.jobs.at(last);
-            if job.kind == Kind::Write && takes(job) {
-                return last;
-            }
-        }
-        let job = self.jobs.begin(Job { phase: Phase::Gathering, ..Job::new(Kind::Write, stripe, 0) });
-        self.join_line(job, last);
-        self.gathering = job;
-        job
-    }
-
-    fn last_in_line(&self, stripe: u32) -> u32 {
-        let mut last = self.line[stripe as usize];
-        while last != NONE && self.jobs.at(last).next != NONE {
-            last = self.jobs.at(last).next;
-        }
-        last
-    }
-
-    fn join_line(&mut self, job: u32, last: u32) {
-        if last == NONE {
-            self.line[self.jobs.at(job).stripe as usize] = job;
-        } else {
-            self.jobs.at_mut(last).next = job;
-        }
-    }
-
-    /// The group being gathered is complete.
-    pub fn close_group(&mut self) {
-        let job = std::mem::replace(&mut self.gathering, NONE);
-        if job == NONE {
-            return;
-        }
-        self.jobs.at_mut(job).phase = Phase::Start;
-        if self.line[self.jobs.at(job).stripe as usize] == job {
-            self.wake(job);
-        }
-    }
-
-    /// Puts a job into the line of its stripe.
-    pub fn enqueue(&mut self, job: Job) -> u32 {
-        let stripe = job.stripe;
-        let last = self.last_in_line(stripe);
-        let number = self.jobs.begin(job);
-        self.join_line(number, last);
-        if last == NONE {
-            self.wake(number);
-        }
-        number
-    }
-
-    /// Nothing is to be done for a stripe.
-    #[inline]
-    pub fn is_idle(&self, stripe: u32) -> bool {
-        self.line[stripe as usize] == NONE
-    }
-
-    pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        let number = self.new_op(op);
-        let mut index = 0;
-        while index < op.pages {
-            let (stripe, at) = self.layout.place(op.first + index);
-            let first = self.layout.data_page(stripe, at);
-            if !self.is_readable(stripe, at) {
-                self.read_alone(number, op, index);
-                index += 1;
-                continue;
-            }
-            let mut pages = 1;
-            while index + pages < op.pages {
-                let (stripe, at) = self.layout.place(op.first + index + pages);
-                if self.layout.data_page(stripe, at) != first + pages || !self.is_readable(stripe, at) {
-                    break;
-                }
-                pages += 1;
-            }
-            let below = PageOp {
-                first,
-                pages,
-                first_mask: op.mask_at(index, self.full_mask),
-                last_mask: op.mask_at(index + pages - 1, self.full_mask),
-                cancellable: false,
-                payload: op.payload.offset(index),
-                owner: STRIPE_OWNER,
-                // How many pages does not fit into a token: the operation counts runs from here on.
-                token: token::new(number, token::READ, 0),
-                ..*op
-            };
-            self.ops[number as usize].left -= pages - 1;
-            match self.below.submit(flash, &below, &mut self.inner) {
-                Answer::Done { failed } => self.read_done(number, failed, outbox),
-                Answer::Pending(_) => {}
-                Answer::Full { .. } => unreachable!("reads always find room"),
-            }
-            index += pages;
-        }
-        self.settle(flash, outbox);
-        self.answer(number)
-    }
-
-    /// Whether the mapping has what was last written to a page, on a chip that is there.
-    #[inline]
-    fn is_readable(&self, stripe: u32, at: u32) -> bool {
-        let there = self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0;
-        there && self.gone.is_empty() && (self.is_idle(stripe) || !self.is_awaited(stripe, at))
-    }
-
-    /// Whether a write of this page has not been given to the mapping yet.
-    fn is_awaited(&self, stripe: u32, at: u32) -> bool {
-        let mut job = self.line[stripe as usize];
-        while job != NONE {
-            let Job { kind, phase, pages, issued, next, .. } = *self.jobs.at(job);
-            let given = match phase {
-                Phase::Gathering | Phase::Start | Phase::Before => 0,
-                Phase::Data | Phase::Trims => issued,
-                _ => pages,
-            };
-            if kind == Kind::Write && (pages & !given) >> at & 1 == 1 {
-                return true;
-            }
-            job = next;
-        }
-        false
-    }
-
-    /// A run of a read is done. If it failed, all of it is read again page by page.
-    fn read_done(&mut self, number: u32, failed: bool, outbox: &mut Outbox) {
-        self.ops[number as usize].again |= failed;
-        self.pages_done(number, 1, false, outbox);
-    }
-
-    /// Some page of a read cannot be read as it is: each is read by a job of its own.
-    #[cold]
-    fn read_again(&mut self, number: u32) {
-        let op = &mut self.ops[number as usize];
-        let read = op.read.expect("only reads are repeated");
-        (op.again, op.failed, op.left) = (false, false, read.pages);
-        for index in 0..read.pages {
-            self.read_alone(number, &read, index);
-        }
-    }
-
-    /// Reads one page by a job of its own.
-    #[cold]
-    fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
-        let (stripe, at) = self.layout.place(op.first + index);
-        let job = self.enqueue(Job::new(Kind::Read, stripe, 1 << at));
-        let part = self.jobs.part_mut(job, at);
-        (part.op, part.payload) = (number, op.payload.offset(index));
-        part.mask = op.mask_at(index, self.full_mask);
-        part.whole = PayloadId::NONE;
     }
 
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
@@ -495,7 +315,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// A job can go on. One that waits for room does so when there is some.
-    fn wake(&mut self, job: u32) {
+    pub fn wake(&mut self, job: u32) {
         if !std::mem::replace(&mut self.jobs.at_mut(job).queued, true) {
             self.ready.push_back(job);
         }
@@ -572,7 +392,10 @@ impl<F: Flash> Striped<F> {
     /// A stripe in whose way collection is has one job less; nothing else to do, if `left`.
     fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
         let delayed = self.cache.find(stripe).is_some();
-        if (left || !delayed) && self.wanted_busy.remove(&stripe) && delayed {
+        if delayed && !left {
+            return;
+        }
+        if self.wanted_busy.remove(&stripe) && delayed {
             self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
         }
     }

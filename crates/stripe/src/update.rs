@@ -1,5 +1,6 @@
 //! Writes and trims of data pages, up to the point where all of it is on flash.
 
+use crate::cells;
 use crate::jobs::{Cell, Job, Kind, Phase, Shards, members};
 use crate::load::Loaded;
 use crate::scheme::Delay;
@@ -112,8 +113,8 @@ impl<F: Flash> Striped<F> {
                 whole = self.take_page(flash);
                 self.jobs.set_cell(number, Cell::Whole(index), whole);
                 let newest = self.jobs.cell(number, Cell::Newest(index));
+                cells::copy(flash, newest, whole);
                 if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-                    contents.combine(newest, whole, |from, into| into.copy_from_slice(from));
                     contents.copy_sectors(part.payload, whole, part.mask);
                 }
             }
@@ -293,7 +294,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, entry, pages, trims, whole, have, .. } = *self.jobs.at(number);
         let parity = self.cache.at(entry).parity[0];
         if whole {
-            self.clear(flash, parity);
+            cells::clear(flash, parity);
             for index in members(self.layout.all() & !pages) {
                 let newest = self.jobs.cell(number, Cell::Newest(index));
                 self.add(flash, 0, index, newest, parity);

@@ -1,0 +1,103 @@
+//! The line of each stripe: which job a page of a write goes to, and whose turn it is.
+
+use crate::jobs::{Job, Kind, NONE, Phase};
+use crate::striped::Striped;
+use layer::{Answer, Outbox, PageOp};
+use nand::{Flash, PayloadId};
+use units::HostOp;
+
+impl<F: Flash> Striped<F> {
+    pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.new_op(op);
+        for index in 0..op.pages {
+            let (stripe, at) = self.layout.place(op.first + index);
+            let job = self.job_for(stripe, at);
+            let trim = op.op == HostOp::Trim;
+            let entry = self.jobs.at_mut(job);
+            entry.pages |= 1 << at;
+            entry.trims |= u64::from(trim) << at;
+            let part = self.jobs.part_mut(job, at);
+            (part.op, part.payload) = (number, op.payload.offset(index));
+            part.mask = op.mask_at(index, self.full_mask);
+            part.whole = PayloadId::NONE;
+        }
+        if !op.more {
+            self.close_group();
+        }
+        self.settle(flash, outbox);
+        self.answer(number)
+    }
+
+    /// The job that takes a page: the one being gathered, the last in line if it has not begun, or a new one.
+    fn job_for(&mut self, stripe: u32, at: u32) -> u32 {
+        let takes = |job: &Job| job.stripe == stripe && job.pages >> at & 1 == 0;
+        if self.gathering != NONE {
+            if takes(self.jobs.at(self.gathering)) {
+                return self.gathering;
+            }
+            self.close_group();
+        }
+        let last = self.last_in_line(stripe);
+        if last != NONE && last != self.line[stripe as usize] {
+            let job = self.jobs.at(last);
+            if job.kind == Kind::Write && takes(job) {
+                return last;
+            }
+        }
+        let job = self.jobs.begin(Job { phase: Phase::Gathering, ..Job::new(Kind::Write, stripe, 0) });
+        self.join_line(job, last);
+        self.gathering = job;
+        job
+    }
+
+    fn last_in_line(&self, stripe: u32) -> u32 {
+        let mut last = self.line[stripe as usize];
+        while last != NONE && self.jobs.at(last).next != NONE {
+            last = self.jobs.at(last).next;
+        }
+        last
+    }
+
+    fn join_line(&mut self, job: u32, last: u32) {
+        if last == NONE {
+            self.line[self.jobs.at(job).stripe as usize] = job;
+        } else {
+            self.jobs.at_mut(last).next = job;
+        }
+    }
+
+    /// The group being gathered is complete.
+    pub fn close_group(&mut self) {
+        let job = std::mem::replace(&mut self.gathering, NONE);
+        if job == NONE {
+            return;
+        }
+        self.jobs.at_mut(job).phase = Phase::Start;
+        if self.line[self.jobs.at(job).stripe as usize] == job {
+            self.wake(job);
+        }
+    }
+
+    /// Puts a job into the line of its stripe.
+    pub fn enqueue(&mut self, job: Job) -> u32 {
+        let stripe = job.stripe;
+        let last = self.last_in_line(stripe);
+        let number = self.jobs.begin(job);
+        self.join_line(number, last);
+        if last == NONE {
+            self.wake(number);
+        }
+        number
+    }
+
+    /// The job whose turn it is in a stripe.
+    pub fn first_in_line(&self, stripe: u32) -> u32 {
+        self.line[stripe as usize]
+    }
+
+    /// Nothing is to be done for a stripe.
+    #[inline]
+    pub fn is_idle(&self, stripe: u32) -> bool {
+        self.line[stripe as usize] == NONE
+    }
+}

@@ -1,0 +1,145 @@
+//! Reads of the host: runs of pages that the mapping has, and pages that it has not, or not yet.
+
+use crate::jobs::{Job, Kind, NONE, Phase};
+use crate::striped::{Striped, token};
+use layer::{Answer, Outbox, PageOp, STRIPE_OWNER};
+use nand::{Flash, PayloadId};
+
+impl<F: Flash> Striped<F> {
+    pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.new_op(op);
+        let mut index = 0;
+        while index < op.pages {
+            let (stripe, at) = self.layout.place(op.first + index);
+            if !self.is_there(stripe, at) {
+                self.read_alone(number, op, index);
+                index += 1;
+                continue;
+            }
+            let mask = op.mask_at(index, self.full_mask);
+            let waiting = !self.is_idle(stripe) && self.is_awaited(stripe, at);
+            let rest = if waiting { self.read_awaited(flash, op, index) } else { mask };
+            if rest == 0 {
+                self.pages_done(number, 1, false, outbox);
+                index += 1;
+                continue;
+            }
+            let first = self.layout.data_page(stripe, at);
+            let mut pages = 1;
+            while !waiting && index + pages < op.pages {
+                let (stripe, at) = self.layout.place(op.first + index + pages);
+                let follows = self.layout.data_page(stripe, at) == first + pages && self.is_there(stripe, at);
+                if !follows || !self.is_idle(stripe) && self.is_awaited(stripe, at) {
+                    break;
+                }
+                pages += 1;
+            }
+            let below = PageOp {
+                first,
+                pages,
+                first_mask: rest,
+                last_mask: if pages == 1 { rest } else { op.mask_at(index + pages - 1, self.full_mask) },
+                cancellable: false,
+                payload: op.payload.offset(index),
+                owner: STRIPE_OWNER,
+                // How many pages does not fit into a token: the operation counts runs from here on.
+                token: token::new(number, token::READ, 0),
+                ..*op
+            };
+            self.count_run(number, pages);
+            match self.submit_below(flash, &below) {
+                Answer::Done { failed } => self.read_done(number, failed, outbox),
+                Answer::Pending(_) => {}
+                Answer::Full { .. } => unreachable!("reads always find room"),
+            }
+            index += pages;
+        }
+        self.settle(flash, outbox);
+        self.answer(number)
+    }
+
+    /// Whether a page is on a chip that is there, and was not given up.
+    #[inline]
+    fn is_there(&self, stripe: u32, at: u32) -> bool {
+        (self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0) && self.gone.is_empty()
+    }
+
+    /// Whether a write of this page has not been given to the mapping yet.
+    fn is_awaited(&self, stripe: u32, at: u32) -> bool {
+        self.awaiting(stripe, at).next().is_some()
+    }
+
+    /// Jobs in the line of a stripe that will write this page, in order.
+    fn awaiting(&self, stripe: u32, at: u32) -> impl Iterator<Item = u32> + use<'_, F> {
+        let next = |job: u32| (job != NONE).then_some(job);
+        let line = std::iter::successors(next(self.first_in_line(stripe)), move |job| next(self.jobs.at(*job).next));
+        line.filter(move |job| {
+            let Job { kind, phase, pages, issued, .. } = *self.jobs.at(*job);
+            let given = match phase {
+                Phase::Gathering | Phase::Start | Phase::Before => 0,
+                Phase::Data | Phase::Trims => issued,
+                _ => pages,
+            };
+            kind == Kind::Write && (pages & !given) >> at & 1 == 1
+        })
+    }
+
+    /// Answers a read of a page from the writes that wait; the sectors they do not have.
+    fn read_awaited(&self, flash: &mut F, op: &PageOp, index: u32) -> u64 {
+        let (stripe, at) = self.layout.place(op.first + index);
+        let wanted = op.mask_at(index, self.full_mask);
+        let into = op.payload.offset(index);
+        let mut held = 0;
+        for job in self.awaiting(stripe, at) {
+            let part = self.jobs.part(job, at);
+            let is_trim = self.jobs.at(job).trims >> at & 1 == 1;
+            if is_trim && part.mask != self.full_mask {
+                continue; // it changes nothing
+            }
+            held |= part.mask;
+            let Some(contents) = flash.core_mut().contents.as_deref_mut() else { continue };
+            if is_trim {
+                let cell = contents.cell_bytes();
+                let cells = contents.payload_mut(into).chunks_exact_mut(cell).enumerate();
+                cells.filter(|(sector, _)| wanted >> sector & 1 == 1).for_each(|(_, cell)| cell.fill(0));
+            } else {
+                contents.copy_sectors(part.payload, into, part.mask & wanted);
+            }
+        }
+        let rest = wanted & !held;
+        if rest != 0
+            && let Some(contents) = flash.core_mut().contents.as_deref_mut()
+        {
+            contents.set_payload_mask(into, rest);
+        }
+        rest
+    }
+
+    /// A run of a read is done. If it failed, all of it is read again page by page.
+    pub fn read_done(&mut self, number: u32, failed: bool, outbox: &mut Outbox) {
+        self.ops[number as usize].again |= failed;
+        self.pages_done(number, 1, false, outbox);
+    }
+
+    /// Some page of a read cannot be read as it is: each is read by a job of its own.
+    #[cold]
+    pub fn read_again(&mut self, number: u32) {
+        let op = &mut self.ops[number as usize];
+        let read = op.read.expect("only reads are repeated");
+        (op.again, op.failed, op.left) = (false, false, read.pages);
+        for index in 0..read.pages {
+            self.read_alone(number, &read, index);
+        }
+    }
+
+    /// Reads one page by a job of its own.
+    #[cold]
+    fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
+        let (stripe, at) = self.layout.place(op.first + index);
+        let job = self.enqueue(Job::new(Kind::Read, stripe, 1 << at));
+        let part = self.jobs.part_mut(job, at);
+        (part.op, part.payload) = (number, op.payload.offset(index));
+        part.mask = op.mask_at(index, self.full_mask);
+        part.whole = PayloadId::NONE;
+    }
+}
