@@ -11,7 +11,7 @@ use nand::{
     CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
 };
-use units::{BlockId, Geometry, Shape, quantity};
+use units::{BlockId, DieId, Geometry, Shape, quantity};
 
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct DrivePlan {
     pub stripes: Option<StripePlan>,
     /// Values of the buffer that gathers their pages.
     gather: Option<Values>,
+    /// Dies that fail during the measured run.
+    deaths: Vec<DieId>,
     /// Times and endurance of the flash.
     pub part: Part,
     options: CommandOptions,
@@ -45,6 +47,9 @@ pub enum Service {
 
 /// The buffer that gathers the pages of a stripe.
 const GATHER_KIND: &str = "group-lru";
+
+/// Pages it lets be on their way for each plane, at most.
+const GATHER_PAGES_A_PLANE: u64 = 8;
 
 fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
@@ -79,6 +84,7 @@ impl DrivePlan {
         })?;
         let plan = Self {
             part: Self::part(&config),
+            deaths: Self::read_deaths(&config, &geometry)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
             options: Self::options(&config),
@@ -169,6 +175,30 @@ impl DrivePlan {
             suspend_ns: values.whole("flash.suspend_time"),
             read_in_flight: values.on("flash.read_in_flight"),
         }
+    }
+
+    /// Dies that fail during the measured run.
+    ///
+    /// # Errors
+    /// Something that is no number of a die or channel.
+    fn read_deaths(config: &Config, geometry: &Geometry) -> Result<Vec<DieId>, ConfigError> {
+        let mut dies = Vec::new();
+        for (key, what, count) in [("flash.fault.dies", "dies", geometry.dies()), ("flash.fault.channels", "channels", geometry.channels)] {
+            let text = config.values.get(key).map_or("", |_| config.values.name(key));
+            for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+                let number = word.parse::<u32>().ok().filter(|number| *number < count).ok_or_else(|| {
+                    together(format!("`{word}` in {key} is none of the drive's {count} {what}; write numbers from 0 to {}, separated by commas", count - 1))
+                })?;
+                let is_one = |die: &u32| if what == "dies" { *die == number } else { geometry.channel_of(DieId(*die)).0 == number };
+                dies.extend((0..geometry.dies()).filter(is_one).map(DieId));
+            }
+        }
+        Ok(dies)
+    }
+
+    /// Lets the dies of `flash.fault.dies` and `flash.fault.channels` fail when their time comes.
+    pub fn arm_deaths<F: Clocked>(&self, drive: &mut Drive<F>) {
+        drive.let_die(&self.deaths, self.config.values.whole("flash.fault.dies_after"));
     }
 
     fn check_faults(&self) -> Result<(), ConfigError> {
@@ -296,11 +326,15 @@ impl DrivePlan {
         let (values, stripes) = (&config.values, stripes?);
         let page = values.whole("flash.page_size");
         let size = values.whole("stripe.buffer_size").max(page);
+        // An update is several commands in a row: a page on its way for each plane would leave most of them idle.
+        let dies = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
+        let planes = dies * values.whole("flash.planes_per_die");
+        let on_their_way = (GATHER_PAGES_A_PLANE * planes).min(size / page / 2).max(1);
         let mut gather = values.clone();
         for (key, value) in [
             ("buffer.size", Value::Whole(size)),
             ("buffer.block_size", Value::Whole(u64::from(stripes.layout().data) * page)),
-            ("buffer.write_back_pages", Value::Whole(0)),
+            ("buffer.write_back_pages", Value::Whole(on_their_way)),
             ("buffer.acknowledge", Value::Name("buffer".to_owned())),
             ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),
         ] {

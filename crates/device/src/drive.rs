@@ -95,6 +95,9 @@ pub struct Drive<F: Clocked> {
     outbox: Outbox,
     done: Vec<Completion>,
     woken: bool,
+    /// Dies that fail, and the requests until then.
+    dying: Vec<DieId>,
+    until_death: u64,
     link_in: Link,
     link_out: Link,
     oracle: Option<Box<Oracle>>,
@@ -124,6 +127,8 @@ impl<F: Clocked> Drive<F> {
             outbox: Outbox::new(),
             done: Vec::new(),
             woken: false,
+            dying: Vec::new(),
+            until_death: u64::MAX,
             link_in: Link::default(),
             link_out: Link::default(),
             oracle,
@@ -165,6 +170,18 @@ impl<F: Clocked> Drive<F> {
         let core = self.flash.core_mut();
         core.kill_die(die);
         core.events.push((0, Event::DieLost { die }));
+    }
+
+    /// Lets dies fail when so many more requests have been taken.
+    pub fn let_die(&mut self, dies: &[DieId], after: u64) {
+        self.dying = dies.to_vec();
+        self.until_death = if dies.is_empty() { u64::MAX } else { after };
+    }
+
+    #[cold]
+    fn die_now(&mut self) {
+        self.until_death = u64::MAX;
+        std::mem::take(&mut self.dying).into_iter().for_each(|die| self.kill_die(die));
     }
 
     /// Takes the drive apart.
@@ -526,6 +543,10 @@ impl<F: Clocked> BlockDevice for Drive<F> {
     #[inline]
     fn submit(&mut self, tag: u32, request: &Request) {
         assert!(request.end_sector() <= self.sectors, "a request beyond the drive must be refused by its source");
+        if self.until_death == 0 {
+            self.die_now();
+        }
+        self.until_death -= 1;
         let id = self.new_slot(tag, request);
         if self.oracle.is_some() {
             self.attach_contents(id);

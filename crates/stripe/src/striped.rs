@@ -105,6 +105,8 @@ pub(crate) struct Striped<F: Flash> {
     /// Jobs that found no room below, and jobs that wait for an entry.
     stalled: VecDeque<u32>,
     pub for_entry: VecDeque<u32>,
+    /// Of those, the ones whose stripe will stay.
+    waiting_delayed: u32,
     /// Commits begun to make entries free.
     replacing: u32,
     /// A group of pages is not complete.
@@ -160,6 +162,7 @@ impl<F: Flash> Striped<F> {
             ready: VecDeque::new(),
             stalled: VecDeque::new(),
             for_entry: VecDeque::new(),
+            waiting_delayed: 0,
             replacing: 0,
             gathering: NONE,
             flushes: VecDeque::new(),
@@ -331,9 +334,9 @@ impl<F: Flash> Striped<F> {
         }
         let transient = !self.scheme.delays() || pages == self.layout.all();
         if !self.cache.has_room(transient) {
-            if !self.for_entry.contains(&job) {
-                self.for_entry.push_back(job);
-            }
+            // Whoever was woken for a place that somebody else took waits again.
+            self.for_entry.push_back(job);
+            self.waiting_delayed += u32::from(!transient);
             self.replace();
             return false;
         }
@@ -346,8 +349,7 @@ impl<F: Flash> Striped<F> {
 
     /// Begins as many commits as there are jobs waiting for a place, as far as there are stripes to commit.
     pub fn replace(&mut self) {
-        let waiting = self.for_entry.iter().filter(|job| self.scheme.delays() && self.jobs.at(**job).pages != self.layout.all());
-        let mut missing = (waiting.count() as u32).saturating_sub(self.replacing);
+        let mut missing = self.waiting_delayed.saturating_sub(self.replacing);
         while missing > 0 {
             let line = &self.line;
             let Some(victim) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
@@ -374,9 +376,10 @@ impl<F: Flash> Striped<F> {
             self.commit_if_wanted(job.stripe, left);
         }
         if let Some(waiting) = self.for_entry.front().copied() {
-            let full = self.jobs.at(waiting).pages == self.layout.all();
-            if self.cache.has_room(!self.scheme.delays() || full) {
+            let transient = !self.scheme.delays() || self.jobs.at(waiting).pages == self.layout.all();
+            if self.cache.has_room(transient) {
                 self.for_entry.pop_front();
+                self.waiting_delayed -= u32::from(!transient);
                 self.wake(waiting);
             } else {
                 self.replace();

@@ -49,6 +49,9 @@ const FLASH: &[Parameter] = &[
     key("flash.fault.program", Kind::Share { max: 1.0 }, "0%", "Chance that a program fails (its block is given up)."),
     key("flash.fault.erase", Kind::Share { max: 1.0 }, "0%", "Chance that an erase fails (its block is given up)."),
     key("flash.fault.read", Kind::Share { max: 1.0 }, "0%", "Chance that a programmed page turns out uncorrectable; needs engine.contents = stamp."),
+    optional("flash.fault.dies", Kind::Text, "Dies that fail for good during the measured run: their numbers, separated by commas, such as \"3\" or \"0,5\" (die 1 is behind channel 1 where there are several channels)."),
+    optional("flash.fault.channels", Kind::Text, "Channels all of whose dies fail for good, as flash.fault.dies."),
+    key("flash.fault.dies_after", Kind::Count { min: 0, max: u64::MAX }, "0", "Requests of the measured run before those dies fail."),
     key("flash.fault.factory_bad", Kind::Share { max: 0.5 }, "0%", "Share of blocks that are bad from the start, drawn with engine.seed."),
 ];
 

@@ -91,6 +91,7 @@ impl Initial {
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
+        plan.arm_deaths(&mut drive);
         Ok((drive, self.notes))
     }
 }
