@@ -37,6 +37,11 @@ pub fn stripe_names() -> Vec<&'static str> {
     std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).collect()
 }
 
+/// Name of each scheme and what it is, in a line.
+pub fn schemes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SCHEMES.iter().map(|scheme| (scheme.name, scheme.doc))
+}
+
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
     vec![
