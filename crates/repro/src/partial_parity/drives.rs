@@ -1,10 +1,10 @@
 //! The drives of the study.
 
-use super::{DEPTH, ENTRIES};
+use super::{BUFFER, DEPTH, ENTRIES};
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
-use units::SECTOR_BYTES;
+use units::{SECTOR_BYTES, quantity};
 
 /// Sizes of the parity cache, entries.
 pub const SIZES: [u64; 4] = [64, 256, 1024, 4096];
@@ -12,8 +12,8 @@ pub const SIZES: [u64; 4] = [64, 256, 1024, 4096];
 pub const DATA: u64 = 4;
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
-/// Bytes of the buffer that gathers the pages of a stripe: 256 pages.
-const BUFFER_BYTES: u64 = 256 * PAGE_BYTES;
+/// Sizes of the buffer that gathers the pages of a stripe, bytes.
+pub const BUFFERS: [u64; 4] = [0, 64 << 10, 256 << 10, 1 << 20];
 /// Spare flash, % of what data and parity take.
 const SPARE: f64 = 15.0;
 /// User pages at full size.
@@ -108,16 +108,21 @@ pub fn entries_of_record(options: &Options) -> u64 {
     options.setting(&ENTRIES).parse().expect("the choices are numbers")
 }
 
+/// Size of the buffer of record, bytes.
+pub fn buffer_of_record(options: &Options) -> u64 {
+    quantity::parse_size(options.setting(&BUFFER)).expect("the choices are sizes")
+}
+
 /// Requests under way in the rows.
 pub fn depth_of_record(options: &Options) -> u32 {
     options.setting(&DEPTH).parse().expect("the choices are numbers")
 }
 
-/// The drive of a variant with a cache of so many entries.
+/// The drive of a variant with a cache of so many entries and a buffer of so many bytes.
 ///
 /// # Errors
 /// The scale leaves too little flash.
-pub fn bench(options: &Options, variant: usize, entries: u64) -> Result<Bench, StudyError> {
+pub fn bench(options: &Options, variant: usize, entries: u64, buffer: u64) -> Result<Bench, StudyError> {
     let variant = &VARIANTS[variant];
     let pages = user_pages(options);
     let with_parity = |value: f64| value * (DATA + 1) as f64 / DATA as f64;
@@ -131,11 +136,11 @@ pub fn bench(options: &Options, variant: usize, entries: u64) -> Result<Bench, S
     settings.extend([
         ("drive.over_provisioning", format!("{spare}%")),
         ("stripe.kind", variant.kind.to_owned()),
-        ("stripe.buffer_size", format!("{BUFFER_BYTES}B")),
+        ("stripe.buffer_size", format!("{buffer}B")),
         ("stripe.cache.entries", entries.to_string()),
     ]);
     settings.extend(variant.settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    Bench::new(&format!("{}, {entries} entries", variant.name), &settings)
+    Bench::new(&format!("{}, {entries} entries, a buffer of {}", variant.name, quantity::format_size(buffer)), &settings)
 }
 
 /// What all drives have in common: chips of one die on a channel of their own under a page map.
@@ -159,12 +164,12 @@ mod tests {
     #[test]
     fn drives_that_are_compared_have_the_same_flash() {
         let options = Options::default();
-        let pages = |variant| bench(&options, variant, 64).unwrap().flash_pages();
+        let pages = |variant| bench(&options, variant, 64, 0).unwrap().flash_pages();
         assert_eq!(pages(RAID0), pages(NO_PC));
         assert_eq!(pages(RAID0_SPARE), pages(NO_PC));
         assert_eq!(pages(NO_PC), pages(PPC));
         assert_eq!(pages(RAID0_DATA) * (DATA + 1), pages(NO_PC) * DATA);
-        let sees = |variant| bench(&options, variant, 64).unwrap().sectors();
+        let sees = |variant| bench(&options, variant, 64, 0).unwrap().sectors();
         assert_eq!(sees(NO_PC), sectors(&options));
         assert_eq!(sees(RAID0), sectors(&options) / DATA * (DATA + 1));
     }
@@ -174,7 +179,7 @@ mod tests {
         for scale in ["1", "1/4", "1/64", "1/128"] {
             let options = Options { scale: Scale::parse(scale).unwrap(), ..Options::default() };
             for (variant, entries) in (0..VARIANTS.len()).flat_map(|variant| SIZES.map(|entries| (variant, entries))) {
-                bench(&options, variant, entries).unwrap_or_else(|error| panic!("{scale}: {error}"));
+                bench(&options, variant, entries, BUFFERS[3]).unwrap_or_else(|error| panic!("{scale}: {error}"));
             }
         }
     }

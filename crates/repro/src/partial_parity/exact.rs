@@ -143,7 +143,7 @@ fn most_reads(options: &Options, data: u64) -> Result<(u64, u64, u64), StudyErro
 }
 
 fn cache(options: &Options) -> Result<CacheSize, StudyError> {
-    let bench = drives::bench(options, PPC, drives::entries_of_record(options))?;
+    let bench = drives::bench(options, PPC, drives::entries_of_record(options), drives::buffer_of_record(options))?;
     let bits = Bench::counters(&bench.fresh()).stripe_counter("cache_bits");
     let (data, entries) = (drives::DATA, bench.whole("stripe.cache.entries"));
     let stripes = bench.sectors() / PAGE_SECTORS / data;

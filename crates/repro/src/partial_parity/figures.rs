@@ -1,15 +1,15 @@
 //! The figures of the study.
 
-use super::drives::{FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES, VARIANTS};
+use super::drives::{BUFFERS, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID0_DATA, RAID6, SIZES, VARIANTS};
 use super::loads::{NAMES, TITLES};
 use super::results::{Drive, mean, reads, writes};
 use super::runs::Results;
 use crate::figure::{Figure, Panel, Series, Shape};
 use crate::simulate::Measurement;
 
-/// All figures: 6 and 7 of the publication, other schemes, and the size of the cache.
+/// All figures: 6 and 7 of the publication, other schemes, and the sizes of cache and buffer.
 pub fn figures(results: &Results) -> Vec<Figure> {
-    vec![speed(results), overheads(results), others(results), sizes(results)]
+    vec![speed(results), overheads(results), others(results), sizes(results), buffers(results)]
 }
 
 /// Each workload and the mean.
@@ -77,25 +77,49 @@ fn others(results: &Results) -> Figure {
     }
 }
 
-fn sizes(results: &Results) -> Figure {
-    let panel = |title: &str, value: &dyn Fn(Drive) -> f64, published: Vec<(&'static str, f64)>| {
-        let series = |variant: usize| Series {
-            name: VARIANTS[variant].name.to_owned(),
-            values: SIZES.iter().map(|entries| Some(value(Drive { variant, entries: *entries }))).collect(),
+/// Means over the workloads of some drives over sizes of something: three panels.
+fn swept(results: &Results, variants: &[usize], sizes: &[u64], of: &dyn Fn(Drive, u64) -> Drive) -> Vec<Panel> {
+    let panel = |title: &str, value: &dyn Fn(Drive) -> f64, published: f64| {
+        let series = |variant: &usize| Series {
+            name: VARIANTS[*variant].name.to_owned(),
+            values: sizes.iter().map(|size| Some(value(of(results.drive(*variant), *size)))).collect(),
         };
-        let categories = SIZES.iter().map(ToString::to_string).collect();
-        Panel { title: title.to_owned(), categories, series: [PPC, FPC].map(series).to_vec(), published }
+        Panel {
+            title: title.to_owned(),
+            categories: sizes.iter().map(ToString::to_string).collect(),
+            series: variants.iter().map(series).collect(),
+            published: vec![("PPC, published mean", published)],
+        }
     };
-    let iops = panel("IOPS, RAID-0 = 1", &|drive| results.mean_iops(drive), vec![("PPC, published mean", 0.73)]);
-    let reads = panel("extra reads of a page write", &|drive| results.mean_reads(drive), vec![("PPC, published mean", 0.6)]);
-    let writes = panel("extra programs of a page write", &|drive| results.mean_writes(drive), vec![("PPC, published mean", 0.26)]);
+    vec![
+        panel("IOPS, RAID-0 = 1", &|drive| results.mean_iops(drive), 0.73),
+        panel("extra reads of a page write", &|drive| results.mean_reads(drive), 0.6),
+        panel("extra programs of a page write", &|drive| results.mean_writes(drive), 0.26),
+    ]
+}
+
+fn buffers(results: &Results) -> Figure {
+    let kib = BUFFERS.map(|bytes| bytes >> 10);
+    Figure {
+        name: "buffer-size",
+        title: "Size of the write buffer",
+        axis: "mean over the workloads, over KiB of the buffer that gathers stripes",
+        shape: Shape::Lines,
+        most: None,
+        panels: swept(results, &[NO_PC, FPC, PPC], &kib, &|drive, kib| Drive { buffer: kib << 10, ..drive }),
+        published: Vec::new(),
+        caption: "RAID-0 has the same buffer. The size of the published one is not known; published of no-PC: 1.5 to 1.8 reads.".to_owned(),
+    }
+}
+
+fn sizes(results: &Results) -> Figure {
     Figure {
         name: "cache-size",
         title: "Entries of the parity cache",
         axis: "mean over the workloads, over entries",
         shape: Shape::Lines,
         most: None,
-        panels: vec![iops, reads, writes],
+        panels: swept(results, &[PPC, FPC], &SIZES, &|drive, entries| Drive { entries, ..drive }),
         published: Vec::new(),
         caption: "The size of the published cache is not known.".to_owned(),
     }

@@ -28,6 +28,13 @@ const ENTRIES: Setting = Setting {
     doc: "entries of the parity caches in the rows; the sweep shows all",
 };
 
+/// Size of the buffer that gathers stripes, which the publication does not say.
+const BUFFER: Setting = Setting {
+    name: "buffer",
+    choices: &["1MiB", "256KiB", "64KiB", "0B"],
+    doc: "size of the write buffer in the rows; the sweep shows all",
+};
+
 /// Requests under way, which the publication does not say.
 const DEPTH: Setting = Setting {
     name: "queue-depth",
@@ -52,7 +59,7 @@ pub(crate) static STUDY: Study = Study {
              same five chips and the same share of spare flash, and serves the same requests. Extra reads and programs are those for \
              parity, commits that collection asks for included, for each page of the host that is programmed.",
     traces: &loads::NAMES,
-    settings: &[ENTRIES, DEPTH, RECORD],
+    settings: &[ENTRIES, BUFFER, DEPTH, RECORD],
     run,
 };
 

@@ -6,19 +6,21 @@ use super::runs::{Place, Results};
 use crate::simulate::Measurement;
 use units::Cause;
 
-/// A drive: a variant and the entries of its cache.
+/// A drive: a variant, the entries of its cache and the bytes of its buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive {
     /// Index into [`VARIANTS`].
     pub variant: usize,
     /// Entries of its parity cache.
     pub entries: u64,
+    /// Bytes of its buffer.
+    pub buffer: u64,
 }
 
 impl Results {
-    /// A drive with the cache of record.
+    /// A drive with the cache and the buffer of record.
     pub fn drive(&self, variant: usize) -> Drive {
-        Drive { variant, entries: self.entries }
+        Drive { variant, entries: self.entries, buffer: self.buffer }
     }
 
     /// A measurement at the depth of record.
@@ -30,14 +32,15 @@ impl Results {
     }
 
     fn at_depth(&self, drive: Drive, load: usize, depth: u32) -> &Measurement {
-        let place = Place { variant: drive.variant, entries: drive.entries, load, depth };
+        let place = Place { variant: drive.variant, entries: drive.entries, buffer: drive.buffer, load, depth };
         let found = self.raced.get(&place);
         found.unwrap_or_else(|| panic!("{} is run under {}", VARIANTS[drive.variant].name, TITLES[load]))
     }
 
-    /// IOPS as a share of another drive's under the same workload.
+    /// IOPS as a share of those of another drive with the same buffer under the same workload.
     pub fn normalised(&self, drive: Drive, load: usize, base: usize) -> f64 {
-        iops(self.of(drive, load)) / iops(self.of(self.drive(base), load))
+        let base = Drive { buffer: drive.buffer, ..self.drive(base) };
+        iops(self.of(drive, load)) / iops(self.of(base, load))
     }
 
     /// IOPS as a share of those of RAID-0: mean over the workloads.

@@ -1,7 +1,7 @@
 //! Every simulation of the study, on all cores.
 
 use super::drives::{
-    self, DATA, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC6, PPC_BLOCK, PPC_COPY, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES,
+    self, BUFFERS, DATA, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC6, PPC_BLOCK, PPC_COPY, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES,
     VARIANTS,
 };
 use super::exact::{self, Exact};
@@ -20,6 +20,8 @@ pub struct Place {
     pub variant: usize,
     /// Entries of its parity cache.
     pub entries: u64,
+    /// Bytes of its buffer.
+    pub buffer: u64,
     /// Index of the workload.
     pub load: usize,
     /// Requests under way.
@@ -31,6 +33,8 @@ pub struct Place {
 pub struct Results {
     /// Entries of the cache of record.
     pub entries: u64,
+    /// Bytes of the buffer of record.
+    pub buffer: u64,
     /// Requests under way in the rows.
     pub depth: u32,
     /// In virtual time, on aged drives.
@@ -43,31 +47,36 @@ pub struct Results {
 
 /// Depth that shows whether the queue depth matters.
 pub const ONE: u32 = 1;
-/// Drives that are run with one request at a time, and under the local workload.
+/// Drives that are run with one request at a time, with other buffers, and under the local workload.
 pub const COMPARED: [usize; 4] = [RAID0, NO_PC, FPC, PPC];
 
 /// A drive and the workloads it is run under, each at some depths.
 struct Job {
     variant: usize,
     entries: u64,
+    buffer: u64,
     runs: Vec<(usize, Vec<u32>)>,
     bench: Bench,
 }
 
 fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
-    let record = drives::entries_of_record(options);
+    let (record, buffer_of_record) = (drives::entries_of_record(options), drives::buffer_of_record(options));
     let depth = drives::depth_of_record(options);
     let others = [RAID0, RAID0_DATA, RAID0_SPARE, NO_PC, FPC_CACHED, PPC_COPY, NO_PC_BLOCK, PPC_BLOCK, FRA, RAID6, PPC6];
     let swept = [PPC, FPC].into_iter().flat_map(|variant| SIZES.map(|entries| (variant, entries)));
-    let places = swept.chain(others.map(|variant| (variant, record)));
-    let job = |(variant, entries): (usize, u64)| {
-        let is_compared = COMPARED.contains(&variant) && entries == record;
+    let buffers = COMPARED.into_iter().flat_map(|variant| BUFFERS.map(|buffer| (variant, record, buffer)));
+    let places = swept
+        .chain(others.map(|variant| (variant, record)))
+        .map(|(variant, entries)| (variant, entries, buffer_of_record))
+        .chain(buffers.filter(|(.., buffer)| *buffer != buffer_of_record));
+    let job = |(variant, entries, buffer): (usize, u64, u64)| {
+        let is_compared = COMPARED.contains(&variant) && entries == record && buffer == buffer_of_record;
         let depths = if is_compared && depth != ONE { vec![depth, ONE] } else { vec![depth] };
         let mut runs: Vec<_> = (0..NAMES.len()).map(|load| (load, depths.clone())).collect();
         if is_compared || variant == FPC_CACHED {
             runs.push((LOCAL, vec![depth]));
         }
-        Ok(Job { variant, entries, runs, bench: drives::bench(options, variant, entries)? })
+        Ok(Job { variant, entries, buffer, runs, bench: drives::bench(options, variant, entries, buffer)? })
     };
     places.map(job).collect()
 }
@@ -86,6 +95,7 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
     monitor.expect(jobs.iter().map(|job| job.runs.len()).sum());
     let mut results = Results {
         entries: drives::entries_of_record(options),
+        buffer: drives::buffer_of_record(options),
         depth: drives::depth_of_record(options),
         exact: exact::run(options)?,
         shares: share::run(options, monitor)?,
@@ -103,7 +113,7 @@ fn run_job(job: &Job, loads: &[Load], sectors: u64, monitor: &dyn Monitor) -> Re
     if monitor.is_stopped() {
         return Err(StudyError::Interrupted);
     }
-    let Job { variant, entries, runs, bench } = job;
+    let Job { variant, entries, buffer, runs, bench } = job;
     let filled = bench.filled(monitor)?;
     let single = |(load, depths): &(usize, Vec<u32>)| -> Result<Vec<(Place, Measurement)>, StudyError> {
         let about = &loads[*load];
@@ -114,7 +124,7 @@ fn run_job(job: &Job, loads: &[Load], sectors: u64, monitor: &dyn Monitor) -> Re
             skip(&mut *workload, about.warm_up)?;
             let measured = bench.race(&warm, &mut *workload, *depth, monitor)?;
             check(*variant, &measured);
-            Ok((Place { variant: *variant, entries: *entries, load: *load, depth: *depth }, measured))
+            Ok((Place { variant: *variant, entries: *entries, buffer: *buffer, load: *load, depth: *depth }, measured))
         };
         let measured = depths.iter().map(race).collect();
         monitor.ended(&format!("{}, {entries} entries, {}", VARIANTS[*variant].name, TITLES[*load]));
