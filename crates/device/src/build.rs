@@ -43,6 +43,10 @@ pub enum Service {
     Serial,
 }
 
+/// One in so many pages of the gathering buffer may be on its way to flash: a stripe takes two programs, data and then
+/// parity, so that one page for each chip would leave most chips idle; what is under way gathers no longer.
+const GATHERED_UNDER_WAY: u64 = 4;
+
 /// The buffer that gathers the pages of a stripe.
 const GATHER_KIND: &str = "group-lru";
 
@@ -300,7 +304,7 @@ impl DrivePlan {
         for (key, value) in [
             ("buffer.size", Value::Whole(size)),
             ("buffer.block_size", Value::Whole(u64::from(stripes.layout().data) * page)),
-            ("buffer.write_back_pages", Value::Whole(0)),
+            ("buffer.write_back_pages", Value::Whole((size / page / GATHERED_UNDER_WAY).max(1))),
             ("buffer.acknowledge", Value::Name("buffer".to_owned())),
             ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),
         ] {
