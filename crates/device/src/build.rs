@@ -45,11 +45,12 @@ pub enum Service {
     Serial,
 }
 
+/// One in so many pages of the gathering buffer may be on its way to flash: a stripe takes two programs, data and then
+/// parity, so that one page for each chip would leave most chips idle; what is under way gathers no longer.
+const GATHERED_UNDER_WAY: u64 = 4;
+
 /// The buffer that gathers the pages of a stripe.
 const GATHER_KIND: &str = "group-lru";
-
-/// Pages it lets be on their way for each plane, at most.
-const GATHER_PAGES_A_PLANE: u64 = 8;
 
 fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
@@ -326,15 +327,11 @@ impl DrivePlan {
         let (values, stripes) = (&config.values, stripes?);
         let page = values.whole("flash.page_size");
         let size = values.whole("stripe.buffer_size").max(page);
-        // An update is several commands in a row: a page on its way for each plane would leave most of them idle.
-        let dies = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
-        let planes = dies * values.whole("flash.planes_per_die");
-        let on_their_way = (GATHER_PAGES_A_PLANE * planes).min(size / page / 2).max(1);
         let mut gather = values.clone();
         for (key, value) in [
             ("buffer.size", Value::Whole(size)),
             ("buffer.block_size", Value::Whole(u64::from(stripes.layout().data) * page)),
-            ("buffer.write_back_pages", Value::Whole(on_their_way)),
+            ("buffer.write_back_pages", Value::Whole((size / page / GATHERED_UNDER_WAY).max(1))),
             ("buffer.acknowledge", Value::Name("buffer".to_owned())),
             ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),
         ] {

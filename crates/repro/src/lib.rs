@@ -15,6 +15,7 @@ mod error;
 mod figure;
 mod file;
 mod page;
+mod partial_parity;
 mod row;
 mod simulate;
 mod study;
@@ -37,7 +38,7 @@ use serde_json::{Value, json};
 pub const SCHEMA: &str = "nandarium.repro/1";
 
 /// Every study, in alphabetical order.
-pub static STUDIES: [&Study; 2] = [&tpm::STUDY, &two_level::STUDY];
+pub static STUDIES: [&Study; 3] = [&partial_parity::STUDY, &tpm::STUDY, &two_level::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {

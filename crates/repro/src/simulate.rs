@@ -47,6 +47,10 @@ pub struct Measurement {
     pub buffer: BTreeMap<&'static str, u64>,
     /// Bytes of memory a controller would need for the write buffer, data included.
     pub buffer_ram_bytes: u64,
+    /// Counters of the stripes; none without them.
+    pub stripe: BTreeMap<&'static str, u64>,
+    /// Virtual time from the first to the last request, ns; 0 in counted time.
+    pub elapsed_ns: u64,
     /// Hash over everything simulated.
     pub hash: u64,
 }
@@ -73,6 +77,11 @@ impl Measurement {
     /// A counter of the write buffer; 0 where there is none of this name.
     pub fn buffer_counter(&self, name: &str) -> u64 {
         self.buffer.get(name).copied().unwrap_or(0)
+    }
+
+    /// A counter of the stripes; 0 where there is none of this name.
+    pub fn stripe_counter(&self, name: &str) -> u64 {
+        self.stripe.get(name).copied().unwrap_or(0)
     }
 
     /// Blocks erased, for any cause.
@@ -110,6 +119,11 @@ impl Bench {
     /// Sectors the user sees.
     pub fn sectors(&self) -> u64 {
         u64::from(self.plan.user_pages) * u64::from(self.plan.geometry.sectors_per_page())
+    }
+
+    /// The value of a key that counts something.
+    pub fn whole(&self, key: &str) -> u64 {
+        self.plan.config.values.whole(key)
     }
 
     /// Pages of flash, spare ones included.
@@ -209,6 +223,22 @@ impl Bench {
         Ok(self.measurement(&drive, &sheet))
     }
 
+    /// Runs `workload` on `state` in virtual time with `depth` requests always under way.
+    ///
+    /// # Errors
+    /// As [`Bench::count`].
+    pub fn race(
+        &self,
+        state: &DriveState,
+        workload: &mut dyn Workload,
+        depth: u32,
+        monitor: &dyn Monitor,
+    ) -> Result<Measurement, StudyError> {
+        let mut drive = self.load(state, |core| self.plan.timed(core))?;
+        let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Closed { depth }, monitor)?;
+        Ok(self.measurement(&drive, &sheet))
+    }
+
     /// What a drive has counted so far, requests left out.
     pub fn counters<F: Clocked>(drive: &Drive<F>) -> Measurement {
         let mut reports: Vec<LayerReport> = Vec::new();
@@ -217,7 +247,7 @@ impl Bench {
             let at = reports.iter().position(|report| report.name == name);
             at.map_or_else(LayerReport::default, |at| reports.swap_remove(at))
         };
-        let (report, buffer) = (layer("ftl"), layer("buffer"));
+        let (report, buffer, stripe) = (layer("ftl"), layer("buffer"), layer("stripe"));
         let core = drive.flash().core();
         Measurement {
             flash: core.counters.clone(),
@@ -227,6 +257,7 @@ impl Bench {
             ram_bytes: report.ram_bytes,
             buffer: buffer.counters,
             buffer_ram_bytes: buffer.ram_bytes,
+            stripe: stripe.counters,
             hash: core.hash(),
             ..Measurement::default()
         }
@@ -280,6 +311,7 @@ impl Bench {
             requests: reads + writes,
             host_page_writes: pages,
             response_ns: latency.mean(),
+            elapsed_ns: sheet.ended - sheet.started,
             flash_ns,
             ..measurement
         }

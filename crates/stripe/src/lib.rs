@@ -21,7 +21,7 @@ mod striped;
 mod update;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{parameters, stripe_names};
+pub use settings::{parameters, schemes, stripe_names};
 
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};

@@ -37,6 +37,11 @@ pub fn stripe_names() -> Vec<&'static str> {
     std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).collect()
 }
 
+/// Name of each scheme and what it is, in a line.
+pub fn schemes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SCHEMES.iter().map(|scheme| (scheme.name, scheme.doc))
+}
+
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
     vec![
@@ -104,7 +109,7 @@ pub fn parameters() -> Vec<Parameter> {
             key: "stripe.buffer_size",
             kind: ParameterKind::Size { min: 0, max: 1 << 40 },
             default: Some("1MiB"),
-            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least recently written stripe first; 0B: none.",
+            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least recently written stripe first; a quarter of it may be under way. 0B: none.",
         },
         Parameter {
             key: "stripe.buffer_nonvolatile",

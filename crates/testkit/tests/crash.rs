@@ -2,6 +2,7 @@
 
 use buffer::buffer_names;
 use ftl::mapping::mapping_names;
+use stripe::stripe_names;
 use testkit::crash::{Campaign, Tally};
 use testkit::{Faults, Layers};
 
@@ -38,6 +39,19 @@ fn every_buffer_over_every_mapping_outlives_power_cuts() {
                 let layers = Layers { mapping: Some(mapping), buffer: Some(buffer), stripe: Some("none") };
                 let tally = run(Campaign { faults, layers, cuts_per_life: 500, ..Campaign::new(1500, seed) });
                 assert!(tally.cuts >= 1500 && tally.lives >= 3, "{buffer} over {mapping}: {tally:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_stripe_scheme_outlives_power_cuts() {
+    for (faults, seed) in [(Faults::None, 5), (Faults::Rare, 6)] {
+        for stripe in stripe_names() {
+            for buffer in ["none", "two-level"] {
+                let layers = Layers { buffer: Some(buffer), ..Layers::stripe(stripe) };
+                let tally = run(Campaign { faults, layers, cuts_per_life: 1000, ..Campaign::new(8000, seed) });
+                assert!(tally.cuts >= 8000 && tally.lives >= 8, "{buffer} over {stripe}: {tally:?}");
             }
         }
     }

@@ -25,6 +25,9 @@ pub fn terms() -> impl Iterator<Item = &'static str> {
 /// What the glossary says about a term.
 pub fn explain(name: &str) -> Option<String> {
     // A counter answers without the name of its layer too.
+    // The buffer that gathers stripes counts what any other does.
+    let of_buffer = name.strip_prefix("gather.").map(|counter| format!("buffer.{counter}"));
+    let name = of_buffer.as_deref().unwrap_or(name);
     let is = |term: &str| term.eq_ignore_ascii_case(name) || term.rsplit('.').next().is_some_and(|last| last == name);
     let wanted = |row: &[&'static str; 3]| names(row[0]).any(is);
     let found: Vec<String> = rows().filter(wanted).map(|[term, unit, meaning]| text(term, unit, meaning)).collect();

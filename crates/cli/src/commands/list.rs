@@ -63,7 +63,8 @@ fn policies() -> Vec<Item> {
     let mappings = mappings::<CountedFlash>();
     let mappings = mappings.iter().map(|entry| Item::new(entry.name, format!("ftl.kind: {}", entry.doc)));
     let victims = VICTIMS.iter().map(|entry| Item::new(entry.name, format!("ftl.gc.victim: {}", entry.doc)));
-    mappings.chain(victims).collect()
+    let schemes = stripe::schemes().map(|(name, doc)| Item::new(name, format!("stripe.kind: {doc}")));
+    mappings.chain(victims).chain(schemes).collect()
 }
 
 pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {

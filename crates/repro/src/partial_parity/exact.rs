@@ -1,0 +1,151 @@
+//! Costs that hold exactly, on drives small enough to look at every request.
+
+use super::drives::{self, PAGE_BYTES, PPC, drive};
+use crate::error::StudyError;
+use crate::simulate::{Bench, Measurement};
+use crate::study::Options;
+use device::{BlockDevice, Completions, Drive, Progress};
+use engine::random::Stream;
+use nand::{CountedFlash, Flash, FlashCore};
+use units::{Cause, HostOp, Request, SECTOR_BYTES};
+
+/// Data chips of the small drives.
+pub const WIDTHS: [u64; 3] = [4, 5, 8];
+/// Stripes of them.
+const STRIPES: u64 = 40;
+/// Stripes of the one that is short of room.
+const MANY: u64 = 4000;
+const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
+
+/// Flash reads and programs.
+pub type Cost = (u64, u64);
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub struct Exact {
+    /// Parity reads and programs of the three cases of an update.
+    pub cases: Vec<Cost>,
+    /// Those of a commit of 1, 2 and so on pages, but not all: by data chips.
+    pub commits: Vec<(u64, Vec<Cost>)>,
+    /// All reads and programs of an update of one page under native RAID-5.
+    pub update: Cost,
+    /// Most reads of a commit under random writes with collection at work: by data chips; and commits.
+    pub most_reads: Vec<(u64, u64, u64)>,
+    /// Size of a partial parity cache.
+    pub cache: CacheSize,
+}
+
+/// The size of a partial parity cache, and what it follows from.
+#[derive(Debug, Default)]
+pub struct CacheSize {
+    /// What the drive says, bits.
+    pub bits: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Stripes of the drive.
+    pub stripes: u64,
+    /// Data chips.
+    pub data: u64,
+    /// Bits of a page.
+    pub page_bits: u64,
+}
+
+/// `data` chips and one more, no buffer; `spare` % of flash beyond what data and parity take.
+fn small(options: &Options, kind: &str, data: u64, stripes: u64, entries: u64, spare: u64) -> Result<Bench, StudyError> {
+    let mut settings = drive(options, "mlc-4k", data + 1, data * stripes);
+    settings.extend([
+        ("drive.over_provisioning", format!("{spare}%")),
+        ("flash.pages_per_block", "16".to_owned()),
+        ("stripe.kind", kind.to_owned()),
+        ("stripe.buffer_size", "0B".to_owned()),
+        ("stripe.cache.entries", entries.to_string()),
+        ("stripe.in_flight", "1".to_owned()),
+    ]);
+    Bench::new(&format!("{kind} of {data} data chips"), &settings)
+}
+
+/// Writes pages, waits until nothing is left to do, and says what that cost.
+fn write(drive: &mut Drive<CountedFlash>, page: u64, pages: u64) -> Measurement {
+    drive.flash_mut().core_mut().reset_counters();
+    drive.top_mut().reset_counters();
+    put(drive, page, pages);
+    Bench::counters(drive)
+}
+
+fn put(drive: &mut Drive<CountedFlash>, page: u64, pages: u64) {
+    let sectors = (pages * PAGE_SECTORS) as u32;
+    drive.submit(0, &Request { arrival: 0, first_sector: page * PAGE_SECTORS, sectors, op: HostOp::Write, fua: false });
+    let mut completions = Completions::default();
+    while drive.advance(&mut completions) != Progress::Idle {}
+}
+
+fn parity_cost(measured: &Measurement) -> Cost {
+    let parity = Cause::Parity.index();
+    (measured.flash.reads[parity], measured.flash.programs[parity])
+}
+
+/// A drive written once as full stripes.
+fn filled(bench: &Bench) -> Drive<CountedFlash> {
+    let mut drive = bench.fresh();
+    let pages = drive.sectors() / PAGE_SECTORS;
+    put(&mut drive, 0, pages);
+    drive
+}
+
+/// Runs all of it.
+///
+/// # Errors
+/// A drive cannot be built.
+pub fn run(options: &Options) -> Result<Exact, StudyError> {
+    Ok(Exact {
+        cases: cases(options)?,
+        commits: WIDTHS.iter().map(|data| Ok((*data, commits(options, *data)?))).collect::<Result<_, StudyError>>()?,
+        update: update(options)?,
+        most_reads: WIDTHS.iter().map(|data| most_reads(options, *data)).collect::<Result<_, StudyError>>()?,
+        cache: cache(options)?,
+    })
+}
+
+/// Page 1 is written to a stripe without entry, page 2 beside it, page 1 again.
+fn cases(options: &Options) -> Result<Vec<Cost>, StudyError> {
+    let mut drive = filled(&small(options, "raid5-ppc", 4, STRIPES, 4, 900)?);
+    Ok([1, 2, 1].iter().map(|page| parity_cost(&write(&mut drive, *page, 1))).collect())
+}
+
+/// A cache of one entry: the next stripe drives the last one out.
+fn commits(options: &Options, data: u64) -> Result<Vec<Cost>, StudyError> {
+    let mut drive = filled(&small(options, "raid5-ppc", data, STRIPES, 1, 900)?);
+    let mut costs = Vec::new();
+    for newer in 1..data {
+        let (stripe, next) = (newer, newer + STRIPES / 2);
+        (0..newer).for_each(|page| put(&mut drive, stripe * data + page, 1));
+        costs.push(parity_cost(&write(&mut drive, next * data, 1)));
+        // A full stripe leaves the cache at once, and its place is free.
+        put(&mut drive, next * data, data);
+    }
+    Ok(costs)
+}
+
+fn update(options: &Options) -> Result<Cost, StudyError> {
+    let mut drive = filled(&small(options, "raid5", 4, STRIPES, 1, 900)?);
+    let flash = write(&mut drive, 1, 1).flash;
+    Ok((FlashCore::total(&flash.reads), FlashCore::total(&flash.programs)))
+}
+
+/// Single pages anywhere, four times as many as there are: data chips, most reads of a commit, commits.
+fn most_reads(options: &Options, data: u64) -> Result<(u64, u64, u64), StudyError> {
+    let mut drive = filled(&small(options, "raid5-ppc", data, MANY, MANY / 10, 30)?);
+    let mut stream = Stream::new(options.seed, "repro.partial-parity.commits");
+    (0..4 * data * MANY).for_each(|_| put(&mut drive, stream.below(data * MANY), 1));
+    let counted = Bench::counters(&drive);
+    let commits = counted.stripe_counter("commits_replacement") + counted.stripe_counter("commits_collection");
+    Ok((data, counted.stripe_counter("commit_reads_most"), commits))
+}
+
+fn cache(options: &Options) -> Result<CacheSize, StudyError> {
+    let bench = drives::bench(options, PPC, drives::entries_of_record(options), drives::buffer_of_record(options))?;
+    let bits = Bench::counters(&bench.fresh()).stripe_counter("cache_bits");
+    let (data, entries) = (drives::DATA, bench.whole("stripe.cache.entries"));
+    let stripes = bench.sectors() / PAGE_SECTORS / data;
+    Ok(CacheSize { bits, entries, stripes, data, page_bits: PAGE_BYTES * 8 })
+}

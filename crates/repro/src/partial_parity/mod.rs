@@ -1,0 +1,99 @@
+//! `partial-parity`: the parity of newer pages kept in non-volatile memory, against RAID-5 and full parities there.
+//!
+//! Faithful to: "Delayed Partial Parity Scheme for Reliable and High-Performance Flash Memory SSD" (MSST 2010):
+//! four data chips and one of parity in turn, pages striped, a write buffer that sends the pages of a stripe
+//! together, the three cases of an update, commits when the cache is full and when collection needs the room.
+//! Not published: page size, times, sizes of drive, buffer and cache; those of the built-in stacks are taken.
+//! Two of the four traces are private or paid, two come from benchmarks: all are generated unless files are given.
+//! Scaling: drive, the file of one workload and requests shrink together; buffer and cache keep their size, but no
+//! cache holds more than a sixteenth of the stripes.
+
+mod drives;
+mod exact;
+mod figures;
+mod loads;
+mod results;
+mod rows;
+mod runs;
+mod share;
+mod targets;
+
+use crate::error::StudyError;
+use crate::study::{Findings, Monitor, Options, Setting, Study};
+
+/// Stripes with a delayed parity, which the publication does not say.
+const ENTRIES: Setting = Setting {
+    name: "entries",
+    choices: &["1024", "64", "256", "4096"],
+    doc: "entries of the parity caches in the rows; the sweep shows all",
+};
+
+/// Size of the buffer that gathers stripes, which the publication does not say.
+const BUFFER: Setting = Setting {
+    name: "buffer",
+    choices: &["1MiB", "256KiB", "64KiB", "0B"],
+    doc: "size of the write buffer in the rows; the sweep shows all",
+};
+
+/// Requests under way, which the publication does not say.
+const DEPTH: Setting = Setting {
+    name: "queue-depth",
+    choices: &["32", "1", "8", "128"],
+    doc: "requests always under way: 32 is what a SATA drive takes, and keeps five chips busy",
+};
+
+/// Length of the records of the file benchmark.
+const RECORD: Setting = Setting {
+    name: "iozone-record",
+    choices: &["64KiB", "4KiB"],
+    doc: "bytes of a record of IOzone: records of 64 KiB are whole stripes",
+};
+
+/// The study.
+pub(crate) static STUDY: Study = Study {
+    name: "partial-parity",
+    title: "RAID-5 inside the drive with partial parities in non-volatile memory",
+    paper: "Partial parity cache, MSST 2010",
+    method: "Each drive is written once in order, aged by requests of the same kind until its spare blocks are used up, and warmed up \
+             with the beginning of the workload; the rest is run in virtual time with 32 requests always under way. RAID-0 has the \
+             same five chips and the same share of spare flash, and serves the same requests. Extra reads and programs are those for \
+             parity, commits that collection asks for included, for each page of the host that is programmed.",
+    traces: &loads::NAMES,
+    settings: &[ENTRIES, BUFFER, DEPTH, RECORD],
+    run,
+};
+
+fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+    let loads = loads::all(options)?;
+    let results = runs::run(options, &loads, monitor)?;
+    Ok(Findings {
+        rows: rows::rows(&results, &loads::label(&loads)),
+        figures: figures::figures(&results),
+        notes: notes(options),
+    })
+}
+
+fn notes(options: &Options) -> Vec<String> {
+    let mut notes = vec![format!("Size {}: of a drive of 32 GiB and of the requests; buffer and cache keep their size.", options.scale)];
+    notes.extend(STUDY.settings.iter().filter_map(|setting| options.describe(setting)));
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Class, Verdict};
+    use crate::study::Scale;
+
+    #[test]
+    fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
+        let options = Options { scale: Scale::parse("1/128").unwrap(), ..Options::default() };
+        let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
+        let ids: Vec<&str> = findings.rows.iter().map(|row| row.id).collect();
+        assert_eq!(ids, targets::ids().collect::<Vec<_>>());
+        for row in findings.rows.iter().filter(|row| row.class == Class::Exact) {
+            assert_eq!(row.verdict, Verdict::Pass, "{row:?}");
+        }
+        assert!(findings.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));
+    }
+}

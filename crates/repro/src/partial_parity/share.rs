@@ -1,0 +1,80 @@
+//! The share of parity among programs when pages are written one by one under a Zipf law.
+
+use super::drives::{PAGE_BYTES, drive};
+use crate::error::StudyError;
+use crate::simulate::{Bench, Measurement};
+use crate::study::{Monitor, Options};
+use device::DriveState;
+use nand::FlashCore;
+use rayon::prelude::*;
+use trace::Workload;
+use trace::synthetic::{WorkloadParameters, build};
+use units::Cause;
+
+/// Chips of the drive.
+const CHIPS: u64 = 8;
+/// Spare flash, %, the first of them of record: that of the study's drives.
+pub const SPARE: [u64; 4] = [15, 28, 60, 100];
+/// Pages at full size; smaller ones have too few blocks to a chip to choose from.
+const PAGES: u64 = 1 << 19;
+const LEAST_PAGES: u64 = 1 << 15;
+/// The start is over when so many pages in a thousand were written.
+const START: u64 = 10;
+/// Times the drive is written over.
+const ROUNDS: u64 = 4;
+
+/// Share of parity among all programs, %.
+#[derive(Clone, Debug, Default)]
+pub struct Shares {
+    /// Of an erased drive.
+    pub start: f64,
+    /// In the last of the rounds, by spare flash.
+    pub end: Vec<f64>,
+}
+
+fn parity(measured: &Measurement) -> f64 {
+    measured.flash.programs[Cause::Parity.index()] as f64 / FlashCore::total(&measured.flash.programs) as f64 * 100.0
+}
+
+/// Runs all of it.
+///
+/// # Errors
+/// The user stopped.
+pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Shares, StudyError> {
+    let pages = options.scale.of(PAGES).max(LEAST_PAGES);
+    let each: Vec<Result<(f64, f64), StudyError>> =
+        SPARE.par_iter().with_max_len(1).map(|spare| with_spare(options, pages, *spare, monitor)).collect();
+    let mut shares = Shares::default();
+    for (index, each) in each.into_iter().enumerate() {
+        let (start, end) = each?;
+        if index == 0 {
+            shares.start = start;
+        }
+        shares.end.push(end);
+    }
+    Ok(shares)
+}
+
+fn with_spare(options: &Options, pages: u64, spare: u64, monitor: &dyn Monitor) -> Result<(f64, f64), StudyError> {
+    let mut settings = drive(options, "mlc-4k", CHIPS, pages);
+    settings.extend([
+        ("drive.over_provisioning", format!("{spare}%")),
+        ("stripe.kind", "raid5".to_owned()),
+        ("stripe.buffer_size", "0B".to_owned()),
+    ]);
+    let bench = Bench::new(&format!("RAID-5 of {CHIPS} chips with {spare} % spare"), &settings)?;
+    let writes = |requests| -> Result<Box<dyn Workload + Send>, StudyError> {
+        let parameters = WorkloadParameters {
+            seed: options.seed,
+            request_bytes: Some(PAGE_BYTES),
+            read_share: Some(0.0),
+            ..WorkloadParameters::new(bench.sectors(), requests)
+        };
+        Ok(build("zipf", &parameters)?)
+    };
+    let fresh = DriveState::of(&bench.fresh());
+    let start = bench.count(&fresh, &mut *writes(pages * START / 1000)?, monitor)?;
+    let mut rounds = writes(ROUNDS * pages)?;
+    let used = bench.warmed(&fresh, &mut *rounds, (ROUNDS - 1) * pages, monitor)?;
+    Ok((parity(&start), parity(&bench.count(&used, &mut *rounds, monitor)?)))
+}
