@@ -181,7 +181,9 @@ impl<F: Clocked> Drive<F> {
     #[cold]
     fn die_now(&mut self) {
         self.until_death = u64::MAX;
-        std::mem::take(&mut self.dying).into_iter().for_each(|die| self.kill_die(die));
+        for die in std::mem::take(&mut self.dying) {
+            self.kill_die(die);
+        }
     }
 
     /// Takes the drive apart.

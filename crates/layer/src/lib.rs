@@ -7,12 +7,10 @@
 //! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
 //! empties, so layers never re-enter each other.
 
-mod gate;
 pub mod parameter;
 pub mod recency;
 mod snapshot;
 
-pub use gate::{Gate, GateMode};
 pub use parameter::{Parameter, ParameterKind, Value, Values};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 

@@ -140,9 +140,7 @@ impl<F: Flash> Striped<F> {
             let page = self.take_page(flash);
             self.jobs.set_cell(number, Cell::Newest(index), page);
             self.jobs.at_mut(number).have.newest |= 1 << index;
-            if let Some(user) = self.layout.user_page(stripe, index) {
-                self.counters.lost_pages += u64::from(self.gone.insert(user));
-            }
+            self.give_up(flash, stripe, index);
         }
     }
 

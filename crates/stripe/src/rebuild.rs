@@ -33,6 +33,8 @@ pub(crate) struct Chips {
 
 /// In the note of a non-volatile entry: a spare took the place of the die it is entered for.
 pub(crate) const REPLACED: u64 = 1 << 63;
+/// In a note: nothing is left of the page of the user that it is entered for.
+pub(crate) const GONE: u64 = REPLACED | 1 << 62;
 
 impl Chips {
     pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
@@ -264,7 +266,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, pages, lost, .. } = *self.jobs.at(number);
         let index = pages.trailing_zeros();
         let user = self.layout.user_page(stripe, index);
-        if loaded == Loaded::Lost || user.is_some_and(|user| self.gone.contains(&user)) {
+        if loaded == Loaded::Lost || user.is_some_and(|user| self.gone.contains_key(&user)) {
             let job = self.jobs.at_mut(number);
             (job.failed, job.phase) = (true, Phase::End);
             return true;
@@ -301,13 +303,31 @@ impl<F: Flash> Striped<F> {
         true
     }
 
+    /// Nothing is left of a data page: it reads as an error from now on, power cuts or not.
+    #[cold]
+    pub fn give_up(&mut self, flash: &mut F, stripe: u32, index: u32) {
+        let Some(user) = self.layout.user_page(stripe, index) else { return };
+        let lost_pages = &mut self.counters.lost_pages;
+        self.gone.entry(user).or_insert_with(|| {
+            *lost_pages += 1;
+            flash.core_mut().nvram.insert(STRIPE_OWNER, user, 0, PayloadId::NONE, GONE)
+        });
+    }
+
+    /// Whether one of these data pages was given up.
+    pub fn has_gone(&self, stripe: u32, pages: u64) -> bool {
+        let is_gone = |index| self.layout.user_page(stripe, index).is_some_and(|user| self.gone.contains_key(&user));
+        !self.gone.is_empty() && members(pages).any(is_gone)
+    }
+
     /// A page is written anew: whatever was lost of it does not matter any more.
     #[inline]
-    pub fn forget_gone(&mut self, stripe: u32, index: u32) {
+    pub fn forget_gone(&mut self, flash: &mut F, stripe: u32, index: u32) {
         if !self.gone.is_empty()
             && let Some(user) = self.layout.user_page(stripe, index)
+            && let Some(place) = self.gone.remove(&user)
         {
-            self.gone.remove(&user);
+            flash.core_mut().nvram.remove(place);
         }
     }
 }

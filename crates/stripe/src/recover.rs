@@ -7,7 +7,7 @@
 use crate::cache::Entry;
 use crate::jobs::{Job, Kind, Reason, members};
 use crate::layout::{MOST_DATA, Member};
-use crate::rebuild::REPLACED;
+use crate::rebuild::{GONE, REPLACED};
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use layer::{Found, Old, STRIPE_OWNER};
@@ -32,7 +32,7 @@ pub(crate) fn covered(image: &FlashCore) -> BTreeMap<u32, u64> {
 /// Spares in the place of lost dies, oldest first.
 pub(crate) fn replacements(image: &FlashCore) -> Vec<(DieId, DieId)> {
     let pages = image.nvram.of(STRIPE_OWNER);
-    let notes = pages.iter().filter(|(_, page)| page.note & REPLACED != 0);
+    let notes = pages.iter().filter(|(_, page)| page.note & GONE == REPLACED);
     notes.map(|(_, page)| (DieId(page.logical), DieId((page.note & !REPLACED) as u32))).collect()
 }
 
@@ -61,8 +61,12 @@ impl<F: Flash> Striped<F> {
     /// Takes over what non-volatile memory holds.
     pub fn adopt_all(&mut self, core: &FlashCore) {
         let rows = core.nvram.of(STRIPE_OWNER);
-        for (place, page) in rows.into_iter().filter(|(_, page)| page.note & REPLACED == 0) {
-            self.adopt(place, &page);
+        for (place, page) in rows {
+            if page.note & REPLACED == 0 {
+                self.adopt(place, &page);
+            } else if page.note == GONE {
+                self.gone.insert(page.logical, place);
+            }
         }
     }
 

@@ -21,8 +21,8 @@ use crate::rebuild::Chips;
 use crate::scheme::Scheme;
 use crate::settings::Settings;
 use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
-use nand::{Flash, Owner, PayloadId, Token};
-use std::collections::{BTreeSet, VecDeque};
+use nand::{Flash, NvramId, Owner, PayloadId, Token};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::{Cause, HostOp};
 
 /// Tokens: a job or operation, what of it, and which page or row.
@@ -90,8 +90,8 @@ pub(crate) struct Striped<F: Flash> {
     pub jobs: Jobs,
     pub chips: Chips,
     pub counters: Counters,
-    /// Pages of the user of which nothing is left.
-    pub gone: BTreeSet<u32>,
+    /// Pages of the user of which nothing is left, with the note of it that outlives a power cut.
+    pub gone: BTreeMap<u32, NvramId>,
     /// Stripes to be committed because a power cut came between data and parity.
     pub repairs: VecDeque<u32>,
     /// Nothing was done since a power cut.
@@ -153,7 +153,7 @@ impl<F: Flash> Striped<F> {
             jobs: Jobs::new(layout.data, layout.parity),
             chips,
             counters: Counters::default(),
-            gone: BTreeSet::new(),
+            gone: BTreeMap::new(),
             repairs: VecDeque::new(),
             resumes: false,
             line: units::table(layout.stripes() as usize, NONE),

@@ -106,6 +106,11 @@ impl<F: Flash> Striped<F> {
             }
         }
         let Job { stripe, pages, trims, .. } = *self.jobs.at(number);
+        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
+        if self.has_gone(stripe, partial.map(|index| 1 << index).sum()) {
+            self.refuse(flash, number);
+            return true;
+        }
         for index in members(pages & !trims) {
             let part = *self.jobs.part(number, index);
             let mut whole = part.payload;
@@ -119,7 +124,6 @@ impl<F: Flash> Striped<F> {
                 }
             }
             self.jobs.part_mut(number, index).whole = whole;
-            self.forget_gone(stripe, index);
         }
         let job = self.jobs.at_mut(number);
         (job.phase, job.issued) = (Phase::Data, 0);
@@ -219,6 +223,7 @@ impl<F: Flash> Striped<F> {
     /// A page of a job is on flash, or trimmed there: it is newer than the parity, and memory says so.
     pub fn data_written(&mut self, flash: &mut F, number: u32, index: u32) {
         let Job { stripe, entry, trims, .. } = *self.jobs.at(number);
+        self.forget_gone(flash, stripe, index);
         let page = self.layout.data_page(stripe, index);
         let before = self.cache.at(entry).newer >> index & 1 == 1;
         if self.scheme.gathers() {

@@ -123,7 +123,7 @@ impl Stack {
         let spare = |reserve: u64| {
             let physical = (shape.data_blocks + shape.spare_blocks + reserve) * stripe;
             // Half a stripe below the exact share, so that rounding up lands on the wanted count.
-            (physical as f64 - stripe as f64 / 2.0) / mapped as f64 - 1.0
+            (physical as f64 - stripe as f64 / 2.0) / f64::from(mapped) - 1.0
         };
         let mut share = spare(self.reserve_blocks(user as u32));
         if share > 10.0 && !self.get("ftl.log.merge_blocks").is_empty() {

@@ -224,7 +224,9 @@ fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
                 (next, under_way) = (next + 1, under_way + 1);
             }
             if events == death * 3 {
-                dies.iter().for_each(|die| drive.kill_die(DieId(*die)));
+                for die in dies {
+                    drive.kill_die(DieId(*die));
+                }
             }
             events += 1;
             if !drive.step() {
@@ -312,6 +314,26 @@ fn lost_memory_costs_nothing_unless_a_chip_is_lost_as_well() {
             }
         });
     }
+}
+
+/// What is lost for good is an error and stays one: after the rebuild, after a power cut, until it is written again.
+#[test]
+fn what_is_lost_reads_as_an_error_until_it_is_written_again() {
+    let mut stack = stack("fra");
+    let plan = stack.set("flash.channels", 6).set("stripe.chips", 5).set("stripe.spares", 1).plan().unwrap();
+    let mut drive = written(&plan, &[0, 1, 2, 3, 0]);
+    drive.submit(0, &request(HostOp::Write, 1));
+    serve(&mut drive);
+    drive.kill_die(DieId(1));
+    assert_eq!(unreadable(&mut drive), [1]);
+    let image = drive.flash().core().after_power_cut(&[], &mut engine::random::Stream::new(1, "cut"));
+    let layers = plan.recover_layers::<CountedFlash>(&image).unwrap();
+    let mut again = Drive::new(CountedFlash::new(image), layers, plan.user_pages, no_host());
+    *again.oracle_mut().unwrap() = drive.oracle().unwrap().clone();
+    assert_eq!(unreadable(&mut again), [1]);
+    again.submit(0, &request(HostOp::Write, 1));
+    assert_eq!(serve(&mut again), []);
+    assert_eq!(unreadable(&mut again), NOTHING);
 }
 
 fn no_host() -> device::HostOptions {
