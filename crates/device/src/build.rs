@@ -1,7 +1,8 @@
 //! Turning a configuration into a drive.
 
 use crate::config::{Config, ConfigError};
-use crate::drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
+use crate::clocked::Clocked;
+use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};

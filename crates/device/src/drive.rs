@@ -1,38 +1,12 @@
 //! A whole drive: the host interface over a stack of layers over flash.
 
+use crate::clocked::Clocked;
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::oracle::Oracle;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{CountedFlash, Event, Flash, Meter, PayloadId, TimedFlash, WaitVector};
+use nand::{Event, Flash, PayloadId, TimedFlash, WaitVector};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Nanos, Request};
-
-/// Flash that can let time pass.
-pub trait Clocked: Flash {
-    /// Whether time passes at all.
-    const HAS_TIME: bool;
-
-    /// Runs until there is an event for a layer; `false`: nothing is pending.
-    fn advance(&mut self) -> bool;
-}
-
-impl<M: Meter> Clocked for CountedFlash<M> {
-    const HAS_TIME: bool = false;
-
-    #[inline]
-    fn advance(&mut self) -> bool {
-        !self.core().events.is_empty()
-    }
-}
-
-impl Clocked for TimedFlash {
-    const HAS_TIME: bool = true;
-
-    #[inline]
-    fn advance(&mut self) -> bool {
-        TimedFlash::advance(self)
-    }
-}
 
 /// Timers of the host interface; layers' timers follow.
 const WAKE: u32 = 0;

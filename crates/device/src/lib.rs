@@ -4,6 +4,7 @@
 
 mod block_device;
 mod build;
+mod clocked;
 pub mod config;
 mod drive;
 mod oracle;
@@ -15,7 +16,8 @@ mod state;
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::{DrivePlan, Service, mapped_pages, reserve_blocks};
 pub use config::{Config, ConfigError, Setting};
-pub use drive::{Clocked, Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
+pub use clocked::Clocked;
+pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;
 pub use serial::SerialDrive;
 pub use state::{DriveState, Fill};

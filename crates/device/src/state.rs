@@ -3,7 +3,8 @@
 //!
 //! Protects: a drive that begins with a state has all counters at zero, wherever the state came from.
 
-use crate::drive::{Clocked, Drive};
+use crate::clocked::Clocked;
+use crate::drive::Drive;
 use crate::{BlockDevice, DrivePlan};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{CountedFlash, Flash, FlashCore};

@@ -23,7 +23,8 @@ pub use source::{SAMPLE, WorkloadSource};
 
 use crate::block_device::BlockDevice;
 use crate::build::Service;
-use crate::drive::{Clocked, Drive};
+use crate::clocked::Clocked;
+use crate::drive::Drive;
 use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};

@@ -9,7 +9,8 @@
 use super::snapshot::Snapshots;
 use super::{Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
 use crate::block_device::{BlockDevice, Completions, Progress};
-use crate::drive::{Clocked, Drive};
+use crate::clocked::Clocked;
+use crate::drive::Drive;
 use crate::oracle::Oracle;
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};

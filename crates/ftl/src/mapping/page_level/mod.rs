@@ -28,6 +28,7 @@ pub(super) mod scheme;
 mod state;
 mod translation;
 mod trim;
+mod trim_log;
 
 use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
@@ -51,7 +52,7 @@ use scheme::Scheme;
 use state::Lane;
 use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
-use trim::TrimLog;
+use trim_log::TrimLog;
 use units::{Cause, Geometry, HostOp, Ppn, Request};
 
 const PENDING: u32 = 1 << 30;

@@ -12,11 +12,11 @@
 use super::scheme::Scheme;
 use super::place::Stream;
 use super::old::{FRESH, OldCopies};
-use super::trim::decode;
+use super::trim_log::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::{FtlContext, RecoverError};
 use layer::Found;
-use nand::{FlashCore, PageKind};
+use nand::{Contents, FlashCore, Oob, PageKind};
 use std::collections::BTreeMap;
 use units::{BlockId, DieId, Ppn};
 
@@ -25,6 +25,17 @@ use units::{BlockId, DieId, Ppn};
 struct Newest {
     sequence: u64,
     page: u32,
+}
+
+/// What out-of-band areas say.
+struct Scan {
+    newest: Vec<Newest>,
+    /// Number of the newest version, where that says that the parity covers nothing of the page.
+    fresh: Vec<u64>,
+    /// Pages with records of the drive's own.
+    metadata: Vec<Ppn>,
+    /// Copies of newest versions that were not chosen, by logical page.
+    copies: BTreeMap<u32, Vec<u32>>,
 }
 
 /// Copies of newest versions that were not chosen, by logical page, and of old ones.
@@ -46,42 +57,7 @@ impl<S: Scheme> PageMap<S> {
         for lane in (0..geometry.planes()).filter(|lane| image.die_is_dead(DieId(lane / planes))) {
             ftl.close_lane(lane as usize);
         }
-        let mut newest = vec![Newest { sequence: 0, page: UNMAPPED }; ftl.map.len()];
-        let mut fresh = vec![0_u64; ftl.map.len()];
-        let mut metadata = Vec::new();
-        let mut copies = BTreeMap::<u32, Vec<u32>>::new();
-        for block in (0..geometry.blocks()).map(BlockId) {
-            let row = image.block(block);
-            if row.is_bad() || image.die_is_dead(geometry.die_of(block)) {
-                continue;
-            }
-            for position in 0..u32::from(row.done) {
-                let page = geometry.page_at(block, position);
-                let oob = contents.oob(page.0);
-                let sequence = oob.sequence & !FRESH;
-                ftl.sequence = ftl.sequence.max(sequence);
-                let numbered = oob.kind == PageKind::Metadata && oob.logical != UNMAPPED;
-                match oob.kind {
-                    PageKind::Data | PageKind::Lost | PageKind::Metadata if numbered || oob.kind != PageKind::Metadata => {
-                        let best = &mut newest[oob.logical as usize];
-                        let found = Newest { sequence, page: page.0 };
-                        let is_fresh = u64::from(oob.sequence & FRESH != 0);
-                        if found.sequence > best.sequence {
-                            *best = found;
-                            fresh[oob.logical as usize] = sequence * is_fresh;
-                            copies.remove(&oob.logical);
-                        } else if found.sequence == best.sequence {
-                            let other = image.block(geometry.block_of(Ppn(best.page))).done;
-                            let kept = if ftl.is_reopened(oob.logical) { row.done < other } else { row.done > other };
-                            let loser = if kept { std::mem::replace(best, found) } else { found };
-                            copies.entry(oob.logical).or_default().push(loser.page);
-                        }
-                    }
-                    PageKind::Metadata => metadata.push(page),
-                    _ => {}
-                }
-            }
-        }
+        let Scan { mut newest, fresh, metadata, copies } = ftl.scan(image, contents);
         let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence));
         for (logical, best) in newest.iter().enumerate() {
             if best.page != UNMAPPED {
@@ -112,6 +88,50 @@ impl<S: Scheme> PageMap<S> {
         ftl.trims.drop_dead();
         ftl.note_stale(image);
         Ok(ftl)
+    }
+
+    /// Looks at the out-of-band area of every page there is.
+    fn scan(&mut self, image: &FlashCore, contents: &Contents) -> Scan {
+        let mut scan = Scan {
+            newest: vec![Newest { sequence: 0, page: UNMAPPED }; self.map.len()],
+            fresh: vec![0; self.map.len()],
+            metadata: Vec::new(),
+            copies: BTreeMap::new(),
+        };
+        for block in (0..self.geometry.blocks()).map(BlockId) {
+            let row = image.block(block);
+            if row.is_bad() || image.die_is_dead(self.geometry.die_of(block)) {
+                continue;
+            }
+            for page in (0..u32::from(row.done)).map(|position| self.geometry.page_at(block, position)) {
+                let oob = contents.oob(page.0);
+                self.sequence = self.sequence.max(oob.sequence & !FRESH);
+                match oob.kind {
+                    PageKind::Metadata if oob.logical == UNMAPPED => scan.metadata.push(page),
+                    PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob, image),
+                    PageKind::Erased | PageKind::Torn => {}
+                }
+            }
+        }
+        scan
+    }
+
+    /// A version of a page was found on flash.
+    fn found_version(&self, scan: &mut Scan, page: Ppn, oob: Oob, image: &FlashCore) {
+        let done = |page: Ppn| image.block(self.geometry.block_of(page)).done;
+        let sequence = oob.sequence & !FRESH;
+        let best = &mut scan.newest[oob.logical as usize];
+        let found = Newest { sequence, page: page.0 };
+        if found.sequence > best.sequence {
+            *best = found;
+            scan.fresh[oob.logical as usize] = if oob.sequence & FRESH == 0 { 0 } else { sequence };
+            scan.copies.remove(&oob.logical);
+        } else if found.sequence == best.sequence {
+            let (this, other) = (done(page), done(Ppn(best.page)));
+            let kept = if self.is_reopened(oob.logical) { this < other } else { this > other };
+            let loser = if kept { std::mem::replace(best, found) } else { found };
+            scan.copies.entry(oob.logical).or_default().push(loser.page);
+        }
     }
 
     /// Whether the open block of this page's stream goes on after a power cut.
