@@ -44,6 +44,11 @@ pub fn schemes() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
+    [shape_parameters(), parity_parameters()].concat()
+}
+
+/// Where pages are.
+fn shape_parameters() -> Vec<Parameter> {
     vec![
         Parameter {
             key: "stripe.kind",
@@ -69,6 +74,12 @@ pub fn parameters() -> Vec<Parameter> {
             default: Some("0"),
             doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them.",
         },
+    ]
+}
+
+/// When parities are written, and what gathers for them.
+fn parity_parameters() -> Vec<Parameter> {
+    vec![
         Parameter {
             key: "stripe.in_flight",
             kind: ParameterKind::Count { min: 1, max: 1 << 16 },
