@@ -508,7 +508,7 @@ impl<S: Scheme> PageMap<S> {
         if logical & TRIMMED != 0 {
             return self.relocate_tombstone(flash, lane, logical & !TRIMMED);
         }
-        if self.map[logical as usize] != page.0 {
+        if self.fixed && self.map[logical as usize] != page.0 {
             return self.meet_old(flash, lane, page).unwrap_or(true);
         }
         let Some(target) = self.copy_page(lane, logical).or_else(|| self.page_elsewhere(lane, logical)) else {

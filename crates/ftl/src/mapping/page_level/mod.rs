@@ -184,6 +184,13 @@ impl<S: Scheme> PageMap<S> {
         self.sequence
     }
 
+    /// The sequence number of a write under a stripe layer.
+    fn number_for(&mut self, logical: u32) -> u64 {
+        let sequence = self.as_old_as.unwrap_or_else(|| self.next_sequence());
+        self.old.number(logical, sequence);
+        sequence
+    }
+
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let full = self.geometry.full_mask();
@@ -206,11 +213,12 @@ impl<S: Scheme> PageMap<S> {
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, keep, cause } = *write;
         let old = self.map[logical as usize];
-        let sequence = self.as_old_as.unwrap_or_else(|| self.next_sequence());
+        let mut sequence = if self.fixed { self.number_for(logical) } else { self.next_sequence() };
         let mapped = old < TRIMMED;
         let kept = keep && self.old.keep(logical, old);
-        self.old.number(logical, sequence);
-        let sequence = if keep { self.old.mark(logical, sequence) } else { sequence };
+        if keep {
+            sequence = self.old.mark(logical, sequence);
+        }
         let merge = mapped && mask != self.geometry.full_mask();
         let mut after = if S::DATA_FIRST { None } else { known };
         let mut release = None;
