@@ -11,5 +11,6 @@ use nand::Flash;
 /// The line for the table of mappings.
 pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
     let doc = "every page is mapped by itself, the whole map is in memory";
-    page_level::entry::<Resident, F>("page", doc, page_level::common)
+    let versioned = Some(page_level::versioned::<Resident<true>, F>());
+    MappingEntry { versioned, ..page_level::entry::<Resident<false>, F>("page", doc, page_level::common) }
 }

@@ -83,7 +83,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Goes on collecting in a plane as far as window and room allow.
     pub(super) fn collect<F: Flash>(&mut self, flash: &mut F, lane: usize) {
-        if self.lanes[lane].dead {
+        if S::PINNED && self.lanes[lane].dead {
             return;
         }
         loop {
@@ -350,7 +350,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// The cheapest victim of a plane without any room, if other planes can take what it holds.
     fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        if self.lanes[lane].in_flight > 0 || self.fixed {
+        if self.lanes[lane].in_flight > 0 || S::PINNED {
             return None;
         }
         let pages = self.geometry.pages_per_block;
@@ -456,13 +456,14 @@ impl<S: Scheme> PageMap<S> {
             if entry.in_flight >= self.settings.window {
                 return Window::Full;
             }
-            let collection_victim = collection.victim;
+            let victim = collection.victim;
             let Some(&page) = collection.pages.get(collection.next) else {
                 if self.next_update(flash, lane) {
                     continue;
                 }
                 // Old versions it waits for: it goes on when they are dropped.
-                return if self.blocks.valid_count(collection_victim) > 0 { Window::Full } else { Window::Emptied };
+                let waits = S::PINNED && self.blocks.valid_count(victim) > 0;
+                return if waits { Window::Full } else { Window::Emptied };
             };
             let cause = collection.cause;
             if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
@@ -508,7 +509,7 @@ impl<S: Scheme> PageMap<S> {
         if logical & TRIMMED != 0 {
             return self.relocate_tombstone(flash, lane, logical & !TRIMMED);
         }
-        if self.fixed && self.map[logical as usize] != page.0 {
+        if S::PINNED && self.map[logical as usize] != page.0 {
             return self.meet_old(flash, lane, page).unwrap_or(true);
         }
         let Some(target) = self.copy_page(lane, logical).or_else(|| self.page_elsewhere(lane, logical)) else {

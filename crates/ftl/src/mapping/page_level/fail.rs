@@ -191,7 +191,7 @@ impl<S: Scheme> PageMap<S> {
         }
         let start = self.lane_of(failure.page);
         let count = self.lanes.len();
-        let steps = if self.fixed && !is_tombstone { 1 } else { count };
+        let steps = if S::PINNED && !is_tombstone { 1 } else { count };
         let lanes = (0..steps).map(|step| (start + step) % count);
         // What is kept for collection is taken last.
         let target = lanes.clone().find_map(|lane| self.page_to_spare(lane, back));

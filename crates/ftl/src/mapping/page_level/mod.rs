@@ -76,8 +76,6 @@ pub(crate) struct PageMap<S> {
     /// Planes in striping order, and the next one's position in it.
     order: Vec<u32>,
     turn: usize,
-    /// Data never leaves its plane.
-    fixed: bool,
     old: OldVersions,
     /// Number for the writes of the operation under way, instead of the next one.
     as_old_as: Option<u64>,
@@ -115,11 +113,15 @@ pub(super) fn entry<S: Scheme, F: Flash>(
         reserve_blocks: parameters::reserve_blocks::<S>,
         build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
-        // Translation pages have no home plane.
-        versioned: (!S::DEMAND).then_some(VersionedEntry {
-            build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
-            recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
-        }),
+        versioned: None, // translation pages have no home plane
+    }
+}
+
+/// A mapping for a stripe layer.
+pub(super) fn versioned<S: Scheme, F: Flash>() -> VersionedEntry<F> {
+    VersionedEntry {
+        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
+        recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
     }
 }
 
@@ -150,7 +152,6 @@ impl<S: Scheme> PageMap<S> {
             blocks: BlockTable::new(geometry),
             lanes,
             order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
-            fixed: context.stripes.is_some(),
             old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             turn: 0,
             as_old_as: None,
@@ -213,8 +214,9 @@ impl<S: Scheme> PageMap<S> {
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, keep, cause } = *write;
         let old = self.map[logical as usize];
-        let mut sequence = if self.fixed { self.number_for(logical) } else { self.next_sequence() };
+        let mut sequence = if S::PINNED { self.number_for(logical) } else { self.next_sequence() };
         let mapped = old < TRIMMED;
+        let keep = S::PINNED && keep;
         let kept = keep && self.old.keep(logical, old);
         if keep {
             sequence = self.old.mark(logical, sequence);
@@ -276,7 +278,7 @@ impl<S: Scheme> PageMap<S> {
             let room = self.admits_access(flash, logical);
             let known = self.translate(flash, op, index, join, room);
             let entry = self.map[logical as usize];
-            let entry = if op.kept { self.old.entry(logical).unwrap_or(entry) } else { entry };
+            let entry = if S::PINNED && op.kept { self.old.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             if entry >= TRIMMED {

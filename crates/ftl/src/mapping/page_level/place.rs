@@ -262,7 +262,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page in another plane than `lane`, from what that one can spare. Collects nothing.
     pub(super) fn page_elsewhere(&mut self, lane: usize, back: u32) -> Option<Ppn> {
-        let count = if self.fixed && back & TRIMMED == 0 { 1 } else { self.lanes.len() };
+        let count = if S::PINNED && back & TRIMMED == 0 { 1 } else { self.lanes.len() };
         let total = self.lanes.len();
         (1..count).find_map(|step| self.page_to_spare((lane + step) % total, back))
     }

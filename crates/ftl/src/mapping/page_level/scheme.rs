@@ -103,6 +103,8 @@ pub(crate) trait Scheme: Sized + 'static {
     const OWN_BLOCKS: bool = false;
     /// The data of a write is programmed without waiting for its translation page.
     const DATA_FIRST: bool = false;
+    /// Data never leaves its plane, and old versions of it can be kept: what a stripe layer needs.
+    const PINNED: bool = false;
     /// Most translation pages one access writes back.
     const WRITE_BACKS: u32 = 1;
 
@@ -168,10 +170,11 @@ pub(crate) trait Scheme: Sized + 'static {
 }
 
 /// The whole map is in memory.
-pub(crate) struct Resident;
+pub(crate) struct Resident<const PINNED: bool>;
 
-impl Scheme for Resident {
+impl<const PINNED: bool> Scheme for Resident<PINNED> {
     const DEMAND: bool = false;
+    const PINNED: bool = PINNED;
 
     fn least_bytes(_: TranslationShape, _: &Values) -> u64 {
         0
