@@ -22,3 +22,27 @@ pub(crate) fn clear<F: Flash>(flash: &mut F, page: PayloadId) {
         contents.payload_mut(page).fill(0);
     }
 }
+
+/// A page in memory; nothing where contents are off.
+pub(crate) fn take<F: Flash>(flash: &mut F, mask: u64) -> PayloadId {
+    let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return PayloadId::NONE };
+    let page = contents.take_payload(1);
+    contents.set_payload_mask(page, mask);
+    page
+}
+
+/// Gives one back.
+pub(crate) fn release<F: Flash>(flash: &mut F, page: PayloadId) {
+    if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), page != PayloadId::NONE) {
+        contents.release_payload(page, 1);
+    }
+}
+
+/// Fills sectors with zeros.
+pub(crate) fn fill<F: Flash>(flash: &mut F, page: PayloadId, mask: u64) {
+    if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), page != PayloadId::NONE) {
+        let bytes = contents.cell_bytes();
+        let cells = contents.payload_mut(page).chunks_exact_mut(bytes).enumerate();
+        cells.filter(|(sector, _)| mask >> sector & 1 == 1).for_each(|(_, cell)| cell.fill(0));
+    }
+}

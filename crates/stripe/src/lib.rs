@@ -7,6 +7,7 @@ mod cache;
 mod cells;
 mod code;
 mod commit;
+mod elastic;
 mod jobs;
 mod layer_of;
 mod layout;
@@ -23,6 +24,7 @@ mod update;
 pub use layout::{MOST_DATA, Member, StripeLayout};
 pub use settings::{parameters, schemes, stripe_names};
 
+use elastic::Elastic;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};
 use layout::Shape;
@@ -55,8 +57,11 @@ impl StripePlan {
         self.0.spares
     }
 
-    /// Old versions of pages that may be kept in one plane at once.
+    /// Old versions of pages that may have to be kept in one plane at once.
     pub fn most_old(&self, values: &Values) -> u64 {
+        if self.0.scheme.elastic {
+            return values.whole("flash.pages_per_block"); // a superblock more to collect into
+        }
         if self.0.layout.parity == 0 {
             return 0;
         }
@@ -79,8 +84,11 @@ impl StripePlan {
         Chips::new(self.lanes(geometry), geometry.planes_per_die, spares)
     }
 
-    /// Stripes over a mapping built by `entry` over erased flash.
+    /// Stripes over a mapping built by `entry` over erased flash; elastic ones bring a map of their own.
     pub fn build<F: Flash>(&self, context: &FtlContext<'_>, entry: &VersionedEntry<F>, flash: &F) -> Box<dyn PageLayer<F>> {
+        if self.0.scheme.elastic {
+            return Box::new(Elastic::new(context, self.0.layout.data, self.0.spares));
+        }
         let shape = Shape { layout: self.0.layout, covered: recover::covered(flash.core()) };
         let chips = self.chips(&context.geometry);
         let below = self.with_mapping(context, &chips, &shape, |context| (entry.build)(context, flash));
@@ -99,6 +107,9 @@ impl StripePlan {
         entry: &VersionedEntry<F>,
         image: &FlashCore,
     ) -> Result<Box<dyn PageLayer<F>>, RecoverError> {
+        if self.0.scheme.elastic {
+            return Ok(Box::new(Elastic::recover(context, self.0.layout.data, self.0.spares, image)?));
+        }
         let shape = Shape { layout: self.0.layout, covered: recover::covered(image) };
         let mut chips = self.chips(&context.geometry);
         for (lost, spare) in recover::replacements(image) {

@@ -139,6 +139,25 @@ pub(crate) struct Plan {
     pub spares: u32,
 }
 
+/// Elastic stripes have a map of their own, which does not know everything the page map does.
+///
+/// # Errors
+/// Which value has no meaning there, in words.
+fn check_elastic(values: &Values) -> Result<(), String> {
+    let knows = [
+        ("stripe.granularity", "page"),
+        ("ftl.kind", "page"),
+        ("ftl.gc.victim", "greedy"),
+        ("ftl.allocation.placement", "dynamic"),
+    ];
+    for (key, only) in knows {
+        if values.get(key).is_some() && values.name(key) != only {
+            return Err(format!("stripe.kind = raid-elastic knows only {key} = {only}, and it is {}; leave it out", values.name(key)));
+        }
+    }
+    Ok(())
+}
+
 /// Where pages are, or why the values do not fit the flash.
 ///
 /// # Errors
@@ -166,6 +185,9 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
             "stripes of {chips} chips (stripe.chips) cannot be spread evenly over {dies} dies less {spares} spares (flash.channels, flash.dies_per_channel, stripe.spares); \
              the dies in use must be a multiple of the chips of a stripe"
         ));
+    }
+    if scheme.elastic {
+        check_elastic(values)?;
     }
     let unit = if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
     let layout = StripeLayout {

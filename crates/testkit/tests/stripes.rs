@@ -117,6 +117,11 @@ fn partial_parity_cache_survives_any_chip_in_every_state() {
 }
 
 #[test]
+fn elastic_stripes_survive_any_chip_in_every_state() {
+    any_chip_may_die("raid-elastic");
+}
+
+#[test]
 fn two_parities_survive_any_two_chips_in_every_state() {
     for kind in ["raid6", "raid6-ppc"] {
         let plan = stack(kind).plan().unwrap();
@@ -188,7 +193,7 @@ const EACH: [&[u32]; 6] = [&[], &[0], &[1], &[2], &[3], &[4]];
 
 #[test]
 fn a_power_cut_and_then_a_lost_chip_lose_nothing_that_was_acknowledged() {
-    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc"] {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "raid-elastic"] {
         for seed in 0..20 {
             power_cut_then_chips(kind, &random_requests(seed, 60, 8), &EACH);
         }
@@ -252,7 +257,7 @@ fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
 
 #[test]
 fn a_chip_may_die_in_the_middle_of_anything() {
-    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc"] {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "raid-elastic"] {
         (0..5).for_each(|die| chips_die_while_it_works(kind, 0, &[die]));
     }
     for kind in ["raid6", "raid6-ppc"] {
@@ -262,7 +267,7 @@ fn a_chip_may_die_in_the_middle_of_anything() {
 
 #[test]
 fn a_spare_takes_the_place_of_a_lost_chip_and_then_another_may_die() {
-    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "fra", "raid6", "raid6-ppc"] {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "fra", "raid-elastic", "raid6", "raid6-ppc"] {
         (0..5).for_each(|die| chips_die_while_it_works(kind, 1, &[die]));
     }
 }
@@ -343,7 +348,7 @@ fn no_host() -> device::HostOptions {
 /// Single pages and whole blocks turn out uncorrectable: they are computed, and written again.
 #[test]
 fn a_page_or_block_that_cannot_be_read_is_computed_and_healed() {
-    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "raid6", "raid6-ppc"] {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "raid-elastic", "raid6", "raid6-ppc"] {
         let plan = stack(kind).plan().unwrap();
         every_sequence(&[0, 1, 3, 5], 4, &mut |pages| {
             let blocks = plan.geometry.blocks();

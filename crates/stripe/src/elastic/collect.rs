@@ -1,0 +1,180 @@
+//! Collection: superblocks are emptied into new stripes and erased, the one with the fewest valid pages first.
+
+use super::stripes::{Member, ParityRecord};
+use super::superblocks::State;
+use super::{Elastic, NONE, TRIMMED};
+use crate::cells;
+use nand::{Flash, Outcome};
+use std::collections::BTreeSet;
+use units::{BlockId, Cause};
+
+impl<F: Flash> Elastic<F> {
+    /// Goes on collecting as far as window and room allow.
+    pub(super) fn collect(&mut self, flash: &mut F) {
+        loop {
+            if self.victim == NONE && !self.begin_collection(flash) {
+                return;
+            }
+            while let Some(place) = self.queue.last().copied() {
+                if self.copies_under_way >= self.window {
+                    return;
+                }
+                if self.blocks.is_valid(place) && !self.move_away(flash, place, Cause::Gc) {
+                    return;
+                }
+                self.queue.pop();
+            }
+            debug_assert!(self.blocks.valid_count(self.victim) == 0, "an emptied superblock has no valid page");
+            self.emptied.push(std::mem::replace(&mut self.victim, NONE));
+        }
+    }
+
+    /// Places in which data can be programmed without erasing anything, about.
+    fn room(&self, flash: &F) -> u32 {
+        self.open_room(flash) + self.blocks.free.len() as u32 * (self.blocks.places / self.blocks.span * self.blocks.live_dies())
+    }
+
+    fn open_room(&self, flash: &F) -> u32 {
+        self.blocks.open.map_or(0, |(superblock, next)| {
+            let end = self.blocks.end_of(superblock);
+            (next..end).filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some()).count() as u32
+        })
+    }
+
+    /// Places that so many pages take with their parities.
+    fn with_parity(&self, pages: u32) -> u32 {
+        let data = self.data.min(self.blocks.live_dies().saturating_sub(1)).max(1);
+        pages + pages.div_ceil(data)
+    }
+
+    fn begin_collection(&mut self, flash: &F) -> bool {
+        let free = self.blocks.free.len() + self.blocks.being_erased() + self.emptied.len();
+        let Some(victim) = self.next_victim(flash, free <= self.free_blocks) else { return false };
+        self.failing.retain(|superblock| *superblock != victim);
+        self.blocks.set_state(victim, State::Collected);
+        self.victim = victim;
+        self.queue = self.blocks.valid_in(victim).collect();
+        self.queue.reverse();
+        self.counters.collected += 1;
+        true
+    }
+
+    /// The superblock to be emptied next. Without need for room, those whose blocks or dies failed.
+    fn next_victim(&self, flash: &F, needs_room: bool) -> Option<u32> {
+        let least = |victims: &mut dyn Iterator<Item = u32>| victims.min_by_key(|victim| self.blocks.valid_count(*victim));
+        let victim = if needs_room {
+            least(&mut self.blocks.candidates())?
+        } else if self.failing.is_empty() && self.to_rebuild.is_empty() {
+            return None;
+        } else {
+            let is_hurt = |victim: &u32| self.failing.contains(victim) || self.to_rebuild.contains(victim);
+            least(&mut self.blocks.candidates().filter(is_hurt))?
+        };
+        let takes = self.with_parity(self.blocks.valid_count(victim));
+        let gains = takes < self.blocks.places / self.blocks.span * self.blocks.live_dies();
+        (takes <= self.room(flash) && (gains || !needs_room)).then_some(victim)
+    }
+
+    /// Writes what is at a place into a new stripe. `false`: there is no room.
+    fn move_away(&mut self, flash: &mut F, place: u32, cause: Cause) -> bool {
+        let back = self.back[place as usize];
+        if back >= TRIMMED {
+            let superblock = self.blocks.of(place);
+            let first = back & !TRIMMED;
+            let backs = self.blocks.valid_in(superblock).map(|place| self.back[place as usize]).filter(|back| *back >= TRIMMED);
+            let others: BTreeSet<u32> = backs.map(|back| back & !TRIMMED).filter(|place| *place != first).collect();
+            let places: Vec<u32> = std::iter::once(first).chain(others).collect();
+            return self.merge_tombstones(flash, &places, cause);
+        }
+        if !self.has_place(flash, false) {
+            return false;
+        }
+        let sequence = self.sequence_of(flash, place);
+        let Some((cells, after)) = self.fetch(flash, place, cause, self.full_mask.count_ones() as u8) else {
+            return self.give_up(flash, back, sequence);
+        };
+        let member = Member::new(back, sequence, cells, cause);
+        let placed = self.put(flash, &member, after, false);
+        if !placed {
+            cells::release(flash, cells);
+            return false;
+        }
+        self.counters.copied += 1;
+        self.count_copy(cause, 1);
+        true
+    }
+
+    /// Pages that nobody above waits for are under way.
+    pub(super) fn count_copy(&mut self, cause: Cause, pages: u32) {
+        match cause {
+            Cause::Gc => self.copies_under_way += pages,
+            Cause::Rebuild => self.repairs_under_way += pages,
+            _ => {}
+        }
+    }
+
+    /// Whether there is a place for a page, as far as can be told beforehand. For the host there is none as long as
+    /// collection needs what is left.
+    pub(super) fn has_place(&self, flash: &F, for_host: bool) -> bool {
+        let free = self.blocks.free.len();
+        let kept = usize::from(for_host);
+        free > kept || free == kept && self.open_room(flash) > self.blocks.span
+    }
+
+    /// Sequence number of a page on flash: where it is not, its parity knows.
+    fn sequence_of(&self, flash: &F, place: u32) -> u64 {
+        let Some(contents) = flash.core().contents.as_deref() else { return 0 };
+        if !self.blocks.is_lost(place) {
+            return contents.oob(self.blocks.page(place).0).sequence;
+        }
+        let parity = self.blocks.stripe_of(place).map(|(_, parity)| self.blocks.page(parity));
+        let record = parity.and_then(|page| contents.record(page.0)).and_then(ParityRecord::read);
+        let members = record.map_or(Vec::new(), |record| record.members);
+        members.iter().find(|(member, ..)| *member == place).map_or(self.sequence, |(.., sequence)| *sequence)
+    }
+
+    /// Pages without a parity get one, in another place, as far as there is room.
+    pub(super) fn pump_repairs(&mut self, flash: &mut F) {
+        while let Some(place) = self.repairs.front().copied() {
+            if self.blocks.is_valid(place) {
+                if !self.move_away(flash, place, Cause::Rebuild) {
+                    return;
+                }
+                self.counters.healed += 1;
+            }
+            self.repairs.pop_front();
+        }
+    }
+
+    /// Erases superblocks that nobody needs any more. `true`: one is free now.
+    pub(super) fn erase_emptied(&mut self, flash: &mut F) -> bool {
+        if self.repairs_under_way > 0 || !self.repairs.is_empty() && self.has_place(flash, false) {
+            return false; // older versions of what has no parity may be there
+        }
+        let before = self.blocks.free.len();
+        for index in (0..self.emptied.len()).rev() {
+            let superblock = self.emptied[index];
+            if self.blocks.held[superblock as usize] > 0 || self.blocks.busy[superblock as usize] > 0 {
+                continue;
+            }
+            self.emptied.swap_remove(index);
+            let blocks = self.blocks.begin_erase(flash.core(), superblock);
+            self.counters.rebuilt += u64::from(self.to_rebuild.remove(&superblock));
+            if blocks.is_empty() {
+                self.blocks.set_free(flash.core(), superblock);
+                self.room = true;
+            }
+            for block in blocks {
+                if flash.erase(self.owner, block, Cause::Gc) == Outcome::Done {
+                    self.block_erased(flash, block);
+                }
+            }
+        }
+        self.blocks.free.len() > before
+    }
+
+    /// A block is erased, or given up.
+    pub(super) fn block_erased(&mut self, flash: &F, block: BlockId) {
+        self.room |= self.blocks.erased(flash.core(), block);
+    }
+}

@@ -1,0 +1,453 @@
+//! Elastic stripes: the parity of pages that are written together, wherever that is.
+//!
+//! Faithful to: (`eSAP-RAID`, `EPLog`) a parity covers new pages as they are written, whatever they are pages of, so
+//! nothing is read to write; a stripe has as many pages as there are to write; the old versions stay until what
+//! they belonged to is given up as a whole.
+//! Decided here: one level of mapping, so parities need no place of their own: stripes follow each other through
+//! superblocks, which are collected whole. A stripe waits for more pages only while another one is under way.
+//! Simplified: whether a page can be read is known when its read is issued, and the time of finding out is
+//! charged; a parity page has room for the numbers of its members beside the parity; waiting times are not
+//! told for writes; the scan after a power cut takes no time.
+//! Protects: an acknowledged page is covered by a parity on another die, or has a copy there; what it replaces is
+//! not erased before.
+//!
+//! ```text
+//! superblock    die 0  die 1  die 2  die 3  die 4
+//!   row 0        D      D      D      D      P       four pages written together
+//!   row 1        D      P      D      D      P       one page, then two
+//! map entry  0xxx…  place of the newest version     back entry  0xxx…  logical page
+//!            1xxx…  place of a tombstone                        1xxx…  tombstone at this place
+//!            1111…  never written
+//! ```
+
+mod collect;
+mod read;
+mod recover;
+mod state;
+mod stripes;
+mod superblocks;
+mod trim;
+
+use crate::cells;
+use ftl::mapping::FtlContext;
+use layer::{
+    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+};
+use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId, Token};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use stripes::{Member, Stripe};
+use superblocks::Superblocks;
+use trim::Tombstone;
+use units::{Cause, DieId, HostOp, Request, SECTOR_BYTES};
+
+/// Nothing.
+const NONE: u32 = u32::MAX;
+/// Map entry of a page that was never written.
+const UNMAPPED: u32 = u32::MAX;
+/// Lowest map entry that names no page of data; the bit that makes a place one of a tombstone.
+const TRIMMED: u32 = 1 << 31;
+/// In a sequence number of a tombstone's range: the pages are not trimmed but lost.
+const LOST: u64 = 1 << 63;
+
+/// An operation of the layer above that is not done.
+#[derive(Clone, Copy, Debug)]
+struct Op {
+    owner: Owner,
+    token: Token,
+    /// Pages not safe yet.
+    left: u32,
+    /// Its owner waits to hear of it.
+    pending: bool,
+    /// Operations begun before it have smaller numbers; 0: done.
+    serial: u64,
+}
+
+/// What happened, for the result.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    stripes: u64,
+    pages: u64,
+    parities: u64,
+    trimmed: u64,
+    collected: u64,
+    copied: u64,
+    reconstructed: u64,
+    healed: u64,
+    lost: u64,
+    rebuilt: u64,
+    refused: u64,
+}
+
+/// See the module description.
+pub(crate) struct Elastic<F: Flash> {
+    owner: Owner,
+    blocks: Superblocks,
+    map: Vec<u32>,
+    /// What each place holds, as far as it is valid.
+    back: Vec<u32>,
+    tombstones: BTreeMap<u32, Tombstone>,
+    sequence: u64,
+    /// Most data pages of a stripe.
+    data: u32,
+    page_bytes: u32,
+    full_mask: u64,
+    /// Collection begins when so many superblocks are free, or fewer.
+    free_blocks: usize,
+    /// Pages collection copies at once.
+    window: u32,
+    /// Stripes, in use or not, and the one that takes more pages.
+    stripes: Vec<Stripe>,
+    free_stripes: Vec<u32>,
+    building: u32,
+    /// Complete stripes that are not on flash.
+    under_way: u32,
+    /// Stripe of each place being programmed.
+    flying: BTreeMap<u32, u32>,
+    /// Places just programmed, and stripes of which every program has ended.
+    landed: VecDeque<u32>,
+    ended: VecDeque<u32>,
+    /// Pages of failed stripes, and who waits for them: place, operation, superblock.
+    moves: VecDeque<Member>,
+    waiting_moves: Vec<(u32, u32, u32)>,
+    /// Valid places without a parity, or that could not be read.
+    repairs: VecDeque<u32>,
+    /// Superblock being collected and what of it is left to look at, last first.
+    victim: u32,
+    queue: Vec<u32>,
+    copies_under_way: u32,
+    /// Pages being written once more because they had no parity.
+    repairs_under_way: u32,
+    /// Superblocks of which everything was moved.
+    emptied: Vec<u32>,
+    /// Superblocks with a failed block, and those with pages on lost dies, to be collected.
+    failing: Vec<u32>,
+    to_rebuild: BTreeSet<u32>,
+    /// Dies that take the place of lost ones, dies in use as long as none is lost, and dies lost.
+    spares: Vec<DieId>,
+    usual_dies: u32,
+    deaths: u32,
+    ops: Vec<Op>,
+    free_ops: Vec<u32>,
+    serial: u64,
+    flushes: VecDeque<(u64, PageOp)>,
+    /// More pages of a group are coming.
+    more: bool,
+    /// An operation was refused for want of room, and there may be some now.
+    starved: bool,
+    room: bool,
+    counters: Counters,
+    flash: std::marker::PhantomData<F>,
+}
+
+impl<F: Flash> Elastic<F> {
+    /// Over flash of which nothing is used yet.
+    pub fn new(context: &FtlContext<'_>, data: u32, spares: u32) -> Self {
+        let geometry = context.geometry;
+        let mut blocks = Superblocks::new(geometry);
+        let spares: Vec<DieId> = (geometry.dies() - spares..geometry.dies()).map(DieId).collect();
+        for die in &spares {
+            blocks.set_lost(*die, true);
+        }
+        let per_plane = context.values.whole("ftl.gc.copies_in_flight") as u32;
+        Self {
+            owner: context.owner,
+            map: units::table(context.user_pages as usize, UNMAPPED),
+            back: units::table((blocks.count() * blocks.places) as usize, UNMAPPED),
+            tombstones: BTreeMap::new(),
+            sequence: 1,
+            data,
+            page_bytes: geometry.page_bytes,
+            full_mask: geometry.full_mask(),
+            free_blocks: context.values.whole("ftl.gc.free_blocks") as usize,
+            window: (per_plane * geometry.planes()).max(data),
+            stripes: Vec::new(),
+            free_stripes: Vec::new(),
+            building: NONE,
+            under_way: 0,
+            flying: BTreeMap::new(),
+            landed: VecDeque::new(),
+            ended: VecDeque::new(),
+            moves: VecDeque::new(),
+            waiting_moves: Vec::new(),
+            repairs: VecDeque::new(),
+            victim: NONE,
+            queue: Vec::new(),
+            copies_under_way: 0,
+            repairs_under_way: 0,
+            emptied: Vec::new(),
+            failing: Vec::new(),
+            to_rebuild: BTreeSet::new(),
+            usual_dies: geometry.dies() - spares.len() as u32,
+            spares,
+            deaths: 0,
+            ops: Vec::new(),
+            free_ops: Vec::new(),
+            serial: 0,
+            flushes: VecDeque::new(),
+            more: false,
+            starved: false,
+            room: false,
+            counters: Counters::default(),
+            flash: std::marker::PhantomData,
+            blocks,
+        }
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    fn new_op(&mut self, op: &PageOp, left: u32) -> u32 {
+        self.serial += 1;
+        let entry = Op { owner: op.owner, token: op.token, left, pending: false, serial: self.serial };
+        let number = self.free_ops.pop().unwrap_or(self.ops.len() as u32);
+        if number as usize == self.ops.len() {
+            self.ops.push(entry);
+        } else {
+            self.ops[number as usize] = entry;
+        }
+        number
+    }
+
+    /// What to say of an operation after all that could be done at once was done.
+    fn answer(&mut self, number: u32) -> Answer {
+        if self.is_pending(number) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: false } }
+    }
+
+    /// Whether something of an operation is under way; if so its owner will hear of the end.
+    fn is_pending(&mut self, number: u32) -> bool {
+        let op = &mut self.ops[number as usize];
+        if op.left > 0 {
+            op.pending = true;
+            return true;
+        }
+        op.serial = 0;
+        self.free_ops.push(number);
+        false
+    }
+
+    /// There is no room for the last `missing` pages of an operation.
+    fn refuse(&mut self, number: u32, taken: u32, missing: u32) -> Answer {
+        self.ops[number as usize].left -= missing;
+        let pending = self.is_pending(number);
+        if !pending && !self.is_busy() {
+            // Nothing that is under way will make room.
+            self.counters.refused += 1;
+            return Answer::Done { failed: true };
+        }
+        self.starved = true;
+        Answer::Full { taken, pending }
+    }
+
+    /// Something is under way after which there may be room.
+    fn is_busy(&self) -> bool {
+        self.under_way > 0 || self.building != NONE || self.blocks.being_erased() > 0
+    }
+
+    /// A page of an operation is safe.
+    fn page_done(&mut self, number: u32, outbox: &mut Outbox) {
+        if number == NONE {
+            return;
+        }
+        let op = &mut self.ops[number as usize];
+        op.left -= 1;
+        if op.left == 0 && op.pending {
+            outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: false, wait: None });
+            op.serial = 0;
+            self.free_ops.push(number);
+        }
+    }
+
+    fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.new_op(op, op.pages);
+        self.more = op.more;
+        for index in 0..op.pages {
+            if !self.write_page(flash, op, index, number) {
+                self.more = false;
+                self.settle(flash, outbox);
+                if !self.write_page(flash, op, index, number) {
+                    return self.refuse(number, index, op.pages - index);
+                }
+                self.more = op.more;
+            }
+        }
+        self.settle(flash, outbox);
+        self.answer(number)
+    }
+
+    /// Writes one page. `false`: there is no room.
+    fn write_page(&mut self, flash: &mut F, op: &PageOp, index: u32, number: u32) -> bool {
+        let logical = op.first + index;
+        let mask = op.mask_at(index, self.full_mask);
+        if !self.has_place(flash, true) {
+            return false;
+        }
+        let (cells, after) = self.complete(flash, logical, op.payload.offset(index), mask);
+        let member = Member { op: number, ..Member::new(logical, self.next_sequence(), cells, op.cause) };
+        let placed = self.put(flash, &member, after, true);
+        if !placed {
+            cells::release(flash, cells);
+        }
+        placed
+    }
+
+    /// The whole page as it will be on flash, and the read to wait for.
+    fn complete(&mut self, flash: &mut F, logical: u32, payload: PayloadId, mask: u64) -> (PayloadId, Option<CommandId>) {
+        let entry = self.map[logical as usize];
+        let (cells, after) = if mask != self.full_mask && entry < TRIMMED {
+            let kept = self.full_mask & !mask;
+            self.fetch(flash, entry, Cause::Padding, kept.count_ones() as u8).unwrap_or((PayloadId::NONE, None))
+        } else {
+            (PayloadId::NONE, None)
+        };
+        let cells = if cells == PayloadId::NONE {
+            let page = cells::take(flash, self.full_mask);
+            cells::clear(flash, page);
+            page
+        } else {
+            cells
+        };
+        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
+            contents.copy_sectors(payload, cells, mask & contents.payload_mask(payload));
+        }
+        (cells, after)
+    }
+
+    fn submit_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        self.more = false;
+        self.close_stripe(flash);
+        self.settle(flash, outbox);
+        if self.flushes.is_empty() && self.ops.iter().all(|op| op.serial == 0) {
+            return Answer::Done { failed: false };
+        }
+        self.flushes.push_back((self.serial, *op));
+        Answer::Pending(OpHandle(None))
+    }
+
+    /// Tells of flushes whose operations are all done.
+    fn pass_flushes(&mut self, outbox: &mut Outbox) {
+        while let Some((serial, op)) = self.flushes.front() {
+            if self.ops.iter().any(|op| op.serial != 0 && op.serial <= *serial) {
+                return;
+            }
+            outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: false, wait: None });
+            self.flushes.pop_front();
+        }
+    }
+
+    /// Does what can be done now.
+    fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        loop {
+            while let Some(place) = self.landed.pop_front() {
+                self.land(place);
+            }
+            while let Some(stripe) = self.ended.pop_front() {
+                self.end_stripe(flash, stripe, outbox);
+            }
+            if self.pump_moves(flash, outbox) {
+                self.pump_repairs(flash);
+            }
+            self.collect(flash);
+            let erased = self.erase_emptied(flash);
+            if self.building != NONE && self.under_way == 0 && !self.more {
+                self.close_stripe(flash);
+            }
+            if self.landed.is_empty() && self.ended.is_empty() && !erased {
+                break;
+            }
+        }
+        if std::mem::take(&mut self.room) && std::mem::take(&mut self.starved) {
+            outbox.push(Signal::Room);
+        }
+        self.pass_flushes(outbox);
+    }
+
+    /// A die answers nothing any more: its pages are computed from now on, and written anew where there is room.
+    #[cold]
+    fn lose_die(&mut self, flash: &mut F, die: DieId) {
+        if self.spares.contains(&die) {
+            self.spares.retain(|spare| *spare != die);
+            return;
+        }
+        // What has a page there is filled no further: it will be collected.
+        self.close_stripe(flash);
+        self.blocks.close_open();
+        self.deaths += 1;
+        self.blocks.set_lost(die, true);
+        if let Some(spare) = self.spares.pop() {
+            self.blocks.set_lost(spare, false);
+        }
+        self.to_rebuild.extend(self.blocks.hurt(flash.core()));
+    }
+}
+
+impl<F: Flash> PageLayer<F> for Elastic<F> {
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        match op.op {
+            HostOp::Read => self.submit_read(flash, op, outbox),
+            HostOp::Write => self.submit_write(flash, op, outbox),
+            HostOp::Trim => self.submit_trim(flash, op, outbox),
+            HostOp::Flush => self.submit_flush(flash, op, outbox),
+        }
+    }
+
+    fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
+        match *event {
+            Event::Timer { .. } | Event::Joined { .. } => return,
+            Event::Notified { page, .. } => {
+                // One that failed and was given up ends as well.
+                if is_programmed(flash.core(), page) {
+                    self.landed.push_back(self.blocks.place(page));
+                }
+            }
+            Event::ProgramFailed(failed) => self.program_failed(flash, failed),
+            Event::Erased { block } | Event::EraseFailed { block } => self.block_erased(flash, block),
+            Event::DieLost { die } => self.lose_die(flash, die),
+        }
+        self.settle(flash, outbox);
+    }
+
+    fn on_idle(&mut self, _: &mut F) -> bool {
+        false
+    }
+
+    fn hint_map(&self, _: &F, soon: &[Request]) {
+        let sectors = u64::from(self.page_bytes) / SECTOR_BYTES;
+        for request in soon {
+            units::prefetch(&self.map, (request.first_sector / sectors) as usize);
+        }
+    }
+
+    fn hint_target(&self, _: &F, _: &[Request]) {}
+
+    fn check(&self, flash: &F) -> Result<(), String> {
+        self.check_laws(flash.core())
+    }
+
+    fn report(&self, reports: &mut Vec<LayerReport>) {
+        reports.push(self.report_own());
+    }
+
+    fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+    }
+
+    fn save(&self, writer: &mut SnapshotWriter) {
+        self.save_state(writer);
+    }
+
+    fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.load_state(reader)
+    }
+}
+
+/// Whether a page of a block that is being filled is on flash.
+fn is_programmed(core: &FlashCore, page: units::Ppn) -> bool {
+    core.geometry.page_in_block(page) < u32::from(core.block(core.geometry.block_of(page)).done)
+}
+
+/// The cells of a page on flash.
+fn page_cells(core: &FlashCore, page: units::Ppn) -> Option<&[u8]> {
+    core.contents.as_deref().map(|contents| contents.page(page.0))
+}

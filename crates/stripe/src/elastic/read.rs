@@ -1,0 +1,134 @@
+//! Reads, and what is read in place of a page that cannot be.
+
+use super::stripes::{ParityRecord, add};
+use super::{Elastic, TRIMMED, page_cells};
+use crate::cells;
+use layer::{Answer, OpHandle, Outbox, PageOp};
+use nand::{Cancel, CommandId, Completion, Flash, JoinId, Outcome, PageKind, PayloadId, Read};
+use units::Cause;
+
+impl<F: Flash> Elastic<F> {
+    pub(super) fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        if (op.first..op.first + op.pages).any(|logical| self.is_gone(logical)) {
+            return Answer::Done { failed: true };
+        }
+        let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
+        let join = flash.open(op.owner, op.token, cancel);
+        for index in 0..op.pages {
+            let place = self.map[(op.first + index) as usize];
+            let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
+            if place >= TRIMMED {
+                cells::fill(flash, payload, mask);
+            } else if self.is_readable(flash, place) {
+                let read = self.read_of(place, op.cause, mask.count_ones() as u8);
+                flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
+            } else {
+                self.read_around(flash, place, payload, mask, op.cause, join);
+            }
+        }
+        let (outcome, failed) = flash.close(join);
+        if !self.repairs.is_empty() {
+            self.settle(flash, outbox);
+        }
+        if outcome == Outcome::Done { Answer::Done { failed } } else { Answer::Pending(OpHandle(Some(join))) }
+    }
+
+    fn read_of(&self, place: u32, cause: Cause, sectors: u8) -> Read {
+        Read { page: self.blocks.page(place), cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
+    }
+
+    fn sectors(&self) -> u8 {
+        self.full_mask.count_ones() as u8
+    }
+
+    /// Whether a page of data can be read, or will be when it is programmed.
+    pub(super) fn is_readable(&self, flash: &F, place: u32) -> bool {
+        let (core, page) = (flash.core(), self.blocks.page(place));
+        if core.die_is_dead(core.geometry.die_of(core.geometry.block_of(page))) {
+            return false;
+        }
+        core.contents.as_deref().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
+    }
+
+    /// What a page that cannot be read is computed from: the other pages of its stripe, parity included.
+    pub(super) fn others_of(&self, flash: &F, place: u32) -> Option<Vec<u32>> {
+        let (data, parity) = self.blocks.stripe_of(place)?;
+        let others: Vec<u32> = data.into_iter().chain([parity]).filter(|other| *other != place).collect();
+        others.iter().all(|other| self.is_readable(flash, *other)).then_some(others)
+    }
+
+    /// Answers a read of a page that cannot be read.
+    #[cold]
+    fn read_around(&mut self, flash: &mut F, place: u32, payload: PayloadId, mask: u64, cause: Cause, join: JoinId) {
+        if let Some(member) = self.in_memory(place) {
+            if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
+                contents.copy_sectors(member.cells, payload, mask);
+            }
+            return;
+        }
+        let own = self.read_of(place, cause, mask.count_ones() as u8);
+        let Some(others) = self.others_of(flash, place) else {
+            flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..own });
+            return;
+        };
+        // That it cannot be read is found out by reading it, unless the die is known to be lost.
+        let is_lost = self.blocks.is_lost(place);
+        let after = if is_lost { None } else { flash.read(self.owner, own).pending() };
+        for other in &others {
+            let read = self.read_of(*other, Cause::Rebuild, self.sectors());
+            flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after, ..read });
+        }
+        let cells = self.sum_of(flash, &others);
+        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
+            contents.copy_sectors(cells, payload, mask);
+        }
+        cells::release(flash, cells);
+        self.counters.reconstructed += 1;
+        if !is_lost && !self.repairs.contains(&place) {
+            self.repairs.push_back(place);
+        }
+    }
+
+    /// The sum of pages on flash, the last of which is a parity.
+    fn sum_of(&self, flash: &mut F, places: &[u32]) -> PayloadId {
+        let cells = cells::take(flash, self.full_mask);
+        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return cells };
+        let mut sum = vec![0; contents.payload(cells).len()];
+        let (parity, data) = places.split_last().expect("a stripe has a parity");
+        for place in data {
+            add(contents.page(self.blocks.page(*place).0), &mut sum);
+        }
+        let record = contents.record(self.blocks.page(*parity).0).and_then(ParityRecord::read);
+        add(record.expect("a parity page holds a parity").cells, &mut sum);
+        contents.payload_mut(cells).copy_from_slice(&sum);
+        cells
+    }
+
+    /// Brings a whole page into memory, of which so many sectors are not known yet; the read to wait for. Nothing if
+    /// nothing is left of it.
+    pub(super) fn fetch(&mut self, flash: &mut F, place: u32, cause: Cause, sectors: u8) -> Option<(PayloadId, Option<CommandId>)> {
+        if let Some(member) = self.in_memory(place) {
+            let cells = cells::take(flash, self.full_mask);
+            cells::copy(flash, member.cells, cells);
+            let after = if self.blocks.is_lost(place) { None } else { flash.read(self.owner, self.read_of(place, cause, sectors)).pending() };
+            return Some((cells, after));
+        }
+        if self.is_readable(flash, place) {
+            let after = flash.read(self.owner, self.read_of(place, cause, sectors)).pending();
+            let cells = cells::take(flash, self.full_mask);
+            let page = page_cells(flash.core(), self.blocks.page(place)).map(<[u8]>::to_vec);
+            if let (Some(contents), Some(page)) = (flash.core_mut().contents.as_deref_mut(), page) {
+                contents.payload_mut(cells).copy_from_slice(&page);
+            }
+            return Some((cells, after));
+        }
+        let others = self.others_of(flash, place)?;
+        let mut after = None;
+        for other in &others {
+            let read = self.read_of(*other, Cause::Rebuild, self.sectors());
+            after = flash.read(self.owner, Read { after, ..read }).pending();
+        }
+        self.counters.reconstructed += 1;
+        Some((self.sum_of(flash, &others), after))
+    }
+}

@@ -1,0 +1,176 @@
+//! Rebuilding the map after a power cut.
+//!
+//! The newest sequence number of each page wins, in data and tombstones alike. A stripe counts if its parity and
+//! all its pages are there, but for those of lost dies; pages of other stripes are as good as any as long as they
+//! can be read, and are written once more. Nobody was told that they were safe, so older versions may be all that
+//! is left of some; those have not been erased.
+
+use super::stripes::ParityRecord;
+use super::superblocks::Role;
+use super::trim::{Range, Tombstone, decode};
+use super::{Elastic, LOST, TRIMMED, UNMAPPED};
+use ftl::mapping::{FtlContext, RecoverError};
+use nand::{Contents, Flash, FlashCore, PageKind};
+use std::collections::BTreeSet;
+use units::{DieId, Ppn};
+
+/// The newest version of a logical page found so far.
+#[derive(Clone, Copy)]
+struct Newest {
+    sequence: u64,
+    /// How good it is among those of one sequence number.
+    rank: Rank,
+    entry: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Nothing,
+    /// A page without a stripe.
+    Alone,
+    /// A page to be computed from others of its stripe.
+    Computed,
+    /// A page that can be read, of a stripe.
+    Covered,
+    /// A tombstone.
+    Tombstone,
+}
+
+impl<F: Flash> Elastic<F> {
+    /// From what a power cut left.
+    ///
+    /// # Errors
+    /// Flash has no out-of-band areas.
+    pub fn recover(context: &FtlContext<'_>, data: u32, spares: u32, image: &FlashCore) -> Result<Self, RecoverError> {
+        let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
+        let mut elastic = Self::new(context, data, spares);
+        elastic.blocks.adopt(image);
+        elastic.adopt_dies(image);
+        elastic.adopt_stripes(image, contents);
+        let newest = elastic.find_newest(image, contents);
+        elastic.adopt_newest(&newest);
+        Ok(elastic)
+    }
+
+    /// Which dies are lost, and which spares have taken their places.
+    fn adopt_dies(&mut self, image: &FlashCore) {
+        for spare in self.spares.clone() {
+            let is_used = (0..image.geometry.blocks()).map(units::BlockId).any(|block| image.geometry.die_of(block) == spare && image.block(block).done > 0);
+            if is_used && !image.die_is_dead(spare) {
+                self.spares.retain(|other| *other != spare);
+                self.blocks.set_lost(spare, false);
+            }
+        }
+        let in_use = self.blocks.live_dies();
+        for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
+            self.spares.retain(|spare| *spare != die);
+            self.blocks.set_lost(die, true);
+            self.deaths += 1;
+        }
+        let missing = self.usual_dies.saturating_sub(self.blocks.live_dies().min(in_use));
+        for _ in 0..missing {
+            let Some(spare) = self.spares.pop() else { break };
+            self.blocks.set_lost(spare, false);
+        }
+        self.to_rebuild = self.blocks.hurt(image);
+    }
+
+    /// Every page that was programmed and whose die is there.
+    fn programmed<'a>(&'a self, image: &'a FlashCore) -> impl Iterator<Item = (u32, Ppn)> + 'a {
+        (0..self.blocks.count() * self.blocks.places).map(|place| (place, self.blocks.page(place))).filter(move |(place, page)| {
+            let row = image.block(image.geometry.block_of(*page));
+            !self.blocks.is_lost(*place) && !row.is_bad() && image.geometry.page_in_block(*page) < u32::from(row.done)
+        })
+    }
+
+    /// Finds the stripes that are complete as far as can be seen.
+    fn adopt_stripes(&mut self, image: &FlashCore, contents: &Contents) {
+        let mut complete: Vec<(u32, Vec<u32>)> = Vec::new();
+        for (place, page) in self.programmed(image) {
+            let Some(record) = contents.record(page.0).and_then(ParityRecord::read) else { continue };
+            let is_there = |&(member, logical, sequence): &(u32, u32, u64)| {
+                let oob = contents.oob(self.blocks.page(member).0);
+                let holds = matches!(oob.kind, PageKind::Data | PageKind::Lost) && (oob.logical, oob.sequence) == (logical, sequence);
+                self.blocks.is_lost(member) || holds
+            };
+            if contents.oob(page.0).kind == PageKind::Metadata && record.members.iter().all(is_there) {
+                complete.push((place, record.members.iter().map(|(member, ..)| *member).collect()));
+            }
+        }
+        for (parity, members) in complete {
+            self.blocks.set_role(parity, Role::Parity);
+            for member in members {
+                self.blocks.set_role(member, Role::Data);
+            }
+        }
+    }
+
+    fn find_newest(&mut self, image: &FlashCore, contents: &Contents) -> Vec<Newest> {
+        let mut newest = vec![Newest { sequence: 0, rank: Rank::Nothing, entry: UNMAPPED }; self.map.len()];
+        let mut last = self.sequence;
+        let mut note = |logical: u32, found: Newest| {
+            let best = &mut newest[logical as usize];
+            if (found.sequence, found.rank) > (best.sequence, best.rank) {
+                *best = found;
+            }
+            last = last.max(found.sequence);
+        };
+        let mut tombstones: Vec<(u32, Vec<Range>)> = Vec::new();
+        for (place, page) in self.programmed(image) {
+            let oob = contents.oob(page.0);
+            match oob.kind {
+                PageKind::Data | PageKind::Lost => {
+                    let rank = if self.blocks.role(place) == Role::Data { Rank::Covered } else { Rank::Alone };
+                    note(oob.logical, Newest { sequence: oob.sequence, rank, entry: place });
+                }
+                PageKind::Metadata => {
+                    let record = contents.record(page.0);
+                    if let Some(record) = record.and_then(ParityRecord::read) {
+                        let lost = record.members.iter().filter(|(member, ..)| self.blocks.is_lost(*member) && self.blocks.role(place) == Role::Parity);
+                        for &(member, logical, sequence) in lost {
+                            note(logical, Newest { sequence, rank: Rank::Computed, entry: member });
+                        }
+                    } else if let Some(ranges) = record.and_then(decode) {
+                        tombstones.push((place, ranges));
+                    }
+                }
+                PageKind::Erased | PageKind::Torn => {}
+            }
+        }
+        for (place, ranges) in tombstones {
+            for range in &ranges {
+                let found = Newest { sequence: range.sequence & !LOST, rank: Rank::Tombstone, entry: TRIMMED | place };
+                (range.first..range.first + range.count).for_each(|logical| note(logical, found));
+            }
+            self.tombstones.insert(place, Tombstone { ranges, live: 0, twin: None, safe: true });
+        }
+        self.sequence = last;
+        newest
+    }
+
+    /// Fills the map with what was found.
+    fn adopt_newest(&mut self, newest: &[Newest]) {
+        for (logical, newest) in (0..).zip(newest).filter(|(_, newest)| newest.rank != Rank::Nothing) {
+            let entry = newest.entry;
+            self.map[logical as usize] = entry;
+            if entry >= TRIMMED {
+                self.tombstones.get_mut(&(entry & !TRIMMED)).expect("it was found").live += 1;
+                continue;
+            }
+            self.back[entry as usize] = logical;
+            self.blocks.validate(entry);
+            // Beside a lost die a parity that cannot be seen may be there.
+            if newest.rank == Rank::Alone && self.deaths == 0 {
+                self.repairs.push_back(entry);
+            }
+        }
+        self.tombstones.retain(|_, tombstone| tombstone.live > 0);
+        let places: BTreeSet<u32> = self.tombstones.keys().copied().collect();
+        for place in places {
+            self.back[place as usize] = TRIMMED | place;
+            self.blocks.validate(place);
+            // It is written once more with the copy that recovery does not look for.
+            self.repairs.push_back(place);
+        }
+    }
+}
