@@ -164,6 +164,9 @@ impl Stack {
         shape.planes = chips * planes;
         self.set("stripe.in_flight", 1 + stream.below(4)).set("stripe.cache.entries", 1 + stream.below(6));
         self.set("stripe.buffer_size", format!("{}B", stream.below(12) * shape.page_bytes));
+        if kind == "raid-elastic" {
+            self.set("stripe.granularity", "page").set("ftl.gc.victim", "greedy").set("ftl.allocation.placement", "dynamic");
+        }
         for parameter in stripe::parameters() {
             if matches!(parameter.kind, ParameterKind::Choice(_) | ParameterKind::Switch) && self.get(parameter.key).is_empty() {
                 let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");

@@ -68,6 +68,9 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
         let needed = plan.user_pages.div_ceil(geometry.pages_per_block) + reserve * geometry.planes();
         return merges && usable >= needed;
     }
+    if stack.get("stripe.kind") == "raid-elastic" {
+        return elastic_can_serve(plan, core, reserve);
+    }
     let rooms = (0..geometry.planes()).map(|lane| {
         let first = lane * geometry.blocks_per_plane();
         let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
@@ -81,6 +84,21 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
     } else {
         rooms.sum::<u32>() >= pages
     }
+}
+
+/// The same where a failed block is missing from one superblock, whose stripes are shorter for it.
+fn elastic_can_serve(plan: &DrivePlan, core: &FlashCore, reserve: u32) -> bool {
+    let geometry = plan.geometry;
+    let chips = plan.stripes.expect("there are stripes").layout().chips();
+    let room = |superblock: u32| {
+        let blocks = (0..geometry.planes()).map(|plane| core.block(BlockId(plane * geometry.blocks_per_plane() + superblock)));
+        let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+        usable.saturating_sub(usable.div_ceil(chips).max(geometry.planes_per_die)) * geometry.pages_per_block
+    };
+    let mut rooms: Vec<u32> = (0..geometry.blocks_per_plane()).map(room).collect();
+    rooms.sort_unstable();
+    let kept = rooms.len().saturating_sub(reserve as usize);
+    rooms[..kept].iter().sum::<u32>() >= plan.user_pages
 }
 
 /// Lets everything under way end, background work included.

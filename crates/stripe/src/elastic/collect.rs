@@ -2,7 +2,7 @@
 
 use super::stripes::{Member, ParityRecord};
 use super::superblocks::State;
-use super::{Elastic, NONE, TRIMMED};
+use super::{Elastic, KEPT, NONE, TRIMMED};
 use crate::cells;
 use nand::{Flash, Outcome};
 use std::collections::BTreeSet;
@@ -16,7 +16,9 @@ impl<F: Flash> Elastic<F> {
                 return;
             }
             while let Some(place) = self.queue.last().copied() {
-                if self.copies_under_way >= self.window {
+                // What is under way when power is cut is written in vain: little, where there is little room.
+                let window = if self.blocks.free.is_empty() { self.data } else { self.window };
+                if self.copies_under_way >= window {
                     return;
                 }
                 if self.blocks.is_valid(place) && !self.move_away(flash, place, Cause::Gc) {
@@ -117,7 +119,7 @@ impl<F: Flash> Elastic<F> {
     /// collection needs what is left.
     pub(super) fn has_place(&self, flash: &F, for_host: bool) -> bool {
         let free = self.blocks.free.len();
-        let kept = usize::from(for_host);
+        let kept = if for_host { KEPT } else { 0 };
         free > kept || free == kept && self.open_room(flash) > self.blocks.span
     }
 

@@ -42,6 +42,8 @@ use units::{Cause, DieId, HostOp, Request, SECTOR_BYTES};
 
 /// Nothing.
 const NONE: u32 = u32::MAX;
+/// Free superblocks left to collection: one to collect into, and one for what power cuts in the middle of that waste.
+const KEPT: usize = 2;
 /// Map entry of a page that was never written.
 const UNMAPPED: u32 = u32::MAX;
 /// Lowest map entry that names no page of data; the bit that makes a place one of a tombstone.
@@ -75,7 +77,6 @@ struct Counters {
     healed: u64,
     lost: u64,
     rebuilt: u64,
-    refused: u64,
 }
 
 /// See the module description.
@@ -158,7 +159,7 @@ impl<F: Flash> Elastic<F> {
             data,
             page_bytes: geometry.page_bytes,
             full_mask: geometry.full_mask(),
-            free_blocks: context.values.whole("ftl.gc.free_blocks") as usize,
+            free_blocks: (context.values.whole("ftl.gc.free_blocks") as usize).max(KEPT),
             window: (per_plane * geometry.planes()).max(data),
             stripes: Vec::new(),
             free_stripes: Vec::new(),
@@ -231,18 +232,8 @@ impl<F: Flash> Elastic<F> {
     fn refuse(&mut self, number: u32, taken: u32, missing: u32) -> Answer {
         self.ops[number as usize].left -= missing;
         let pending = self.is_pending(number);
-        if !pending && !self.is_busy() {
-            // Nothing that is under way will make room.
-            self.counters.refused += 1;
-            return Answer::Done { failed: true };
-        }
         self.starved = true;
         Answer::Full { taken, pending }
-    }
-
-    /// Something is under way after which there may be room.
-    fn is_busy(&self) -> bool {
-        self.under_way > 0 || self.building != NONE || self.blocks.being_erased() > 0
     }
 
     /// A page of an operation is safe.

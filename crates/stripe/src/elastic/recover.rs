@@ -11,7 +11,6 @@ use super::trim::{Range, Tombstone, decode};
 use super::{Elastic, LOST, TRIMMED, UNMAPPED};
 use ftl::mapping::{FtlContext, RecoverError};
 use nand::{Contents, Flash, FlashCore, PageKind};
-use std::collections::BTreeSet;
 use units::{DieId, Ppn};
 
 /// The newest version of a logical page found so far.
@@ -164,13 +163,18 @@ impl<F: Flash> Elastic<F> {
                 self.repairs.push_back(entry);
             }
         }
-        self.tombstones.retain(|_, tombstone| tombstone.live > 0);
-        let places: BTreeSet<u32> = self.tombstones.keys().copied().collect();
-        for place in places {
-            self.back[place as usize] = TRIMMED | place;
-            self.blocks.validate(place);
-            // It is written once more with the copy that recovery does not look for.
-            self.repairs.push_back(place);
+        let (living, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.tombstones).into_iter().partition(|(_, tombstone)| tombstone.live > 0);
+        for (place, mut tombstone) in living {
+            let is_twin = |(other, twin): &&(u32, Tombstone)| self.blocks.of(*other) == self.blocks.of(place) && twin.ranges == tombstone.ranges;
+            tombstone.twin = others.iter().find(is_twin).map(|(twin, _)| *twin);
+            for copy in [place].into_iter().chain(tombstone.twin) {
+                self.back[copy as usize] = TRIMMED | place;
+                self.blocks.validate(copy);
+            }
+            if tombstone.twin.is_none() {
+                self.repairs.push_back(place);
+            }
+            self.tombstones.insert(place, tombstone);
         }
     }
 }

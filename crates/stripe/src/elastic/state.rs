@@ -87,7 +87,7 @@ impl<F: Flash> Elastic<F> {
     }
 
     pub(super) fn report_own(&self) -> LayerReport {
-        let Counters { stripes, pages, parities, trimmed, collected, copied, reconstructed, healed, lost, rebuilt, refused } = self.counters;
+        let Counters { stripes, pages, parities, trimmed, collected, copied, reconstructed, healed, lost, rebuilt } = self.counters;
         let mut report = LayerReport { name: "stripe", valid_pages: self.blocks.valid_by_block(), ..LayerReport::default() };
         report.ram_bytes = self.map.len() as u64 * 4 + self.blocks.ram_bytes();
         report.counters.extend([
@@ -102,7 +102,6 @@ impl<F: Flash> Elastic<F> {
             ("pages_lost", lost),
             ("superblocks_rebuilt", rebuilt),
             ("superblocks_to_rebuild", self.to_rebuild.len() as u64),
-            ("writes_refused", refused),
         ]);
         report
     }

@@ -2,7 +2,7 @@
 
 use super::superblocks::Role;
 use super::trim::encode;
-use super::{Elastic, NONE, TRIMMED, UNMAPPED, is_programmed};
+use super::{Elastic, KEPT, NONE, TRIMMED, UNMAPPED, is_programmed};
 use crate::cells;
 use layer::Outbox;
 use nand::{Command, CommandId, Completion, Flash, Outcome, PayloadId, Program};
@@ -80,12 +80,13 @@ impl<F: Flash> Elastic<F> {
     /// A place for one more page of the stripe being built, or of a new one. `for_host`: what collection needs to
     /// go on is left alone.
     pub(super) fn next_place(&mut self, flash: &mut F, for_host: bool) -> Option<u32> {
-        if for_host && self.blocks.free.is_empty() {
+        let kept = if for_host { KEPT } else { 0 };
+        if self.blocks.free.len() < kept {
             return None;
         }
         loop {
             let Some((superblock, from)) = self.blocks.open else {
-                if !self.blocks.open_next(usize::from(for_host)) {
+                if !self.blocks.open_next(kept) {
                     return None;
                 }
                 continue;
