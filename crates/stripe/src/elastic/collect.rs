@@ -49,6 +49,24 @@ impl<F: Flash> Elastic<F> {
         pages + pages.div_ceil(data)
     }
 
+    /// Whether collection, which was stuck, may go on at the cost of parities: those pages are written once more as
+    /// soon as there is room.
+    pub(super) fn press(&mut self) -> bool {
+        let is_stuck = self.blocks.free.is_empty() && self.flying.is_empty() && self.emptied.is_empty() && self.blocks.being_erased() == 0;
+        if !is_stuck || self.pressed {
+            return false;
+        }
+        self.pressed = true;
+        if self.victim != NONE {
+            self.blocks.set_state(std::mem::replace(&mut self.victim, NONE), State::Closed);
+            self.queue.clear();
+        }
+        if self.blocks.open.is_some_and(|(superblock, _)| self.blocks.valid_count(superblock) == 0) {
+            self.blocks.close_open();
+        }
+        true
+    }
+
     fn begin_collection(&mut self, flash: &F) -> bool {
         let free = self.blocks.free.len() + self.blocks.being_erased() + self.emptied.len();
         let Some(victim) = self.next_victim(flash, free <= self.free_blocks) else { return false };
@@ -72,6 +90,9 @@ impl<F: Flash> Elastic<F> {
             let is_hurt = |victim: &u32| self.failing.contains(victim) || self.to_rebuild.contains(victim);
             least(&mut self.blocks.candidates().filter(is_hurt))?
         };
+        if self.pressed {
+            return (self.blocks.valid_count(victim) <= self.open_room(flash)).then_some(victim);
+        }
         let takes = self.with_parity(self.blocks.valid_count(victim));
         let gains = takes < self.blocks.places / self.blocks.span * self.blocks.live_dies();
         (takes <= self.room(flash) && (gains || !needs_room)).then_some(victim)
@@ -120,7 +141,8 @@ impl<F: Flash> Elastic<F> {
     pub(super) fn has_place(&self, flash: &F, for_host: bool) -> bool {
         let free = self.blocks.free.len();
         let kept = if for_host { KEPT } else { 0 };
-        free > kept || free == kept && self.open_room(flash) > self.blocks.span
+        let least = if self.pressed && !for_host { 0 } else { self.blocks.span };
+        free > kept || free == kept && self.open_room(flash) > least
     }
 
     /// Sequence number of a page on flash: where it is not, its parity knows.
@@ -164,6 +186,7 @@ impl<F: Flash> Elastic<F> {
             self.counters.rebuilt += u64::from(self.to_rebuild.remove(&superblock));
             if blocks.is_empty() {
                 self.blocks.set_free(flash.core(), superblock);
+                self.pressed &= self.blocks.free.is_empty();
                 self.room = true;
             }
             for block in blocks {
@@ -178,5 +201,6 @@ impl<F: Flash> Elastic<F> {
     /// A block is erased, or given up.
     pub(super) fn block_erased(&mut self, flash: &F, block: BlockId) {
         self.room |= self.blocks.erased(flash.core(), block);
+        self.pressed &= self.blocks.free.is_empty();
     }
 }

@@ -118,6 +118,8 @@ pub(crate) struct Elastic<F: Flash> {
     copies_under_way: u32,
     /// Pages being written once more because they had no parity.
     repairs_under_way: u32,
+    /// Power cuts have used up what is kept for collection: it goes on without parities until a superblock is free.
+    pressed: bool,
     /// Superblocks of which everything was moved.
     emptied: Vec<u32>,
     /// Superblocks with a failed block, and those with pages on lost dies, to be collected.
@@ -175,6 +177,7 @@ impl<F: Flash> Elastic<F> {
             queue: Vec::new(),
             copies_under_way: 0,
             repairs_under_way: 0,
+            pressed: false,
             emptied: Vec::new(),
             failing: Vec::new(),
             to_rebuild: BTreeSet::new(),
@@ -344,7 +347,7 @@ impl<F: Flash> Elastic<F> {
             if self.building != NONE && self.under_way == 0 && !self.more {
                 self.close_stripe(flash);
             }
-            if self.landed.is_empty() && self.ended.is_empty() && !erased {
+            if self.landed.is_empty() && self.ended.is_empty() && !erased && !self.press() {
                 break;
             }
         }

@@ -99,7 +99,8 @@ impl<F: Flash> Elastic<F> {
             let place = place.filter(|place| {
                 // Its parity must find a place on another die.
                 let end = end.min(first.unwrap_or(*place) + self.blocks.span);
-                *place < end && (self.blocks.live_dies() < 2 || self.blocks.usable_from(flash.core(), place + 1, end).is_some())
+                let alone = self.blocks.live_dies() < 2 || self.pressed && !for_host;
+                *place < end && (alone || self.blocks.usable_from(flash.core(), place + 1, end).is_some())
             });
             if let Some(place) = place {
                 self.blocks.open = Some((superblock, place + 1));
@@ -211,8 +212,9 @@ impl<F: Flash> Elastic<F> {
         let from = self.blocks.open.map_or(first, |(_, next)| next);
         let end = self.blocks.end_of(self.blocks.of(first)).min(first + self.blocks.span);
         let Some(place) = self.blocks.usable_from(flash.core(), from, end) else {
-            // A failed block, or a last die.
-            self.stripes[stripe as usize].failed = self.blocks.live_dies() > 1;
+            // A failed block, a last die, or no room: whoever waits for a page waits on unless there is no other die.
+            let entry = &mut self.stripes[stripe as usize];
+            entry.failed = self.blocks.live_dies() > 1 && entry.members.iter().any(|member| member.op != NONE);
             if self.stripes[stripe as usize].waiting == 0 {
                 self.ended.push_back(stripe);
             }
@@ -319,6 +321,8 @@ impl<F: Flash> Elastic<F> {
             if let Some(parity) = stripe.parity {
                 stripe.members.iter().for_each(|member| self.blocks.set_role(member.place, Role::Data));
                 self.blocks.set_role(parity, Role::Parity);
+            } else if self.blocks.live_dies() > 1 {
+                self.repairs.extend(stripe.members.iter().map(|member| member.place));
             }
         }
         for member in &stripe.members {
