@@ -69,6 +69,8 @@ pub const FRA: usize = 10;
 pub const RAID6: usize = 11;
 /// Two parities in a partial parity cache.
 pub const PPC6: usize = 12;
+/// Parities of the pages that are written together.
+pub const ELASTIC: usize = 13;
 
 const fn raid5(name: &'static str, kind: &'static str, settings: &'static [(&'static str, &'static str)]) -> Variant {
     Variant { name, kind, chips: 5, room: Room::Same, settings }
@@ -77,7 +79,7 @@ const fn raid5(name: &'static str, kind: &'static str, settings: &'static [(&'st
 const BY_BLOCK: &[(&str, &str)] = &[("stripe.granularity", "block")];
 
 /// All drives that are run.
-pub const VARIANTS: [Variant; 13] = [
+pub const VARIANTS: [Variant; 14] = [
     Variant { name: "RAID-0", kind: "raid0", chips: 5, room: Room::All, settings: &[] },
     Variant { name: "RAID-0, 4 chips", kind: "raid0", chips: 4, room: Room::Same, settings: &[] },
     Variant { name: "RAID-0, more spare", kind: "raid0", chips: 5, room: Room::Spare, settings: &[] },
@@ -91,6 +93,7 @@ pub const VARIANTS: [Variant; 13] = [
     raid5("FRA", "fra", &[]),
     Variant { name: "RAID-6", kind: "raid6", chips: 6, room: Room::Same, settings: &[] },
     Variant { name: "RAID-6 with PPC", kind: "raid6-ppc", chips: 6, room: Room::Same, settings: &[] },
+    raid5("elastic stripes", "raid-elastic", &[]),
 ];
 
 /// Pages the user sees of the drives with parity, of whole stripes.
@@ -168,6 +171,7 @@ mod tests {
         assert_eq!(pages(RAID0), pages(NO_PC));
         assert_eq!(pages(RAID0_SPARE), pages(NO_PC));
         assert_eq!(pages(NO_PC), pages(PPC));
+        assert_eq!(pages(NO_PC), pages(ELASTIC));
         assert_eq!(pages(RAID0_DATA) * (DATA + 1), pages(NO_PC) * DATA);
         let sees = |variant| bench(&options, variant, 64, 0).unwrap().sectors();
         assert_eq!(sees(NO_PC), sectors(&options));

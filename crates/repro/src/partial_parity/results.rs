@@ -90,6 +90,11 @@ pub fn writes(measured: &Measurement) -> f64 {
     measured.flash.programs[Cause::Parity.index()] as f64 / page_writes(measured)
 }
 
+/// Pages programmed for each page write: the page, parity, copies and records.
+pub fn programs(measured: &Measurement) -> f64 {
+    measured.flash.programs.iter().sum::<u64>() as f64 / page_writes(measured)
+}
+
 /// Pages that collection copied, for each page write.
 pub fn copies(measured: &Measurement) -> f64 {
     measured.flash.programs[Cause::Gc.index()] as f64 / page_writes(measured)

@@ -1,7 +1,7 @@
 //! Every simulation of the study, on all cores.
 
 use super::drives::{
-    self, BUFFERS, DATA, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC6, PPC_BLOCK, PPC_COPY, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES,
+    self, BUFFERS, DATA, ELASTIC, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC6, PPC_BLOCK, PPC_COPY, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES,
     VARIANTS,
 };
 use super::exact::{self, Exact};
@@ -62,7 +62,7 @@ struct Job {
 fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
     let (record, buffer_of_record) = (drives::entries_of_record(options), drives::buffer_of_record(options));
     let depth = drives::depth_of_record(options);
-    let others = [RAID0, RAID0_DATA, RAID0_SPARE, NO_PC, FPC_CACHED, PPC_COPY, NO_PC_BLOCK, PPC_BLOCK, FRA, RAID6, PPC6];
+    let others = [RAID0, RAID0_DATA, RAID0_SPARE, NO_PC, FPC_CACHED, PPC_COPY, NO_PC_BLOCK, PPC_BLOCK, FRA, RAID6, PPC6, ELASTIC];
     let swept = [PPC, FPC].into_iter().flat_map(|variant| SIZES.map(|entries| (variant, entries)));
     let buffers = COMPARED.into_iter().flat_map(|variant| BUFFERS.map(|buffer| (variant, record, buffer)));
     let places = swept

@@ -35,7 +35,7 @@ const LINES: [Line; 36] = [
     ("2.13a", "PPC and FPC, caches of 64, 256, 1024, 4096", "mean IOPS, RAID-0 = 1", "", "size not said", Recorded, Anything),
     ("2.13b", "no-PC, FPC, PPC, buffers of 0, 16, 64, 256 pages", "mean IOPS, RAID-0 with the same buffer = 1; extra reads + programs", "", "size not said", Recorded, Anything),
     ("2.13c", "FPC that does not read what memory holds", "mean IOPS; extra reads + programs", "", "FPC reads as much as no-PC", Recorded, Anything),
-    ("2.13d", "PPC whose collection moves old versions, FRA, RAID-6, RAID-6 with PPC, RAID-0 = 1", "mean IOPS", "", "RAID-6 is future work", Recorded, Anything),
+    ("2.13d", "PPC whose collection moves old versions, FRA, RAID-6, RAID-6 with PPC, elastic stripes, RAID-0 = 1", "mean IOPS", "", "RAID-6 is future work", Recorded, Anything),
     ("2.13e", "90 % of the writes to 1000 pages", "IOPS, RAID-0 = 1; extra reads + programs", "", "not a published workload", Recorded, Anything),
     ("2.13f", "PPC under each workload", "commits by replacement and by collection, % of both", "", "not said", Recorded, Anything),
     ("2.13g", "RAID-0, no-PC, FPC, PPC", "mean copies by collection for each page write", "", "not said", Recorded, Anything),

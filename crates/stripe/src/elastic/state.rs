@@ -100,6 +100,7 @@ impl<F: Flash> Elastic<F> {
             ("pages_reconstructed", reconstructed),
             ("pages_healed", healed),
             ("pages_lost", lost),
+            ("dies_lost", u64::from(self.deaths)),
             ("superblocks_rebuilt", rebuilt),
             ("superblocks_to_rebuild", self.to_rebuild.len() as u64),
         ]);
