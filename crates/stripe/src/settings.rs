@@ -54,7 +54,7 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.kind",
             kind: ParameterKind::Choice(stripe_names),
             default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning.",
+            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
         },
         Parameter {
             key: "stripe.chips",

@@ -37,10 +37,12 @@ impl<F: Flash> Elastic<F> {
     }
 
     fn open_room(&self, flash: &F) -> u32 {
-        self.blocks.open.map_or(0, |(superblock, next)| {
-            let end = self.blocks.end_of(superblock);
-            (next..end).filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some()).count() as u32
-        })
+        self.open_places(flash).count() as u32
+    }
+
+    fn open_places(&self, flash: &F) -> impl Iterator<Item = u32> {
+        let places = self.blocks.open.map_or(0..0, |(superblock, next)| next..self.blocks.end_of(superblock));
+        places.filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some())
     }
 
     /// Places that so many pages take with their parities.
@@ -142,7 +144,7 @@ impl<F: Flash> Elastic<F> {
         let free = self.blocks.free.len();
         let kept = if for_host { KEPT } else { 0 };
         let least = if self.pressed && !for_host { 0 } else { self.blocks.span };
-        free > kept || free == kept && self.open_room(flash) > least
+        free > kept || free == kept && self.open_places(flash).nth(least as usize).is_some()
     }
 
     /// Sequence number of a page on flash: where it is not, its parity knows.

@@ -60,13 +60,12 @@ impl<F: Flash> Elastic<F> {
                 self.blocks.set_lost(spare, false);
             }
         }
-        let in_use = self.blocks.live_dies();
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.spares.retain(|spare| *spare != die);
             self.blocks.set_lost(die, true);
             self.deaths += 1;
         }
-        let missing = self.usual_dies.saturating_sub(self.blocks.live_dies().min(in_use));
+        let missing = self.usual_dies.saturating_sub(self.blocks.live_dies());
         for _ in 0..missing {
             let Some(spare) = self.spares.pop() else { break };
             self.blocks.set_lost(spare, false);

@@ -121,6 +121,7 @@ impl<F: Flash> Elastic<F> {
         writer.put_u32("elastic.tombstone", std::iter::empty());
         let left: Vec<u32> = self.emptied.iter().copied().chain((self.victim != super::NONE).then_some(self.victim)).collect();
         writer.put_u32("elastic.collected", left.into_iter());
+        writer.put_u32("elastic.repairs", self.repairs.iter().copied().collect::<Vec<_>>().into_iter());
         writer.put_u32("elastic.to_rebuild", self.to_rebuild.iter().copied().collect::<Vec<_>>().into_iter());
     }
 
@@ -147,6 +148,7 @@ impl<F: Flash> Elastic<F> {
         for superblock in reader.get_u32("elastic.collected")? {
             self.blocks.set_state(superblock, super::superblocks::State::Closed);
         }
+        self.repairs = reader.get_u32("elastic.repairs")?.into();
         self.to_rebuild = reader.get_u32("elastic.to_rebuild")?.into_iter().collect();
         Ok(())
     }

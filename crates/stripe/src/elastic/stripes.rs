@@ -292,8 +292,7 @@ impl<F: Flash> Elastic<F> {
 
     /// Every program of a stripe has ended.
     pub(super) fn end_stripe(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
-        let mut stripe = std::mem::take(&mut self.stripes[number as usize]);
-        self.free_stripes.push(number);
+        let stripe = std::mem::take(&mut self.stripes[number as usize]);
         self.under_way -= 1;
         let superblock = self.blocks.of(stripe.members[0].place);
         for place in stripe.members.iter().map(|member| member.place).chain(stripe.parity) {
@@ -304,11 +303,17 @@ impl<F: Flash> Elastic<F> {
             // Whoever waited for this stripe besides waits for the first of its pages.
             let first = stripe.members[0].place;
             self.waiting_moves.extend(stripe.others.iter().map(|(op, hold)| (first, *op, *hold)));
-            self.moves.extend(stripe.members.drain(..));
+            self.moves.extend(stripe.members.iter().copied());
         } else {
             self.end_well(flash, &stripe, outbox);
         }
         self.blocks.busy[superblock as usize] -= 1;
+        // Its lists are used again.
+        let Stripe { mut members, mut others, .. } = stripe;
+        members.clear();
+        others.clear();
+        self.stripes[number as usize] = Stripe { members, others, ..Stripe::default() };
+        self.free_stripes.push(number);
     }
 
     fn end_well(&mut self, flash: &mut F, stripe: &Stripe, outbox: &mut Outbox) {
