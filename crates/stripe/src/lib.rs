@@ -60,7 +60,7 @@ impl StripePlan {
     /// Old versions of pages that may have to be kept in one plane at once.
     pub fn most_old(&self, values: &Values) -> u64 {
         if self.0.scheme.elastic {
-            return 2 * values.whole("flash.pages_per_block"); // as much for power cuts in the middle of a collection
+            return 3 * values.whole("flash.pages_per_block"); // one more that is open, two for collection
         }
         if self.0.layout.parity == 0 {
             return 0;

@@ -1,8 +1,8 @@
 //! Collection: superblocks are emptied into new stripes and erased, the one with the fewest valid pages first.
 
 use super::stripes::{Member, ParityRecord};
-use super::superblocks::State;
-use super::{Elastic, KEPT, NONE, TRIMMED};
+use super::superblocks::{STREAMS, State, Stream};
+use super::{Elastic, NONE, TRIMMED, kept_from};
 use crate::cells;
 use nand::{Flash, Outcome};
 use std::collections::BTreeSet;
@@ -31,17 +31,20 @@ impl<F: Flash> Elastic<F> {
         }
     }
 
-    /// Places in which data can be programmed without erasing anything, about.
+    /// Places in which copies can be programmed without erasing anything, about.
     fn room(&self, flash: &F) -> u32 {
-        self.open_room(flash) + self.blocks.free.len() as u32 * (self.blocks.places / self.blocks.span * self.blocks.live_dies())
+        let free = self.blocks.free.len() as u32;
+        self.open_room(flash) + free * (self.blocks.places / self.blocks.span * self.blocks.live_dies())
     }
 
     fn open_room(&self, flash: &F) -> u32 {
-        self.open_places(flash).count() as u32
+        let own = self.open_places(flash, Stream::Copies).count();
+        let other = if self.may_take_over() { self.open_places(flash, Stream::Host).count() } else { 0 };
+        (own + other) as u32
     }
 
-    fn open_places(&self, flash: &F) -> impl Iterator<Item = u32> {
-        let places = self.blocks.open.map_or(0..0, |(superblock, next)| next..self.blocks.end_of(superblock));
+    fn open_places(&self, flash: &F, stream: Stream) -> impl Iterator<Item = u32> {
+        let places = self.blocks.open[stream as usize].map_or(0..0, |(superblock, next)| next..self.blocks.end_of(superblock));
         places.filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some())
     }
 
@@ -63,8 +66,10 @@ impl<F: Flash> Elastic<F> {
             self.blocks.set_state(std::mem::replace(&mut self.victim, NONE), State::Closed);
             self.queue.clear();
         }
-        if self.blocks.open.is_some_and(|(superblock, _)| self.blocks.valid_count(superblock) == 0) {
-            self.blocks.close_open();
+        for stream in STREAMS {
+            if self.blocks.open[stream as usize].is_some_and(|(superblock, _)| self.blocks.valid_count(superblock) == 0) {
+                self.blocks.close_open(stream);
+            }
         }
         true
     }
@@ -111,7 +116,7 @@ impl<F: Flash> Elastic<F> {
             let places: Vec<u32> = std::iter::once(first).chain(others).collect();
             return self.merge_tombstones(flash, &places, cause);
         }
-        if !self.has_place(flash, false) {
+        if !self.has_place(flash, Stream::Copies) {
             return false;
         }
         let sequence = self.sequence_of(flash, place);
@@ -119,7 +124,7 @@ impl<F: Flash> Elastic<F> {
             return self.give_up(flash, back, sequence);
         };
         let member = Member::new(back, sequence, cells, cause);
-        let placed = self.put(flash, &member, after, false);
+        let placed = self.put(flash, &member, after, Stream::Copies);
         if !placed {
             cells::release(flash, cells);
             return false;
@@ -140,11 +145,12 @@ impl<F: Flash> Elastic<F> {
 
     /// Whether there is a place for a page, as far as can be told beforehand. For the host there is none as long as
     /// collection needs what is left.
-    pub(super) fn has_place(&self, flash: &F, for_host: bool) -> bool {
-        let free = self.blocks.free.len();
-        let kept = if for_host { KEPT } else { 0 };
-        let least = if self.pressed && !for_host { 0 } else { self.blocks.span };
-        free > kept || free == kept && self.open_places(flash).nth(least as usize).is_some()
+    pub(super) fn has_place(&self, flash: &F, stream: Stream) -> bool {
+        let (free, kept) = (self.blocks.free.len(), kept_from(stream));
+        let least = if self.pressed && stream == Stream::Copies { 0 } else { self.blocks.span as usize };
+        let has_room = |stream| self.open_places(flash, stream).nth(least).is_some();
+        let may_go_elsewhere = stream == Stream::Copies && self.may_take_over();
+        free > kept || free == kept && (has_room(stream) || may_go_elsewhere && has_room(Stream::Host))
     }
 
     /// Sequence number of a page on flash: where it is not, its parity knows.
@@ -174,7 +180,7 @@ impl<F: Flash> Elastic<F> {
 
     /// Erases superblocks that nobody needs any more. `true`: one is free now.
     pub(super) fn erase_emptied(&mut self, flash: &mut F) -> bool {
-        if self.repairs_under_way > 0 || !self.repairs.is_empty() && self.has_place(flash, false) {
+        if self.repairs_under_way > 0 || !self.repairs.is_empty() && self.has_place(flash, Stream::Copies) {
             return false; // older versions of what has no parity may be there
         }
         let before = self.blocks.free.len();

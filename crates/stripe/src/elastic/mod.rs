@@ -36,7 +36,7 @@ use layer::{
 use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stripes::{Member, Stripe};
-use superblocks::Superblocks;
+use superblocks::{STREAMS, Stream, Superblocks};
 use trim::Tombstone;
 use units::{Cause, DieId, HostOp, Request, SECTOR_BYTES};
 
@@ -96,10 +96,10 @@ pub(crate) struct Elastic<F: Flash> {
     free_blocks: usize,
     /// Pages collection copies at once.
     window: u32,
-    /// Stripes, in use or not, and the one that takes more pages.
+    /// Stripes, in use or not, and by stream the one that takes more pages.
     stripes: Vec<Stripe>,
     free_stripes: Vec<u32>,
-    building: u32,
+    building: [u32; 2],
     /// Complete stripes that are not on flash.
     under_way: u32,
     /// Stripe of each place being programmed.
@@ -165,7 +165,7 @@ impl<F: Flash> Elastic<F> {
             window: (per_plane * geometry.planes()).max(data),
             stripes: Vec::new(),
             free_stripes: Vec::new(),
-            building: NONE,
+            building: [NONE; 2],
             under_way: 0,
             flying: BTreeMap::new(),
             landed: VecDeque::new(),
@@ -274,12 +274,12 @@ impl<F: Flash> Elastic<F> {
     fn write_page(&mut self, flash: &mut F, op: &PageOp, index: u32, number: u32) -> bool {
         let logical = op.first + index;
         let mask = op.mask_at(index, self.full_mask);
-        if !self.has_place(flash, true) {
+        if !self.has_place(flash, Stream::Host) {
             return false;
         }
         let (cells, after) = self.complete(flash, logical, op.payload.offset(index), mask);
         let member = Member { op: number, ..Member::new(logical, self.next_sequence(), cells, op.cause) };
-        let placed = self.put(flash, &member, after, true);
+        let placed = self.put(flash, &member, after, Stream::Host);
         if !placed {
             cells::release(flash, cells);
         }
@@ -310,7 +310,7 @@ impl<F: Flash> Elastic<F> {
 
     fn submit_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         self.more = false;
-        self.close_stripe(flash);
+        self.close_stripe(flash, Stream::Host);
         self.settle(flash, outbox);
         if self.flushes.is_empty() && self.ops.iter().all(|op| op.serial == 0) {
             return Answer::Done { failed: false };
@@ -344,8 +344,10 @@ impl<F: Flash> Elastic<F> {
             }
             self.collect(flash);
             let erased = self.erase_emptied(flash);
-            if self.building != NONE && self.under_way == 0 && !self.more {
-                self.close_stripe(flash);
+            for stream in STREAMS {
+                if self.under_way == 0 && !(self.more && stream == Stream::Host) {
+                    self.close_stripe(flash, stream);
+                }
             }
             if self.landed.is_empty() && self.ended.is_empty() && !erased && !self.press() {
                 break;
@@ -365,8 +367,10 @@ impl<F: Flash> Elastic<F> {
             return;
         }
         // What has a page there is filled no further: it will be collected.
-        self.close_stripe(flash);
-        self.blocks.close_open();
+        for stream in STREAMS {
+            self.close_stripe(flash, stream);
+            self.blocks.close_open(stream);
+        }
         self.deaths += 1;
         self.blocks.set_lost(die, true);
         if let Some(spare) = self.spares.pop() {
@@ -439,6 +443,11 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 /// Whether a page of a block that is being filled is on flash.
 fn is_programmed(core: &FlashCore, page: units::Ppn) -> bool {
     core.geometry.page_in_block(page) < u32::from(core.block(core.geometry.block_of(page)).done)
+}
+
+/// Free superblocks that a stream leaves alone.
+fn kept_from(stream: Stream) -> usize {
+    if stream == Stream::Host { KEPT } else { 0 }
 }
 
 /// The cells of a page on flash.

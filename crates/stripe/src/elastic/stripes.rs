@@ -1,8 +1,8 @@
 //! Stripes under way: pages are programmed as they come, the parity with the last of them.
 
-use super::superblocks::Role;
+use super::superblocks::{Role, STREAMS, Stream};
 use super::trim::encode;
-use super::{Elastic, KEPT, NONE, TRIMMED, UNMAPPED, is_programmed};
+use super::{Elastic, NONE, TRIMMED, UNMAPPED, is_programmed, kept_from};
 use crate::cells;
 use layer::Outbox;
 use nand::{Command, CommandId, Completion, Flash, Outcome, PayloadId, Program};
@@ -77,47 +77,56 @@ pub(super) fn add(from: &[u8], into: &mut [u8]) {
 }
 
 impl<F: Flash> Elastic<F> {
-    /// A place for one more page of the stripe being built, or of a new one. `for_host`: what collection needs to
-    /// go on is left alone.
-    pub(super) fn next_place(&mut self, flash: &mut F, for_host: bool) -> Option<u32> {
-        let kept = if for_host { KEPT } else { 0 };
+    /// A place for one more page of the stripe being built, or of a new one. The host leaves alone what collection
+    /// needs to go on.
+    pub(super) fn next_place(&mut self, flash: &mut F, stream: Stream) -> Option<u32> {
+        let kept = kept_from(stream);
         if self.blocks.free.len() < kept {
             return None;
         }
         loop {
-            let Some((superblock, from)) = self.blocks.open else {
-                if !self.blocks.open_next(kept) {
+            let Some((superblock, from)) = self.blocks.open[stream as usize] else {
+                if self.blocks.open_next(stream, kept) {
+                    continue;
+                }
+                if stream == Stream::Host || !self.may_take_over() {
                     return None;
                 }
+                self.blocks.open[Stream::Copies as usize] = self.blocks.open[Stream::Host as usize].take();
                 continue;
             };
             let end = self.blocks.end_of(superblock);
-            let built = self.stripes.get(self.building as usize);
+            let built = self.stripes.get(self.building[stream as usize] as usize);
             let first = built.and_then(|stripe| stripe.members.first()).map(|member| member.place);
             let has_room = built.is_none_or(|stripe| (stripe.members.len() as u32) < self.data);
             let place = self.blocks.usable_from(flash.core(), from, end).filter(|_| has_room);
             let place = place.filter(|place| {
                 // Its parity must find a place on another die.
                 let end = end.min(first.unwrap_or(*place) + self.blocks.span);
-                let alone = self.blocks.live_dies() < 2 || self.pressed && !for_host;
+                let alone = self.blocks.live_dies() < 2 || self.pressed && stream == Stream::Copies;
                 *place < end && (alone || self.blocks.usable_from(flash.core(), place + 1, end).is_some())
             });
             if let Some(place) = place {
-                self.blocks.open = Some((superblock, place + 1));
+                self.blocks.open[stream as usize] = Some((superblock, place + 1));
                 return Some(place);
             }
             if first.is_some() {
-                self.close_stripe(flash);
+                self.close_stripe(flash, stream);
             } else {
-                self.blocks.close_open();
+                self.blocks.close_open(stream);
             }
         }
     }
 
+    /// Whether copies may go where the host was writing, because there is no other room.
+    pub(super) fn may_take_over(&self) -> bool {
+        self.building[Stream::Host as usize] == NONE && self.blocks.open[Stream::Host as usize].is_some()
+    }
+
     /// Programs a page in the stripe being built. `false`: there is no room.
-    pub(super) fn put(&mut self, flash: &mut F, member: &Member, after: Option<CommandId>, for_host: bool) -> bool {
-        let Some(place) = self.next_place(flash, for_host) else { return false };
-        let stripe = self.building_at(place);
+    pub(super) fn put(&mut self, flash: &mut F, member: &Member, after: Option<CommandId>, stream: Stream) -> bool {
+        let Some(place) = self.next_place(flash, stream) else { return false };
+        let stripe = self.building_at(place, stream);
         let old = std::mem::replace(&mut self.map[member.logical as usize], place);
         let mut member = Member { place, ..*member };
         if old != UNMAPPED && member.hold == NONE {
@@ -138,7 +147,7 @@ impl<F: Flash> Elastic<F> {
         let completion = Completion::Notify(0);
         self.program(flash, stripe, Command { page, supersedes: None, what, logical, sequence, cause, completion, after });
         if self.stripes[stripe as usize].members.len() as u32 == self.data {
-            self.close_stripe(flash);
+            self.close_stripe(flash, stream);
         }
         true
     }
@@ -157,16 +166,16 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// The stripe being built, or a new one that begins at `place`.
-    pub(super) fn building_at(&mut self, place: u32) -> u32 {
-        if self.building == NONE {
-            self.building = self.free_stripes.pop().unwrap_or_else(|| {
+    pub(super) fn building_at(&mut self, place: u32, stream: Stream) -> u32 {
+        if self.building[stream as usize] == NONE {
+            self.building[stream as usize] = self.free_stripes.pop().unwrap_or_else(|| {
                 self.stripes.push(Stripe::default());
                 self.stripes.len() as u32 - 1
             });
             let superblock = self.blocks.of(place);
             self.blocks.busy[superblock as usize] += 1;
         }
-        self.building
+        self.building[stream as usize]
     }
 
     /// One more page belongs to a stripe.
@@ -201,15 +210,15 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// The stripe being built is complete: its parity follows.
-    pub(super) fn close_stripe(&mut self, flash: &mut F) {
-        let stripe = std::mem::replace(&mut self.building, NONE);
+    pub(super) fn close_stripe(&mut self, flash: &mut F, stream: Stream) {
+        let stripe = std::mem::replace(&mut self.building[stream as usize], NONE);
         if stripe == NONE {
             return;
         }
         self.stripes[stripe as usize].closed = true;
         self.under_way += 1;
         let first = self.stripes[stripe as usize].members[0].place;
-        let from = self.blocks.open.map_or(first, |(_, next)| next);
+        let from = self.blocks.open[stream as usize].map_or(first, |(_, next)| next);
         let end = self.blocks.end_of(self.blocks.of(first)).min(first + self.blocks.span);
         let Some(place) = self.blocks.usable_from(flash.core(), from, end) else {
             // A failed block, a last die, or no room: whoever waits for a page waits on unless there is no other die.
@@ -220,7 +229,7 @@ impl<F: Flash> Elastic<F> {
             }
             return;
         };
-        self.blocks.open = Some((self.blocks.of(first), place + 1));
+        self.blocks.open[stream as usize] = Some((self.blocks.of(first), place + 1));
         self.stripes[stripe as usize].parity = Some(place);
         let record = self.record_of(flash, stripe).map(|record| {
             flash.core_mut().contents.as_deref_mut().expect("records are made where contents are on").take_record(record)
@@ -285,8 +294,10 @@ impl<F: Flash> Elastic<F> {
             self.failing.push(superblock);
         }
         self.land(place);
-        if self.building == stripe {
-            self.close_stripe(flash);
+        for stream in STREAMS {
+            if self.building[stream as usize] == stripe {
+                self.close_stripe(flash, stream);
+            }
         }
     }
 
@@ -361,7 +372,7 @@ impl<F: Flash> Elastic<F> {
             let to = match (is_current, is_tombstone) {
                 (true, true) => self.move_tombstone(flash, from, &member),
                 (true, false) => {
-                    let placed = self.put(flash, &Member { failure: None, ..member }, None, false);
+                    let placed = self.put(flash, &Member { failure: None, ..member }, None, Stream::Copies);
                     placed.then(|| self.map[member.logical as usize])
                 }
                 (false, _) => Some(self.map[member.logical as usize] & !TRIMMED),

@@ -28,6 +28,15 @@ pub(super) enum State {
 
 const STATES: [State; 6] = [State::Free, State::Open, State::Closed, State::Collected, State::Erasing, State::Bad];
 
+/// Who fills a superblock: what collection copies stays longer than what the host writes, and is kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Host = 0,
+    Copies = 1,
+}
+
+pub(super) const STREAMS: [Stream; 2] = [Stream::Host, Stream::Copies];
+
 /// What a place holds of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -62,8 +71,8 @@ pub(super) struct Superblocks {
     /// Blocks of each that are being erased.
     erasing: Vec<u32>,
     pub free: VecDeque<u32>,
-    /// The superblock being filled and its next position.
-    pub open: Option<(u32, u32)>,
+    /// By stream the superblock being filled and its next place.
+    pub open: [Option<(u32, u32)>; 2],
 }
 
 impl Superblocks {
@@ -92,7 +101,7 @@ impl Superblocks {
             held: vec![0; count as usize],
             erasing: vec![0; count as usize],
             free: (0..count).collect(),
-            open: None,
+            open: [None; 2],
         }
     }
 
@@ -175,19 +184,19 @@ impl Superblocks {
     }
 
     /// Begins to fill a free superblock, leaving `kept` of them. `false`: there is none to give.
-    pub(super) fn open_next(&mut self, kept: usize) -> bool {
+    pub(super) fn open_next(&mut self, stream: Stream, kept: usize) -> bool {
         if self.free.len() <= kept {
             return false;
         }
         let Some(next) = self.free.pop_front() else { return false };
         self.states[next as usize] = State::Open;
-        self.open = Some((next, next * self.places));
+        self.open[stream as usize] = Some((next, next * self.places));
         true
     }
 
-    /// Nothing more is written to the open superblock.
-    pub(super) fn close_open(&mut self) {
-        if let Some((superblock, _)) = self.open.take() {
+    /// Nothing more is written to the open superblock of a stream.
+    pub(super) fn close_open(&mut self, stream: Stream) {
+        if let Some((superblock, _)) = self.open[stream as usize].take() {
             self.states[superblock as usize] = State::Closed;
         }
     }
@@ -308,10 +317,10 @@ impl Superblocks {
         self.free.push_back(superblock);
     }
 
-    /// After a power cut: the superblocks that are not erased are closed, but for one that can be filled up.
+    /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which are filled up.
     pub(super) fn adopt(&mut self, core: &FlashCore) {
         self.free.clear();
-        let mut open: Option<(u32, u32, u32)> = None;
+        let mut open = Vec::new();
         for superblock in 0..self.count() {
             let lanes = self.lanes.len() as u32;
             let done = |index: u32| u32::from(core.block(self.block(superblock, index)).done);
@@ -322,12 +331,14 @@ impl Superblocks {
             };
             self.states[superblock as usize] = State::Closed;
             let room = self.places - next;
-            if room > open.map_or(0, |(_, _, most)| most) {
-                open = Some((superblock, superblock * self.places + next, room));
+            if room > 0 {
+                open.push((room, superblock, superblock * self.places + next));
             }
         }
-        self.open = open.map(|(superblock, next, _)| (superblock, next));
-        if let Some((superblock, _)) = self.open {
+        open.sort_unstable();
+        for stream in [Stream::Copies, Stream::Host] {
+            let Some((_, superblock, next)) = open.pop() else { break };
+            self.open[stream as usize] = Some((superblock, next));
             self.states[superblock as usize] = State::Open;
         }
     }
@@ -369,8 +380,8 @@ impl Superblocks {
         writer.put_u32("elastic.roles", self.roles.iter().map(|role| u32::from(*role)));
         writer.put_u32("elastic.states", self.states.iter().map(|state| *state as u32));
         writer.put_u32("elastic.free", self.free.iter().copied().collect::<Vec<_>>().into_iter());
-        let open = self.open.map_or([u32::MAX; 2], |(superblock, next)| [superblock, next]);
-        writer.put_u32("elastic.open", open.into_iter());
+        let open = self.open.iter().flat_map(|open| open.map_or([u32::MAX; 2], |(superblock, next)| [superblock, next]));
+        writer.put_u32("elastic.open", open.collect::<Vec<_>>().into_iter());
     }
 
     pub(super) fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -386,10 +397,10 @@ impl Superblocks {
             *state = *STATES.get(number as usize).ok_or_else(|| unfit("a superblock is in no known state"))?;
         }
         self.free = reader.get_u32("elastic.free")?.into();
-        let &[superblock, next] = reader.get_u32("elastic.open")?.as_slice() else {
-            return Err(unfit("the open superblock is missing"));
+        let &[host, host_next, copies, copies_next] = reader.get_u32("elastic.open")?.as_slice() else {
+            return Err(unfit("an open superblock is missing"));
         };
-        self.open = (superblock != u32::MAX).then_some((superblock, next));
+        self.open = [(host, host_next), (copies, copies_next)].map(|open| (open.0 != u32::MAX).then_some(open));
         for superblock in 0..self.count() {
             self.counts[superblock as usize] = self.valid_in(superblock).count() as u32;
         }

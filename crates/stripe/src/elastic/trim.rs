@@ -4,6 +4,7 @@
 //! writes those it meets as one. A page of which nothing is left is named by a tombstone as well, which says so.
 
 use super::stripes::Member;
+use super::superblocks::Stream;
 use super::{Elastic, LOST, NONE, TRIMMED, UNMAPPED};
 use layer::{Answer, Outbox, PageOp};
 use nand::{Command, Completion, Flash, PayloadId, Program};
@@ -82,9 +83,9 @@ impl<F: Flash> Elastic<F> {
         let number = self.new_op(op, 1);
         let member = Member { op: number, ..Member::new(UNMAPPED, self.sequence, PayloadId::NONE, Cause::Metadata) };
         let is_meant = |entry| entry != UNMAPPED;
-        if self.log(flash, ranges.clone(), &member, true, is_meant).is_none() {
+        if self.log(flash, ranges.clone(), &member, Stream::Host, is_meant).is_none() {
             self.settle(flash, outbox);
-            if self.log(flash, ranges, &member, true, is_meant).is_none() {
+            if self.log(flash, ranges, &member, Stream::Host, is_meant).is_none() {
                 return self.refuse(number, 0, 1);
             }
         }
@@ -95,10 +96,10 @@ impl<F: Flash> Elastic<F> {
 
     /// Writes a tombstone and its copy: of the pages it names, those whose map entries are meant are nowhere from
     /// now on. Its place; nothing if there is no room.
-    fn log(&mut self, flash: &mut F, ranges: Vec<Range>, member: &Member, for_host: bool, is_meant: impl Fn(u32) -> bool) -> Option<u32> {
-        self.close_stripe(flash);
-        let place = self.next_place(flash, for_host)?;
-        let stripe = self.building_at(place);
+    fn log(&mut self, flash: &mut F, ranges: Vec<Range>, member: &Member, stream: Stream, is_meant: impl Fn(u32) -> bool) -> Option<u32> {
+        self.close_stripe(flash, stream);
+        let place = self.next_place(flash, stream)?;
+        let stripe = self.building_at(place, stream);
         let (mut live, mut replaced) = (0, BTreeSet::new());
         for logical in ranges.iter().flat_map(|range| range.first..range.first + range.count) {
             let old = self.map[logical as usize];
@@ -118,11 +119,11 @@ impl<F: Flash> Elastic<F> {
             self.blocks.held[superblock as usize] += 1;
             self.wait_with(stripe, superblock);
         }
-        self.write_tombstone(flash, place, stripe, Tombstone { ranges, live, ..Tombstone::default() }, member);
+        self.write_tombstone(flash, (place, stripe, stream), Tombstone { ranges, live, ..Tombstone::default() }, member);
         Some(place)
     }
 
-    fn write_tombstone(&mut self, flash: &mut F, place: u32, stripe: u32, tombstone: Tombstone, member: &Member) {
+    fn write_tombstone(&mut self, flash: &mut F, (place, stripe, stream): (u32, u32, Stream), tombstone: Tombstone, member: &Member) {
         self.back[place as usize] = TRIMMED | place;
         self.blocks.validate(place);
         let record = flash.core_mut().contents.as_deref_mut().map(|contents| contents.take_record(encode(&tombstone.ranges)));
@@ -139,7 +140,7 @@ impl<F: Flash> Elastic<F> {
             after: None,
         };
         self.program(flash, stripe, command);
-        self.close_stripe(flash);
+        self.close_stripe(flash, stream);
         let twin = self.parity_of(stripe);
         if let Some(twin) = twin {
             self.back[twin as usize] = TRIMMED | place;
@@ -176,16 +177,16 @@ impl<F: Flash> Elastic<F> {
 
     /// A tombstone that could not be written finds another place.
     pub(super) fn move_tombstone(&mut self, flash: &mut F, from: u32, member: &Member) -> Option<u32> {
-        self.close_stripe(flash);
-        let place = self.next_place(flash, false)?;
-        let stripe = self.building_at(place);
+        self.close_stripe(flash, Stream::Copies);
+        let place = self.next_place(flash, Stream::Copies)?;
+        let stripe = self.building_at(place, Stream::Copies);
         let tombstone = self.drop_tombstone(from);
         for logical in tombstone.ranges.iter().flat_map(|range| range.first..range.first + range.count) {
             if self.map[logical as usize] == TRIMMED | from {
                 self.map[logical as usize] = TRIMMED | place;
             }
         }
-        self.write_tombstone(flash, place, stripe, Tombstone { twin: None, ..tombstone }, member);
+        self.write_tombstone(flash, (place, stripe, Stream::Copies), Tombstone { twin: None, ..tombstone }, member);
         Some(place)
     }
 
@@ -202,7 +203,7 @@ impl<F: Flash> Elastic<F> {
         let sequence = ranges.iter().map(|range| range.sequence & !LOST).max().unwrap_or(0);
         let member = Member::new(UNMAPPED, sequence, PayloadId::NONE, cause);
         let is_meant = |entry: u32| entry >= TRIMMED && places.contains(&(entry & !TRIMMED));
-        let placed = self.log(flash, ranges, &member, false, is_meant).is_some();
+        let placed = self.log(flash, ranges, &member, Stream::Copies, is_meant).is_some();
         self.count_copy(cause, u32::from(placed));
         placed
     }
@@ -226,7 +227,7 @@ impl<F: Flash> Elastic<F> {
     pub(super) fn give_up(&mut self, flash: &mut F, logical: u32, sequence: u64) -> bool {
         let ranges = vec![Range { first: logical, count: 1, sequence: sequence | LOST }];
         let member = Member::new(UNMAPPED, sequence, PayloadId::NONE, Cause::Rebuild);
-        let placed = self.log(flash, ranges, &member, false, |_| true).is_some();
+        let placed = self.log(flash, ranges, &member, Stream::Copies, |_| true).is_some();
         self.count_copy(Cause::Rebuild, u32::from(placed));
         self.counters.lost += u64::from(placed);
         placed
