@@ -276,21 +276,14 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             let Some(&slot) = job.slots.get(job.next) else { break };
             let entry = self.store.slot(slot);
             let op = PageOp {
-                op: HostOp::Write,
-                first: entry.logical,
-                pages: 1,
-                first_mask: entry.mask,
-                last_mask: entry.mask,
                 // Non-volatile memory forgets the page once it is acknowledged.
                 fua: self.store.nonvolatile,
-                cancellable: false,
                 more: job.next + 1 < job.slots.len(),
-                kept: false,
                 payload: entry.payload,
                 cause: if entry.is_padding { Cause::Padding } else { Cause::Host },
-                request_sectors: 0,
                 owner: self.owner,
                 token: WRITE | slot,
+                ..PageOp::on_page(HostOp::Write, entry.logical, entry.mask)
             };
             let answer = self.below.submit(flash, &op, &mut self.inner);
             if matches!(answer, Answer::Full { taken: 0, .. }) {
@@ -351,20 +344,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             set_mask(flash, payload, lacks);
             let op = PageOp {
-                op: HostOp::Read,
-                first: logical,
-                pages: 1,
-                first_mask: lacks,
-                last_mask: lacks,
-                fua: false,
-                cancellable: false,
-                more: false,
-                kept: false,
                 payload,
                 cause: Cause::Padding,
-                request_sectors: 0,
                 owner: self.owner,
                 token: PADDING | slot,
+                ..PageOp::on_page(HostOp::Read, logical, lacks)
             };
             self.write_back.jobs[number as usize].reading += 1;
             match self.below.submit(flash, &op, &mut self.inner) {

@@ -1,16 +1,15 @@
 //! `group-lru`, and what a layer below hears of pages that leave together.
 #![allow(missing_docs)]
 
+mod support;
+
 use buffer::{BufferContext, buffers};
-use device::{Config, DrivePlan, Setting};
-use layer::{
-    Answer, GATHER_OWNER, HOST_OWNER, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
-    SnapshotWriter,
-};
-use nand::{CountedFlash, Event, Flash, Owner, PayloadId};
+use layer::{Answer, GATHER_OWNER, HOST_OWNER, OpHandle, Outbox, PageLayer, PageOp, Signal};
+use nand::{CountedFlash, Event, Flash, Owner};
 use std::cell::RefCell;
 use std::rc::Rc;
-use units::{Cause, HostOp, Request};
+use support::{MadeUp, MadeUpLayer};
+use units::HostOp;
 
 /// What the layer below was told, and what it has to say.
 #[derive(Default)]
@@ -32,7 +31,7 @@ struct Heard {
 /// A layer that writes down what it is asked, and ends a page only with its group.
 struct Scribe(Rc<RefCell<Heard>>);
 
-impl<F: Flash> PageLayer<F> for Scribe {
+impl<F: Flash> MadeUp<F> for Scribe {
     fn submit(&mut self, _: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
         let heard = &mut *self.0.borrow_mut();
         if op.op != HostOp::Write {
@@ -57,30 +56,8 @@ impl<F: Flash> PageLayer<F> for Scribe {
         Answer::Done { failed: false }
     }
 
-    fn on_event(&mut self, _: &mut F, _: Owner, _: &Event, outbox: &mut Outbox) {
+    fn on_event(&mut self, outbox: &mut Outbox) {
         outbox.append(&mut self.0.borrow_mut().done);
-    }
-
-    fn on_idle(&mut self, _: &mut F) -> bool {
-        false
-    }
-
-    fn hint_map(&self, _: &F, _: &[Request]) {}
-
-    fn hint_target(&self, _: &F, _: &[Request]) {}
-
-    fn check(&self, _: &F) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&self, _: &mut Vec<LayerReport>) {}
-
-    fn reset_counters(&mut self) {}
-
-    fn save(&self, _: &mut SnapshotWriter) {}
-
-    fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        Ok(())
     }
 }
 
@@ -115,8 +92,7 @@ impl Bench {
             format!("buffer.block_size={}KiB", 4 * block),
             "buffer.write_back_pages=100".to_owned(),
         ];
-        let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
-        let plan = DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap();
+        let plan = support::plan(&settings.each_ref().map(String::as_str));
         let flash = CountedFlash::new(plan.fresh_core());
         let heard = Rc::new(RefCell::new(Heard::default()));
         let context = BufferContext {
@@ -128,28 +104,13 @@ impl Bench {
         };
         let entry = buffers::<CountedFlash>().into_iter().find(|entry| entry.name == kind).unwrap();
         (entry.check)(&context).unwrap();
-        let top = (entry.build)(&context, Box::new(Scribe(Rc::clone(&heard))), flash.core());
+        let top = (entry.build)(&context, Box::new(MadeUpLayer(Scribe(Rc::clone(&heard)))), flash.core());
         Self { flash, top, heard, outbox: Outbox::new() }
     }
 
     fn ask(&mut self, op: HostOp, first: u32, pages: u32) -> Answer {
         let full = self.flash.core().geometry.full_mask();
-        let op = PageOp {
-            op,
-            first,
-            pages,
-            first_mask: full,
-            last_mask: full,
-            fua: false,
-            cancellable: false,
-            more: false,
-            kept: false,
-            payload: PayloadId::NONE,
-            cause: Cause::Host,
-            request_sectors: 8 * pages,
-            owner: HOST_OWNER,
-            token: first,
-        };
+        let op = PageOp { pages, request_sectors: 8 * pages, token: first, ..PageOp::on_page(op, first, full) };
         let answer = self.top.submit(&mut self.flash, &op, &mut self.outbox);
         self.top.check(&self.flash).unwrap();
         answer

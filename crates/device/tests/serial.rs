@@ -5,10 +5,10 @@ mod support;
 
 use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use device::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
-use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{Command, Completion, ContentsKind, Event, Flash, FlashCore, Meter, MeteredFlash, Owner, Part, Program};
+use layer::{Answer, Outbox, PageOp, Signal};
+use nand::{Command, Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, Part, Program};
 use nand::{Cancel, PayloadId, Read, ServiceMeter, Span};
-use support::{plan, timed};
+use support::{MadeUp, MadeUpLayer, plan, timed};
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{CAUSES, Cause, DIE_CAUSES, Geometry, HostOp, Nanos, Ppn, Request, Shape, Wait};
@@ -310,7 +310,7 @@ impl Reluctant {
     }
 }
 
-impl PageLayer<MeteredFlash> for Reluctant {
+impl MadeUp<MeteredFlash> for Reluctant {
     fn submit(&mut self, flash: &mut MeteredFlash, op: &PageOp, outbox: &mut Outbox) -> Answer {
         if op.op == HostOp::Write {
             if !self.has_room {
@@ -329,21 +329,6 @@ impl PageLayer<MeteredFlash> for Reluctant {
         }
         Answer::Done { failed: false }
     }
-    fn on_event(&mut self, _: &mut MeteredFlash, _: Owner, _: &Event, _: &mut Outbox) {}
-    fn on_idle(&mut self, _: &mut MeteredFlash) -> bool {
-        false
-    }
-    fn hint_map(&self, _: &MeteredFlash, _: &[Request]) {}
-    fn hint_target(&self, _: &MeteredFlash, _: &[Request]) {}
-    fn check(&self, _: &MeteredFlash) -> Result<(), String> {
-        Ok(())
-    }
-    fn report(&self, _: &mut Vec<LayerReport>) {}
-    fn reset_counters(&mut self) {}
-    fn save(&self, _: &mut SnapshotWriter) {}
-    fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        Ok(())
-    }
 }
 
 #[test]
@@ -351,7 +336,7 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     let core = small_core();
     let flash = MeteredFlash::with_meter(small_core(), small_meter(&core));
     let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
-    let layer = Box::new(Reluctant { has_room: false, next: 0 });
+    let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
     let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
     for (tag, op) in [HostOp::Write, HostOp::Read, HostOp::Read].into_iter().enumerate() {
         device.submit(tag as u32, &request(op, 0, 8));
@@ -372,7 +357,7 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     assert_eq!(device.advance(&mut completions), Progress::Idle);
 
     // Where nothing makes room the run ends as stuck instead of waiting for ever.
-    let layer = Box::new(Reluctant { has_room: false, next: 0 });
+    let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
     let flash = MeteredFlash::with_meter(small_core(), small_meter(&core));
     let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
     let mut source = build("sequential-write", &WorkloadParameters::new(device.sectors(), 1)).unwrap();

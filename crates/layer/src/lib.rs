@@ -62,6 +62,27 @@ pub const STRIPE_OWNER: Owner = Owner::MAX - 2;
 pub const GATHER_OWNER: Owner = Owner::MAX - 3;
 
 impl PageOp {
+    /// An operation of the host on the sectors `mask` of one page, by itself and with no payload.
+    #[inline]
+    pub fn on_page(op: HostOp, page: u32, mask: u64) -> Self {
+        Self {
+            op,
+            first: page,
+            pages: 1,
+            first_mask: mask,
+            last_mask: mask,
+            fua: false,
+            cancellable: false,
+            more: false,
+            kept: false,
+            payload: PayloadId::NONE,
+            cause: Cause::Host,
+            request_sectors: 0,
+            owner: HOST_OWNER,
+            token: 0,
+        }
+    }
+
     /// Sectors meant in the page at `index` of the extent; `full` is a whole page.
     #[inline]
     pub fn mask_at(&self, index: u32, full: u64) -> u64 {

@@ -1,8 +1,8 @@
 //! A file of the user's that stands in for a generated trace.
 
 use crate::error::StudyError;
+use crate::source::Opened;
 use crate::study::Options;
-use trace::Workload;
 use trace::formats::{DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, open, summarise};
 
 /// Requests below which a file cannot stand for a trace.
@@ -43,7 +43,7 @@ impl TraceFile {
     ///
     /// # Errors
     /// It cannot be read or does not fit.
-    pub fn open(&self, sectors: u64, requests: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
+    pub fn open(&self, sectors: u64, requests: u64) -> Opened {
         let options = TraceOptions {
             devices: DevicePolicy::Concat,
             fit: Fit::Compact,

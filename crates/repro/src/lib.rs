@@ -18,6 +18,7 @@ mod page;
 mod partial_parity;
 mod row;
 mod simulate;
+mod source;
 mod study;
 mod svg;
 mod target;

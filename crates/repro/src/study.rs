@@ -3,6 +3,10 @@
 use crate::error::StudyError;
 use crate::figure::Figure;
 use crate::row::Row;
+#[cfg(test)]
+use crate::row::{Class, Verdict};
+#[cfg(test)]
+use crate::target::Targets;
 use std::collections::BTreeMap;
 
 /// A published study.
@@ -104,10 +108,13 @@ impl Options {
         self.settings.get(setting.name).map_or(setting.choices[0], String::as_str)
     }
 
-    /// What to say of a setting that is not the default one.
-    pub(crate) fn describe(&self, setting: &Setting) -> Option<String> {
-        let (value, default) = (self.setting(setting), setting.choices[0]);
-        (value != default).then(|| format!("{} = {value} instead of {default}: {}.", setting.name, setting.doc))
+    /// Notes of a run: its size in words, and each setting that is not the default one.
+    pub(crate) fn notes(&self, size: String, settings: &[Setting]) -> Vec<String> {
+        let changed = settings.iter().filter_map(|setting| {
+            let (value, default) = (self.setting(setting), setting.choices[0]);
+            (value != default).then(|| format!("{} = {value} instead of {default}: {}.", setting.name, setting.doc))
+        });
+        std::iter::once(size).chain(changed).collect()
     }
 
     /// Refuses names and values the study does not know.
@@ -153,6 +160,21 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// What a reader should know about all of it.
     pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+impl Findings {
+    /// What holds at any size: every row is there once and in order, each exact one passes but those that have
+    /// `no_input`, and no panel is empty.
+    pub(crate) fn check(&self, targets: &Targets, no_input: &[&str]) {
+        let ids: Vec<&str> = self.rows.iter().map(|row| row.id).collect();
+        assert_eq!(ids, targets.ids());
+        for row in self.rows.iter().filter(|row| row.class == Class::Exact) {
+            let expected = if no_input.contains(&row.id) { Verdict::NotRun } else { Verdict::Pass };
+            assert_eq!(row.verdict, expected, "{row:?}");
+        }
+        assert!(self.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));
+    }
 }
 
 /// Watches the simulations of a study, from several threads, and may stop them.

@@ -39,15 +39,30 @@ pub struct Target {
 /// A target as a line of a table: number, experiment, metric, unit, published, class, accepted.
 pub(crate) type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, Class, Accept);
 
-impl Target {
-    /// The target of a number.
+/// A study's table of targets.
+pub(crate) struct Targets {
+    /// Every target once, in the order of the rows.
+    pub lines: &'static [Line],
+    /// The publication that the target of a number is from.
+    pub paper: fn(&str) -> &'static str,
+}
+
+impl Targets {
+    /// The row of a target.
     ///
     /// # Panics
-    /// If there is none: a study names its own targets.
-    pub(crate) fn find(lines: &[Line], id: &str, paper: impl Fn(&str) -> &'static str) -> Self {
-        let line = lines.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
+    /// If there is none of this number, or it asks for another kind of thing: a study knows its own targets.
+    pub fn row(&self, id: &str, measured: Measured, workload: &str, note: &str) -> Row {
+        let line = self.lines.iter().find(|line| line.0 == id).unwrap_or_else(|| panic!("no target {id}"));
         let (id, experiment, metric, unit, published, class, accept) = *line;
-        Self { id, paper: paper(id), experiment, metric, unit, published, class, accept }
+        let target = Target { id, paper: (self.paper)(id), experiment, metric, unit, published, class, accept };
+        target.row(measured, workload, note)
+    }
+
+    /// Every number, in the order of the table.
+    #[cfg(test)]
+    pub fn ids(&self) -> Vec<&'static str> {
+        self.lines.iter().map(|line| line.0).collect()
     }
 }
 
@@ -141,6 +156,11 @@ impl Target {
         let text = format!("{value:.2}");
         format!("{}{}", text.trim_end_matches('0').trim_end_matches('.'), self.unit)
     }
+}
+
+/// How much more `new` is than `old`, %.
+pub(crate) fn more(new: f64, old: f64) -> f64 {
+    (new / old - 1.0) * 100.0
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Reading a whole drive back after a power cut, by two paths.
 
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
-use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp};
+use layer::{Answer, Outbox, PageLayer, PageOp};
 use nand::{CountedFlash, Flash, FlashCore};
-use units::{Cause, HostOp, Request};
+use units::{HostOp, Request};
 
 /// What a drive holds: one stamp a sector, `None` where it could not be read.
 pub type ReadBack = Vec<Option<u64>>;
@@ -39,22 +39,7 @@ pub fn read_back_from(
     }
     found.clear();
     for page in 0..pages {
-        let op = PageOp {
-            op: HostOp::Read,
-            first: page,
-            pages: 1,
-            first_mask: full,
-            last_mask: full,
-            fua: false,
-            cancellable: false,
-            more: false,
-            kept: false,
-            payload: payload.offset(page),
-            cause: Cause::Host,
-            request_sectors: 0,
-            owner: HOST_OWNER,
-            token: 0,
-        };
+        let op = PageOp { payload: payload.offset(page), ..PageOp::on_page(HostOp::Read, page, full) };
         let Answer::Done { failed } = layers.submit(&mut flash, &op, &mut Outbox::new()) else {
             return Err(format!("page {page} cannot be read after a power cut"));
         };

@@ -1,10 +1,12 @@
-//! Drives and runs for the tests of this folder.
+//! Drives, layers and runs for the tests of this folder.
 #![allow(dead_code, missing_docs)] // each test file uses a part of it
 
 use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use device::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
-use nand::TimedFlash;
+use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Event, Flash, Owner, TimedFlash};
 use trace::synthetic::{WorkloadParameters, build};
+use units::Request;
 
 pub fn plan(settings: &[&str]) -> DrivePlan {
     let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
@@ -46,4 +48,46 @@ pub fn go_from<F: Clocked>(
     let (ended, sheet) = run(drive, source, plan, &mut (), |_| [0; 2]).unwrap();
     assert_eq!(ended, Ended::Complete);
     sheet
+}
+
+/// A layer that a test makes up: what it answers, and what it has to say when it hears of an event.
+pub trait MadeUp<F: Flash> {
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
+
+    fn on_event(&mut self, _: &mut Outbox) {}
+}
+
+/// It as a layer; there is nothing to hint at, to count or to keep.
+pub struct MadeUpLayer<L>(pub L);
+
+impl<F: Flash, L: MadeUp<F>> PageLayer<F> for MadeUpLayer<L> {
+    fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        self.0.submit(flash, op, outbox)
+    }
+
+    fn on_event(&mut self, _: &mut F, _: Owner, _: &Event, outbox: &mut Outbox) {
+        self.0.on_event(outbox);
+    }
+
+    fn on_idle(&mut self, _: &mut F) -> bool {
+        false
+    }
+
+    fn hint_map(&self, _: &F, _: &[Request]) {}
+
+    fn hint_target(&self, _: &F, _: &[Request]) {}
+
+    fn check(&self, _: &F) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn report(&self, _: &mut Vec<LayerReport>) {}
+
+    fn reset_counters(&mut self) {}
+
+    fn save(&self, _: &mut SnapshotWriter) {}
+
+    fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        Ok(())
+    }
 }

@@ -1,9 +1,10 @@
-//! What all mappings do alike: map entries, answers, pages that are read or written in part or were never written.
+//! What all mappings do alike: map entries, answers, pages that are read or written in part or were never written,
+//! what a power cut left.
 
 use crate::blocks::BlockTable;
 use layer::{Answer, OpHandle, Parameter, ParameterKind};
-use nand::{CommandId, Completion, Flash, JoinId, Outcome, Owner, PayloadId, Read};
-use units::{Cause, Geometry, HostOp, Ppn, Request};
+use nand::{CommandId, Completion, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Read};
+use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 
 /// Map entry of a page that was never written.
 pub(super) const UNMAPPED: u32 = u32::MAX;
@@ -17,6 +18,20 @@ pub(super) const STATIC_GAP: Parameter = Parameter {
     default: Some("0"),
     doc: "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase counts differ by more than this; 0 turns it off.",
 };
+
+/// Blocks with programmed pages that can be read: those that are bad or on a lost die are left out.
+pub(super) fn written_blocks(image: &FlashCore) -> impl Iterator<Item = BlockId> + use<'_> {
+    (0..image.geometry.blocks()).map(BlockId).filter(|block| {
+        let row = image.block(*block);
+        !row.is_bad() && row.done > 0 && !image.die_is_dead(image.geometry.die_of(*block))
+    })
+}
+
+/// The programmed pages of a block, in the order in which they were programmed.
+pub(super) fn written_pages(image: &FlashCore, block: BlockId) -> impl Iterator<Item = Ppn> + use<> {
+    let geometry = image.geometry;
+    (0..u32::from(image.block(block).done)).map(move |position| geometry.page_at(block, position))
+}
 
 /// Closes an operation's join and says what became of it so far.
 #[inline]

@@ -3,8 +3,8 @@
 use super::RECORD;
 use crate::error::StudyError;
 use crate::file::TraceFile;
+use crate::source::{Opened, Source};
 use crate::study::Options;
-use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::quantity;
 
@@ -38,15 +38,14 @@ const WARM_UP: u64 = 4;
 #[derive(Debug)]
 pub struct Load {
     index: usize,
-    file: Option<TraceFile>,
+    /// Its requests, those that come before the measured ones included.
+    source: Source,
     /// Requests that come before those that are measured.
     pub warm_up: u64,
-    requests: u64,
     /// Bytes of a record, where it has records.
     record: Option<u64>,
     /// Share of the drive it goes to.
     footprint: f64,
-    seed: u64,
 }
 
 /// All workloads.
@@ -61,8 +60,9 @@ fn load(options: &Options, index: usize) -> Result<Load, StudyError> {
     let file = NAMES.get(index).map(|name| TraceFile::given(options, name)).transpose()?.flatten();
     let seed = options.seed.wrapping_add(index as u64);
     let counted = options.scale.of(REQUESTS[index]);
-    let plain = Load { index, file, warm_up: 0, requests: counted, record: None, footprint: 1.0, seed };
-    if let Some(file) = &plain.file {
+    let source = Source { file, requests: counted, seed };
+    let plain = Load { index, source, warm_up: 0, record: None, footprint: 1.0 };
+    if let Some(file) = &plain.source.file {
         return Ok(Load { warm_up: counted.min(file.summary.records) / WARM_UP, ..plain });
     }
     if index == IOZONE {
@@ -70,20 +70,15 @@ fn load(options: &Options, index: usize) -> Result<Load, StudyError> {
         let record = quantity::parse_size(options.setting(&RECORD)).expect("the choices are sizes");
         let share = IOZONE_BYTES as f64 / (32_u64 << 30) as f64;
         let requests = options.scale.of(IOZONE_PHASES * IOZONE_BYTES / record);
-        return Ok(Load { record: Some(record), footprint: share, requests, ..plain });
+        return Ok(Load { source: Source { requests, ..plain.source }, record: Some(record), footprint: share, ..plain });
     }
     let warm_up = counted / WARM_UP;
-    Ok(Load { warm_up, requests: counted + warm_up, ..plain })
+    Ok(Load { source: Source { requests: counted + warm_up, ..plain.source }, warm_up, ..plain })
 }
 
 /// What stands in the column of workloads of a row about all of them.
 pub fn label(loads: &[Load]) -> String {
-    let files: Vec<String> = loads.iter().filter_map(|load| load.file.as_ref()).map(TraceFile::label).collect();
-    match files.len() {
-        0 => "generated".to_owned(),
-        count if count == NAMES.len() => files.join(", "),
-        _ => format!("{}, others generated", files.join(", ")),
-    }
+    Source::label(loads.iter().take(NAMES.len()).map(|load| &load.source))
 }
 
 impl Load {
@@ -91,34 +86,27 @@ impl Load {
     ///
     /// # Errors
     /// A file cannot be read or does not fit.
-    pub fn open(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        match &self.file {
-            Some(file) => file.open(sectors, self.requests),
-            None => self.generate(sectors, self.requests, self.seed),
-        }
+    pub fn open(&self, sectors: u64) -> Opened {
+        self.source.open(sectors, |plain| self.generate(plain))
     }
 
     /// Requests of the same kind without an end, or the file once more.
     ///
     /// # Errors
     /// As [`Load::open`].
-    pub fn rehearse(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        match &self.file {
-            Some(file) => file.open(sectors, self.requests),
-            None => self.generate(sectors, u64::MAX, self.seed.wrapping_add(0x5851_F42D_4C95_7F2D)),
-        }
+    pub fn rehearse(&self, sectors: u64) -> Opened {
+        self.source.rehearse(sectors, |plain| self.generate(plain))
     }
 
-    fn generate(&self, sectors: u64, requests: u64, seed: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        let pages = sectors * units::SECTOR_BYTES / super::drives::PAGE_BYTES;
+    fn generate(&self, plain: &WorkloadParameters) -> Opened {
+        let pages = plain.user_sectors * units::SECTOR_BYTES / super::drives::PAGE_BYTES;
         let is_local = self.index == LOCAL;
         let parameters = WorkloadParameters {
-            seed,
             request_bytes: self.record,
             footprint_share: self.footprint,
             hot_space: is_local.then(|| (HOT_PAGES / pages as f64).min(0.5)),
             hot_traffic: is_local.then_some(HOT_WRITES),
-            ..WorkloadParameters::new(sectors, requests)
+            ..*plain
         };
         Ok(build(GENERATORS[self.index], &parameters)?)
     }

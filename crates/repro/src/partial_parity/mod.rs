@@ -66,34 +66,23 @@ pub(crate) static STUDY: Study = Study {
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     let loads = loads::all(options)?;
     let results = runs::run(options, &loads, monitor)?;
+    let size = format!("Size {}: of a drive of 32 GiB and of the requests; buffer and cache keep their size.", options.scale);
     Ok(Findings {
         rows: rows::rows(&results, &loads::label(&loads)),
         figures: figures::figures(&results),
-        notes: notes(options),
+        notes: options.notes(size, STUDY.settings),
     })
-}
-
-fn notes(options: &Options) -> Vec<String> {
-    let mut notes = vec![format!("Size {}: of a drive of 32 GiB and of the requests; buffer and cache keep their size.", options.scale)];
-    notes.extend(STUDY.settings.iter().filter_map(|setting| options.describe(setting)));
-    notes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::{Class, Verdict};
     use crate::study::Scale;
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
         let options = Options { scale: Scale::parse("1/128").unwrap(), ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
-        let ids: Vec<&str> = findings.rows.iter().map(|row| row.id).collect();
-        assert_eq!(ids, targets::ids().collect::<Vec<_>>());
-        for row in findings.rows.iter().filter(|row| row.class == Class::Exact) {
-            assert_eq!(row.verdict, Verdict::Pass, "{row:?}");
-        }
-        assert!(findings.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));
+        findings.check(&targets::TARGETS, &[]);
     }
 }

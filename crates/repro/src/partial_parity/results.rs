@@ -104,8 +104,3 @@ pub fn copies(measured: &Measurement) -> f64 {
 pub fn whole_stripes(measured: &Measurement, data: u64) -> f64 {
     (measured.stripe_counter("full_stripe_writes") * data) as f64 / page_writes(measured) * 100.0
 }
-
-/// How much more `new` is than `old`, %.
-pub fn more(new: f64, old: f64) -> f64 {
-    (new / old - 1.0) * 100.0
-}

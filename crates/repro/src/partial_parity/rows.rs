@@ -5,12 +5,13 @@ use super::drives::{
 };
 use super::exact::{CacheSize, Cost};
 use super::loads::{FINANCIAL, LOCAL, NAMES, POSTMARK, TITLES};
-use super::results::{Drive, copies, mean, more, programs, reads, whole_stripes, writes};
+use super::results::{Drive, copies, mean, programs, reads, whole_stripes, writes};
 use super::runs::{ONE, Results};
 use super::share::SPARE;
-use super::targets::target;
+use super::targets::TARGETS;
 use crate::row::Row;
 use crate::target::Measured::{self, Figures, Number};
+use crate::target::more;
 
 /// The three schemes that were published.
 const SCHEMES: [usize; 3] = [NO_PC, FPC, PPC];
@@ -64,12 +65,12 @@ fn by_variant(variants: &[usize], text: impl Fn(usize) -> String) -> String {
 
 impl Table<'_> {
     fn row(&self, id: &str, measured: Measured, note: &str) -> Row {
-        target(id).row(measured, self.workload, note)
+        TARGETS.row(id, measured, self.workload, note)
     }
 
     /// A row of what was counted on small drives.
     fn counted(id: &str, measured: Measured, note: &str) -> Row {
-        target(id).row(measured, "single pages", note)
+        TARGETS.row(id, measured, "single pages", note)
     }
 
     fn of(&self, variant: usize) -> Drive {
@@ -250,7 +251,7 @@ impl Table<'_> {
 
     fn others(&self) -> Vec<Row> {
         let shares = &self.results.shares;
-        let zipf = |id, measured, note: &str| target(id).row(measured, "zipf", note);
+        let zipf = |id, measured, note: &str| TARGETS.row(id, measured, "zipf", note);
         let by_spare = SPARE.iter().zip(&shares.end).map(|(spare, share)| format!("{spare} %: {share:.1} %"));
         vec![
             self.elastic(),

@@ -1,7 +1,7 @@
 //! What was published, and what is accepted.
 
 use crate::row::Class;
-use crate::target::{Accept, Line, Target};
+use crate::target::{Accept, Line, Targets};
 use Accept::{Anything, Holds, Within};
 use Class::{Exact, Numeric, Recorded, Trend};
 
@@ -45,21 +45,13 @@ const LINES: [Line; 36] = [
     ("5.7v", "the same with other shares of spare flash", "parity among programs", "", "32 % (share not said)", Recorded, Anything),
 ];
 
-/// The target of a number.
-///
-/// # Panics
-/// If there is none: the study names its own targets.
-pub fn target(id: &str) -> Target {
-    Target::find(&LINES, id, |id| match id {
+/// The targets of the study.
+pub static TARGETS: Targets = Targets {
+    lines: &LINES,
+    paper: |id| match id {
         "2.9a" | "2.9b" => "Partial parity cache, IEEE TC 2011",
         "5.6" => "EPLog, 2016",
         "5.7a" | "5.7b" | "5.7v" => "SSDPlayer demonstration",
         _ => super::STUDY.paper,
-    })
-}
-
-/// Every number, in the order of the table.
-#[cfg(test)]
-pub fn ids() -> impl Iterator<Item = &'static str> {
-    LINES.iter().map(|line| line.0)
-}
+    },
+};

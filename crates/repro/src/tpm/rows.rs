@@ -2,10 +2,11 @@
 
 use super::drives::{CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, STUDIED, TPM, VARIANTS};
 use super::runs::{Place, Results};
-use super::targets::target;
+use super::targets::TARGETS;
 use super::traces::Trace;
 use crate::row::Row;
 use crate::simulate::Measurement;
+use crate::source::Source;
 use crate::target::Measured::{self, Figures, NotRun, Number};
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ pub fn rows(results: &Results, traces: &[Trace]) -> Vec<Row> {
 
 /// A row.
 fn row(id: &str, measured: Measured, workload: &str, note: &str) -> Row {
-    target(id).row(measured, workload, note)
+    TARGETS.row(id, measured, workload, note)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -48,13 +49,7 @@ fn reduction(new: f64, old: f64) -> f64 {
 impl Table<'_> {
     /// What stands in the column of workloads for a row over these traces.
     fn workload(&self, of: impl Fn(&Trace) -> bool) -> String {
-        let files: Vec<String> =
-            self.traces.iter().filter(|trace| of(trace) && trace.is_file()).map(Trace::label).collect();
-        match files.len() {
-            0 => "generated".to_owned(),
-            count if count == self.traces.iter().filter(|trace| of(trace)).count() => files.join(", "),
-            _ => format!("{}, others generated", files.join(", ")),
-        }
+        Source::label(self.traces.iter().filter(|trace| of(trace)).map(|trace| &trace.source))
     }
 
     fn all(&self) -> String {
@@ -194,9 +189,8 @@ impl Table<'_> {
             if files.is_empty() {
                 row("3.12b", NotRun, "none", "No file was given: --trace financial=Financial2.spc, for example.")
             } else {
-                let labels: Vec<String> = files.iter().map(|trace| trace.label()).collect();
                 let note = "The mean sizes are shown and not judged: that of SPC Financial2 is not the published one.";
-                row("3.12b", file_table(&files), &labels.join(", "), note)
+                row("3.12b", file_table(&files), &Source::label(files.iter().map(|trace| &trace.source)), note)
             },
         ]
     }
@@ -335,7 +329,7 @@ fn generated_table(results: &Results, traces: &[&Trace]) -> Measured {
         let published = &trace.published;
         holds &= (sample.write_percent - published.write_percent).abs() <= 0.5;
         holds &= (sample.mean_kb / published.mean_kb - 1.0).abs() <= 0.01;
-        holds &= sample.requests == trace.requests;
+        holds &= sample.requests == trace.source.requests;
         figures.push(format!("{} {} / {:.2} % / {:.2} KB", published.title, sample.requests, sample.write_percent, sample.mean_kb));
     }
     Measured::statement(holds, figures.join(", "))

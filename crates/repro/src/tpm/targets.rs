@@ -1,7 +1,7 @@
 //! What was published, and what is accepted.
 
 use crate::row::Class;
-use crate::target::{Accept, Line, Target};
+use crate::target::{Accept, Line, Targets};
 use Accept::{Anything, AtLeast, Holds, Within};
 use Class::{Exact, Numeric, Recorded, Trend};
 
@@ -43,22 +43,14 @@ const LINES: [Line; 34] = [
     ("5.10b", "STP-FTL against TPM", "translation operations", "", "up to 72 % fewer", Recorded, Anything),
 ];
 
-/// The target of a number.
-///
-/// # Panics
-/// If there is none: the study names its own targets.
-pub fn target(id: &str) -> Target {
-    Target::find(&LINES, id, |id| match id.split_once('.') {
+/// The targets of the study.
+pub static TARGETS: Targets = Targets {
+    lines: &LINES,
+    paper: |id| match id.split_once('.') {
         Some(("5", rest)) if rest.starts_with("10") => "STP-FTL, 2017",
         Some(("5", rest)) if rest.starts_with('8') => "LeaFTL, ASPLOS 2023",
         Some(("5", rest)) if rest.starts_with('9') => "LearnedFTL, HPCA 2024",
         Some(("5", _)) => "DFTL, ASPLOS 2009",
         _ => super::STUDY.paper,
-    })
-}
-
-/// Every number, in the order of the table.
-#[cfg(test)]
-pub fn ids() -> impl Iterator<Item = &'static str> {
-    LINES.iter().map(|line| line.0)
-}
+    },
+};

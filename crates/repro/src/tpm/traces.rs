@@ -2,8 +2,8 @@
 
 use crate::error::StudyError;
 use crate::file::TraceFile;
+use crate::source::{Opened, Source};
 use crate::study::Options;
-use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{HostOp, SECTOR_BYTES};
 
@@ -48,11 +48,8 @@ enum Generator {
 pub struct Trace {
     /// What was published of it.
     pub published: Published,
-    /// Requests to run: scaled.
-    pub requests: u64,
-    seed: u64,
-    /// The user's file and what it holds.
-    file: Option<TraceFile>,
+    /// Its requests: scaled.
+    pub source: Source,
 }
 
 /// The three columns of the published table.
@@ -77,7 +74,7 @@ pub fn all(options: &Options) -> Result<Vec<Trace>, StudyError> {
         let requests = options.scale.of(published.requests);
         // The three laptops are three traces, not three pieces of one.
         let seed = options.seed.wrapping_add(index as u64);
-        Ok(Trace { published, requests, seed, file })
+        Ok(Trace { published, source: Source { file, requests, seed } })
     };
     NAMES.iter().enumerate().map(trace).collect()
 }
@@ -108,19 +105,14 @@ impl Trace {
         self.published.generator == Generator::Financial
     }
 
-    /// What stands in a row's column of workloads.
-    pub fn label(&self) -> String {
-        self.file.as_ref().map_or_else(|| "generated".to_owned(), TraceFile::label)
-    }
-
     /// Whether the user gave a file for it.
     pub fn is_file(&self) -> bool {
-        self.file.is_some()
+        self.source.file.is_some()
     }
 
     /// The columns of the user's file, the whole of it.
     pub fn file_sample(&self) -> Option<Sample> {
-        let summary = &self.file.as_ref()?.summary;
+        let summary = &self.source.file.as_ref()?.summary;
         let writes = summary.ops.iter().find(|op| op.op == HostOp::Write.name()).map_or(0, |op| op.records);
         let requests = summary.records;
         let mean_kb = summary.sizes.as_ref().map_or(0.0, |sizes| sizes.bytes_mean / 1024.0);
@@ -132,7 +124,7 @@ impl Trace {
     /// # Errors
     /// The generator refuses its parameters.
     pub fn generated_sample(&self, sectors: u64) -> Result<Sample, StudyError> {
-        let mut workload = self.generate(sectors, self.requests, self.seed)?;
+        let mut workload = self.generate(&self.source.parameters(sectors))?;
         let (mut requests, mut writes, mut moved, mut batch) = (0, 0, 0, Vec::new());
         loop {
             batch.clear();
@@ -153,35 +145,25 @@ impl Trace {
     ///
     /// # Errors
     /// A file cannot be read or does not fit.
-    pub fn open(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        match &self.file {
-            Some(file) => file.open(sectors, self.requests),
-            None => self.generate(sectors, self.requests, self.seed),
-        }
+    pub fn open(&self, sectors: u64) -> Opened {
+        self.source.open(sectors, |plain| self.generate(plain))
     }
 
     /// Requests of the same kind without an end, or the file once more.
     ///
     /// # Errors
     /// As [`Trace::open`].
-    pub fn rehearse(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        match &self.file {
-            Some(file) => file.open(sectors, self.requests),
-            None => self.generate(sectors, u64::MAX, self.seed.wrapping_add(0x5851_F42D_4C95_7F2D)),
-        }
+    pub fn rehearse(&self, sectors: u64) -> Opened {
+        self.source.rehearse(sectors, |plain| self.generate(plain))
     }
 
-    fn generate(&self, sectors: u64, requests: u64, seed: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
+    fn generate(&self, plain: &WorkloadParameters) -> Opened {
         let Published { write_percent, mean_kb, generator, .. } = self.published;
-        let plain = WorkloadParameters {
-            seed,
-            read_share: Some(1.0 - write_percent / 100.0),
-            ..WorkloadParameters::new(sectors, requests)
-        };
+        let plain = WorkloadParameters { read_share: Some(1.0 - write_percent / 100.0), ..*plain };
         let (name, parameters) = match generator {
             Generator::Search => ("search", plain),
             Generator::Financial => {
-                let share = FINANCIAL_SPAN_BYTES as f64 / (sectors * SECTOR_BYTES) as f64;
+                let share = FINANCIAL_SPAN_BYTES as f64 / (plain.user_sectors * SECTOR_BYTES) as f64;
                 ("financial2", WorkloadParameters { footprint_share: share.min(1.0), ..plain })
             }
             Generator::SystemDisk => {

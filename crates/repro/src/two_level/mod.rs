@@ -17,6 +17,7 @@ mod targets;
 mod workload;
 
 use crate::error::StudyError;
+use crate::source::Source;
 use crate::study::{Findings, Monitor, Options, Setting, Study};
 
 /// Names under which files may be given.
@@ -54,23 +55,17 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     let desktop = workload::desktop(options)?;
     let installation = workload::installation(options)?;
     let results = runs::run(options, &desktop, &installation, monitor)?;
+    let size = format!("{} of a month of requests; drive and buffers have the published size.", options.scale);
     Ok(Findings {
-        rows: rows::rows(&results, &desktop.label(), &installation.label()),
+        rows: rows::rows(&results, &Source::label([&desktop.source]), &Source::label([&installation.source])),
         figures: figures::figures(&results),
-        notes: notes(options),
+        notes: options.notes(size, STUDY.settings),
     })
-}
-
-fn notes(options: &Options) -> Vec<String> {
-    let mut notes = vec![format!("{} of a month of requests; drive and buffers have the published size.", options.scale)];
-    notes.extend(STUDY.settings.iter().filter_map(|setting| options.describe(setting)));
-    notes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::{Class, Verdict};
     use crate::study::Scale;
 
     #[test]
@@ -81,11 +76,6 @@ mod tests {
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
         let value = |id| findings.rows.iter().find(|row| row.id == id).and_then(|row| row.value).unwrap();
         assert!(value("1.4a") < value("1.4b"), "the smaller buffers make full merges as well");
-        let ids: Vec<&str> = findings.rows.iter().map(|row| row.id).collect();
-        assert_eq!(ids, targets::ids().collect::<Vec<_>>());
-        for row in findings.rows.iter().filter(|row| row.class == Class::Exact) {
-            assert_eq!(row.verdict, Verdict::Pass, "{row:?}");
-        }
-        assert!(findings.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));
+        findings.check(&targets::TARGETS, &[]);
     }
 }

@@ -67,8 +67,3 @@ pub fn utilisation(measured: &Measurement) -> f64 {
 pub fn write_amplification(measured: &Measurement) -> f64 {
     nand::FlashCore::total(&measured.flash.programs) as f64 / measured.host_page_writes as f64
 }
-
-/// How much more `new` is than `old`, %.
-pub fn more(new: f64, old: f64) -> f64 {
-    (new / old - 1.0) * 100.0
-}

@@ -4,12 +4,13 @@ use super::drives::{
     BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, CBM, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS, NFTL, OTHERS,
     PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VARIANTS, VICTIM_ONLY, WIDE,
 };
-use super::results::{erases, more, page_hits, switch_share, utilisation, write_amplification};
+use super::results::{erases, page_hits, switch_share, utilisation, write_amplification};
 use super::runs::{INSTALLATION_MIB, Results};
-use super::targets::target;
+use super::targets::TARGETS;
 use crate::row::Row;
 use crate::simulate::Measurement;
 use crate::target::Measured::{self, Figures, Number};
+use crate::target::more;
 
 /// Rows of measurements under one trace.
 struct Table<'a> {
@@ -58,7 +59,7 @@ fn never_rises(values: &[f64]) -> bool {
 
 impl Table<'_> {
     fn row(&self, id: &str, measured: Measured, note: &str) -> Row {
-        target(id).row(measured, self.workload, note)
+        TARGETS.row(id, measured, self.workload, note)
     }
 
     /// A value of a buffer at every size.

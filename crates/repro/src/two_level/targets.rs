@@ -1,7 +1,7 @@
 //! What was published, and what is accepted.
 
 use crate::row::Class;
-use crate::target::{Accept, Line, Target};
+use crate::target::{Accept, Line, Targets};
 use Accept::{Anything, Holds, Within};
 use Class::{Exact, Numeric, Recorded, Trend};
 
@@ -50,20 +50,12 @@ const LINES: [Line; 41] = [
     ("5.4", "CBM against CFLRU, FAB, BPLRU, LB-CLOCK, 24 MB", "requests in the same flash time; erases", "", "up to 84 % more; up to 85 % fewer", Trend, Holds("more than any of them, and fewer")),
 ];
 
-/// The target of a number.
-///
-/// # Panics
-/// If there is none: the study names its own targets.
-pub fn target(id: &str) -> Target {
-    Target::find(&LINES, id, |id| match id {
+/// The targets of the study.
+pub static TARGETS: Targets = Targets {
+    lines: &LINES,
+    paper: |id| match id {
         "5.3" => "BPLRU, FAST 2008",
         "5.4" => "CBM, MSST 2014",
         _ => super::STUDY.paper,
-    })
-}
-
-/// Every number, in the order of the table.
-#[cfg(test)]
-pub fn ids() -> impl Iterator<Item = &'static str> {
-    LINES.iter().map(|line| line.0)
-}
+    },
+};

@@ -3,10 +3,10 @@
 use super::NAMES;
 use crate::error::StudyError;
 use crate::file::TraceFile;
+use crate::source::{Opened, Source};
 use crate::study::Options;
 use std::collections::BTreeMap;
-use trace::Workload;
-use trace::synthetic::{WorkloadParameters, build};
+use trace::synthetic::build;
 use units::HostOp;
 
 /// Requests of a day: eight hours of one each 32 ms.
@@ -21,13 +21,11 @@ const INSTALLATION: u64 = 1_000_000;
 /// A trace to be run.
 #[derive(Debug)]
 pub struct Trace {
-    file: Option<TraceFile>,
+    /// Its requests, those that are not counted included.
+    pub source: Source,
     generator: &'static str,
     /// Requests to run before anything is counted.
     pub warm_up: u64,
-    /// Requests to run, those included.
-    requests: u64,
-    seed: u64,
 }
 
 /// The month on a laptop.
@@ -54,25 +52,16 @@ fn trace(options: &Options, name: &str, generator: &'static str, published: u64)
         Some(file) => (WARM_UP.min(file.summary.records.min(counted) / 4), counted),
         None => (WARM_UP.min(counted / 3), counted + WARM_UP.min(counted / 3)),
     };
-    Ok(Trace { file, generator, warm_up, requests, seed: options.seed })
+    Ok(Trace { source: Source { file, requests, seed: options.seed }, generator, warm_up })
 }
 
 impl Trace {
-    /// What stands in a row's column of workloads.
-    pub fn label(&self) -> String {
-        self.file.as_ref().map_or_else(|| "generated".to_owned(), TraceFile::label)
-    }
-
     /// Its requests, for a drive of `sectors`.
     ///
     /// # Errors
     /// A file cannot be read or does not fit.
-    pub fn open(&self, sectors: u64) -> Result<Box<dyn Workload + Send>, StudyError> {
-        if let Some(file) = &self.file {
-            return file.open(sectors, self.requests);
-        }
-        let parameters = WorkloadParameters { seed: self.seed, ..WorkloadParameters::new(sectors, self.requests) };
-        Ok(build(self.generator, &parameters)?)
+    pub fn open(&self, sectors: u64) -> Opened {
+        self.source.open(sectors, |plain| Ok(build(self.generator, plain)?))
     }
 
     /// What its writes look like.

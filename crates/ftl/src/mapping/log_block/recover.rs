@@ -9,6 +9,7 @@
 use super::state::Role;
 use super::trim::{Tombstone, decode};
 use super::{LogMap, NONE, Scheme, TRIMMED, UNMAPPED};
+use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
 use nand::{Contents, FlashCore, PageKind};
 use std::collections::BTreeMap;
@@ -63,15 +64,9 @@ impl<S: Scheme> LogMap<S> {
     fn scan(&mut self, image: &FlashCore, contents: &Contents) -> Scan {
         let none = Newest { sequence: 0, holders: 0, is_tombstone: false, chosen: NONE };
         let mut scan = Scan { newest: vec![none; self.map.len()], blocks: BTreeMap::new(), pages: self.pages };
-        let used = (0..self.geometry.blocks()).map(BlockId).filter(|block| {
-            let row = image.block(*block);
-            !row.is_bad() && row.done > 0
-        });
-        let used: Vec<BlockId> = used.collect();
-        for &block in &used {
+        for block in written_blocks(image) {
             let mut found = Found { lbn: NONE, in_place: true, ..Found::default() };
-            for position in 0..u32::from(image.block(block).done) {
-                let page = self.geometry.page_at(block, position);
+            for (position, page) in (0..).zip(written_pages(image, block)) {
                 let oob = contents.oob(page.0);
                 self.sequence = self.sequence.max(oob.sequence);
                 let Some((first, count)) = named(contents, page) else { continue };
@@ -88,10 +83,9 @@ impl<S: Scheme> LogMap<S> {
             }
             scan.blocks.insert(block.0, found);
         }
-        for &block in &used {
+        for block in written_blocks(image) {
             let mut newest = Vec::new();
-            for position in 0..u32::from(image.block(block).done) {
-                let page = self.geometry.page_at(block, position);
+            for page in written_pages(image, block) {
                 let Some((first, count)) = named(contents, page) else { continue };
                 let sequence = contents.oob(page.0).sequence;
                 for logical in first..first + count {

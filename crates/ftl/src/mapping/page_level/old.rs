@@ -10,6 +10,7 @@
 
 use super::scheme::Scheme;
 use super::{PageMap, TRIMMED, UNMAPPED};
+use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
 use layer::{Answer, Found, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
 use nand::{Flash, FlashCore, PageKind, ProgramFailure};
@@ -169,28 +170,22 @@ impl<S: Scheme> PageMap<S> {
         self.sequence = self.sequence.max(stripes.given);
         let bounds = self.bounds(&stripes, &found);
         let mut best = vec![0_u64; self.map.len()];
-        for block in (0..self.geometry.blocks()).map(BlockId) {
-            let row = image.block(block);
-            if row.is_bad() || image.die_is_dead(self.geometry.die_of(block)) {
+        for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
+            let oob = contents.oob(page.0);
+            let logical = oob.logical as usize;
+            let sequence = oob.sequence & !FRESH;
+            let covered = matches!(oob.kind, PageKind::Data | PageKind::Lost)
+                && bounds[logical].is_some_and(|bound| sequence <= bound && fresh[logical] <= bound);
+            if !covered || sequence < best[logical] {
                 continue;
             }
-            for page in (0..u32::from(row.done)).map(|position| self.geometry.page_at(block, position)) {
-                let oob = contents.oob(page.0);
-                let logical = oob.logical as usize;
-                let sequence = oob.sequence & !FRESH;
-                let covered = matches!(oob.kind, PageKind::Data | PageKind::Lost)
-                    && bounds[logical].is_some_and(|bound| sequence <= bound && fresh[logical] <= bound);
-                if !covered || sequence < best[logical] {
-                    continue;
-                }
-                let others = copies.entry(oob.logical).or_default();
-                if sequence > best[logical] {
-                    others.clear();
-                } else {
-                    others.push(self.old.table[logical]);
-                }
-                (best[logical], self.old.table[logical]) = (sequence, page.0);
+            let others = copies.entry(oob.logical).or_default();
+            if sequence > best[logical] {
+                others.clear();
+            } else {
+                others.push(self.old.table[logical]);
             }
+            (best[logical], self.old.table[logical]) = (sequence, page.0);
         }
         for (logical, bound) in bounds.iter().enumerate() {
             let entry = self.old.table[logical];

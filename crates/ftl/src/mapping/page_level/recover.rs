@@ -14,6 +14,7 @@ use super::place::Stream;
 use super::old::{FRESH, OldCopies};
 use super::trim_log::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
+use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
 use layer::Found;
 use nand::{Contents, FlashCore, Oob, PageKind};
@@ -66,11 +67,8 @@ impl<S: Scheme> PageMap<S> {
                 ftl.blocks.validate(Ppn(best.page));
             }
         }
-        for block in (0..geometry.blocks()).map(BlockId) {
-            let row = image.block(block);
-            if !row.is_bad() && row.done > 0 && !image.die_is_dead(geometry.die_of(block)) {
-                ftl.blocks.close(block);
-            }
+        for block in written_blocks(image) {
+            ftl.blocks.close(block);
         }
         if S::DEMAND {
             ftl.reopen_translation(image);
@@ -98,19 +96,13 @@ impl<S: Scheme> PageMap<S> {
             metadata: Vec::new(),
             copies: BTreeMap::new(),
         };
-        for block in (0..self.geometry.blocks()).map(BlockId) {
-            let row = image.block(block);
-            if row.is_bad() || image.die_is_dead(self.geometry.die_of(block)) {
-                continue;
-            }
-            for page in (0..u32::from(row.done)).map(|position| self.geometry.page_at(block, position)) {
-                let oob = contents.oob(page.0);
-                self.sequence = self.sequence.max(oob.sequence & !FRESH);
-                match oob.kind {
-                    PageKind::Metadata if oob.logical == UNMAPPED => scan.metadata.push(page),
-                    PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob, image),
-                    PageKind::Erased | PageKind::Torn => {}
-                }
+        for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
+            let oob = contents.oob(page.0);
+            self.sequence = self.sequence.max(oob.sequence & !FRESH);
+            match oob.kind {
+                PageKind::Metadata if oob.logical == UNMAPPED => scan.metadata.push(page),
+                PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob, image),
+                PageKind::Erased | PageKind::Torn => {}
             }
         }
         scan

@@ -1,0 +1,58 @@
+//! Where the requests of a trace come from: the user's file, or a generator.
+
+use crate::error::StudyError;
+use crate::file::TraceFile;
+use trace::Workload;
+use trace::synthetic::WorkloadParameters;
+
+/// Requests, ready to be run.
+pub type Opened = Result<Box<dyn Workload + Send>, StudyError>;
+
+/// A file, or what a generator starts from.
+#[derive(Debug)]
+pub struct Source {
+    /// The user's file.
+    pub file: Option<TraceFile>,
+    /// Requests to run.
+    pub requests: u64,
+    /// Seed of the generator.
+    pub seed: u64,
+}
+
+impl Source {
+    /// What stands in the column of workloads of a row about all of them.
+    pub fn label<'a>(sources: impl IntoIterator<Item = &'a Source>) -> String {
+        let sources: Vec<&Source> = sources.into_iter().collect();
+        let files: Vec<String> = sources.iter().filter_map(|source| source.file.as_ref()).map(TraceFile::label).collect();
+        match files.len() {
+            0 => "generated".to_owned(),
+            count if count == sources.len() => files.join(", "),
+            _ => format!("{}, others generated", files.join(", ")),
+        }
+    }
+
+    /// Parameters of a generator, for a drive of `sectors`.
+    pub fn parameters(&self, sectors: u64) -> WorkloadParameters {
+        WorkloadParameters { seed: self.seed, ..WorkloadParameters::new(sectors, self.requests) }
+    }
+
+    /// Its requests, for a drive of `sectors`; without a file they are what `generate` makes of parameters.
+    ///
+    /// # Errors
+    /// The file cannot be read or does not fit, or the generator refuses its parameters.
+    pub fn open(&self, sectors: u64, generate: impl FnOnce(&WorkloadParameters) -> Opened) -> Opened {
+        match &self.file {
+            Some(file) => file.open(sectors, self.requests),
+            None => generate(&self.parameters(sectors)),
+        }
+    }
+
+    /// Requests of the same kind without an end, or the file once more.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn rehearse(&self, sectors: u64, generate: impl FnOnce(&WorkloadParameters) -> Opened) -> Opened {
+        let seed = self.seed.wrapping_add(0x5851_F42D_4C95_7F2D);
+        self.open(sectors, |plain| generate(&WorkloadParameters { seed, requests: u64::MAX, ..*plain }))
+    }
+}
