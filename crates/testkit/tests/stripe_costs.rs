@@ -99,6 +99,21 @@ fn the_three_cases_of_an_update_cost_nothing_nothing_and_a_read() {
     }
 }
 
+/// Whatever pages are written together, and whatever they belong to: one parity for N of them, and no reads.
+#[test]
+fn an_elastic_stripe_reads_nothing_and_has_one_parity_for_all_pages_written_together() {
+    for data in [2, 4, 8] {
+        let mut drive = filled(&plan("raid-elastic", data, 40, &[]));
+        let written = u32::try_from(data).unwrap();
+        for first in [0, 1, data - 1, data * 7 + 1] {
+            for pages in 1..=3 * written {
+                write(&mut drive, first, pages);
+                assert_eq!(parity_costs(&mut drive), (0, u64::from(pages.div_ceil(written))), "{pages} pages from page {first}, N = {data}");
+            }
+        }
+    }
+}
+
 #[test]
 fn two_parities_commit_by_change_below_half_of_the_pages() {
     for (data, reads) in [(4_u64, [3, 2, 1].as_slice()), (8, &[3, 4, 5, 4, 3, 2, 1])] {
