@@ -426,6 +426,9 @@ pub fn reserve_blocks(config: &Config, user_pages: u32) -> Result<u32, ConfigErr
 /// for the old versions that delayed parities need.
 fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&StripePlan>) -> Result<u32, ConfigError> {
     let values = &config.values;
+    if let Some(own) = stripes.and_then(StripePlan::own_reserve) {
+        return Ok(own);
+    }
     let pages_per_block = values.whole("flash.pages_per_block");
     let layout = Layout {
         page_bytes: values.whole("flash.page_size") as u32,

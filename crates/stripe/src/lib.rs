@@ -57,11 +57,13 @@ impl StripePlan {
         self.0.spares
     }
 
+    /// Blocks of each plane that hold no data, where stripes have a map of their own.
+    pub fn own_reserve(&self) -> Option<u32> {
+        self.0.scheme.elastic.then_some(elastic::RESERVE)
+    }
+
     /// Old versions of pages that may have to be kept in one plane at once.
     pub fn most_old(&self, values: &Values) -> u64 {
-        if self.0.scheme.elastic {
-            return 3 * values.whole("flash.pages_per_block"); // one more that is open, two for collection
-        }
         if self.0.layout.parity == 0 {
             return 0;
         }

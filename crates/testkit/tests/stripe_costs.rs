@@ -103,10 +103,11 @@ fn the_three_cases_of_an_update_cost_nothing_nothing_and_a_read() {
 #[test]
 fn an_elastic_stripe_reads_nothing_and_has_one_parity_for_all_pages_written_together() {
     for data in [2, 4, 8] {
-        let mut drive = filled(&plan("raid-elastic", data, 40, &[]));
         let written = u32::try_from(data).unwrap();
-        for first in [0, 1, data - 1, data * 7 + 1] {
-            for pages in 1..=3 * written {
+        for pages in 1..=3 * written {
+            // So few of them that no superblock ends in the middle of a stripe.
+            let mut drive = filled(&plan("raid-elastic", data, 40, &[]));
+            for first in [0, data * 7 + 1] {
                 write(&mut drive, first, pages);
                 assert_eq!(parity_costs(&mut drive), (0, u64::from(pages.div_ceil(written))), "{pages} pages from page {first}, N = {data}");
             }

@@ -272,6 +272,23 @@ fn a_spare_takes_the_place_of_a_lost_chip_and_then_another_may_die() {
     }
 }
 
+/// With two dies on a channel, what fails with a channel is one chip of each stripe.
+#[test]
+fn a_lost_channel_loses_nothing() {
+    for kind in ["raid4", "raid5", "raid5-ppc", "raid5-fpc", "raid-elastic", "raid6", "raid6-ppc"] {
+        let plan = stack(kind).set("flash.dies_per_channel", 2).set("drive.capacity", "8KiB").plan().unwrap();
+        let channels = plan.geometry.channels;
+        every_sequence(&[0, 1, 3, 5, 12], 3, &mut |pages| {
+            for channel in 0..channels {
+                let mut drive = written(&plan, pages);
+                drive.kill_die(DieId(channel));
+                drive.kill_die(DieId(channel + channels));
+                assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: pages {pages:?} written, channel {channel} lost");
+            }
+        });
+    }
+}
+
 /// Data that waits for its parity is lost with its chip, and nothing else is; what is lost reads as an error.
 #[test]
 fn delayed_parity_without_memory_loses_what_waits_for_it() {

@@ -34,7 +34,7 @@ impl<F: Flash> Elastic<F> {
     /// Places in which copies can be programmed without erasing anything, about.
     fn room(&self, flash: &F) -> u32 {
         let free = self.blocks.free.len() as u32;
-        self.open_room(flash) + free * (self.blocks.places / self.blocks.span * self.blocks.live_dies())
+        self.open_room(flash) + free * self.blocks.live_places()
     }
 
     fn open_room(&self, flash: &F) -> u32 {
@@ -101,7 +101,7 @@ impl<F: Flash> Elastic<F> {
             return (self.blocks.valid_count(victim) <= self.open_room(flash)).then_some(victim);
         }
         let takes = self.with_parity(self.blocks.valid_count(victim));
-        let gains = takes < self.blocks.places / self.blocks.span * self.blocks.live_dies();
+        let gains = takes < self.blocks.live_places();
         (takes <= self.room(flash) && (gains || !needs_room)).then_some(victim)
     }
 

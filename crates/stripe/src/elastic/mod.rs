@@ -44,6 +44,8 @@ use units::{Cause, DieId, HostOp, Request, SECTOR_BYTES};
 const NONE: u32 = u32::MAX;
 /// Free superblocks left to collection: one to collect into, and one for what power cuts in the middle of that waste.
 const KEPT: usize = 2;
+/// Superblocks that hold no data of a full drive: those kept, one open for each stream, and one to begin with.
+pub(crate) const RESERVE: u32 = KEPT as u32 + STREAMS.len() as u32 + 1;
 /// Map entry of a page that was never written.
 const UNMAPPED: u32 = u32::MAX;
 /// Lowest map entry that names no page of data; the bit that makes a place one of a tombstone.
@@ -146,7 +148,7 @@ impl<F: Flash> Elastic<F> {
     /// Over flash of which nothing is used yet.
     pub fn new(context: &FtlContext<'_>, data: u32, spares: u32) -> Self {
         let geometry = context.geometry;
-        let mut blocks = Superblocks::new(geometry);
+        let mut blocks = Superblocks::new(geometry, data + 1);
         let spares: Vec<DieId> = (geometry.dies() - spares..geometry.dies()).map(DieId).collect();
         for die in &spares {
             blocks.set_lost(*die, true);
@@ -372,6 +374,7 @@ impl<F: Flash> Elastic<F> {
             self.blocks.close_open(stream);
         }
         self.deaths += 1;
+        self.blocks.widen();
         self.blocks.set_lost(die, true);
         if let Some(spare) = self.spares.pop() {
             self.blocks.set_lost(spare, false);

@@ -64,6 +64,7 @@ impl<F: Flash> Elastic<F> {
             self.spares.retain(|spare| *spare != die);
             self.blocks.set_lost(die, true);
             self.deaths += 1;
+            self.blocks.widen();
         }
         let missing = self.usual_dies.saturating_sub(self.blocks.live_dies());
         for _ in 0..missing {

@@ -56,7 +56,8 @@ pub(super) struct Superblocks {
     lanes: Vec<u32>,
     index_of: Vec<u32>,
     lost: Vec<bool>,
-    /// So many consecutive positions are on different dies.
+    dies: u32,
+    /// Consecutive positions that a stripe may use: they are on different dies.
     pub span: u32,
     /// Places of a superblock.
     pub places: u32,
@@ -76,8 +77,9 @@ pub(super) struct Superblocks {
 }
 
 impl Superblocks {
-    /// All superblocks, none of them used yet.
-    pub(super) fn new(geometry: Geometry) -> Self {
+    /// All superblocks, none of them used yet, for stripes of so many pages: where there are as many channels, each
+    /// is on a channel of its own.
+    pub(super) fn new(geometry: Geometry, chips: u32) -> Self {
         let dies = geometry.dies();
         let planes = (0..geometry.planes_per_die).flat_map(|plane| (0..dies).map(move |die| (die, plane)));
         let lanes: Vec<u32> = planes.map(|(die, plane)| die * geometry.planes_per_die + plane).collect();
@@ -91,7 +93,8 @@ impl Superblocks {
             lost: vec![false; lanes.len()],
             lanes,
             index_of,
-            span: dies,
+            dies,
+            span: if chips <= geometry.channels { geometry.channels } else { dies },
             places,
             states: vec![State::Free; count as usize],
             roles: vec![Role::None as u8; pages],
@@ -149,6 +152,16 @@ impl Superblocks {
         }
     }
 
+    /// A die was lost: from now on the dies of a stripe are all that counts.
+    pub(super) fn widen(&mut self) {
+        self.span = self.dies;
+    }
+
+    /// Places of a superblock on dies in use.
+    pub(super) fn live_places(&self) -> u32 {
+        self.places / self.dies * self.live_dies()
+    }
+
     /// Superblocks in use with pages on lost dies.
     pub(super) fn hurt(&self, core: &FlashCore) -> BTreeSet<u32> {
         let in_use = (0..self.count()).filter(|superblock| matches!(self.state(*superblock), State::Open | State::Closed | State::Collected));
@@ -166,7 +179,7 @@ impl Superblocks {
 
     /// Dies in use.
     pub(super) fn live_dies(&self) -> u32 {
-        self.lost[..self.span as usize].iter().filter(|lost| !**lost).count() as u32
+        self.lost[..self.dies as usize].iter().filter(|lost| !**lost).count() as u32
     }
 
     /// The first place of the superblock of `from`, from there on, that can be programmed.
