@@ -318,5 +318,8 @@ fn striped(scale: Scale) -> Vec<Row> {
     drive_it(&mut drive, "uniform-write", pages, 32, 3);
     let steady = drive_it(&mut drive, "uniform-write", scale.requests() / 4, 32, 4);
     rows.push(rate("raid5-ppc, steady writes", 0.5, &steady, None, drive.flash().core().hash()));
+    // What the scheme is for: pages that are written again soon.
+    let skewed = drive_it(&mut drive, "zipf", scale.requests() / 4, 32, 5);
+    rows.push(rate("raid5-ppc, skewed writes", 0.5, &skewed, None, drive.flash().core().hash()));
     rows
 }

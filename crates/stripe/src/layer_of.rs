@@ -30,6 +30,21 @@ impl<F: Flash> Striped<F> {
         }
     }
 
+    /// This stripe is the next to be committed: its pages are neighbours in the mapping below.
+    pub fn look_ahead(&self, flash: &F, stripe: u32) {
+        let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
+        let chips = self.layout.chips();
+        let [first, last] = [0, chips - 1].map(|chip| Request {
+            arrival: 0,
+            first_sector: u64::from(stripe * chips + chip) * per_page,
+            sectors: 0,
+            op: HostOp::Read,
+            fua: false,
+        });
+        self.below.hint_map(flash, &[first, last]);
+        units::prefetch(&self.line, stripe as usize);
+    }
+
     /// Bits of the cache: for each entry the stripe's number, a bit a page, and the parity.
     fn cache_bits(&self) -> u64 {
         let number = u64::from(self.layout.stripes().max(2) - 1).ilog2() + 1;

@@ -337,7 +337,7 @@ impl<F: Flash> Striped<F> {
             // Whoever was woken for a place that somebody else took waits again.
             self.for_entry.push_back(job);
             self.waiting_delayed += u32::from(!transient);
-            self.replace();
+            self.replace(flash);
             return false;
         }
         let parity = [0, 1].map(|row| if row < self.layout.parity { self.take_page(flash) } else { PayloadId::NONE });
@@ -348,13 +348,17 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Begins as many commits as there are jobs waiting for a place, as far as there are stripes to commit.
-    pub fn replace(&mut self) {
+    pub fn replace(&mut self, flash: &F) {
         let mut missing = self.waiting_delayed.saturating_sub(self.replacing);
         while missing > 0 {
             let line = &self.line;
             let Some(victim) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
+            let after = self.cache.victim(|stripe| stripe != victim && line[stripe as usize] == NONE);
             self.replacing += 1;
             self.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
+            if let Some(after) = after {
+                self.look_ahead(flash, after);
+            }
             missing -= 1;
         }
     }
@@ -382,7 +386,7 @@ impl<F: Flash> Striped<F> {
                 self.waiting_delayed -= u32::from(!transient);
                 self.wake(waiting);
             } else {
-                self.replace();
+                self.replace(flash);
             }
         }
         match job.kind {

@@ -414,6 +414,9 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         for request in soon {
             let logical = (request.first_sector / sectors) as usize;
             units::prefetch(&self.map, logical);
+            if S::PINNED {
+                self.old.prefetch(logical);
+            }
             if S::DEMAND && logical < self.user_pages() {
                 self.translation.scheme.prefetch(logical as u32);
             }

@@ -67,6 +67,12 @@ impl OldVersions {
         mapped
     }
 
+    /// Brings the place of `logical` into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, logical: usize) {
+        units::prefetch(&self.table, logical);
+    }
+
     /// The number of a write as it goes to flash.
     #[inline]
     pub fn mark(&self, logical: u32, sequence: u64) -> u64 {
