@@ -76,8 +76,8 @@ impl<F: Flash> Striped<F> {
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.chips.lose_quietly(die);
         }
-        self.refill_from(&found);
         self.adopt_all(image);
+        self.refill_from(&found);
         let pages = 0..self.layout.pages() as u32;
         let kept_pages: Vec<u32> = pages.filter(|page| self.below.old(*page) != Old::None).collect();
         for page in &kept_pages {
@@ -139,10 +139,13 @@ impl<F: Flash> Striped<F> {
         if self.chips.all_there() {
             return;
         }
-        let is_there = |page: u32| found.get(page as usize).is_some_and(|found| *found != Found::Nothing);
+        let at = |page: u32| found.get(page as usize).copied().unwrap_or(Found::Nothing);
+        // A tombstone may be older than the version that the parity alone knows; who filled a spare wrote pages.
+        let is_there = |page: u32| matches!(at(page), Found::Written(_));
         for stripe in 0..self.layout.stripes() {
             let first = stripe * self.layout.chips();
-            let is_empty = !(first..first + self.layout.chips()).any(is_there);
+            let is_known = self.cache.find(stripe).is_some();
+            let is_empty = !is_known && !(first..first + self.layout.chips()).any(|page| at(page) != Found::Nothing);
             let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
             let data = members(data).map(|index| self.layout.data_page(stripe, index));
             let rows = members(rows).map(|row| self.layout.parity_page(stripe, row));

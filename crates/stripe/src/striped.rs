@@ -312,7 +312,8 @@ impl<F: Flash> Striped<F> {
     pub fn stall(&mut self, job: u32) {
         let entry = self.jobs.at(job);
         // Who waits for a commit to end must not be what it waits for.
-        self.must_move |= matches!(entry.phase, Phase::Log | Phase::Parity) || self.wanted_busy.contains(&entry.stripe);
+        let is_awaited = entry.kind == Kind::Commit(Reason::Collection) && matches!(entry.phase, Phase::Log | Phase::Parity);
+        self.must_move |= is_awaited || self.wanted_busy.contains(&entry.stripe);
         self.jobs.at_mut(job).queued = true;
         self.stalled.push_back(job);
     }

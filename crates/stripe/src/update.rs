@@ -96,8 +96,14 @@ impl<F: Flash> Striped<F> {
                 Loaded::Ready => break,
                 // The parity to start from turned out to be lost: there is another way.
                 Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).want.parity != 0 => {
+                    let before = self.jobs.at(number).want;
                     let want = self.plan_full(number);
-                    self.jobs.at_mut(number).want.newest |= want;
+                    let job = self.jobs.at_mut(number);
+                    job.want.newest |= want;
+                    if job.want == before {
+                        self.refuse(flash, number); // there is none
+                        return true;
+                    }
                 }
                 Loaded::Lost => {
                     self.refuse(flash, number);
@@ -106,6 +112,11 @@ impl<F: Flash> Striped<F> {
             }
         }
         let Job { stripe, pages, trims, .. } = *self.jobs.at(number);
+        let (lost, lost_rows) = self.lost_members(stripe);
+        if pages & lost != 0 && lost.count_ones() + lost_rows.count_ones() > self.layout.parity {
+            self.refuse(flash, number); // nothing would remember what is written to a lost chip
+            return true;
+        }
         let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
         if self.has_gone(stripe, partial.map(|index| 1 << index).sum()) {
             self.refuse(flash, number);
