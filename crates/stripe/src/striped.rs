@@ -285,7 +285,7 @@ impl<F: Flash> Striped<F> {
                 break;
             }
         }
-        if self.moves && self.stalled.is_empty() {
+        if self.moves && !self.stalled.iter().any(|job| self.holds_up_collection(*job)) {
             self.moves = false;
             self.below.move_old(flash, false);
         }
@@ -310,12 +310,16 @@ impl<F: Flash> Striped<F> {
 
     /// The mapping has no room for a page of this job.
     pub fn stall(&mut self, job: u32) {
-        let entry = self.jobs.at(job);
-        // Who waits for a commit to end must not be what it waits for.
-        let is_awaited = entry.kind == Kind::Commit(Reason::Collection) && matches!(entry.phase, Phase::Log | Phase::Parity);
-        self.must_move |= is_awaited || self.wanted_busy.contains(&entry.stripe);
+        self.must_move |= self.holds_up_collection(job);
         self.jobs.at_mut(job).queued = true;
         self.stalled.push_back(job);
+    }
+
+    /// Collection waits for what this job does: it must not wait for room that only collection makes.
+    fn holds_up_collection(&self, job: u32) -> bool {
+        let Job { kind, phase, stripe, .. } = *self.jobs.at(job);
+        let commits = kind == Kind::Commit(Reason::Collection) && matches!(phase, Phase::Log | Phase::Parity);
+        commits || self.wanted_busy.contains(&stripe)
     }
 
     /// A job can go on. One that waits for room does so when there is some.
