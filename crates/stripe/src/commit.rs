@@ -218,6 +218,9 @@ impl<F: Flash> Striped<F> {
         if entry != NONE {
             self.drop_entry(flash, entry);
         }
+        if !self.doubtful.is_empty() {
+            self.end_doubt(flash, stripe);
+        }
         let job = self.jobs.at_mut(number);
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };

@@ -137,6 +137,9 @@ impl<F: Flash> Striped<F> {
     pub fn lose_die(&mut self, flash: &mut F, die: DieId) {
         self.chips.lose_quietly(die);
         self.below.lose_die(flash, die);
+        if !self.doubtful.is_empty() {
+            self.give_up_doubtful(flash);
+        }
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }

@@ -86,6 +86,9 @@ impl<F: Flash> Striped<F> {
         let kept: BTreeSet<u32> = kept_pages.iter().map(|page| page / self.layout.chips()).collect();
         let is_known = |stripe: &u32| self.scheme.delay != Delay::Full && self.cache.find(*stripe).is_some();
         self.repairs = kept.into_iter().filter(|stripe| !is_known(stripe)).collect();
+        if image.nvram.is_lost() && self.scheme.delays() {
+            self.doubtful.extend(&self.repairs);
+        }
         self.resumes = true;
     }
 
@@ -155,11 +158,36 @@ impl<F: Flash> Striped<F> {
         }
     }
 
+    /// Lost pages of stripes of which memory may have known a newer version read as errors from now on.
+    #[cold]
+    pub fn give_up_doubtful(&mut self, flash: &mut F) {
+        for stripe in self.doubtful.clone() {
+            members(self.lost_members(stripe).0).for_each(|index| self.give_up(flash, stripe, index));
+        }
+    }
+
+    /// Once nothing is in doubt the loss of the memory is made up for.
+    fn settle_doubts(&mut self, flash: &mut F) {
+        if self.doubtful.is_empty() {
+            flash.core_mut().nvram.forget_loss();
+        }
+    }
+
+    /// The parity of a stripe covers what is on flash: whatever memory knew of it does not matter any more.
+    #[cold]
+    pub fn end_doubt(&mut self, flash: &mut F, stripe: u32) {
+        if self.doubtful.remove(&stripe) {
+            self.settle_doubts(flash);
+        }
+    }
+
     /// Begins what a power cut left to be done.
     #[cold]
     pub fn resume(&mut self, flash: &mut F) {
         self.resumes = false;
         self.trim_again(flash);
+        self.give_up_doubtful(flash);
+        self.settle_doubts(flash);
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }

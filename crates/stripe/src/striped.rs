@@ -94,6 +94,9 @@ pub(crate) struct Striped<F: Flash> {
     pub gone: BTreeMap<u32, NvramId>,
     /// Stripes to be committed because a power cut came between data and parity.
     pub repairs: VecDeque<u32>,
+    /// Of those, the ones of which a lost memory may have known more than flash does: until they are committed,
+    /// what their parity says of a lost page may be an old version.
+    pub doubtful: BTreeSet<u32>,
     /// Nothing was done since a power cut.
     pub resumes: bool,
     /// The job whose turn it is, of each stripe.
@@ -155,6 +158,7 @@ impl<F: Flash> Striped<F> {
             counters: Counters::default(),
             gone: BTreeMap::new(),
             repairs: VecDeque::new(),
+            doubtful: BTreeSet::new(),
             resumes: false,
             line: units::table(layout.stripes() as usize, NONE),
             ops: Vec::new(),

@@ -40,8 +40,7 @@ impl<F: Flash> Striped<F> {
             self.counters.cases[case] += 1;
         }
         self.counters.full_stripes += u64::from(job.pages == self.layout.all());
-        let parts = members(job.pages & !job.trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
-        let partial: u64 = parts.map(|index| 1 << index).sum();
+        let partial = self.partial(number);
         let want = match self.scheme.delay {
             Delay::Full => self.plan_full(number),
             Delay::AtOnce | Delay::Partial => job.pages & newer,
@@ -50,6 +49,13 @@ impl<F: Flash> Striped<F> {
         let job = self.jobs.at_mut(number);
         (job.want.newest, job.newer_before, job.phase) = (want | partial, newer, Phase::Before);
         true
+    }
+
+    /// Pages of a job of which only some sectors are written.
+    fn partial(&self, number: u32) -> u64 {
+        let Job { pages, trims, .. } = *self.jobs.at(number);
+        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
+        partial.map(|index| 1 << index).sum()
     }
 
     /// Trims of pages that hold nothing, or that are meant only in part, are done.
@@ -79,9 +85,10 @@ impl<F: Flash> Striped<F> {
         let (lost, lost_rows) = self.lost_to(number);
         let reads_parity = !cached || !self.settings.cached_parity;
         let by_change = pages.count_ones() + u32::from(reads_parity);
-        // Without the old parity, or what it covers of these pages, it is computed from all pages.
+        // Without the old parity, or what it covers of these pages, it is computed from all pages: others that are
+        // lost as well are lost for good.
         let may_change = pages & lost == 0 && (cached || lost_rows == 0);
-        let whole = lost & others == 0 && (others.count_ones() <= by_change || !may_change);
+        let whole = !may_change || lost & others == 0 && others.count_ones() <= by_change;
         let job = self.jobs.at_mut(number);
         job.whole = whole;
         job.want.parity = u64::from(!whole && reads_parity && lost_rows == 0);
@@ -94,12 +101,13 @@ impl<F: Flash> Striped<F> {
             match self.load(flash, number) {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
-                // The parity to start from turned out to be lost: there is another way.
-                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).want.parity != 0 => {
+                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).whole => self.give_up_lost(flash, number),
+                // The parity to start from, or a page it covers, turned out to be lost: there is another way.
+                Loaded::Lost if self.scheme.delay == Delay::Full => {
                     let before = self.jobs.at(number).want;
-                    let want = self.plan_full(number);
+                    let newest = self.plan_full(number) | self.partial(number);
                     let job = self.jobs.at_mut(number);
-                    job.want.newest |= want;
+                    job.want.newest = newest;
                     if job.want == before {
                         self.refuse(flash, number); // there is none
                         return true;
@@ -117,8 +125,7 @@ impl<F: Flash> Striped<F> {
             self.refuse(flash, number); // nothing would remember what is written to a lost chip
             return true;
         }
-        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
-        if self.has_gone(stripe, partial.map(|index| 1 << index).sum()) {
+        if self.has_gone(stripe, self.partial(number)) {
             self.refuse(flash, number);
             return true;
         }

@@ -9,4 +9,5 @@ mod regressions;
 mod stacked;
 mod stripe_costs;
 mod stripe_spares;
+mod striped;
 mod stripes;

@@ -1,71 +1,9 @@
 //! Spares under stripes: deaths while one is being filled, power cuts while one is, and what too many deaths leave.
 
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, HostOptions, Progress};
+use crate::striped::{Fed, NOTHING, counted, random_requests, request, restarted, serve, stack, timed, unreadable};
+use device::{BlockDevice, DrivePlan};
 use engine::random::Stream;
-use nand::{CountedFlash, TimedFlash};
-use testkit::Stack;
 use units::{DieId, HostOp, Request};
-
-const NOTHING: [u64; 0] = [];
-
-/// Five chips (six with two parities) and so many spares; four data pages a stripe, one sector a page.
-fn stack(kind: &str, spares: u32, capacity: &str) -> Stack {
-    let mut stack = Stack::plain();
-    let chips = if kind.starts_with("raid6") { 6 } else { 5 };
-    stack.set("flash.channels", chips + spares).set("stripe.chips", chips).set("stripe.spares", spares);
-    for (key, value) in [
-        ("flash.dies_per_channel", "1"),
-        ("flash.page_size", "512B"),
-        ("flash.pages_per_block", "4"),
-        ("drive.capacity", capacity),
-        ("drive.over_provisioning", "1000%"),
-        ("stripe.kind", kind),
-        ("stripe.buffer_size", "0B"),
-        ("stripe.in_flight", "2"),
-        ("stripe.cache.entries", "2"),
-    ] {
-        stack.set(key, value);
-    }
-    stack
-}
-
-fn timed(plan: &DrivePlan) -> Drive<TimedFlash> {
-    plan.assemble(plan.timed(plan.fresh_core()))
-}
-
-fn request(op: HostOp, page: u64) -> Request {
-    Request { arrival: 0, first_sector: page, sectors: 1, op, fua: false }
-}
-
-/// Serves everything; the pages whose requests failed.
-fn serve<F: Clocked>(drive: &mut Drive<F>) -> Vec<u64> {
-    let (mut completions, mut failed) = (Completions::default(), Vec::new());
-    while drive.advance(&mut completions) != Progress::Idle {
-        failed.extend(completions.done.iter().filter(|done| done.failed).map(|done| done.request.first_sector));
-    }
-    assert_eq!(drive.outstanding(), 0, "everything is served");
-    failed
-}
-
-/// Reads everything back; the pages that cannot be read. The oracle checks the others.
-fn unreadable<F: Clocked>(drive: &mut Drive<F>) -> Vec<u64> {
-    (0..drive.sectors()).for_each(|page| drive.submit(0, &request(HostOp::Read, page)));
-    let failed = serve(drive);
-    assert_eq!(drive.oracle().and_then(|oracle| oracle.violation()), None);
-    drive.top().check(drive.flash()).unwrap();
-    failed
-}
-
-fn random_requests(seed: u64, count: u64, pages: u64) -> Vec<Request> {
-    let mut stream = Stream::new(seed, "stripes");
-    let mut draw = || {
-        let op = if stream.chance(0.1) { HostOp::Trim } else { HostOp::Write };
-        let first = stream.below(pages);
-        let sectors = (1 + stream.below(5)).min(pages - first) as u32;
-        Request { sectors, ..request(op, first) }
-    };
-    (0..count).map(|_| draw()).collect()
-}
 
 #[test]
 fn a_second_death_while_a_spare_is_being_filled_loses_nothing() {
@@ -94,39 +32,29 @@ fn a_second_death_while_a_spare_is_being_filled_loses_nothing() {
 /// A chip dies; then power is cut after every event, the drive goes on from there, fills its spare, and loses one more.
 fn cut_while_filling(plan: &DrivePlan, kind: &str, seed: u64, death: u64, later: u32) -> u32 {
     let requests = random_requests(seed, 40, 16);
-    let mut drive = timed(plan);
-    let (mut next, mut under_way, mut events, mut cuts) = (0, 0, 0, 0);
-    let mut stream = Stream::new(1, "cuts");
+    let mut fed = Fed::new(plan, &requests);
+    let (mut stream, mut cuts) = (Stream::new(1, "cuts"), 0);
     loop {
-        while under_way < 4 && next < requests.len() {
-            drive.submit(0, &requests[next]);
-            (next, under_way) = (next + 1, under_way + 1);
+        if fed.events == death {
+            fed.drive.kill_die(DieId(0));
         }
-        if events == death {
-            drive.kill_die(DieId(0));
-        }
-        events += 1;
-        if !drive.step() {
+        if fed.step().is_none() {
             return cuts;
         }
-        under_way -= drive.take_done().len();
-        if events <= death {
+        if fed.events <= death {
             continue;
         }
         cuts += 1;
-        let image = drive.flash().power_cut(&mut stream);
-        let layers = plan.recover_layers::<CountedFlash>(&image).unwrap();
+        let image = fed.drive.flash().power_cut(&mut stream);
         let mut found = Vec::new();
         testkit::read_back(plan, image.clone(), &mut found).unwrap();
-        let at = format!("{kind}, seed {seed}, death at {death}, cut at {events}");
+        let at = format!("{kind}, seed {seed}, death at {death}, cut at {}", fed.events);
         let values: Vec<u64> = found.iter().map(|value| value.unwrap_or_else(|| panic!("{at}: a sector is lost"))).collect();
-        let mut oracle = drive.oracle().unwrap().clone();
+        let mut oracle = fed.drive.oracle().unwrap().clone();
         (0..).zip(&values).for_each(|(sector, value)| oracle.check_after_cut(sector, *value));
         assert_eq!(oracle.violation(), None, "{at}");
         oracle.after_cut(&values);
-        let host = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
-        let mut again = Drive::new(CountedFlash::new(image), layers, plan.user_pages, host);
-        *again.oracle_mut().unwrap() = oracle;
+        let mut again = restarted(plan, image, oracle);
         assert_eq!(unreadable(&mut again), NOTHING, "{at}: going on");
         again.kill_die(DieId(later));
         assert_eq!(unreadable(&mut again), NOTHING, "{at}: one more dies");
@@ -152,26 +80,19 @@ fn parts_of_pages_written_while_a_chip_dies_survive_a_power_cut() {
     for (seed, death, die) in (0..8).flat_map(|seed| [(seed, 2, 3), (seed, 40, 0), (seed, 120, 4)]) {
         let part = |request: &Request| Request { first_sector: request.first_sector * 4 + seed % 3, sectors: request.sectors * 4 - 3, ..*request };
         let requests: Vec<Request> = random_requests(seed, 40, 16).iter().filter(|request| request.op == HostOp::Write).map(part).collect();
-        let mut drive = timed(&plan);
-        let (mut next, mut under_way, mut events) = (0, 0, 0);
+        let mut fed = Fed::new(&plan, &requests);
         let mut stream = Stream::new(1, "cuts");
         loop {
-            while under_way < 4 && next < requests.len() {
-                drive.submit(0, &requests[next]);
-                (next, under_way) = (next + 1, under_way + 1);
+            if fed.events == death {
+                fed.drive.kill_die(DieId(die));
             }
-            if events == death {
-                drive.kill_die(DieId(die));
-            }
-            events += 1;
-            if !drive.step() {
+            if fed.step().is_none() {
                 break;
             }
-            under_way -= drive.take_done().len();
             let mut found = Vec::new();
-            testkit::read_back(&plan, drive.flash().power_cut(&mut stream), &mut found).unwrap();
+            testkit::read_back(&plan, fed.drive.flash().power_cut(&mut stream), &mut found).unwrap();
             let lost = found.iter().position(Option::is_none);
-            assert_eq!(lost, None, "seed {seed}, die {die} dead since {death}, cut at {events}");
+            assert_eq!(lost, None, "seed {seed}, die {die} dead since {death}, cut at {}", fed.events);
         }
     }
 }
@@ -180,7 +101,7 @@ fn parts_of_pages_written_while_a_chip_dies_survive_a_power_cut() {
 fn with_more_chips_dead_than_parities_nothing_is_written_in_vain() {
     for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "fra"] {
         let plan = stack(kind, 0, "8KiB").plan().unwrap();
-        let mut drive: Drive<CountedFlash> = plan.assemble(CountedFlash::new(plan.fresh_core()));
+        let mut drive = counted(&plan);
         let dead = if kind.starts_with("raid6") { 3 } else { 2 };
         (0..dead).for_each(|die| drive.kill_die(DieId(die)));
         serve(&mut drive); // the layers hear of it
@@ -193,6 +114,57 @@ fn with_more_chips_dead_than_parities_nothing_is_written_in_vain() {
         // What was acknowledged is there, whatever failed is an error.
         for page in unreadable(&mut drive) {
             assert!(failed.contains(&page), "{kind}: page {page} was acknowledged and cannot be read");
+        }
+    }
+}
+
+/// Reads that are under way when a chip dies are answered from the others.
+#[test]
+fn no_read_fails_because_a_chip_dies_meanwhile() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "raid-elastic"] {
+        let plan = stack(kind, 0, "32KiB").plan().unwrap();
+        for steps in 0..40 {
+            let mut drive = timed(&plan);
+            (0..drive.sectors()).for_each(|page| drive.submit(0, &request(HostOp::Write, page)));
+            serve(&mut drive);
+            (0..drive.sectors()).for_each(|page| drive.submit(0, &request(HostOp::Read, page)));
+            (0..steps).for_each(|_| _ = drive.step());
+            drive.kill_die(DieId(2));
+            assert_eq!(serve(&mut drive), NOTHING, "{kind}: a chip dies after {steps} steps");
+        }
+    }
+}
+
+/// A drive that has lost a chip, was cut off and goes on, protects everything again before the next one dies.
+#[test]
+fn elastic_stripes_are_whole_again_after_a_death_and_a_power_cut() {
+    for spares in [0, 1] {
+        let plan = stack("raid-elastic", spares, "16KiB").plan().unwrap();
+        for (seed, death) in (0..12).flat_map(|seed| [1, 25, 70, 200].map(|death| (seed, death))) {
+            let requests = random_requests(seed, 60, 32);
+            let mut fed = Fed::new(&plan, &requests);
+            let mut stream = Stream::new(seed, "cuts");
+            while fed.events < death + 20 * seed {
+                if fed.events == death {
+                    fed.drive.kill_die(DieId(1));
+                }
+                if fed.step().is_none() {
+                    break;
+                }
+            }
+            let image = fed.drive.flash().power_cut(&mut stream);
+            let mut found = Vec::new();
+            testkit::read_back(&plan, image.clone(), &mut found).unwrap();
+            let values: Vec<u64> = found.iter().map(|value| value.expect("nothing is lost")).collect();
+            let mut oracle = fed.drive.oracle().unwrap().clone();
+            oracle.after_cut(&values);
+            let mut again = restarted(&plan, image, oracle);
+            assert_eq!(unreadable(&mut again), NOTHING);
+            // The rebuild goes on with whatever happens next.
+            again.submit(0, &request(HostOp::Write, 0));
+            serve(&mut again);
+            again.kill_die(DieId(3));
+            assert_eq!(unreadable(&mut again), NOTHING, "{spares} spares, seed {seed}, death at {death}, then another");
         }
     }
 }
