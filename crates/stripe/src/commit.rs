@@ -16,7 +16,7 @@ use crate::scheme::Delay;
 use crate::striped::{Striped, token};
 use layer::Answer;
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::Cause;
 
 impl<F: Flash> Striped<F> {
     /// A job begins that is nothing but a commit.
@@ -103,31 +103,6 @@ impl<F: Flash> Striped<F> {
         }
         let job = self.jobs.at_mut(number);
         (job.phase, job.issued, job.sequence) = (Phase::Log, 0, 0);
-        true
-    }
-
-    /// Trims the new parity relies on must be on flash before it is.
-    pub fn log_trims(&mut self, flash: &mut F, number: u32) -> bool {
-        let Job { entry, issued, .. } = *self.jobs.at(number);
-        let unlogged = entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
-        if unlogged && issued == 0 {
-            let unheard = token::new(number, token::FRESH, 0);
-            let flush = layer::PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, unheard) };
-            match self.submit_below(flash, &flush) {
-                Answer::Full { .. } => {
-                    self.stall(number);
-                    return false;
-                }
-                Answer::Done { .. } => {}
-                Answer::Pending(_) => {
-                    let job = self.jobs.at_mut(number);
-                    (job.issued, job.outstanding) = (1, 1);
-                    return false;
-                }
-            }
-        }
-        let job = self.jobs.at_mut(number);
-        (job.phase, job.issued) = (Phase::Parity, 0);
         true
     }
 

@@ -20,6 +20,7 @@ use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
 use crate::scheme::Scheme;
 use crate::settings::Settings;
+use crate::trims::Trims;
 use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
 use nand::{Flash, NvramId, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -34,7 +35,8 @@ pub(crate) mod token {
     pub const PARITY: u32 = 2;
     pub const DATA: u32 = 3;
     pub const FRESH: u32 = 4;
-    pub const TRIMS: u32 = 5;
+    /// Trims of several jobs.
+    pub const LOG: u32 = 5;
     pub const READ: u32 = 6;
 
     pub fn new(number: u32, kind: u32, index: u32) -> Token {
@@ -108,6 +110,7 @@ pub(crate) struct Striped<F: Flash> {
     /// Jobs that found no room below, and jobs that wait for an entry.
     stalled: VecDeque<u32>,
     pub for_entry: VecDeque<u32>,
+    pub trims: Trims,
     /// Of those, the ones whose stripe will stay.
     waiting_delayed: u32,
     /// Commits begun to make entries free.
@@ -119,7 +122,7 @@ pub(crate) struct Striped<F: Flash> {
     /// Stripes in whose way collection is, while they had something else to do.
     wanted_busy: BTreeSet<u32>,
     /// Collection must not wait for commits, and does not.
-    must_move: bool,
+    pub must_move: bool,
     moves: bool,
     /// An old version was dropped: there may be room now.
     pub freed: bool,
@@ -166,6 +169,7 @@ impl<F: Flash> Striped<F> {
             ready: VecDeque::new(),
             stalled: VecDeque::new(),
             for_entry: VecDeque::new(),
+            trims: Trims::default(),
             waiting_delayed: 0,
             replacing: 0,
             gathering: NONE,
@@ -264,6 +268,7 @@ impl<F: Flash> Striped<F> {
                 self.jobs.at_mut(job).queued = false;
                 self.advance(flash, job, outbox);
             }
+            self.log_trims(flash);
             self.below.take_wanted(&mut self.wanted);
             self.commit_wanted();
             let mut room = std::mem::take(&mut self.freed);
@@ -281,15 +286,16 @@ impl<F: Flash> Striped<F> {
             self.must_move = false;
             if room {
                 self.ready.append(&mut self.stalled);
+                self.trims.is_full = false;
                 if std::mem::take(&mut self.starved) {
                     outbox.push(Signal::Room);
                 }
             }
-            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() {
+            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() && !self.trims.may_go_on() {
                 break;
             }
         }
-        if self.moves && !self.stalled.iter().any(|job| self.holds_up_collection(*job)) {
+        if self.moves && !self.stalled.iter().chain(&self.trims.waiting).any(|job| self.holds_up_collection(*job)) {
             self.moves = false;
             self.below.move_old(flash, false);
         }
@@ -320,7 +326,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Collection waits for what this job does: it must not wait for room that only collection makes.
-    fn holds_up_collection(&self, job: u32) -> bool {
+    pub fn holds_up_collection(&self, job: u32) -> bool {
         let Job { kind, phase, stripe, .. } = *self.jobs.at(job);
         let commits = kind == Kind::Commit(Reason::Collection) && matches!(phase, Phase::Log | Phase::Parity);
         commits || self.wanted_busy.contains(&stripe)
@@ -497,12 +503,13 @@ impl<F: Flash> Striped<F> {
         let (number, kind, index) = token::split(done);
         if kind == token::READ {
             self.read_done(number, failed, outbox);
+        } else if kind == token::LOG {
+            self.trims_logged(flash);
         } else {
             self.jobs.at_mut(number).outstanding -= 1;
             match kind {
                 token::NEWEST | token::OLD | token::PARITY => self.read_ended(number, kind, index, failed),
                 token::DATA => self.data_written(flash, number, index),
-                token::TRIMS => self.trims_written(flash, number),
                 _ => {}
             }
             if self.jobs.at(number).outstanding == 0 {
@@ -525,7 +532,7 @@ impl<F: Flash> Striped<F> {
                 Phase::Trims => self.write_trims(flash, number),
                 Phase::Written => self.written(flash, number),
                 Phase::Commit => self.commit(flash, number),
-                Phase::Log => self.log_trims(flash, number),
+                Phase::Log => self.log_before_parity(number),
                 Phase::Parity => self.write_parity(flash, number),
                 Phase::Fetch => self.fetch(flash, number),
                 Phase::Heal => self.heal(flash, number),

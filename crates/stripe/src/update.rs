@@ -7,7 +7,7 @@ use crate::scheme::Delay;
 use crate::striped::{Striped, token};
 use layer::{Answer, Old, Outbox};
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::Cause;
 
 impl<F: Flash> Striped<F> {
     /// A job begins. `false`: it waits for something.
@@ -192,50 +192,6 @@ impl<F: Flash> Striped<F> {
         }
         self.jobs.at_mut(number).phase = if trims == 0 { Phase::Written } else { Phase::Trims };
         true
-    }
-
-    /// Trims pages, and sees to it that flash knows, unless memory does.
-    pub fn write_trims(&mut self, flash: &mut F, number: u32) -> bool {
-        let Job { stripe, trims, issued, .. } = *self.jobs.at(number);
-        let (lost, _) = self.lost_members(stripe);
-        for index in members(trims & !issued & !lost) {
-            let page = self.layout.data_page(stripe, index);
-            let unheard = token::new(number, token::FRESH, 0);
-            let op = layer::PageOp { op: HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, Cause::Host, unheard) };
-            match self.submit_below(flash, &op) {
-                Answer::Full { .. } => {
-                    self.stall(number);
-                    return false;
-                }
-                Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
-                Answer::Done { .. } => {}
-            }
-            self.jobs.at_mut(number).issued |= 1 << index;
-        }
-        if self.scheme.delay == Delay::Partial {
-            self.trims_written(flash, number);
-            self.jobs.at_mut(number).phase = Phase::Written;
-            return true;
-        }
-        let heard = token::new(number, token::TRIMS, 0);
-        let flush = layer::PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
-        match self.submit_below(flash, &flush) {
-            Answer::Full { .. } => {
-                self.stall(number);
-                return false;
-            }
-            Answer::Done { .. } => self.trims_written(flash, number),
-            Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
-        }
-        self.jobs.at_mut(number).phase = Phase::Written;
-        true
-    }
-
-    /// Every trim of a job is on flash.
-    pub fn trims_written(&mut self, flash: &mut F, number: u32) {
-        for index in members(self.jobs.at(number).trims) {
-            self.data_written(flash, number, index);
-        }
     }
 
     /// A page of a job is on flash, or trimmed there: it is newer than the parity, and memory says so.
