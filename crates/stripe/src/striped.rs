@@ -119,11 +119,10 @@ pub(crate) struct Striped<F: Flash> {
     pub gathering: u32,
     flushes: VecDeque<(u64, PageOp)>,
     wanted: Vec<u32>,
-    /// Stripes in whose way collection is, while they had something else to do.
-    wanted_busy: BTreeSet<u32>,
-    /// Collection must not wait for commits, and does not.
-    pub must_move: bool,
-    moves: bool,
+    /// By stripe that is to be committed for it: pages whose old versions collection waits for.
+    in_the_way: BTreeMap<u32, Vec<u32>>,
+    /// Of those, the ones that wait for collection themselves: their old versions are moved.
+    to_be_moved: Vec<u32>,
     /// An old version was dropped: there may be room now.
     pub freed: bool,
     /// A flush from above was refused.
@@ -175,9 +174,8 @@ impl<F: Flash> Striped<F> {
             gathering: NONE,
             flushes: VecDeque::new(),
             wanted: Vec::new(),
-            wanted_busy: BTreeSet::new(),
-            must_move: false,
-            moves: false,
+            in_the_way: BTreeMap::new(),
+            to_be_moved: Vec::new(),
             freed: false,
             starved: false,
             idle: false,
@@ -278,12 +276,7 @@ impl<F: Flash> Striped<F> {
                     done @ Signal::Done { .. } => outbox.push(done),
                 }
             }
-            if self.must_move && !self.moves {
-                self.moves = true;
-                self.below.move_old(flash, true);
-                room = true;
-            }
-            self.must_move = false;
+            let moved = self.move_from_the_way(flash);
             if room {
                 self.ready.append(&mut self.stalled);
                 self.trims.is_full = false;
@@ -291,13 +284,9 @@ impl<F: Flash> Striped<F> {
                     outbox.push(Signal::Room);
                 }
             }
-            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() && !self.trims.may_go_on() {
+            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() && !moved && !self.trims.may_go_on() {
                 break;
             }
-        }
-        if self.moves && !self.stalled.iter().chain(&self.trims.waiting).any(|job| self.holds_up_collection(*job)) {
-            self.moves = false;
-            self.below.move_old(flash, false);
         }
         if !self.flushes.is_empty() {
             self.pass_flushes(flash, outbox);
@@ -308,28 +297,45 @@ impl<F: Flash> Striped<F> {
     fn commit_wanted(&mut self) {
         for index in 0..self.wanted.len() {
             let stripe = self.wanted[index] / self.layout.chips();
+            self.in_the_way.entry(stripe).or_default().push(self.wanted[index]);
             if !self.is_idle(stripe) {
-                self.wanted_busy.insert(stripe);
-                self.must_move |= self.stalled.iter().any(|job| self.jobs.at(*job).stripe == stripe);
+                let waits = self.stalled.iter().chain(&self.trims.waiting).any(|job| self.jobs.at(*job).stripe == stripe);
+                self.to_be_moved.extend(waits.then_some(stripe));
             } else if self.cache.find(stripe).is_some() {
                 self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+            } else {
+                self.in_the_way.remove(&stripe);
             }
         }
         self.wanted.clear();
     }
 
+    /// Collection must not wait for a stripe that waits for room, which only collection makes: old versions of its
+    /// pages are moved. Whether there were any.
+    fn move_from_the_way(&mut self, flash: &mut F) -> bool {
+        let mut moved = false;
+        while let Some(stripe) = self.to_be_moved.pop() {
+            for page in self.in_the_way.remove(&stripe).unwrap_or_default() {
+                self.below.move_old(flash, page);
+                moved = true;
+            }
+        }
+        moved
+    }
+
     /// The mapping has no room for a page of this job.
     pub fn stall(&mut self, job: u32) {
-        self.must_move |= self.holds_up_collection(job);
+        self.waits_for_room(job);
         self.jobs.at_mut(job).queued = true;
         self.stalled.push_back(job);
     }
 
-    /// Collection waits for what this job does: it must not wait for room that only collection makes.
-    pub fn holds_up_collection(&self, job: u32) -> bool {
-        let Job { kind, phase, stripe, .. } = *self.jobs.at(job);
-        let commits = kind == Kind::Commit(Reason::Collection) && matches!(phase, Phase::Log | Phase::Parity);
-        commits || self.wanted_busy.contains(&stripe)
+    /// A job waits for room.
+    pub fn waits_for_room(&mut self, job: u32) {
+        let stripe = self.jobs.at(job).stripe;
+        if !self.in_the_way.is_empty() && self.in_the_way.contains_key(&stripe) {
+            self.to_be_moved.push(stripe);
+        }
     }
 
     /// A job can go on. One that waits for room does so when there is some.
@@ -391,7 +397,7 @@ impl<F: Flash> Striped<F> {
         if !left && self.jobs.at(job.next).phase == Phase::Start {
             self.wake(job.next);
         }
-        if !self.wanted_busy.is_empty() {
+        if !self.in_the_way.is_empty() {
             self.commit_if_wanted(job.stripe, left);
         }
         if let Some(waiting) = self.for_entry.front().copied() {
@@ -411,13 +417,11 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// A stripe in whose way collection is has one job less; nothing else to do, if `left`.
+    /// A stripe has one job less, and nothing else to do if `left`: perhaps it is in the way of collection.
     fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
-        let delayed = self.cache.find(stripe).is_some();
-        if delayed && !left {
-            return;
-        }
-        if self.wanted_busy.remove(&stripe) && delayed {
+        if self.cache.find(stripe).is_none() {
+            self.in_the_way.remove(&stripe);
+        } else if left && self.in_the_way.contains_key(&stripe) {
             self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
         }
     }

@@ -102,7 +102,9 @@ impl<F: Flash> Striped<F> {
         let answer = self.submit_below(flash, &flush);
         if matches!(answer, Answer::Full { .. }) {
             self.trims.is_full = true;
-            self.must_move |= self.trims.waiting.iter().any(|job| self.holds_up_collection(*job));
+            for job in self.trims.waiting.clone() {
+                self.waits_for_room(job);
+            }
             return;
         }
         std::mem::swap(&mut self.trims.group, &mut self.trims.waiting);
