@@ -29,6 +29,8 @@ pub(crate) struct Chips {
     refills: Vec<Refill>,
     /// Stripes being rebuilt.
     under_way: u32,
+    /// Dies that failed, spares and replaced ones as well.
+    failed: Vec<DieId>,
     /// Dies lost or replaced so far: what was planned before a change does not know of it.
     pub changes: u32,
 }
@@ -40,7 +42,7 @@ pub(crate) const GONE: u64 = REPLACED | 1 << 62;
 
 impl Chips {
     pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
-        Self { lanes, planes_per_die, lost: Vec::new(), spares, refills: Vec::new(), under_way: 0, changes: 0 }
+        Self { lanes, planes_per_die, lost: Vec::new(), failed: Vec::new(), spares, refills: Vec::new(), under_way: 0, changes: 0 }
     }
 
     /// Nothing is lost.
@@ -82,6 +84,9 @@ impl Chips {
     /// A die is lost.
     pub fn lose_quietly(&mut self, die: DieId) {
         self.changes += 1;
+        if !self.failed.contains(&die) {
+            self.failed.push(die);
+        }
         self.spares.retain(|spare| *spare != die);
         let used = self.lanes.iter().any(|lane| lane / self.planes_per_die == die.0);
         if used && !self.lost.contains(&die) {
@@ -123,11 +128,12 @@ impl Chips {
 
     /// Stripes not yet brought to their spares.
     pub fn left(&self) -> u64 {
-        self.refills.iter().map(|refill| u64::from(refill.left)).sum()
+        // A stripe is filled for all spares at once, so the youngest has the most left.
+        self.refills.iter().map(|refill| u64::from(refill.left)).max().unwrap_or(0)
     }
 
-    pub fn lost_dies(&self) -> u64 {
-        self.lost.len() as u64
+    pub fn failed_dies(&self) -> u64 {
+        self.failed.len() as u64
     }
 }
 

@@ -132,6 +132,8 @@ pub(crate) struct Elastic<F: Flash> {
     spares: Vec<DieId>,
     usual_dies: u32,
     deaths: u32,
+    /// Those, and spares that failed before they were used.
+    failed_dies: u32,
     ops: Vec<Op>,
     free_ops: Vec<u32>,
     serial: u64,
@@ -190,6 +192,7 @@ impl<F: Flash> Elastic<F> {
             usual_dies: geometry.dies() - spares.len() as u32,
             spares,
             deaths: 0,
+            failed_dies: 0,
             ops: Vec::new(),
             free_ops: Vec::new(),
             serial: 0,
@@ -370,6 +373,7 @@ impl<F: Flash> Elastic<F> {
     /// A die answers nothing any more: its pages are computed from now on, and written anew where there is room.
     #[cold]
     fn lose_die(&mut self, flash: &mut F, die: DieId) {
+        self.failed_dies += 1;
         if self.spares.contains(&die) {
             self.spares.retain(|spare| *spare != die);
             return;

@@ -75,6 +75,7 @@ impl<F: Flash> Elastic<F> {
             self.spares.retain(|spare| *spare != die);
             self.blocks.set_lost(die, true);
             self.deaths += 1;
+            self.failed_dies += 1;
             self.blocks.widen();
         }
         let missing = self.usual_dies.saturating_sub(self.blocks.live_dies());

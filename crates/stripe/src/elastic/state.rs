@@ -105,7 +105,7 @@ impl<F: Flash> Elastic<F> {
             ("pages_reconstructed", reconstructed),
             ("pages_healed", healed),
             ("pages_lost", lost),
-            ("dies_lost", u64::from(self.deaths)),
+            ("dies_lost", u64::from(self.failed_dies)),
             ("superblocks_rebuilt", rebuilt),
             ("superblocks_to_rebuild", self.to_rebuild.len() as u64),
         ]);
