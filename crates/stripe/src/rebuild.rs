@@ -18,6 +18,14 @@ struct Refill {
     left: u32,
 }
 
+impl Refill {
+    fn fill(&mut self, stripe: u32) {
+        let word = &mut self.done[stripe as usize / 64];
+        self.left -= u32::from(*word >> (stripe % 64) & 1 == 0);
+        *word |= 1 << (stripe % 64);
+    }
+}
+
 /// The dies under the stripes.
 #[derive(Clone, Debug)]
 pub(crate) struct Chips {
@@ -63,6 +71,16 @@ impl Chips {
     /// What of a stripe is still to be brought to spares.
     pub fn to_be_filled(&self, layout: &StripeLayout, stripe: u32) -> (u64, u64) {
         self.members_where(layout, stripe, |die| self.is_to_be_filled(die, stripe))
+    }
+
+    /// The same of one of the spares.
+    pub fn to_be_filled_on(&self, layout: &StripeLayout, stripe: u32, spare: DieId) -> (u64, u64) {
+        self.members_where(layout, stripe, |die| die == spare && self.is_to_be_filled(die, stripe))
+    }
+
+    /// Spares in the place of lost dies that do not hold everything yet.
+    pub fn spares_being_filled(&self) -> Vec<DieId> {
+        self.refills.iter().map(|refill| refill.spare).collect()
     }
 
     fn members_where(&self, layout: &StripeLayout, stripe: u32, is_one: impl Fn(DieId) -> bool) -> (u64, u64) {
@@ -116,13 +134,13 @@ impl Chips {
 
     /// A stripe is complete again.
     pub fn filled(&mut self, stripe: u32) {
-        for refill in &mut self.refills {
-            let word = &mut refill.done[stripe as usize / 64];
-            if *word >> (stripe % 64) & 1 == 0 {
-                *word |= 1 << (stripe % 64);
-                refill.left -= 1;
-            }
-        }
+        self.refills.iter_mut().for_each(|refill| refill.fill(stripe));
+        self.refills.retain(|refill| refill.left > 0);
+    }
+
+    /// One of the spares has what it should of a stripe.
+    pub fn filled_on(&mut self, stripe: u32, spare: DieId) {
+        self.refills.iter_mut().filter(|refill| refill.spare == spare).for_each(|refill| refill.fill(stripe));
         self.refills.retain(|refill| refill.left > 0);
     }
 

@@ -149,11 +149,14 @@ impl<F: Flash> Striped<F> {
             let first = stripe * self.layout.chips();
             let is_known = self.cache.find(stripe).is_some();
             let is_empty = !is_known && !(first..first + self.layout.chips()).any(|page| at(page) != Found::Nothing);
-            let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
-            let data = members(data).map(|index| self.layout.data_page(stripe, index));
-            let rows = members(rows).map(|row| self.layout.parity_page(stripe, row));
-            if is_empty || data.chain(rows).all(is_there) {
-                self.chips.filled(stripe);
+            // Another spare may have been filled long ago.
+            for spare in self.chips.spares_being_filled() {
+                let (data, rows) = self.chips.to_be_filled_on(&self.layout, stripe, spare);
+                let data = members(data).map(|index| self.layout.data_page(stripe, index));
+                let rows = members(rows).map(|row| self.layout.parity_page(stripe, row));
+                if is_empty || data.chain(rows).all(is_there) {
+                    self.chips.filled_on(stripe, spare);
+                }
             }
         }
     }
