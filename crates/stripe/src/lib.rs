@@ -115,8 +115,8 @@ impl StripePlan {
         }
         let shape = Shape { layout: self.0.layout, covered: recover::covered(image) };
         let mut chips = self.chips(&context.geometry);
-        for (lost, spare) in recover::replacements(image) {
-            chips.replace(lost, spare, self.0.layout.stripes());
+        for replaced in recover::replacements(image) {
+            chips.replace(&replaced, self.0.layout.stripes());
         }
         let below = self.with_mapping(context, &chips, &shape, |context| (entry.recover)(context, image))?;
         let mut striped = self.over(context, chips, below);

@@ -412,7 +412,7 @@ impl<F: Flash> Striped<F> {
         }
         match job.kind {
             Kind::Commit(Reason::Idle) => _ = self.commit_when_idle(),
-            Kind::Rebuild => self.rebuild_next(),
+            Kind::Rebuild => self.rebuild_next(flash),
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use super::scheme::Scheme;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
-use layer::{Answer, Found, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
+use layer::{Answer, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
 use nand::{Flash, FlashCore, PageKind, ProgramFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, DieId, Ppn};
@@ -22,6 +22,17 @@ const ZERO: u32 = TRIMMED;
 
 /// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
 pub(super) const FRESH: u64 = 1 << 63;
+
+/// What a logical page of a mapping was when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Never written, or on a chip that is lost.
+    Nothing,
+    /// Its newest version carries this sequence number.
+    Written(u64),
+    /// It was trimmed, by a tombstone with this number.
+    Trimmed(u64),
+}
 
 /// Old versions by logical page.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +46,6 @@ pub(super) struct OldVersions {
     /// Logical pages of which it does in any case.
     to_be_moved: BTreeSet<u32>,
     wanted: Vec<u32>,
-    found: Vec<Found>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
     numbers: Vec<u64>,
 }
@@ -214,7 +224,6 @@ impl<S: Scheme> PageMap<S> {
                 self.old.number(logical, *sequence);
             }
         }
-        self.old.found = found;
         copies
     }
 
@@ -375,10 +384,6 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
             }
         }
         self.keep_reserve(flash.core());
-    }
-
-    fn take_found(&mut self) -> Vec<Found> {
-        std::mem::take(&mut self.old.found)
     }
 
     fn forget_old(&mut self, logical: u32) {

@@ -11,12 +11,11 @@
 
 use super::scheme::Scheme;
 use super::place::Stream;
-use super::old::{FRESH, OldCopies};
+use super::old::{FRESH, Found, OldCopies};
 use super::trim_log::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
-use layer::Found;
 use nand::{Contents, FlashCore, Oob, PageKind};
 use std::collections::BTreeMap;
 use units::{BlockId, DieId, Ppn};
