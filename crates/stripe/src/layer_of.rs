@@ -81,6 +81,7 @@ impl<F: Flash> Striped<F> {
             ("dies_lost", self.chips.failed_dies()),
             ("stripes_rebuilt", self.counters.rebuilt_stripes),
             ("stripes_to_rebuild", self.chips.left()),
+            ("stripes_to_repair", self.repairs.len() as u64 + self.repairing),
         ]);
         report
     }

@@ -178,6 +178,7 @@ impl<F: Flash> Striped<F> {
             self.replace_die(flash, die);
         }
         while let Some(stripe) = self.repairs.pop_front() {
+            self.repairing += 1;
             self.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
         }
         self.rebuild_next(flash);

@@ -96,7 +96,9 @@ pub(crate) struct Striped<F: Flash> {
     pub gone: BTreeMap<u32, NvramId>,
     /// Stripes to be committed because a power cut came between data and parity.
     pub repairs: VecDeque<u32>,
-    /// Of those, the ones of which a lost memory may have known more than flash does: until they are committed,
+    /// Such commits under way.
+    pub repairing: u64,
+    /// Of those stripes, the ones of which a lost memory may have known more than flash does: until they are committed,
     /// what their parity says of a lost page may be an old version.
     pub doubtful: BTreeSet<u32>,
     /// Nothing was done since a power cut.
@@ -160,6 +162,7 @@ impl<F: Flash> Striped<F> {
             counters: Counters::default(),
             gone: BTreeMap::new(),
             repairs: VecDeque::new(),
+            repairing: 0,
             doubtful: BTreeSet::new(),
             resumes: false,
             line: units::table(layout.stripes() as usize, NONE),
@@ -276,7 +279,9 @@ impl<F: Flash> Striped<F> {
                     done @ Signal::Done { .. } => outbox.push(done),
                 }
             }
+            // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
+            room |= moved;
             if room {
                 self.ready.append(&mut self.stalled);
                 self.trims.is_full = false;
@@ -412,6 +417,7 @@ impl<F: Flash> Striped<F> {
         }
         match job.kind {
             Kind::Commit(Reason::Idle) => _ = self.commit_when_idle(),
+            Kind::Commit(Reason::Repair) => self.repairing -= 1,
             Kind::Rebuild => self.rebuild_next(flash),
             _ => {}
         }
