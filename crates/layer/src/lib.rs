@@ -260,6 +260,9 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// Pages of a lost die are placed on `spare` from now on, and are unwritten there.
     fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId);
 
+    /// Begins what a power cut left undone: what has to be on several chips and is on fewer is written again.
+    fn resume(&mut self, flash: &mut F);
+
     /// The old version of a page found after a power cut was in truth no version at all.
     fn forget_old(&mut self, logical: u32);
 }

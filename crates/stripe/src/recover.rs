@@ -171,6 +171,7 @@ impl<F: Flash> Striped<F> {
     #[cold]
     pub fn resume(&mut self, flash: &mut F) {
         self.resumes = false;
+        self.below.resume(flash);
         self.trim_again(flash);
         self.give_up_doubtful(flash);
         self.settle_doubts(flash);

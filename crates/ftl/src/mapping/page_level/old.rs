@@ -386,6 +386,12 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.keep_reserve(flash.core());
     }
 
+    fn resume(&mut self, flash: &mut F) {
+        for slot in self.trims.with_too_few_copies() {
+            self.log_again(flash, slot);
+        }
+    }
+
     fn forget_old(&mut self, logical: u32) {
         let entry = std::mem::replace(&mut self.old.table[logical as usize], ZERO);
         if entry < TRIMMED {

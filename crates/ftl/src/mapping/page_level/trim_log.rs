@@ -89,6 +89,15 @@ impl TrimLog {
         lost.map(|(slot, _)| slot).collect()
     }
 
+    /// Tombstones still needed of which a power cut left fewer than there have to be.
+    pub fn with_too_few_copies(&self) -> Vec<u32> {
+        let slots = (0..).zip(&self.tombstones).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)));
+        let weak = slots.filter(|(slot, tombstone)| {
+            tombstone.live > 0 && tombstone.first == *slot && (tombstone.copies.len() as u32) < self.extra
+        });
+        weak.map(|(slot, _)| slot).collect()
+    }
+
     /// Tombstone pages that are valid.
     pub fn live_pages(&self) -> u64 {
         self.live_pages
