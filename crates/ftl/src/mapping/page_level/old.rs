@@ -13,7 +13,7 @@ use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
 use layer::{Answer, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
-use nand::{Flash, FlashCore, PageKind, ProgramFailure};
+use nand::{Contents, Flash, FlashCore, PageKind, ProgramFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, DieId, Ppn};
 
@@ -186,7 +186,7 @@ impl<S: Scheme> PageMap<S> {
         let mut copies = OldCopies::new();
         let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
         self.sequence = self.sequence.max(stripes.given);
-        let bounds = self.bounds(&stripes, &found);
+        let bounds = self.bounds(&stripes, image, contents, &found);
         let mut best = vec![0_u64; self.map.len()];
         for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
             let oob = contents.oob(page.0);
@@ -227,19 +227,36 @@ impl<S: Scheme> PageMap<S> {
         copies
     }
 
-    /// Of each page that is newer than its parity, the sequence number of that parity.
-    fn bounds(&self, stripes: &Stripes<'_>, found: &[Found]) -> Vec<Option<u64>> {
-        let number = |found: Found| match found {
+    /// Of each page that is newer than its parity, the sequence number of that parity. Of several parities, the
+    /// newest number that all of them had: power may have been cut between one and the other, more than once.
+    fn bounds(&self, stripes: &Stripes<'_>, image: &FlashCore, contents: &Contents, found: &[Found]) -> Vec<Option<u64>> {
+        let number = |logical: u32| match found[logical as usize] {
             Found::Nothing => 0,
             Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
         };
         let lane_of = |logical: u32| self.order[logical as usize % self.order.len()] as usize;
-        let bound = |logical: u32| {
+        let live = |logical: u32| {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
-            let live = parities.filter(|parity| !self.lanes[lane_of(*parity)].dead);
-            let on_flash = live.map(|parity| number(found[parity as usize])).min();
-            let bound = stripes.shape.covered_until(logical).or(on_flash)?;
-            (number(found[logical as usize]) > bound).then_some(bound)
+            parities.filter(|parity| !self.lanes[lane_of(*parity)].dead)
+        };
+        let is_torn = |logical: &u32| live(*logical).any(|parity| parity == *logical) && live(*logical).any(|parity| number(parity) != number(*logical));
+        // Before the first one there was nothing.
+        let mut torn: BTreeMap<u32, BTreeSet<u64>> = (0..self.map.len() as u32).filter(is_torn).map(|logical| (logical, [0].into())).collect();
+        if !torn.is_empty() {
+            for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
+                let oob = contents.oob(page.0);
+                if let Some(numbers) = torn.get_mut(&oob.logical).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost)) {
+                    numbers.insert(oob.sequence & !FRESH);
+                }
+            }
+        }
+        let bound = |logical: u32| {
+            let common = |first: u32| match torn.get(&first) {
+                Some(numbers) => numbers.iter().rev().copied().find(|number| live(first).all(|other| torn[&other].contains(number))),
+                None => Some(number(first)),
+            };
+            let bound = stripes.shape.covered_until(logical).or_else(|| common(live(logical).next()?))?;
+            (number(logical) > bound).then_some(bound)
         };
         (0..self.map.len() as u32).map(bound).collect()
     }
