@@ -105,6 +105,7 @@ impl<F: Flash> Elastic<F> {
             ("pages_reconstructed", reconstructed),
             ("pages_healed", healed),
             ("pages_lost", lost),
+            ("pages_to_repair", self.repairs.len() as u64 + u64::from(self.repairs_under_way)),
             ("dies_lost", u64::from(self.failed_dies)),
             ("superblocks_rebuilt", rebuilt),
             ("superblocks_to_rebuild", self.to_rebuild.len() as u64),
