@@ -134,7 +134,7 @@ impl Life {
         self.drive.top().report(&mut reports);
         let left = |name: &str| reports.iter().filter_map(|report| report.counters.get(name)).sum::<u64>();
         // What a power cut tore is mended before anybody sees it; here everything was seen at once.
-        if left("stripes_to_repair") + left("pages_to_repair") > 0 {
+        if left("stripes_to_repair") + left("pages_to_repair") + left("tombstones_to_copy") > 0 {
             return;
         }
         let is_whole = left("stripes_to_rebuild") + left("superblocks_to_rebuild") == 0;

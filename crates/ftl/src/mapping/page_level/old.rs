@@ -404,9 +404,8 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn resume(&mut self, flash: &mut F) {
-        for slot in self.trims.with_too_few_copies() {
-            self.log_again(flash, slot);
-        }
+        self.trims.find_short();
+        self.complete_all_copies(flash);
     }
 
     fn forget_old(&mut self, logical: u32) {

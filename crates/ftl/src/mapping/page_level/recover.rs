@@ -267,7 +267,7 @@ impl<S: Scheme> PageMap<S> {
                     }
                 }
             }
-            let slot = self.trims.restore(page, ranges, firsts.get(&number).copied());
+            let slot = self.trims.restore(page, number, ranges, firsts.get(&number).copied());
             slots.push(*firsts.entry(number).or_insert(slot));
         }
         for (logical, tombstone) in by.iter().enumerate() {

@@ -180,19 +180,44 @@ impl<S: Scheme> PageMap<S> {
         let ranges = std::mem::replace(&mut self.trims.ranges, rest);
         let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
         let sequence = self.next_sequence();
-        let slot = self.trims.add(page, ranges.clone(), 1, None);
+        let slot = self.trims.add((page, sequence), ranges, 1, None);
         self.move_pending(slot);
         self.issue_tombstone(flash, page, slot, record, sequence);
-        let mut dies = vec![self.geometry.die_of(self.geometry.block_of(page))];
-        for _ in 0..self.trims.extra {
-            let Some(first) = self.trims.tombstones[slot as usize].as_ref().map(|tombstone| tombstone.live) else { return };
-            // Without room elsewhere there is one less.
-            let Some(page) = self.record_page_off(&dies) else { return };
-            dies.push(self.geometry.die_of(self.geometry.block_of(page)));
+        self.complete_copies(flash, slot);
+    }
+
+    /// Writes the copies that a tombstone still lacks, as far as there is room on other dies.
+    fn complete_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
+        let lanes = self.order.iter().filter(|lane| !self.lanes[**lane as usize].dead).count() as u32;
+        let wanted = self.trims.extra.min((lanes / self.geometry.planes_per_die).saturating_sub(1));
+        loop {
+            let Some(tombstone) = self.trims.tombstones[slot as usize].as_ref() else { return };
+            if tombstone.copies.len() as u32 >= wanted || tombstone.live == 0 {
+                self.trims.short.remove(&slot);
+                return;
+            }
+            let (ranges, sequence, live) = (tombstone.ranges.clone(), tombstone.sequence, tombstone.live);
+            let dies = self.trims.group(slot).into_iter().map(|slot| {
+                let page = Ppn(self.trims.at(slot).page);
+                self.geometry.die_of(self.geometry.block_of(page))
+            });
+            let dies: Vec<units::DieId> = dies.collect();
+            let Some(page) = self.record_page_off(&dies) else {
+                self.trims.short.insert(slot); // until there is
+                return;
+            };
             let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
-            let copy = self.trims.add(page, ranges.clone(), 1, Some(slot));
-            self.trims.at(copy).live = first;
+            let copy = self.trims.add((page, sequence), ranges, 1, Some(slot));
+            self.trims.at(copy).live = live;
             self.issue_tombstone(flash, page, copy, record, sequence);
+        }
+    }
+
+    /// Writes the copies that tombstones lack.
+    #[cold]
+    pub(super) fn complete_all_copies<F: Flash>(&mut self, flash: &mut F) {
+        for slot in self.trims.short.iter().copied().collect::<Vec<_>>() {
+            self.complete_copies(flash, slot);
         }
     }
 
