@@ -139,6 +139,9 @@ impl<S: Scheme> PageMap<S> {
         lane: Option<usize>,
     ) -> bool {
         self.compact_log();
+        if self.trims.ranges.is_empty() {
+            self.release_carried(flash);
+        }
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // Broken up by later writes the log may need more than the collection was promised.
@@ -149,6 +152,15 @@ impl<S: Scheme> PageMap<S> {
             self.program_tombstone(flash, page);
         }
         true
+    }
+
+    /// Nothing of the log is left to be written, so nothing has to wait for it.
+    fn release_carried<F: Flash>(&mut self, flash: &mut F) {
+        for page in std::mem::take(&mut self.trims.carried) {
+            if !flash.core().breaks(LawBroken::TrimHoldsOff) {
+                flash.release(self.geometry.block_of(Ppn(page)));
+            }
+        }
     }
 
     /// Drops from the log what was written again since: a tombstone must name a page once, with the
@@ -332,6 +344,7 @@ impl<S: Scheme> PageMap<S> {
             after: None,
         };
         flash.read(self.owner, read);
+        self.keep_copies(flash, slot);
         for range in ranges {
             for logical in range.first..range.first + range.count {
                 if self.map[logical as usize] == TRIMMED | slot {
@@ -343,6 +356,19 @@ impl<S: Scheme> PageMap<S> {
         true
     }
 
+    /// What a tombstone trims goes back to the log: until that is on flash, none of its copies may be erased, as a die
+    /// may be lost meanwhile.
+    fn keep_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
+        if self.trims.at(slot).copies.is_empty() || flash.core().breaks(LawBroken::TrimHoldsOff) {
+            return;
+        }
+        for slot in self.trims.group(slot) {
+            let page = self.trims.at(slot).page;
+            flash.hold(self.geometry.block_of(Ppn(page)));
+            self.trims.carried.push(page);
+        }
+    }
+
     /// A tombstone was lost with its die: what it still trims goes back to the log, which is written as soon as
     /// there is room.
     pub(super) fn log_again<F: Flash>(&mut self, flash: &mut F, slot: u32) {
@@ -350,6 +376,7 @@ impl<S: Scheme> PageMap<S> {
         let (page, ranges, slot) = (Ppn(tombstone.page), tombstone.ranges.clone(), tombstone.first);
         let held = std::mem::take(&mut self.trims.at(slot).held);
         self.trims.carried.extend(held);
+        self.keep_copies(flash, slot);
         for range in ranges {
             for logical in range.first..range.first + range.count {
                 if self.map[logical as usize] != TRIMMED | slot {
