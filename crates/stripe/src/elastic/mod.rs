@@ -115,6 +115,9 @@ pub(crate) struct Elastic<F: Flash> {
     waiting_moves: Vec<(u32, u32, u32)>,
     /// Valid places without a parity, or that could not be read.
     repairs: VecDeque<u32>,
+    /// Logical pages to be written anew because a power cut left an incomplete stripe with a later version of them:
+    /// should the die where that is missing be lost, the stripe would look complete.
+    doubted: BTreeSet<u32>,
     /// Superblock being collected and what of it is left to look at, last first.
     victim: u32,
     queue: Vec<u32>,
@@ -181,6 +184,7 @@ impl<F: Flash> Elastic<F> {
             moves: VecDeque::new(),
             waiting_moves: Vec::new(),
             repairs: VecDeque::new(),
+            doubted: BTreeSet::new(),
             victim: NONE,
             queue: Vec::new(),
             copies_under_way: 0,
