@@ -95,8 +95,10 @@ fn flash_counters(plan: &DrivePlan, core: &FlashCore) -> BTreeMap<String, u64> {
 
 fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     let (pages, user) = (u64::from(plan.geometry.pages()), u64::from(plan.user_pages));
+    let has_more = plan.stripes.is_some_and(|stripes| stripes.layout().parity > 0 || stripes.spares() > 0);
+    let with = if has_more { ", parity and spare dies included," } else { "" };
     result.notes.push(format!(
-        "Over-provisioning: {:.1} % after rounding up to whole blocks ({} blocks of {} pages, {} of flash for {} of user data).",
+        "Over-provisioning: {:.1} %{with} after rounding up to whole blocks ({} blocks of {} pages, {} of flash for {} of user data).",
         (pages as f64 / user as f64 - 1.0) * 100.0,
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,

@@ -182,11 +182,11 @@ impl<S: Scheme> PageMap<S> {
     /// Finds old versions after a power cut: of every page newer than its parity, the newest one that is not.
     /// `found`: what each logical page is, `fresh`: number of its newest version if that says that nothing of it is
     /// covered. Returns copies of them that were not chosen.
-    pub(super) fn recover_old(&mut self, context: &FtlContext<'_>, image: &FlashCore, found: Vec<Found>, fresh: &[u64]) -> OldCopies {
+    pub(super) fn recover_old(&mut self, context: &FtlContext<'_>, image: &FlashCore, found: &[Found], fresh: &[u64]) -> OldCopies {
         let mut copies = OldCopies::new();
         let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
         self.sequence = self.sequence.max(stripes.given);
-        let bounds = self.bounds(&stripes, image, contents, &found);
+        let bounds = self.bounds(&stripes, image, contents, found);
         let mut best = vec![0_u64; self.map.len()];
         for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
             let oob = contents.oob(page.0);
@@ -219,7 +219,7 @@ impl<S: Scheme> PageMap<S> {
             self.old.pages += 1;
         }
         copies.retain(|_, others| !others.is_empty());
-        for (logical, found) in (0..).zip(&found) {
+        for (logical, found) in (0..).zip(found) {
             if let Found::Written(sequence) = found {
                 self.old.number(logical, *sequence);
             }

@@ -77,7 +77,7 @@ impl<S: Scheme> PageMap<S> {
             Some(sequence) => Found::Trimmed(sequence),
             None => Found::Nothing,
         });
-        let old_copies = ftl.recover_old(context, image, found.collect(), &fresh);
+        let old_copies = ftl.recover_old(context, image, &found.collect::<Vec<_>>(), &fresh);
         let copies = Copies { newest: copies, old: old_copies };
         for lane in 0..ftl.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
