@@ -214,12 +214,12 @@ mod tests {
         for step in 0..10_000_u64 {
             let now = step * 77_777;
             if series.is_over(now) {
-                series.roll(now, [step, 2 * step], 3);
+                series.roll(now, [step, 2 * step, 0], 3);
             }
             series.elapse(now, 3);
             series.record(HostOp::Write, 5, 4096);
         }
-        let (interval, samples) = series.finish([10_000, 20_000]);
+        let (interval, samples) = series.finish([10_000, 20_000, 0]);
         for sample in &samples[..samples.len() - 1] {
             assert_eq!(sample.occupancy, 3 * interval, "three requests are under way all the time");
         }
