@@ -359,7 +359,8 @@ impl<F: Flash> Striped<F> {
             return true;
         }
         let transient = !self.scheme.delays() || pages == self.layout.all();
-        if !self.cache.has_room(transient) {
+        // Room for old versions is set aside for so many stripes, and those that a power cut tore are among them.
+        if self.repairing > 0 || !self.cache.has_room(transient) {
             // Whoever was woken for a place that somebody else took waits again.
             self.for_entry.push_back(job);
             self.waiting_delayed += u32::from(!transient);
@@ -407,7 +408,7 @@ impl<F: Flash> Striped<F> {
         }
         if let Some(waiting) = self.for_entry.front().copied() {
             let transient = !self.scheme.delays() || self.jobs.at(waiting).pages == self.layout.all();
-            if self.cache.has_room(transient) {
+            if self.repairing == 0 && self.cache.has_room(transient) {
                 self.for_entry.pop_front();
                 self.waiting_delayed -= u32::from(!transient);
                 self.wake(waiting);
@@ -417,9 +418,20 @@ impl<F: Flash> Striped<F> {
         }
         match job.kind {
             Kind::Commit(Reason::Idle) => _ = self.commit_when_idle(),
-            Kind::Commit(Reason::Repair) => self.repairing -= 1,
+            Kind::Commit(Reason::Repair) => self.end_repair(),
             Kind::Rebuild => self.rebuild_next(flash),
             _ => {}
+        }
+    }
+
+    /// One stripe less is torn. After the last one, whoever waited for that looks for an entry again.
+    fn end_repair(&mut self) {
+        self.repairing -= 1;
+        if self.repairing == 0 {
+            self.waiting_delayed = 0;
+            while let Some(job) = self.for_entry.pop_front() {
+                self.wake(job);
+            }
         }
     }
 
