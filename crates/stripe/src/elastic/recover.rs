@@ -25,6 +25,8 @@ struct Newest {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Nothing,
+    /// A page of a stripe that has lost too many to compute it.
+    Lost,
     /// A page without a stripe.
     Alone,
     /// A page to be computed from others of its stripe.
@@ -151,8 +153,10 @@ impl<F: Flash> Elastic<F> {
                     let record = contents.record(page.0);
                     if let Some(record) = record.and_then(ParityRecord::read) {
                         let lost = record.members.iter().filter(|(member, ..)| self.blocks.is_lost(*member) && self.blocks.role(place) == Role::Parity);
+                        let lost: Vec<_> = lost.collect();
+                        let rank = if lost.len() == 1 { Rank::Computed } else { Rank::Lost };
                         for &(member, logical, sequence) in lost {
-                            note(logical, Newest { sequence, rank: Rank::Computed, entry: member });
+                            note(logical, Newest { sequence, rank, entry: member });
                         }
                     } else if let Some(ranges) = record.and_then(decode) {
                         tombstones.push((place, ranges));

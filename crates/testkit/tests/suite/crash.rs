@@ -74,6 +74,7 @@ fn dies_and_power_cuts_that_once_lost_something() {
         ("one parity was of another write than the other", vec![6, 23, 122, 366, 524, 752]),
         ("a write found incomplete came back when the die died that had shown it", vec![718, 3470, 2304, 2348]),
         ("room made by moving an old version was not used", vec![45, 70]),
+        ("of two copies the one was taken that could not be computed", vec![9038]),
         ("a read waited for a copy to a die that had died", vec![9156]),
         ("writes after a power cut took the room of what it had torn", vec![9182, 9227]),
         ("blocks waited for tombstones that nobody had to write any more", vec![746, 3342, 4668]),
