@@ -187,16 +187,30 @@ impl<F: Flash> Elastic<F> {
         self.log_nothing(flash, logical, sequence)
     }
 
+    /// Whether pages without a parity may be written once more. The last room is for collection, as far as there is
+    /// something to gain: what it frees is more than what repairs take, one after each of many power cuts.
+    fn may_repair(&self, flash: &F) -> bool {
+        if !self.has_place(flash, Stream::Copies) {
+            return false;
+        }
+        let fewest = if self.blocks.free.is_empty() { self.blocks.candidates().map(|victim| self.blocks.valid_count(victim)).min() } else { None };
+        fewest.is_none_or(|fewest| {
+            let takes = self.with_parity(fewest);
+            let room = self.open_room(flash);
+            takes >= self.blocks.live_places() || takes > room || takes + self.with_parity(1) <= room
+        })
+    }
+
     /// Pages without a parity get one, in another place, as far as there is room.
     pub(super) fn pump_repairs(&mut self, flash: &mut F) {
         while let Some(logical) = self.doubted.first().copied() {
-            if self.repairs_under_way >= self.window || !self.affirm(flash, logical) {
+            if self.repairs_under_way >= self.window || !self.may_repair(flash) || !self.affirm(flash, logical) {
                 return;
             }
             self.doubted.pop_first();
         }
         while let Some(place) = self.repairs.front().copied() {
-            if self.repairs_under_way >= self.window {
+            if self.repairs_under_way >= self.window || !self.may_repair(flash) {
                 return;
             }
             if self.blocks.is_valid(place) {
@@ -212,7 +226,7 @@ impl<F: Flash> Elastic<F> {
     /// Erases superblocks that nobody needs any more. `true`: one is free now.
     pub(super) fn erase_emptied(&mut self, flash: &mut F) -> bool {
         let repairs = !self.repairs.is_empty() || !self.doubted.is_empty();
-        if self.repairs_under_way > 0 || repairs && self.has_place(flash, Stream::Copies) {
+        if self.repairs_under_way > 0 || repairs && self.may_repair(flash) {
             return false; // older versions of what has no parity may be there
         }
         let before = self.blocks.free.len();

@@ -45,8 +45,8 @@ impl<F: Flash> Elastic<F> {
     pub fn recover(context: &FtlContext<'_>, data: u32, spares: u32, image: &FlashCore) -> Result<Self, RecoverError> {
         let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
         let mut elastic = Self::new(context, data, spares);
-        elastic.blocks.adopt(image);
         elastic.adopt_dies(image);
+        elastic.blocks.adopt(image);
         let missing = elastic.adopt_stripes(image, contents);
         let newest = elastic.find_newest(image, contents);
         for (logical, sequence) in missing {

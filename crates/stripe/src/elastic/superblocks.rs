@@ -340,14 +340,16 @@ impl Superblocks {
         self.free.push_back(superblock);
     }
 
-    /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which are filled up.
+    /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which
+    /// are filled up. What lost dies hold does not count: nobody can erase it.
     pub(super) fn adopt(&mut self, core: &FlashCore) {
         self.free.clear();
         let mut open = Vec::new();
         for superblock in 0..self.count() {
             let lanes = self.lanes.len() as u32;
             let done = |index: u32| u32::from(core.block(self.block(superblock, index)).done);
-            let next = (0..lanes).filter(|index| done(*index) > 0).map(|index| (done(index) - 1) * lanes + index + 1).max();
+            let in_use = (0..lanes).filter(|index| !self.lost[*index as usize] && done(*index) > 0);
+            let next = in_use.map(|index| (done(index) - 1) * lanes + index + 1).max();
             let Some(next) = next else {
                 self.free.push_back(superblock);
                 continue;

@@ -78,6 +78,8 @@ fn dies_and_power_cuts_that_once_lost_something() {
         ("a read waited for a copy to a die that had died", vec![9156]),
         ("writes after a power cut took the room of what it had torn", vec![9182, 9227]),
         ("blocks waited for tombstones that nobody had to write any more", vec![746, 3342, 4668]),
+        ("after many cuts no superblock was free, as what lost dies held counted as written", vec![12065]),
+        ("tombstones of a page each filled a plane with their copies", vec![12152]),
     ] {
         for seed in seeds {
             let stripe = if seed == 2304 || seed == 2348 { Some("raid-elastic") } else { None };

@@ -313,7 +313,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// Copies or erases are under way: their end will be heard.
-    fn is_reclaiming(&self) -> bool {
+    pub(super) fn is_reclaiming(&self) -> bool {
         self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0)
     }
 

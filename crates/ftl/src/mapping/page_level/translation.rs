@@ -192,7 +192,11 @@ impl<S: Scheme> PageMap<S> {
     #[inline]
     pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
         if !S::DEMAND {
-            return self.host_page(flash, logical);
+            let page = self.host_page(flash, logical);
+            if S::PINNED && page.is_none() && !self.is_reclaiming() && self.merge_tombstones(flash) {
+                return self.host_page(flash, logical);
+            }
+            return page;
         }
         if self.translation.scheme.is_free(logical) {
             return self.host_page(flash, logical);

@@ -392,6 +392,28 @@ impl<S: Scheme> PageMap<S> {
         self.log_trims(flash, None);
     }
 
+    /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
+    /// takes several pages, and in a block of nothing else collection gains nothing. Whether there were several.
+    #[cold]
+    pub(super) fn merge_tombstones<F: Flash>(&mut self, flash: &mut F) -> bool {
+        let slots = (0..).zip(&self.trims.tombstones).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)));
+        let durable = slots.filter(|(slot, tombstone)| tombstone.first == *slot && tombstone.live > 0 && tombstone.waiting == 0);
+        let mut few: Vec<(usize, u32)> = durable.map(|(slot, tombstone)| (tombstone.ranges.len(), slot)).collect();
+        few.sort_unstable();
+        let mut ranges = self.trims.ranges.len();
+        few.retain(|(count, _)| {
+            ranges += count;
+            ranges <= self.trims.capacity
+        });
+        let lane = self.order.iter().map(|lane| *lane as usize).find(|lane| !self.lanes[*lane].dead);
+        let Some(lane) = lane.filter(|_| few.len() > 1) else { return false };
+        for (_, slot) in few {
+            self.relocate_tombstone(flash, lane, slot);
+        }
+        self.log_trims(flash, Some(lane));
+        true
+    }
+
     /// Whether a trim not yet on flash holds `page`.
     pub(super) fn is_held(&self, page: Ppn) -> bool {
         let held = self.trims.tombstones.iter().flatten().flat_map(|tombstone| &tombstone.held);
