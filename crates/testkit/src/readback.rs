@@ -1,8 +1,8 @@
 //! Reading a whole drive back after a power cut, by two paths.
 
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
-use layer::{Answer, Outbox, PageLayer, PageOp};
-use nand::{CountedFlash, Flash, FlashCore};
+use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
+use nand::{CountedFlash, Event, Flash, FlashCore};
 use units::{HostOp, Request};
 
 /// What a drive holds: one stamp a sector, `None` where it could not be read.
@@ -40,14 +40,44 @@ pub fn read_back_from(
     found.clear();
     for page in 0..pages {
         let op = PageOp { payload: payload.offset(page), ..PageOp::on_page(HostOp::Read, page, full) };
-        let Answer::Done { failed } = layers.submit(&mut flash, &op, &mut Outbox::new()) else {
-            return Err(format!("page {page} cannot be read after a power cut"));
+        let mut outbox = Outbox::new();
+        let answer = match layers.submit(&mut flash, &op, &mut outbox) {
+            Answer::Done { failed } => Some(failed),
+            // It waits for a stripe to be mended, and a program of that may have failed.
+            Answer::Pending(_) => answer_of(&op, &mut *layers, &mut flash, &mut outbox),
+            Answer::Full { .. } => None,
         };
+        let failed = answer.ok_or_else(|| format!("page {page} cannot be read after a power cut"))?;
         let contents = flash.core().contents.as_deref().ok_or("contents are off")?;
         let cells = contents.payload(op.payload).chunks_exact(8);
         found.extend(cells.map(|cell| (!failed).then(|| u64::from_le_bytes(cell.try_into().expect("eight bytes")))));
     }
     Ok(())
+}
+
+/// Hands events to layers until an operation is done; whether it failed. `None`: it never will be.
+fn answer_of(op: &PageOp, layers: &mut dyn PageLayer<CountedFlash>, flash: &mut CountedFlash, outbox: &mut Outbox) -> Option<bool> {
+    loop {
+        for signal in outbox.drain(..) {
+            if let Signal::Done { owner, token, failed, .. } = signal
+                && (owner, token) == (op.owner, op.token)
+            {
+                return Some(failed);
+            }
+        }
+        let events = std::mem::take(&mut flash.core_mut().events);
+        if events.is_empty() {
+            return None;
+        }
+        for (owner, event) in &events {
+            match *event {
+                Event::Joined { token, failed, .. } if *owner == op.owner => {
+                    outbox.push(Signal::Done { owner: *owner, token, failed, wait: None });
+                }
+                ref event => layers.on_event(flash, *owner, event, outbox),
+            }
+        }
+    }
 }
 
 /// Reads every page of a drive by real requests; the drive's own oracle checks what it returns.

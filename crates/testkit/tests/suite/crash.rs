@@ -91,6 +91,15 @@ fn dies_and_power_cuts_that_once_lost_something() {
     }
 }
 
+/// What is torn is mended before it is read, and a program of that may fail.
+#[test]
+fn reads_after_a_power_cut_outlast_a_failed_repair() {
+    for seed in [950_403, 950_461] {
+        let campaign = Campaign { faults: Faults::Rare, ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
 #[test]
 fn a_campaign_repeats_exactly() {
     let run = || format!("{:?}", run(Campaign::new(8000, 77)));
