@@ -152,10 +152,10 @@ impl Cache {
         self.links.push_front(&mut self.lists[list as usize], slot);
     }
 
-    /// The delayed stripe to be committed next among those that are `idle`.
-    pub fn victim(&self, idle: impl Fn(u32) -> bool) -> Option<u32> {
+    /// The delayed stripes that are `idle`, the one to be committed next first.
+    pub fn victims(&self, idle: impl Fn(u32) -> bool) -> impl Iterator<Item = u32> {
         let slots = self.order.iter().flat_map(|list| self.links.oldest_first(&self.lists[*list as usize]));
-        slots.map(|slot| self.entries[slot as usize].stripe).find(|stripe| idle(*stripe))
+        slots.map(|slot| self.entries[slot as usize].stripe).filter(move |stripe| idle(*stripe))
     }
 
     /// Takes a stripe out.

@@ -379,8 +379,10 @@ impl<F: Flash> Striped<F> {
         let mut missing = self.waiting_delayed.saturating_sub(self.replacing);
         while missing > 0 {
             let line = &self.line;
-            let Some(victim) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
-            let after = self.cache.victim(|stripe| stripe != victim && line[stripe as usize] == NONE);
+            let mut victims = self.cache.victims(|stripe| line[stripe as usize] == NONE);
+            let Some(victim) = victims.next() else { return };
+            let after = victims.next();
+            drop(victims);
             self.replacing += 1;
             self.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
             if let Some(after) = after {
@@ -450,7 +452,7 @@ impl<F: Flash> Striped<F> {
             return false;
         }
         let line = &self.line;
-        let Some(stripe) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return false };
+        let Some(stripe) = self.cache.victims(|stripe| line[stripe as usize] == NONE).next() else { return false };
         self.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
         true
     }
