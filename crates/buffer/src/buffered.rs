@@ -8,6 +8,8 @@
 //! they were written; what was flushed, or is non-volatile, survives a power cut.
 
 use crate::BufferContext;
+use crate::flush::Flushes;
+use crate::lost::{LOST, Lost};
 use crate::parameters::{self, Area};
 use crate::policy::{Piece, Policy};
 use crate::read::Reads;
@@ -19,7 +21,7 @@ use layer::{
 use nand::{Event, Flash, FlashCore, Owner, Token};
 use units::{HostOp, Request};
 
-/// Kinds of tokens given to the layer below; the other bits are a slot or a read.
+/// Kinds of tokens given to the layer below; the other bits are a slot, a read or a flush.
 pub(crate) const KIND: Token = 0b11 << 30;
 /// A page on its way, by slot.
 pub(crate) const WRITE: Token = 0;
@@ -27,6 +29,8 @@ pub(crate) const WRITE: Token = 0;
 pub(crate) const READ: Token = 0b01 << 30;
 /// A read that completes a page on its way, by slot.
 pub(crate) const PADDING: Token = 0b10 << 30;
+/// A flush, by its number.
+pub(crate) const FLUSH: Token = 0b11 << 30;
 
 /// A piece of a write of which only the beginning found room.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +90,8 @@ pub(crate) struct Buffered<F: Flash, P> {
     pub policy: P,
     pub write_back: WriteBack,
     pub reads: Reads,
+    pub flushes: Flushes,
+    pub lost: Lost,
     pub counters: Counters,
     /// Every write goes to flash at once.
     through: bool,
@@ -112,6 +118,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             policy: P::new(shape, values),
             write_back: WriteBack::new(shape.blocks()),
             reads: Reads::default(),
+            flushes: Flushes::default(),
+            lost: Lost::default(),
             counters: Counters::default(),
             through: values.name("buffer.acknowledge") == "flash",
             window: if window == 0 { context.geometry.planes() } else { window },
@@ -237,6 +245,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             let mask = op.mask_at(index + page, self.store.shape.full_mask);
             self.store.put(flash.core_mut(), area, slot, mask, op.payload.offset(index + page));
             self.policy.put(&self.store, area, slot, found.is_none());
+            if !self.lost.is_empty() && self.store.slot(slot).mask == self.store.shape.full_mask {
+                self.lost.forget(flash.core_mut(), logical);
+            }
         }
         piece.pages
     }
@@ -261,6 +272,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Takes over what non-volatile memory holds. A page there twice is on its way in its older version.
     fn adopt(&mut self, core: &FlashCore) {
         for (place, page) in core.nvram.of(self.owner) {
+            if page.note == LOST {
+                self.lost.adopt(page.logical, place);
+                continue;
+            }
             let area = if page.note == 0 { Area::Pages } else { Area::Blocks };
             for other in Area::ALL {
                 if let Some(older) = self.store.find(other, page.logical) {
@@ -306,8 +321,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.padding_read(flash, number, failed);
                 self.pump(flash, outbox);
             }
+            FLUSH => self.flushed(number, failed, wait, outbox),
             _ => {
-                self.arrived(flash, number);
+                self.arrived(flash, number, failed);
                 self.pump(flash, outbox);
                 self.announce_room(outbox);
             }
@@ -346,6 +362,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             ("pages_buffered_before", self.counters.before),
             ("clean_pages_written", self.counters.cleans_written),
             ("pages_forgotten", self.counters.forgotten),
+            ("pages_not_written_back", self.lost.count()),
             ("block_room_taken", u64::from(self.store.used(Area::Blocks))),
         ]);
         if P::SHARES_ROOM {
@@ -428,6 +445,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
             let state = dirty.flat_map(|slot| [slot.logical, slot.mask as u32, (slot.mask >> 32) as u32]);
             writer.put_u32("buffer.pages", state.collect::<Vec<_>>().into_iter());
         }
+        writer.put_u32("buffer.lost", self.lost.pages());
         self.policy.save(&self.store, writer);
         self.below.save(writer);
     }
@@ -446,6 +464,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
                 }
             }
         }
+        reader.get_u32("buffer.lost")?.into_iter().for_each(|logical| self.lost.restore(logical));
         self.count_anew();
         self.policy.load(&self.store, reader)?;
         self.below.load(reader)

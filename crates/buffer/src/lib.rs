@@ -4,6 +4,8 @@
 //! layer acts: to add one, a file in `policy/` and a line in [`buffers`].
 
 mod buffered;
+mod flush;
+mod lost;
 mod parameters;
 mod policy;
 mod read;

@@ -39,13 +39,16 @@ impl Reads {
 }
 
 /// Versions of a page in memory, the newest first. Several may be on their way one behind the other.
-fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
+pub(crate) fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
     let away = std::iter::successors(store.away(logical), |slot| Some(store.slot(*slot).older).filter(|slot| *slot != NONE));
     store.find(Area::Blocks, logical).into_iter().chain(store.find(Area::Pages, logical)).chain(away)
 }
 
 impl<F: Flash, P: Policy> Buffered<F, P> {
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        if !self.lost.is_empty() && self.wants_lost(op) {
+            return Answer::Done { failed: true };
+        }
         let in_memory = |logical| !self.is_absent(logical);
         if !P::KEEPS_READS && !(op.first..op.first + op.pages).any(in_memory) {
             self.counters.read_misses += u64::from(op.pages);

@@ -44,6 +44,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         for page in 0..taken {
             let mask = op.mask_at(page, self.store.shape.full_mask);
             self.store.outdate(op.first + page, mask);
+            if mask == self.store.shape.full_mask {
+                self.lost.forget(flash.core_mut(), op.first + page);
+            }
             for area in Area::ALL {
                 if let Some(slot) = self.store.find(area, op.first + page) {
                     let is_filling = matches!(self.store.slot(slot).state, State::Filling(_));
@@ -63,6 +66,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let full = self.store.shape.full_mask;
         for page in (0..taken).filter(|page| op.mask_at(*page, full) == full) {
             self.store.outdate(op.first + page, full);
+            self.lost.forget(flash.core_mut(), op.first + page);
             for area in Area::ALL {
                 let Some(slot) = self.store.find(area, op.first + page) else { continue };
                 if self.store.nonvolatile && self.store.slot(slot).state == State::Dirty {

@@ -14,7 +14,7 @@ use crate::buffered::{Buffered, PADDING, WRITE};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
-use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, Outbox, PageOp};
 use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
@@ -45,8 +45,9 @@ struct Job {
     has_frame: bool,
 }
 
+/// What waits in the queue.
 #[derive(Clone, Copy, Debug)]
-enum Item {
+pub(crate) enum Item {
     Job(u32),
     Flush(PageOp),
 }
@@ -77,6 +78,26 @@ impl WriteBack {
     /// Whether a block is being completed: nothing else may change its pages below.
     pub fn is_locked(&self, block: u32) -> bool {
         self.locked[block as usize]
+    }
+
+    /// Everything was given to the layer below.
+    pub fn has_nothing_to_give(&self) -> bool {
+        self.queue.is_empty() && self.readers == 0
+    }
+
+    /// Blocks read what they lack, and will come back to the head of the queue.
+    pub fn is_completing(&self) -> bool {
+        self.readers > 0
+    }
+
+    /// Something waits behind all that is in the queue.
+    pub fn wait_behind(&mut self, item: Item) {
+        self.queue.push_back(item);
+    }
+
+    /// What is at the head has been given to the layer below.
+    pub fn leave_head(&mut self) {
+        self.queue.pop_front();
     }
 
     fn begin(&mut self, area: Area, block: u32, is_whole: bool) -> u32 {
@@ -301,8 +322,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 }
                 self.write_back.queue.pop_front();
             }
-            if matches!(answer, Answer::Done { .. }) {
-                self.arrived(flash, slot);
+            if let Answer::Done { failed } = answer {
+                self.arrived(flash, slot, failed);
                 self.announce_room(outbox);
             }
             if last {
@@ -312,8 +333,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         unreachable!("a write-back in the queue has pages to give")
     }
 
-    /// A page is on flash.
-    pub fn arrived(&mut self, flash: &mut F, slot: u32) {
+    /// A page is on flash, or lost.
+    pub fn arrived(&mut self, flash: &mut F, slot: u32, failed: bool) {
+        if failed {
+            self.lose(flash, slot);
+        }
         let number = self.store.slot(slot).job;
         let job = &mut self.write_back.jobs[number as usize];
         job.under_way -= 1;
@@ -425,23 +449,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         (job.slots, job.is_whole) = (kept, false);
     }
 
-    /// A flush of the host: everything that is dirty leaves, then the layer below flushes.
-    pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if !self.store.nonvolatile {
-            for area in [Area::Blocks, Area::Pages] {
-                self.send_dirty(flash, area);
-            }
-        }
-        if self.write_back.queue.is_empty() && self.write_back.readers == 0 {
-            return self.pass(flash, op).0;
-        }
-        self.write_back.queue.push_back(Item::Flush(*op));
-        self.pump(flash, outbox);
-        Answer::Pending(OpHandle(None))
-    }
-
     /// Sends all dirty pages of an area, block by block in order of their addresses.
-    fn send_dirty(&mut self, flash: &mut F, area: Area) {
+    pub fn send_dirty(&mut self, flash: &mut F, area: Area) {
         let mut next = 0;
         while let Some(block) = self.store.next_occupied(area, next) {
             next = block + 1;
@@ -468,19 +477,6 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
         }
         self.enqueue(Area::Pages, job, false);
-    }
-
-    fn pump_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> bool {
-        if self.write_back.readers > 0 {
-            return false;
-        }
-        match self.below.submit(flash, op, &mut self.inner) {
-            Answer::Full { .. } => return false,
-            Answer::Done { failed } => outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None }),
-            Answer::Pending(_) => {}
-        }
-        self.write_back.queue.pop_front();
-        true
     }
 }
 

@@ -131,11 +131,10 @@ impl DrivePlan {
             let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
                 format!(", or lower ftl.log.blocks from {}", values.whole("ftl.log.blocks"))
             });
-            let old = stripes.map_or(0, |stripes| stripes.most_old(values));
-            let logs = if old > 0 {
-                format!("{logs}; {old} old versions have to find room in each plane: lower stripe.cache.entries or stripe.in_flight")
-            } else {
-                logs
+            let old = stripes.and_then(|stripes| Some((stripes.most_old(values), stripes.old_keys()?)));
+            let logs = match old {
+                Some((old, keys)) if old > 0 => format!("{logs}; {old} old versions have to find room in each plane: lower {keys}"),
+                _ => logs,
             };
             let pages = if stripes.is_some_and(|stripes| stripes.layout().parity > 0) { "pages of data and parity" } else { "user pages" };
             return Err(together(format!(
@@ -205,6 +204,11 @@ impl DrivePlan {
             }
         }
         Ok(dies)
+    }
+
+    /// Dies that are to fail (`flash.fault.dies`).
+    pub fn deaths(&self) -> &[DieId] {
+        &self.deaths
     }
 
     /// Lets the dies of `flash.fault.dies` and `flash.fault.channels` fail when their time comes.

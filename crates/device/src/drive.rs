@@ -152,6 +152,11 @@ impl<F: Clocked> Drive<F> {
         self.until_death = if dies.is_empty() { u64::MAX } else { after };
     }
 
+    /// Dies that were to fail and have not.
+    pub fn dying(&self) -> &[DieId] {
+        &self.dying
+    }
+
     #[cold]
     fn die_now(&mut self) {
         self.until_death = u64::MAX;

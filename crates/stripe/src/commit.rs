@@ -67,12 +67,15 @@ impl<F: Flash> Striped<F> {
         }
         let job = self.jobs.at_mut(number);
         (job.want, job.sum, job.whole) = (want, want, is_whole);
-        let reads = (want.newest & !job.have.newest).count_ones()
-            + (want.old & !job.have.old).count_ones()
-            + (want.parity & !job.have.parity).count_ones();
-        if lost | lost_rows == 0 && !is_whole && !idle {
+    }
+
+    /// Counts what a commit has read, and sees to it that it was no more than needed.
+    fn count_reads(&mut self, number: u32) {
+        let Job { commit_reads: reads, whole, .. } = *self.jobs.at(number);
+        let (lost, lost_rows) = self.lost_to(number);
+        if lost | lost_rows == 0 && !whole && self.scheme.delay != Delay::Idle {
             let bound = u32::midpoint(self.layout.data, self.layout.parity); // ceil(N / 2) with one parity
-            assert!(reads <= bound, "a commit reads {reads} pages, never more than {bound} are needed");
+            assert!(reads <= bound, "a commit has read {reads} pages, never more than {bound} are needed");
         }
         self.counters.commit_reads += u64::from(reads);
         self.counters.most_commit_reads = self.counters.most_commit_reads.max(u64::from(reads));
@@ -94,6 +97,7 @@ impl<F: Flash> Striped<F> {
                 Loaded::Lost => self.plan_commit(number), // something turned out unreadable meanwhile
             }
         }
+        self.count_reads(number);
         let stripe = self.jobs.at(number).stripe;
         let (_, lost_rows) = self.lost_members(stripe);
         for row in 0..self.layout.parity {

@@ -108,6 +108,8 @@ pub(crate) struct Job {
     /// The new parity is computed from the newest version of every page.
     pub whole: bool,
     pub failed: bool,
+    /// Pages read from flash for the parity so far.
+    pub commit_reads: u32,
     /// Number of the parity's write.
     pub sequence: u64,
     /// Of a rebuild: how often dies had been lost or replaced when it was planned.
@@ -127,6 +129,7 @@ impl Job {
             trims: 0,
             issued: 0,
             outstanding: 0,
+            commit_reads: 0,
             queued: false,
             entry: NONE,
             want: Shards::default(),

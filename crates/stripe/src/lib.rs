@@ -74,6 +74,12 @@ impl StripePlan {
         stripes.min(u64::from(self.0.layout.stripes()))
     }
 
+    /// Keys that say how many old versions are kept. `None`: a map of their own sees to that.
+    pub fn old_keys(&self) -> Option<&'static str> {
+        let Plan { scheme, .. } = self.0;
+        (!scheme.elastic).then_some(if scheme.delays() { "stripe.cache.entries or stripe.in_flight" } else { "stripe.in_flight" })
+    }
+
     /// Planes in use, in the order in which consecutive pages of the mapping use them: chips of a stripe are on
     /// different dies, and on different channels as far as there are any.
     fn lanes(&self, geometry: &Geometry) -> Vec<u32> {

@@ -127,6 +127,11 @@ impl Chips {
         self.members_where(layout, stripe, |die| self.is_to_be_filled(die, stripe))
     }
 
+    /// What of a stripe is on lost dies that nothing took the place of.
+    fn without_spare(&self, layout: &StripeLayout, stripe: u32) -> (u64, u64) {
+        self.members_where(layout, stripe, |die| self.lost.contains(&die))
+    }
+
     fn members_where(&self, layout: &StripeLayout, stripe: u32, is_one: impl Fn(DieId) -> bool) -> (u64, u64) {
         let (mut data, mut rows) = (0, 0);
         for chip in (0..layout.chips()).filter(|chip| is_one(self.die(stripe * layout.chips() + chip))) {
@@ -195,6 +200,11 @@ impl Chips {
 
     pub fn failed_dies(&self) -> u64 {
         self.failed.len() as u64
+    }
+
+    /// Lost dies that nothing took the place of.
+    pub fn missing(&self) -> u64 {
+        self.lost.len() as u64
     }
 }
 
@@ -270,7 +280,7 @@ impl<F: Flash> Striped<F> {
         self.release_cells(flash, number);
         let job = self.jobs.at_mut(number);
         (job.have, job.want, job.lost) = (Shards::default(), Shards::default(), (0, 0));
-        (job.issued, job.sequence, job.entry, job.phase) = (0, 0, NONE, Phase::Start);
+        (job.issued, job.sequence, job.entry, job.phase, job.whole) = (0, 0, NONE, Phase::Start, false);
         true
     }
 
@@ -287,7 +297,7 @@ impl<F: Flash> Striped<F> {
         let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
         let changes = self.chips.changes;
         let job = self.jobs.at_mut(number);
-        job.chips_known = changes;
+        (job.chips_known, job.whole) = (changes, false);
         job.sum = Shards { newest: data, old: 0, parity: rows };
         job.want = Shards { newest: if rows == 0 { data } else { self.layout.all() }, ..Shards::default() };
         job.issued = 0;
@@ -298,7 +308,7 @@ impl<F: Flash> Striped<F> {
             match self.load(flash, number) {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
-                Loaded::Lost => self.give_up_lost(flash, number),
+                Loaded::Lost => self.restore_what_is_left(flash, number),
             }
         }
         for row in members(self.jobs.at(number).sum.parity) {
@@ -312,14 +322,31 @@ impl<F: Flash> Striped<F> {
         true
     }
 
-    /// Writes what was lost to the spare, as old as the parity that is still there: that covers it.
+    /// More is missing than the parity can tell: all of it is given up, and a new parity takes zeros for it. The one on
+    /// flash covers what nobody knows any more.
+    #[cold]
+    fn restore_what_is_left(&mut self, flash: &mut F, number: u32) {
+        let (lost, _) = self.lost_to(number);
+        let stripe = self.jobs.at(number).stripe;
+        let (without_spare, rows_without_spare) = self.chips.without_spare(&self.layout, stripe);
+        let rows = (1 << self.layout.parity) - 1;
+        let all = self.layout.all();
+        let job = self.jobs.at_mut(number);
+        job.whole = true;
+        job.want = Shards { newest: all, ..Shards::default() };
+        job.sum = Shards { newest: lost & !without_spare, old: 0, parity: rows & !rows_without_spare };
+        self.give_up_lost(flash, number);
+    }
+
+    /// Writes what was lost to the spare, as old as the parity that is still there: that covers it. With a parity of its
+    /// own it is newer than the last one, so that a power cut between the two is seen.
     pub fn refill(&mut self, flash: &mut F, number: u32) -> bool {
         if self.has_to_begin_anew(flash, number) {
             return true;
         }
-        let Job { stripe, sum, issued, sequence, .. } = *self.jobs.at(number);
+        let Job { stripe, sum, issued, sequence, whole, .. } = *self.jobs.at(number);
         let (_, lost_rows) = self.lost_members(stripe);
-        let live = (0..self.layout.parity).filter(|row| lost_rows >> row & 1 == 0);
+        let live = (0..self.layout.parity).filter(|row| lost_rows >> row & 1 == 0 && !whole);
         let known = live.map(|row| self.below.sequence_of(self.layout.parity_page(stripe, row))).max();
         let mut sequence = if sequence == 0 { known.unwrap_or(0) } else { sequence };
         let data = members(sum.newest).map(|index| (index, self.layout.data_page(stripe, index), Cell::Newest(index)));
@@ -330,6 +357,7 @@ impl<F: Flash> Striped<F> {
                 continue;
             }
             let op = self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, token::new(number, token::FRESH, 0));
+            let op = layer::PageOp { kept: whole && bit >= 30 && self.layout.parity > 1, ..op };
             let answer = if sequence == 0 { self.submit_below(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
             if matches!(answer, Answer::Full { .. }) {
                 self.stall(number);
@@ -344,6 +372,9 @@ impl<F: Flash> Striped<F> {
         }
         if self.jobs.at(number).outstanding > 0 {
             return false;
+        }
+        if whole {
+            members(sum.parity).for_each(|row| self.below.drop_old(flash, self.layout.parity_page(stripe, row)));
         }
         self.end_rebuild(flash, number);
         true
@@ -404,6 +435,25 @@ impl<F: Flash> Striped<F> {
             *lost_pages += 1;
             flash.core_mut().nvram.insert(STRIPE_OWNER, user, 0, PayloadId::NONE, GONE)
         });
+    }
+
+    /// Pages of stripes that have lost more than their parity can tell, and that nobody has given up yet.
+    pub fn beyond_parity(&self) -> u64 {
+        if self.chips.all_there() {
+            return 0;
+        }
+        let lost_of = |stripe: u32| {
+            let (data, rows) = self.lost_members(stripe);
+            if data.count_ones() <= self.layout.parity - rows.count_ones() {
+                return 0;
+            }
+            let is_lost = |index: &u32| {
+                let is_gone = self.layout.user_page(stripe, *index).is_none_or(|user| self.gone.contains_key(&user));
+                !is_gone && self.below.is_written(self.layout.data_page(stripe, *index))
+            };
+            members(data).filter(is_lost).count() as u64
+        };
+        (0..self.layout.stripes()).map(lost_of).sum()
     }
 
     /// Whether one of these data pages was given up.

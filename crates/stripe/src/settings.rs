@@ -145,6 +145,9 @@ pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
     if scheme.delay != Delay::Full {
         unused.extend(of_kind(&["stripe.cache.reads"], ", which keeps no full parity in memory"));
     }
+    if scheme.parity == 0 {
+        unused.extend(of_kind(&["stripe.spares"], ", from which nothing can be computed that a spare could take"));
+    }
     if scheme.elastic || scheme.parity == 0 {
         unused.extend(of_kind(&["stripe.semi_valid", "stripe.in_flight", "stripe.rebuild_stripes"], ", which keeps no old versions"));
     } else if values.whole("stripe.spares") == 0 {

@@ -3,7 +3,7 @@
 //! Faithful to: the chip of every page is fixed by its number; a parity is written after the data it covers, so
 //! that its sequence number tells what it covers; memory and maps change when a program completes.
 //! Simplified: data and parity of a full stripe are programmed one after the other; computing parity takes
-//! no time; a trim counts once its tombstone is on flash.
+//! no time; where there was no room for all copies of a trim's tombstone, the others follow later.
 //! Protects: at every moment each data page can be computed from others as far as the scheme promises; old
 //! versions are kept exactly for the pages newer than their parity.
 //!
@@ -112,9 +112,9 @@ pub(crate) struct Striped<F: Flash> {
     /// Jobs that found no room below, and jobs that wait for an entry.
     stalled: VecDeque<u32>,
     pub for_entry: VecDeque<u32>,
-    pub trims: Trims,
-    /// Of those, the ones whose stripe will stay.
+    /// Of those that wait for an entry, the ones whose stripe will stay.
     waiting_delayed: u32,
+    pub trims: Trims,
     /// Commits begun to make entries free.
     replacing: u32,
     /// A group of pages is not complete.
@@ -477,6 +477,9 @@ impl<F: Flash> Striped<F> {
             Cell::Parity(row) => (self.layout.parity_page(stripe, row), true, token::PARITY, row),
             Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
         };
+        let is_on_flash = self.below.is_written(first) || self.below.old(first) == layer::Old::Page;
+        let job = self.jobs.at_mut(number);
+        job.commit_reads += u32::from(job.phase == Phase::Commit && is_on_flash);
         let payload = self.take_page(flash);
         self.jobs.set_cell(number, cell, payload);
         let op = PageOp {

@@ -80,7 +80,9 @@ pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     if ended(Status::Interrupted).is_some() {
         return Err(Failure { code: INTERRUPTED, message: "interrupted: the numbers cover what ran until then".to_owned() });
     }
-    let has_lost_dies = |result: &&RunResult| result.counters.get("stripe.dies_lost").is_some_and(|dies| *dies > 0);
+    // A spare makes up for a die, and an idle spare is nobody's loss.
+    let missing = |result: &RunResult| ["stripe.dies_missing", "flash.dies_lost"].iter().find_map(|name| result.counters.get(*name)).copied();
+    let has_lost_dies = |result: &&RunResult| missing(result).is_some_and(|dies| dies > 0);
     let ended_so = ended(Status::WornOut).or(ended(Status::DriveFull));
     let (result, what, remedy) = if let Some(result) = ended_so.filter(has_lost_dies) {
         (result, "full", "dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or raise drive.over_provisioning")

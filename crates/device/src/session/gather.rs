@@ -7,7 +7,7 @@ use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
 use std::collections::BTreeMap;
-use units::{Cause, HostOp, quantity};
+use units::{Cause, DieId, HostOp, quantity};
 
 /// What the run itself gave.
 pub(super) struct Measured {
@@ -86,6 +86,7 @@ fn flash_counters(plan: &DrivePlan, core: &FlashCore) -> BTreeMap<String, u64> {
         ("flash.failed_programs", failed_programs),
         ("flash.failed_erases", failed_erases),
         ("flash.failed_reads", failed_reads),
+        ("flash.dies_lost", (0..plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u64),
         ("flash.blocks", u64::from(plan.geometry.blocks())),
         ("flash.pages", u64::from(plan.geometry.pages())),
         ("drive.user_pages", u64::from(plan.user_pages)),
@@ -129,15 +130,19 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
 /// What failed of the dies under stripes, and how far its rebuild has got.
 fn add_rebuild(result: &mut RunResult) {
     let counter = |name: &str| result.counters.get(name).copied().unwrap_or(0);
-    let lost = counter("stripe.dies_lost");
+    let lost = counter("flash.dies_lost");
     if lost == 0 {
+        return;
+    }
+    let dies = if lost == 1 { "1 die".to_owned() } else { format!("{lost} dies") };
+    if counter("stripe.dies_lost") == 0 {
+        result.notes.push(format!("{dies} failed, and what they held is lost: nothing here has a parity (stripe.kind)."));
         return;
     }
     let units = ["stripes", "superblocks"].map(|unit| (unit, counter(&format!("stripe.{unit}_rebuilt")), counter(&format!("stripe.{unit}_to_rebuild"))));
     let (unit, rebuilt, left) = units.into_iter().find(|(_, rebuilt, left)| rebuilt + left > 0).unwrap_or(("stripes", 0, 0));
     let computed = counter("stripe.pages_reconstructed");
     let gone = counter("stripe.pages_lost");
-    let dies = if lost == 1 { "1 die".to_owned() } else { format!("{lost} dies") };
     result.notes.push(format!(
         "{dies} failed: {rebuilt} {unit} rebuilt and {left} still to be, {computed} pages computed from others, {gone} lost for good."
     ));

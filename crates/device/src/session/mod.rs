@@ -197,6 +197,11 @@ impl Session<'_> {
             Ended::Stuck => Status::DriveFull,
         };
         notes.extend(workload.notes());
+        if !drive.dying().is_empty() {
+            let requests: u64 = sheet.totals.iter().map(|op| op.requests).sum();
+            let after = self.plan.config.values.whole("flash.fault.dies_after");
+            notes.push(format!("No die failed: the run had {requests} requests, and flash.fault.dies_after is {after}. Lower it, or raise workload.requests."));
+        }
         notes.extend(unused::notes(self.plan, self.source));
         if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
             let limit = run_plan.limit;

@@ -37,6 +37,7 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         ("flash.read_priority", serial, one_server),
         ("flash.suspend", serial, one_server),
         ("flash.read_in_flight", serial, one_server),
+        ("flash.fault.dies_after", plan.deaths().is_empty(), "no die is to fail (flash.fault.dies)"),
         ("flash.suspend_time", values.name("flash.suspend") == "off", "flash.suspend is off"),
         ("ftl.gc.choices", !is_victim("d-choices"), "ftl.gc.victim is not d-choices"),
         ("ftl.gc.window_blocks", !is_victim("windowed-greedy"), "ftl.gc.victim is not windowed-greedy"),

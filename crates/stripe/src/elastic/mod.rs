@@ -63,6 +63,8 @@ struct Op {
     left: u32,
     /// Its owner waits to hear of it.
     pending: bool,
+    /// Part of a page was to be written of which the rest is lost.
+    failed: bool,
     /// Operations begun before it have smaller numbers; 0: done.
     serial: u64,
 }
@@ -219,7 +221,7 @@ impl<F: Flash> Elastic<F> {
 
     fn new_op(&mut self, op: &PageOp, left: u32) -> u32 {
         self.serial += 1;
-        let entry = Op { owner: op.owner, token: op.token, left, pending: false, serial: self.serial };
+        let entry = Op { owner: op.owner, token: op.token, left, pending: false, failed: false, serial: self.serial };
         let number = self.free_ops.pop().unwrap_or(self.ops.len() as u32);
         if number as usize == self.ops.len() {
             self.ops.push(entry);
@@ -231,7 +233,7 @@ impl<F: Flash> Elastic<F> {
 
     /// What to say of an operation after all that could be done at once was done.
     fn answer(&mut self, number: u32) -> Answer {
-        if self.is_pending(number) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: false } }
+        if self.is_pending(number) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: self.ops[number as usize].failed } }
     }
 
     /// Whether something of an operation is under way; if so its owner will hear of the end.
@@ -262,7 +264,7 @@ impl<F: Flash> Elastic<F> {
         let op = &mut self.ops[number as usize];
         op.left -= 1;
         if op.left == 0 && op.pending {
-            outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: false, wait: None });
+            outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: op.failed, wait: None });
             op.serial = 0;
             self.free_ops.push(number);
         }
@@ -291,6 +293,11 @@ impl<F: Flash> Elastic<F> {
         let mask = op.mask_at(index, self.full_mask);
         if !self.has_place(flash, Stream::Host) {
             return false;
+        }
+        if mask != self.full_mask && self.is_lost_for_good(flash, logical) {
+            let op = &mut self.ops[number as usize];
+            (op.failed, op.left) = (true, op.left - 1);
+            return true;
         }
         let (cells, after) = self.complete(flash, logical, op.payload.offset(index), mask);
         let member = Member { op: number, ..Member::new(logical, self.next_sequence(), cells, op.cause) };

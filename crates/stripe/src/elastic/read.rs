@@ -19,7 +19,7 @@ pub(super) struct UnderWay {
 
 impl<F: Flash> Elastic<F> {
     pub(super) fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if (op.first..op.first + op.pages).any(|logical| self.is_gone(logical)) {
+        if self.has_gone(op) {
             return Answer::Done { failed: true };
         }
         if op.cancellable {
@@ -50,10 +50,17 @@ impl<F: Flash> Elastic<F> {
     /// Issues a read. Whether it failed, if that is known at once.
     fn issue(&mut self, flash: &mut F, slot: u32) -> Option<bool> {
         let op = self.reads[slot as usize].op;
+        if self.has_gone(&op) {
+            return Some(true); // given up since it was asked for
+        }
         let join = flash.open(self.owner, slot, Cancel::Never);
         self.read_pages(flash, &op, join);
         let (outcome, failed) = flash.close(join);
         (outcome == Outcome::Done).then_some(failed)
+    }
+
+    fn has_gone(&self, op: &PageOp) -> bool {
+        (op.first..op.first + op.pages).any(|logical| self.is_gone(logical))
     }
 
     /// A read has ended. One that failed because a die went meanwhile goes around it, and any other is tried once
@@ -117,6 +124,15 @@ impl<F: Flash> Elastic<F> {
         let (data, parity) = self.blocks.stripe_of(place)?;
         let others: Vec<u32> = data.into_iter().chain([parity]).filter(|other| *other != place).collect();
         others.iter().all(|other| self.is_readable(flash, *other)).then_some(others)
+    }
+
+    /// Whether a page can neither be read nor computed: what is written of it in part has nothing to be added to.
+    pub(super) fn is_lost_for_good(&self, flash: &F, logical: u32) -> bool {
+        let place = self.map[logical as usize];
+        if place >= TRIMMED {
+            return self.is_gone(logical);
+        }
+        !self.is_readable(flash, place) && self.in_memory(place).is_none() && self.others_of(flash, place).is_none()
     }
 
     /// Answers a read of a page that cannot be read.

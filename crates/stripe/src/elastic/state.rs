@@ -91,6 +91,19 @@ impl<F: Flash> Elastic<F> {
         Ok(())
     }
 
+    /// Pages that can neither be read nor computed any more, and that nobody has given up yet.
+    fn beyond_parity(&self) -> u64 {
+        if self.deaths == 0 {
+            return 0;
+        }
+        let is_beyond = |place: &u32| {
+            let others = || self.blocks.stripe_of(*place).map(|(data, parity)| data.into_iter().chain([parity]));
+            self.blocks.is_lost(*place) && self.in_memory(*place).is_none()
+                && others().is_none_or(|others| others.filter(|other| self.blocks.is_lost(*other)).count() > 1)
+        };
+        self.map.iter().filter(|place| **place < TRIMMED).filter(|place| is_beyond(place)).count() as u64
+    }
+
     pub(super) fn report_own(&self) -> LayerReport {
         let Counters { stripes, pages, parities, trimmed, collected, copied, reconstructed, healed, lost, rebuilt } = self.counters;
         let mut report = LayerReport { name: "stripe", valid_pages: self.blocks.valid_by_block(), ..LayerReport::default() };
@@ -104,9 +117,10 @@ impl<F: Flash> Elastic<F> {
             ("pages_copied", copied),
             ("pages_reconstructed", reconstructed),
             ("pages_healed", healed),
-            ("pages_lost", lost),
+            ("pages_lost", lost + self.beyond_parity()),
             ("pages_to_repair", (self.repairs.len() + self.doubted.len()) as u64 + u64::from(self.repairs_under_way)),
             ("dies_lost", u64::from(self.failed_dies)),
+            ("dies_missing", u64::from(self.usual_dies.saturating_sub(self.blocks.live_dies()))),
             ("superblocks_rebuilt", rebuilt),
             ("superblocks_to_rebuild", self.to_rebuild.len() as u64),
         ]);

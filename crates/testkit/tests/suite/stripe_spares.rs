@@ -3,6 +3,7 @@
 use crate::striped::{Fed, NOTHING, counted, random_requests, request, restarted, serve, stack, timed, unreadable};
 use device::{BlockDevice, DrivePlan};
 use engine::random::Stream;
+use nand::Flash;
 use units::{DieId, HostOp, Request};
 
 #[test]
@@ -167,4 +168,114 @@ fn elastic_stripes_are_whole_again_after_a_death_and_a_power_cut() {
             assert_eq!(unreadable(&mut again), NOTHING, "{spares} spares, seed {seed}, death at {death}, then another");
         }
     }
+}
+
+#[test]
+fn a_page_that_cannot_be_read_while_a_spare_is_filled_is_an_error() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc"] {
+        let plan = stack(kind, 1, "4KiB").plan().unwrap();
+        let mut drive = counted(&plan);
+        (0..8).for_each(|page| drive.submit(0, &request(HostOp::Write, page)));
+        assert_eq!(serve(&mut drive), NOTHING);
+        drive.flash_mut().core_mut().lose_block(units::BlockId(2 * plan.geometry.blocks_per_plane()));
+        drive.kill_die(DieId(1));
+        serve(&mut drive);
+        let lost = unreadable(&mut drive);
+        assert!(!lost.is_empty() && lost.len() < 8, "{kind}: {lost:?}");
+        // What is written anew is there again, with all its neighbours.
+        for page in lost {
+            drive.submit(0, &request(HostOp::Write, page));
+        }
+        assert_eq!(serve(&mut drive), NOTHING);
+        assert_eq!(unreadable(&mut drive), NOTHING, "{kind}");
+        drive.kill_die(DieId(3));
+        assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: the new parity covers everything");
+    }
+}
+
+#[test]
+fn two_lost_dies_and_one_spare_make_errors_and_no_wrong_data() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc"] {
+        let plan = stack(kind, 1, "4KiB").plan().unwrap();
+        let mut drive = counted(&plan);
+        (0..8).for_each(|page| drive.submit(0, &request(HostOp::Write, page)));
+        serve(&mut drive);
+        drive.kill_die(DieId(1));
+        drive.kill_die(DieId(2));
+        serve(&mut drive);
+        let lost = unreadable(&mut drive);
+        assert!(!lost.is_empty() && lost.len() < 8, "{kind}: {lost:?}");
+    }
+}
+
+#[test]
+fn buffered_writes_that_stripes_refuse_are_errors_and_not_the_old_version() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc"] {
+        let mut stack = stack(kind, 0, "8KiB");
+        stack.set("stripe.buffer_size", "1KiB");
+        let plan = stack.plan().unwrap();
+        let mut drive = counted(&plan);
+        (0..16).for_each(|page| drive.submit(0, &request(HostOp::Write, page)));
+        serve(&mut drive);
+        drive.kill_die(DieId(0));
+        drive.kill_die(DieId(1));
+        serve(&mut drive);
+        for page in 0..16 {
+            drive.submit(0, &request(HostOp::Write, page));
+            serve(&mut drive);
+        }
+        drive.submit(0, &request(HostOp::Flush, 0));
+        assert_eq!(serve(&mut drive), [0], "{kind}: a flush says that something was not written");
+        let lost = unreadable(&mut drive);
+        assert!(lost.len() > 4, "{kind}: {lost:?}");
+    }
+}
+
+#[test]
+fn part_of_a_lost_page_written_anew_does_not_make_the_rest_good() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid-elastic"] {
+        let mut stack = stack(kind, 0, "32KiB");
+        stack.set("flash.page_size", "1KiB");
+        let plan = stack.plan().unwrap();
+        let mut drive = counted(&plan);
+        let part = |sector: u64, sectors: u32| Request { sectors, ..request(HostOp::Write, sector) };
+        (0..8).for_each(|page| drive.submit(0, &part(2 * page, 2)));
+        assert_eq!(serve(&mut drive), NOTHING);
+        drive.kill_die(DieId(0));
+        drive.kill_die(DieId(1));
+        (0..8).for_each(|page| drive.submit(0, &part(2 * page, 1)));
+        let failed = serve(&mut drive);
+        assert!(!failed.is_empty(), "{kind}");
+        let lost = unreadable(&mut drive);
+        assert!(failed.iter().all(|sector| lost.contains(sector)), "{kind}: writes of {failed:?} failed, {lost:?} cannot be read");
+    }
+}
+
+#[test]
+fn losses_beyond_what_stripes_promise_are_errors_and_never_wrong_data() {
+    let mut lost = 0;
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "raid-elastic"] {
+        for seed in 0..6 {
+            let mut stack = stack(kind, 1, "64KiB");
+            stack.set("flash.page_size", "1KiB").set("flash.fault.read", "3%").set("engine.seed", seed);
+            stack.set("stripe.buffer_size", if seed % 2 == 0 { "0B" } else { "2KiB" });
+            let mut drive = timed(&stack.plan().unwrap());
+            let mut stream = Stream::new(seed, kind);
+            for round in 0..300 {
+                for _ in 0..6 {
+                    let op = [HostOp::Read, HostOp::Read, HostOp::Write, HostOp::Write, HostOp::Trim][stream.below(5) as usize];
+                    let first = stream.below(drive.sectors() - 2);
+                    drive.submit(0, &Request { sectors: 1 + stream.below(2) as u32, ..request(op, first) });
+                }
+                serve(&mut drive);
+                match round {
+                    100 => drive.kill_die(DieId(1)),
+                    200 => drive.kill_die(DieId(2)),
+                    _ => {}
+                }
+            }
+            lost += unreadable(&mut drive).len();
+        }
+    }
+    assert!(lost > 100, "more was lost than can be computed: {lost}");
 }
