@@ -165,6 +165,14 @@ impl<F: Clocked> Drive<F> {
         (self.flash, self.top)
     }
 
+    /// Lets the layers do what they do before the first request of the host, to its end.
+    pub fn prepare(&mut self) {
+        self.top.prepare(&mut self.flash);
+        while self.flash.advance() {
+            self.handle_events();
+        }
+    }
+
     /// Requests taken and not completed.
     pub fn outstanding(&self) -> u32 {
         self.outstanding

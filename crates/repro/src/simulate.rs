@@ -142,7 +142,7 @@ impl Bench {
     /// The drive is too small for its mapping, or the user stopped.
     pub fn filled(&self, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         let mut drive = self.fresh();
-        let mut fill = Fill::new(&drive);
+        let mut fill = Fill::new(&drive, 1.0);
         self.pour(&mut drive, &mut fill, u64::MAX, monitor)?;
         Ok(DriveState::of(&drive))
     }

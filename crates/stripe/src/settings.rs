@@ -32,9 +32,12 @@ impl Settings {
     }
 }
 
-/// Names of all schemes, and of having none.
+/// Kind of the layer that stripes over zones, which has parameters of its own.
+const ZONES: &str = "zones";
+
+/// Names of all schemes, of having none, and of zones.
 pub fn stripe_names() -> Vec<&'static str> {
-    std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).collect()
+    std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).chain([ZONES]).collect()
 }
 
 /// Name of each scheme and what it is, in a line.
@@ -54,7 +57,7 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.kind",
             kind: ParameterKind::Choice(stripe_names),
             default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
+            doc: "How pages are striped over the chips, and what protects them; zones: stripe blocks of zones, coded if wanted (keys zones.*), without stripe.*. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
         },
         Parameter {
             key: "stripe.chips",

@@ -49,7 +49,7 @@ use old::OldVersions;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
-use state::Lane;
+use state::{Division, Lane};
 use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
 use trim_log::TrimLog;
@@ -73,6 +73,7 @@ pub(crate) struct PageMap<S> {
     back: Vec<u32>,
     blocks: BlockTable,
     lanes: Vec<Lane>,
+    division: Division,
     /// Planes in striping order, and the next one's position in it.
     order: Vec<u32>,
     turn: usize,
@@ -132,7 +133,8 @@ impl<S: Scheme> PageMap<S> {
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
-        let lanes = (0..geometry.planes()).map(|lane| Lane::new(&geometry, lane, core.blocks())).collect();
+        let division = Division::new(&geometry, context.stripes);
+        let lanes = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
         let layout = Layout {
             page_bytes: geometry.page_bytes,
             pages_per_block: geometry.pages_per_block,
@@ -151,6 +153,7 @@ impl<S: Scheme> PageMap<S> {
             back: units::table(geometry.pages() as usize, UNMAPPED),
             blocks: BlockTable::new(geometry),
             lanes,
+            division,
             order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
             old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             turn: 0,
@@ -177,7 +180,12 @@ impl<S: Scheme> PageMap<S> {
 
     #[inline]
     fn lane_of(&self, page: Ppn) -> usize {
-        self.geometry.lane_of(self.geometry.block_of(page)) as usize
+        self.lane_of_block(self.geometry.block_of(page))
+    }
+
+    #[inline]
+    fn lane_of_block(&self, block: units::BlockId) -> usize {
+        self.division.lane_of(block)
     }
 
     fn next_sequence(&mut self) -> u64 {
@@ -383,7 +391,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             }
             Event::Erased { block } => self.on_erased(flash, block, outbox),
             Event::EraseFailed { block } => {
-                let lane = self.geometry.lane_of(block) as usize;
+                let lane = self.lane_of_block(block);
                 self.lanes[lane].erasing -= 1;
                 self.retired_blocks += 1;
                 self.keep_reserve(flash.core());

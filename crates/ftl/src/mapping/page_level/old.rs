@@ -222,10 +222,9 @@ impl<S: Scheme> PageMap<S> {
             Found::Nothing => 0,
             Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
         };
-        let lane_of = |logical: u32| self.order[logical as usize % self.order.len()] as usize;
         let bound = |logical: u32| {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
-            let live = parities.filter(|parity| !self.lanes[lane_of(*parity)].dead);
+            let live = parities.filter(|parity| !self.lanes[self.home(*parity)].dead);
             let on_flash = live.map(|parity| number(found[parity as usize])).min();
             let bound = stripes.shape.covered_until(logical).or(on_flash)?;
             (number(found[logical as usize]) > bound).then_some(bound)
@@ -253,10 +252,10 @@ impl<S: Scheme> PageMap<S> {
         self.blocks.validate(Ppn(other));
     }
 
-    /// Planes of a die.
-    fn lanes_of_die(&self, die: DieId) -> std::ops::Range<usize> {
-        let planes = self.geometry.planes_per_die as usize;
-        die.index() * planes..(die.index() + 1) * planes
+    /// Lanes of a die.
+    pub(super) fn lanes_of_die(&self, die: DieId) -> std::ops::Range<usize> {
+        let lanes = (self.division.lanes / self.geometry.dies()) as usize;
+        die.index() * lanes..(die.index() + 1) * lanes
     }
 
     /// Forgets what a plane of a lost die had under way or to give.
@@ -285,7 +284,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.old.pages -= 1;
         self.blocks.invalidate(Ppn(entry));
         let block = self.geometry.block_of(Ppn(entry));
-        let lane = self.geometry.lane_of(block) as usize;
+        let lane = self.lane_of_block(block);
         if self.lanes[lane].collection.as_ref().is_some_and(|collection| collection.victim == block) {
             self.collect(flash, lane);
         }
@@ -301,6 +300,11 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
 
     fn is_written(&self, logical: u32) -> bool {
         self.map[logical as usize] < TRIMMED
+    }
+
+    fn place_of(&self, logical: u32) -> Option<Ppn> {
+        let entry = self.map[logical as usize];
+        (entry < TRIMMED).then_some(Ppn(entry))
     }
 
     fn sequence(&self) -> u64 {

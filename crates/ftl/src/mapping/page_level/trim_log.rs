@@ -49,6 +49,8 @@ pub(super) struct TrimLog {
     pub tombstones: Vec<Option<Tombstone>>,
     pub live_pages: u64,
     pub capacity: usize,
+    /// Tombstones of a full lane are being moved.
+    pub shedding: bool,
     /// Copies of each tombstone besides itself.
     pub extra: u32,
     /// Pages whose blocks stay held until what is in the log now is on flash, because their own tombstone was lost.
@@ -64,6 +66,7 @@ impl TrimLog {
             tombstones: Vec::new(),
             live_pages: 0,
             capacity,
+            shedding: false,
             extra,
             carried: Vec::new(),
         }
@@ -153,6 +156,11 @@ impl TrimLog {
     /// Whether there are several of a tombstone.
     pub fn has_copies(&self, slot: u32) -> bool {
         self.tombstones[slot as usize].as_ref().is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())
+    }
+
+    /// Whether a tombstone is on flash, and so are its copies.
+    pub fn is_durable(&self, slot: u32) -> bool {
+        self.tombstones[slot as usize].as_ref().is_some_and(|tombstone| tombstone.waiting == 0)
     }
 
     /// Counts one more trimmed page for a restored tombstone and its copies; those that count their first, by
