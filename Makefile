@@ -88,11 +88,11 @@ fuzz: ## the readers of traces and stack files, a minute each (FUZZ_SECONDS)
 	  echo "fuzz $$target: $$(grep -h number_of_executed_units $$log)"; done
 
 golden: web/dist/report.js ## refresh the golden results; say in CHANGELOG.md why they change
-	GOLDEN=write $(CARGO) test -p nandarium --test golden
+	GOLDEN=write $(CARGO) test -p nandarium --test suite golden
 	git --no-pager diff --stat -- crates/cli/tests/golden
 
 tidy: ## limits of files and functions
-	$(CARGO) test -p nandarium --test tidy
+	$(CARGO) test -p nandarium --test suite tidy
 
 docs: ## the documentation of all crates
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps

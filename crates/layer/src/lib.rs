@@ -266,8 +266,9 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// waits until each is dropped, or moved by [`Versioned::move_old`].
     fn take_wanted(&mut self, wanted: &mut Vec<u32>);
 
-    /// Whether old versions in the way of erases are moved like valid pages, because they cannot be dropped now.
-    fn move_old(&mut self, flash: &mut F, moves: bool);
+    /// The old version of a page is moved like a valid page, because it is in the way of an erase and cannot be
+    /// dropped now.
+    fn move_old(&mut self, flash: &mut F, logical: u32);
 
     /// A die answers nothing any more. What was on its way there counts as done; its pages
     /// read as failed.

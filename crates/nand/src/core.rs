@@ -371,7 +371,9 @@ impl FlashCore {
             Program::Record(Some(record)) => contents.write_record(page.0, record, oob),
             Program::Record(None) => contents.write_page(page.0, None, PayloadId::NONE, oob),
         }
-        let lost = content.base_lost
+        // A page whose payload is all of it needs no base, whatever its program waited for.
+        let needs_base = !matches!(what, Program::Data { merge: false, .. });
+        let lost = content.base_lost && needs_base
             || (what != Program::Copy && self.faults.active && self.faults.data_lost());
         if lost && oob.kind == PageKind::Data {
             contents.set_oob_kind(page.0, PageKind::Lost);

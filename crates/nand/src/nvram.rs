@@ -36,6 +36,7 @@ pub struct Nvram {
     pages: Vec<Option<NvramPage>>,
     free: Vec<u32>,
     entered: u64,
+    lost: bool,
 }
 
 impl Nvram {
@@ -97,8 +98,18 @@ impl Nvram {
         pages
     }
 
-    /// The memory itself fails: everything in it is gone.
+    /// The memory itself fails: everything in it is gone, and that is known.
     pub fn lose(&mut self) {
-        *self = Self::default();
+        *self = Self { lost: true, ..Self::default() };
+    }
+
+    /// Whether something that was here may be missing.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whoever relied on what was lost has made up for it.
+    pub fn forget_loss(&mut self) {
+        self.lost = false;
     }
 }

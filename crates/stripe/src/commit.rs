@@ -16,7 +16,7 @@ use crate::scheme::Delay;
 use crate::striped::{Striped, token};
 use layer::Answer;
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::Cause;
 
 impl<F: Flash> Striped<F> {
     /// A job begins that is nothing but a commit.
@@ -106,31 +106,6 @@ impl<F: Flash> Striped<F> {
         true
     }
 
-    /// Trims the new parity relies on must be on flash before it is.
-    pub fn log_trims(&mut self, flash: &mut F, number: u32) -> bool {
-        let Job { entry, issued, .. } = *self.jobs.at(number);
-        let unlogged = entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
-        if unlogged && issued == 0 {
-            let unheard = token::new(number, token::FRESH, 0);
-            let flush = layer::PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, unheard) };
-            match self.submit_below(flash, &flush) {
-                Answer::Full { .. } => {
-                    self.stall(number);
-                    return false;
-                }
-                Answer::Done { .. } => {}
-                Answer::Pending(_) => {
-                    let job = self.jobs.at_mut(number);
-                    (job.issued, job.outstanding) = (1, 1);
-                    return false;
-                }
-            }
-        }
-        let job = self.jobs.at_mut(number);
-        (job.phase, job.issued) = (Phase::Parity, 0);
-        true
-    }
-
     /// What is lost for good reads as an error from now on; the parity takes zeros for it.
     #[cold]
     pub fn give_up_lost(&mut self, flash: &mut F, number: u32) {
@@ -217,6 +192,9 @@ impl<F: Flash> Striped<F> {
         }
         if entry != NONE {
             self.drop_entry(flash, entry);
+        }
+        if !self.doubtful.is_empty() {
+            self.end_doubt(flash, stripe);
         }
         let job = self.jobs.at_mut(number);
         job.entry = NONE;

@@ -1,6 +1,7 @@
 //! What a stripe has to do: one job at a time, the others wait in line behind it.
 
 use nand::PayloadId;
+use std::collections::VecDeque;
 
 /// Nothing.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -109,6 +110,8 @@ pub(crate) struct Job {
     pub failed: bool,
     /// Number of the parity's write.
     pub sequence: u64,
+    /// Of a rebuild: how often dies had been lost or replaced when it was planned.
+    pub chips_known: u32,
 }
 
 impl Job {
@@ -133,6 +136,7 @@ impl Job {
             whole: false,
             failed: false,
             sequence: 0,
+            chips_known: 0,
         }
     }
 }
@@ -161,6 +165,8 @@ pub(crate) struct Jobs {
     data: usize,
     parity: usize,
     serial: u64,
+    /// Of the jobs from the oldest that is not done on, by serial number: whether they are done.
+    done: VecDeque<bool>,
 }
 
 /// A page that a job holds in memory.
@@ -181,7 +187,7 @@ pub(crate) enum Cell {
 impl Jobs {
     pub fn new(data: u32, parity: u32) -> Self {
         let (data, parity) = (data as usize, parity as usize);
-        Self { all: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serial: 0 }
+        Self { all: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serial: 0, done: VecDeque::new() }
     }
 
     fn stride(&self) -> usize {
@@ -191,6 +197,7 @@ impl Jobs {
     pub fn begin(&mut self, mut job: Job) -> u32 {
         self.serial += 1;
         job.serial = self.serial;
+        self.done.push_back(false);
         if let Some(number) = self.free.pop() {
             self.all[number as usize] = job;
             return number;
@@ -207,7 +214,12 @@ impl Jobs {
     }
 
     pub fn end(&mut self, number: u32) {
-        self.all[number as usize].serial = 0;
+        let serial = self.all[number as usize].serial;
+        let oldest = self.serial + 1 - self.done.len() as u64;
+        self.done[(serial - oldest) as usize] = true;
+        while self.done.front() == Some(&true) {
+            self.done.pop_front();
+        }
         self.free.push(number);
     }
 
@@ -218,7 +230,7 @@ impl Jobs {
 
     /// Whether a job begun no later than `serial` is not done.
     pub fn any_up_to(&self, serial: u64) -> bool {
-        self.all.iter().any(|job| job.serial != 0 && job.serial <= serial)
+        !self.done.is_empty() && self.serial + 1 - self.done.len() as u64 <= serial
     }
 
     #[inline]

@@ -19,6 +19,7 @@ mod recover;
 mod scheme;
 mod settings;
 mod striped;
+mod trims;
 mod update;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};

@@ -1,6 +1,6 @@
 //! Lost chips: which pages of a stripe they take along, reading without them, and filling a spare.
 
-use crate::jobs::{Cell, Job, Kind, Phase, Shards, members};
+use crate::jobs::{Cell, Job, Kind, NONE, Phase, Shards, members};
 use crate::layout::{Member, StripeLayout};
 use crate::load::Loaded;
 use crate::striped::{Striped, token};
@@ -29,6 +29,8 @@ pub(crate) struct Chips {
     refills: Vec<Refill>,
     /// Stripes being rebuilt.
     under_way: u32,
+    /// Dies lost or replaced so far: what was planned before a change does not know of it.
+    pub changes: u32,
 }
 
 /// In the note of a non-volatile entry: a spare took the place of the die it is entered for.
@@ -38,7 +40,7 @@ pub(crate) const GONE: u64 = REPLACED | 1 << 62;
 
 impl Chips {
     pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
-        Self { lanes, planes_per_die, lost: Vec::new(), spares, refills: Vec::new(), under_way: 0 }
+        Self { lanes, planes_per_die, lost: Vec::new(), spares, refills: Vec::new(), under_way: 0, changes: 0 }
     }
 
     /// Nothing is lost.
@@ -79,6 +81,7 @@ impl Chips {
 
     /// A die is lost.
     pub fn lose_quietly(&mut self, die: DieId) {
+        self.changes += 1;
         self.spares.retain(|spare| *spare != die);
         let used = self.lanes.iter().any(|lane| lane / self.planes_per_die == die.0);
         if used && !self.lost.contains(&die) {
@@ -94,6 +97,7 @@ impl Chips {
 
     /// A spare takes the place of a lost die.
     pub fn replace(&mut self, lost: DieId, spare: DieId, stripes: u32) {
+        self.changes += 1;
         self.lost.retain(|die| *die != lost);
         self.spares.retain(|die| *die != spare);
         let (from, to) = (lost.0 * self.planes_per_die, spare.0 * self.planes_per_die);
@@ -133,6 +137,9 @@ impl<F: Flash> Striped<F> {
     pub fn lose_die(&mut self, flash: &mut F, die: DieId) {
         self.chips.lose_quietly(die);
         self.below.lose_die(flash, die);
+        if !self.doubtful.is_empty() {
+            self.give_up_doubtful(flash);
+        }
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }
@@ -187,6 +194,18 @@ impl<F: Flash> Striped<F> {
         true
     }
 
+    /// Another die was lost or replaced since a rebuild was planned: it begins anew.
+    fn has_to_begin_anew(&mut self, flash: &mut F, number: u32) -> bool {
+        if self.jobs.at(number).chips_known == self.chips.changes {
+            return false;
+        }
+        self.release_cells(flash, number);
+        let job = self.jobs.at_mut(number);
+        (job.have, job.want, job.lost) = (Shards::default(), Shards::default(), (0, 0));
+        (job.issued, job.sequence, job.entry, job.phase) = (0, 0, NONE, Phase::Start);
+        true
+    }
+
     fn end_rebuild(&mut self, number: u32) {
         self.chips.filled(self.jobs.at(number).stripe);
         self.chips.under_way -= 1;
@@ -198,7 +217,9 @@ impl<F: Flash> Striped<F> {
     pub fn plan_restore(&mut self, number: u32) {
         let stripe = self.jobs.at(number).stripe;
         let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
+        let changes = self.chips.changes;
         let job = self.jobs.at_mut(number);
+        job.chips_known = changes;
         job.sum = Shards { newest: data, old: 0, parity: rows };
         job.want = Shards { newest: if rows == 0 { data } else { self.layout.all() }, ..Shards::default() };
         job.issued = 0;
@@ -225,6 +246,9 @@ impl<F: Flash> Striped<F> {
 
     /// Writes what was lost to the spare, as old as the parity that is still there: that covers it.
     pub fn refill(&mut self, flash: &mut F, number: u32) -> bool {
+        if self.has_to_begin_anew(flash, number) {
+            return true;
+        }
         let Job { stripe, sum, issued, sequence, .. } = *self.jobs.at(number);
         let (_, lost_rows) = self.lost_members(stripe);
         let live = (0..self.layout.parity).filter(|row| lost_rows >> row & 1 == 0);

@@ -76,8 +76,8 @@ impl<F: Flash> Striped<F> {
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.chips.lose_quietly(die);
         }
-        self.refill_from(&found);
         self.adopt_all(image);
+        self.refill_from(&found);
         let pages = 0..self.layout.pages() as u32;
         let kept_pages: Vec<u32> = pages.filter(|page| self.below.old(*page) != Old::None).collect();
         for page in &kept_pages {
@@ -86,6 +86,9 @@ impl<F: Flash> Striped<F> {
         let kept: BTreeSet<u32> = kept_pages.iter().map(|page| page / self.layout.chips()).collect();
         let is_known = |stripe: &u32| self.scheme.delay != Delay::Full && self.cache.find(*stripe).is_some();
         self.repairs = kept.into_iter().filter(|stripe| !is_known(stripe)).collect();
+        if image.nvram.is_lost() && self.scheme.delays() {
+            self.doubtful.extend(&self.repairs);
+        }
         self.resumes = true;
     }
 
@@ -139,10 +142,13 @@ impl<F: Flash> Striped<F> {
         if self.chips.all_there() {
             return;
         }
-        let is_there = |page: u32| found.get(page as usize).is_some_and(|found| *found != Found::Nothing);
+        let at = |page: u32| found.get(page as usize).copied().unwrap_or(Found::Nothing);
+        // A tombstone may be older than the version that the parity alone knows; who filled a spare wrote pages.
+        let is_there = |page: u32| matches!(at(page), Found::Written(_));
         for stripe in 0..self.layout.stripes() {
             let first = stripe * self.layout.chips();
-            let is_empty = !(first..first + self.layout.chips()).any(is_there);
+            let is_known = self.cache.find(stripe).is_some();
+            let is_empty = !is_known && !(first..first + self.layout.chips()).any(|page| at(page) != Found::Nothing);
             let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
             let data = members(data).map(|index| self.layout.data_page(stripe, index));
             let rows = members(rows).map(|row| self.layout.parity_page(stripe, row));
@@ -152,11 +158,36 @@ impl<F: Flash> Striped<F> {
         }
     }
 
+    /// Lost pages of stripes of which memory may have known a newer version read as errors from now on.
+    #[cold]
+    pub fn give_up_doubtful(&mut self, flash: &mut F) {
+        for stripe in self.doubtful.clone() {
+            members(self.lost_members(stripe).0).for_each(|index| self.give_up(flash, stripe, index));
+        }
+    }
+
+    /// Once nothing is in doubt the loss of the memory is made up for.
+    fn settle_doubts(&mut self, flash: &mut F) {
+        if self.doubtful.is_empty() {
+            flash.core_mut().nvram.forget_loss();
+        }
+    }
+
+    /// The parity of a stripe covers what is on flash: whatever memory knew of it does not matter any more.
+    #[cold]
+    pub fn end_doubt(&mut self, flash: &mut F, stripe: u32) {
+        if self.doubtful.remove(&stripe) {
+            self.settle_doubts(flash);
+        }
+    }
+
     /// Begins what a power cut left to be done.
     #[cold]
     pub fn resume(&mut self, flash: &mut F) {
         self.resumes = false;
         self.trim_again(flash);
+        self.give_up_doubtful(flash);
+        self.settle_doubts(flash);
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }

@@ -20,6 +20,7 @@ use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
 use crate::scheme::Scheme;
 use crate::settings::Settings;
+use crate::trims::Trims;
 use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
 use nand::{Flash, NvramId, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -34,7 +35,8 @@ pub(crate) mod token {
     pub const PARITY: u32 = 2;
     pub const DATA: u32 = 3;
     pub const FRESH: u32 = 4;
-    pub const TRIMS: u32 = 5;
+    /// Trims of several jobs.
+    pub const LOG: u32 = 5;
     pub const READ: u32 = 6;
 
     pub fn new(number: u32, kind: u32, index: u32) -> Token {
@@ -94,6 +96,9 @@ pub(crate) struct Striped<F: Flash> {
     pub gone: BTreeMap<u32, NvramId>,
     /// Stripes to be committed because a power cut came between data and parity.
     pub repairs: VecDeque<u32>,
+    /// Of those, the ones of which a lost memory may have known more than flash does: until they are committed,
+    /// what their parity says of a lost page may be an old version.
+    pub doubtful: BTreeSet<u32>,
     /// Nothing was done since a power cut.
     pub resumes: bool,
     /// The job whose turn it is, of each stripe.
@@ -105,6 +110,7 @@ pub(crate) struct Striped<F: Flash> {
     /// Jobs that found no room below, and jobs that wait for an entry.
     stalled: VecDeque<u32>,
     pub for_entry: VecDeque<u32>,
+    pub trims: Trims,
     /// Of those, the ones whose stripe will stay.
     waiting_delayed: u32,
     /// Commits begun to make entries free.
@@ -113,11 +119,10 @@ pub(crate) struct Striped<F: Flash> {
     pub gathering: u32,
     flushes: VecDeque<(u64, PageOp)>,
     wanted: Vec<u32>,
-    /// Stripes in whose way collection is, while they had something else to do.
-    wanted_busy: BTreeSet<u32>,
-    /// Collection must not wait for commits, and does not.
-    must_move: bool,
-    moves: bool,
+    /// By stripe that is to be committed for it: pages whose old versions collection waits for.
+    in_the_way: BTreeMap<u32, Vec<u32>>,
+    /// Of those, the ones that wait for collection themselves: their old versions are moved.
+    to_be_moved: Vec<u32>,
     /// An old version was dropped: there may be room now.
     pub freed: bool,
     /// A flush from above was refused.
@@ -155,6 +160,7 @@ impl<F: Flash> Striped<F> {
             counters: Counters::default(),
             gone: BTreeMap::new(),
             repairs: VecDeque::new(),
+            doubtful: BTreeSet::new(),
             resumes: false,
             line: units::table(layout.stripes() as usize, NONE),
             ops: Vec::new(),
@@ -162,14 +168,14 @@ impl<F: Flash> Striped<F> {
             ready: VecDeque::new(),
             stalled: VecDeque::new(),
             for_entry: VecDeque::new(),
+            trims: Trims::default(),
             waiting_delayed: 0,
             replacing: 0,
             gathering: NONE,
             flushes: VecDeque::new(),
             wanted: Vec::new(),
-            wanted_busy: BTreeSet::new(),
-            must_move: false,
-            moves: false,
+            in_the_way: BTreeMap::new(),
+            to_be_moved: Vec::new(),
             freed: false,
             starved: false,
             idle: false,
@@ -260,6 +266,7 @@ impl<F: Flash> Striped<F> {
                 self.jobs.at_mut(job).queued = false;
                 self.advance(flash, job, outbox);
             }
+            self.log_trims(flash);
             self.below.take_wanted(&mut self.wanted);
             self.commit_wanted();
             let mut room = std::mem::take(&mut self.freed);
@@ -269,25 +276,17 @@ impl<F: Flash> Striped<F> {
                     done @ Signal::Done { .. } => outbox.push(done),
                 }
             }
-            if self.must_move && !self.moves {
-                self.moves = true;
-                self.below.move_old(flash, true);
-                room = true;
-            }
-            self.must_move = false;
+            let moved = self.move_from_the_way(flash);
             if room {
                 self.ready.append(&mut self.stalled);
+                self.trims.is_full = false;
                 if std::mem::take(&mut self.starved) {
                     outbox.push(Signal::Room);
                 }
             }
-            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() {
+            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() && !moved && !self.trims.may_go_on() {
                 break;
             }
-        }
-        if self.moves && self.stalled.is_empty() {
-            self.moves = false;
-            self.below.move_old(flash, false);
         }
         if !self.flushes.is_empty() {
             self.pass_flushes(flash, outbox);
@@ -298,23 +297,45 @@ impl<F: Flash> Striped<F> {
     fn commit_wanted(&mut self) {
         for index in 0..self.wanted.len() {
             let stripe = self.wanted[index] / self.layout.chips();
+            self.in_the_way.entry(stripe).or_default().push(self.wanted[index]);
             if !self.is_idle(stripe) {
-                self.wanted_busy.insert(stripe);
-                self.must_move |= self.stalled.iter().any(|job| self.jobs.at(*job).stripe == stripe);
+                let waits = self.stalled.iter().chain(&self.trims.waiting).any(|job| self.jobs.at(*job).stripe == stripe);
+                self.to_be_moved.extend(waits.then_some(stripe));
             } else if self.cache.find(stripe).is_some() {
                 self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+            } else {
+                self.in_the_way.remove(&stripe);
             }
         }
         self.wanted.clear();
     }
 
+    /// Collection must not wait for a stripe that waits for room, which only collection makes: old versions of its
+    /// pages are moved. Whether there were any.
+    fn move_from_the_way(&mut self, flash: &mut F) -> bool {
+        let mut moved = false;
+        while let Some(stripe) = self.to_be_moved.pop() {
+            for page in self.in_the_way.remove(&stripe).unwrap_or_default() {
+                self.below.move_old(flash, page);
+                moved = true;
+            }
+        }
+        moved
+    }
+
     /// The mapping has no room for a page of this job.
     pub fn stall(&mut self, job: u32) {
-        let entry = self.jobs.at(job);
-        // Who waits for a commit to end must not be what it waits for.
-        self.must_move |= matches!(entry.phase, Phase::Log | Phase::Parity) || self.wanted_busy.contains(&entry.stripe);
+        self.waits_for_room(job);
         self.jobs.at_mut(job).queued = true;
         self.stalled.push_back(job);
+    }
+
+    /// A job waits for room.
+    pub fn waits_for_room(&mut self, job: u32) {
+        let stripe = self.jobs.at(job).stripe;
+        if !self.in_the_way.is_empty() && self.in_the_way.contains_key(&stripe) {
+            self.to_be_moved.push(stripe);
+        }
     }
 
     /// A job can go on. One that waits for room does so when there is some.
@@ -376,7 +397,7 @@ impl<F: Flash> Striped<F> {
         if !left && self.jobs.at(job.next).phase == Phase::Start {
             self.wake(job.next);
         }
-        if !self.wanted_busy.is_empty() {
+        if !self.in_the_way.is_empty() {
             self.commit_if_wanted(job.stripe, left);
         }
         if let Some(waiting) = self.for_entry.front().copied() {
@@ -396,13 +417,11 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// A stripe in whose way collection is has one job less; nothing else to do, if `left`.
+    /// A stripe has one job less, and nothing else to do if `left`: perhaps it is in the way of collection.
     fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
-        let delayed = self.cache.find(stripe).is_some();
-        if delayed && !left {
-            return;
-        }
-        if self.wanted_busy.remove(&stripe) && delayed {
+        if self.cache.find(stripe).is_none() {
+            self.in_the_way.remove(&stripe);
+        } else if left && self.in_the_way.contains_key(&stripe) {
             self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
         }
     }
@@ -488,12 +507,13 @@ impl<F: Flash> Striped<F> {
         let (number, kind, index) = token::split(done);
         if kind == token::READ {
             self.read_done(number, failed, outbox);
+        } else if kind == token::LOG {
+            self.trims_logged(flash);
         } else {
             self.jobs.at_mut(number).outstanding -= 1;
             match kind {
                 token::NEWEST | token::OLD | token::PARITY => self.read_ended(number, kind, index, failed),
                 token::DATA => self.data_written(flash, number, index),
-                token::TRIMS => self.trims_written(flash, number),
                 _ => {}
             }
             if self.jobs.at(number).outstanding == 0 {
@@ -516,7 +536,7 @@ impl<F: Flash> Striped<F> {
                 Phase::Trims => self.write_trims(flash, number),
                 Phase::Written => self.written(flash, number),
                 Phase::Commit => self.commit(flash, number),
-                Phase::Log => self.log_trims(flash, number),
+                Phase::Log => self.log_before_parity(number),
                 Phase::Parity => self.write_parity(flash, number),
                 Phase::Fetch => self.fetch(flash, number),
                 Phase::Heal => self.heal(flash, number),

@@ -7,7 +7,7 @@ use crate::scheme::Delay;
 use crate::striped::{Striped, token};
 use layer::{Answer, Old, Outbox};
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::Cause;
 
 impl<F: Flash> Striped<F> {
     /// A job begins. `false`: it waits for something.
@@ -40,8 +40,7 @@ impl<F: Flash> Striped<F> {
             self.counters.cases[case] += 1;
         }
         self.counters.full_stripes += u64::from(job.pages == self.layout.all());
-        let parts = members(job.pages & !job.trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
-        let partial: u64 = parts.map(|index| 1 << index).sum();
+        let partial = self.partial(number);
         let want = match self.scheme.delay {
             Delay::Full => self.plan_full(number),
             Delay::AtOnce | Delay::Partial => job.pages & newer,
@@ -50,6 +49,13 @@ impl<F: Flash> Striped<F> {
         let job = self.jobs.at_mut(number);
         (job.want.newest, job.newer_before, job.phase) = (want | partial, newer, Phase::Before);
         true
+    }
+
+    /// Pages of a job of which only some sectors are written.
+    fn partial(&self, number: u32) -> u64 {
+        let Job { pages, trims, .. } = *self.jobs.at(number);
+        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
+        partial.map(|index| 1 << index).sum()
     }
 
     /// Trims of pages that hold nothing, or that are meant only in part, are done.
@@ -79,9 +85,10 @@ impl<F: Flash> Striped<F> {
         let (lost, lost_rows) = self.lost_to(number);
         let reads_parity = !cached || !self.settings.cached_parity;
         let by_change = pages.count_ones() + u32::from(reads_parity);
-        // Without the old parity, or what it covers of these pages, it is computed from all pages.
+        // Without the old parity, or what it covers of these pages, it is computed from all pages: others that are
+        // lost as well are lost for good.
         let may_change = pages & lost == 0 && (cached || lost_rows == 0);
-        let whole = lost & others == 0 && (others.count_ones() <= by_change || !may_change);
+        let whole = !may_change || lost & others == 0 && others.count_ones() <= by_change;
         let job = self.jobs.at_mut(number);
         job.whole = whole;
         job.want.parity = u64::from(!whole && reads_parity && lost_rows == 0);
@@ -94,10 +101,17 @@ impl<F: Flash> Striped<F> {
             match self.load(flash, number) {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
-                // The parity to start from turned out to be lost: there is another way.
-                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).want.parity != 0 => {
-                    let want = self.plan_full(number);
-                    self.jobs.at_mut(number).want.newest |= want;
+                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).whole => self.give_up_lost(flash, number),
+                // The parity to start from, or a page it covers, turned out to be lost: there is another way.
+                Loaded::Lost if self.scheme.delay == Delay::Full => {
+                    let before = self.jobs.at(number).want;
+                    let newest = self.plan_full(number) | self.partial(number);
+                    let job = self.jobs.at_mut(number);
+                    job.want.newest = newest;
+                    if job.want == before {
+                        self.refuse(flash, number); // there is none
+                        return true;
+                    }
                 }
                 Loaded::Lost => {
                     self.refuse(flash, number);
@@ -106,8 +120,12 @@ impl<F: Flash> Striped<F> {
             }
         }
         let Job { stripe, pages, trims, .. } = *self.jobs.at(number);
-        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
-        if self.has_gone(stripe, partial.map(|index| 1 << index).sum()) {
+        let (lost, lost_rows) = self.lost_members(stripe);
+        if pages & lost != 0 && lost.count_ones() + lost_rows.count_ones() > self.layout.parity {
+            self.refuse(flash, number); // nothing would remember what is written to a lost chip
+            return true;
+        }
+        if self.has_gone(stripe, self.partial(number)) {
             self.refuse(flash, number);
             return true;
         }
@@ -174,50 +192,6 @@ impl<F: Flash> Striped<F> {
         }
         self.jobs.at_mut(number).phase = if trims == 0 { Phase::Written } else { Phase::Trims };
         true
-    }
-
-    /// Trims pages, and sees to it that flash knows, unless memory does.
-    pub fn write_trims(&mut self, flash: &mut F, number: u32) -> bool {
-        let Job { stripe, trims, issued, .. } = *self.jobs.at(number);
-        let (lost, _) = self.lost_members(stripe);
-        for index in members(trims & !issued & !lost) {
-            let page = self.layout.data_page(stripe, index);
-            let unheard = token::new(number, token::FRESH, 0);
-            let op = layer::PageOp { op: HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, Cause::Host, unheard) };
-            match self.submit_below(flash, &op) {
-                Answer::Full { .. } => {
-                    self.stall(number);
-                    return false;
-                }
-                Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
-                Answer::Done { .. } => {}
-            }
-            self.jobs.at_mut(number).issued |= 1 << index;
-        }
-        if self.scheme.delay == Delay::Partial {
-            self.trims_written(flash, number);
-            self.jobs.at_mut(number).phase = Phase::Written;
-            return true;
-        }
-        let heard = token::new(number, token::TRIMS, 0);
-        let flush = layer::PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
-        match self.submit_below(flash, &flush) {
-            Answer::Full { .. } => {
-                self.stall(number);
-                return false;
-            }
-            Answer::Done { .. } => self.trims_written(flash, number),
-            Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
-        }
-        self.jobs.at_mut(number).phase = Phase::Written;
-        true
-    }
-
-    /// Every trim of a job is on flash.
-    pub fn trims_written(&mut self, flash: &mut F, number: u32) {
-        for index in members(self.jobs.at(number).trims) {
-            self.data_written(flash, number, index);
-        }
     }
 
     /// A page of a job is on flash, or trimmed there: it is newer than the parity, and memory says so.

@@ -168,6 +168,9 @@ impl<F: Flash> Elastic<F> {
     /// Pages without a parity get one, in another place, as far as there is room.
     pub(super) fn pump_repairs(&mut self, flash: &mut F) {
         while let Some(place) = self.repairs.front().copied() {
+            if self.repairs_under_way >= self.window {
+                return;
+            }
             if self.blocks.is_valid(place) {
                 if !self.move_away(flash, place, Cause::Rebuild) {
                     return;

@@ -35,6 +35,7 @@ use layer::{
 };
 use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use read::UnderWay;
 use stripes::{Member, Stripe};
 use superblocks::{STREAMS, Stream, Superblocks};
 use trim::Tombstone;
@@ -135,6 +136,9 @@ pub(crate) struct Elastic<F: Flash> {
     free_ops: Vec<u32>,
     serial: u64,
     flushes: VecDeque<(u64, PageOp)>,
+    /// Reads that are not done, by the token of what they wait for.
+    reads: Vec<UnderWay>,
+    free_reads: Vec<u32>,
     /// More pages of a group are coming.
     more: bool,
     /// An operation was refused for want of room, and there may be some now.
@@ -190,6 +194,8 @@ impl<F: Flash> Elastic<F> {
             free_ops: Vec::new(),
             serial: 0,
             flushes: VecDeque::new(),
+            reads: Vec::new(),
+            free_reads: Vec::new(),
             more: false,
             starved: false,
             room: false,
@@ -379,7 +385,7 @@ impl<F: Flash> Elastic<F> {
         if let Some(spare) = self.spares.pop() {
             self.blocks.set_lost(spare, false);
         }
-        self.to_rebuild.extend(self.blocks.hurt(flash.core()));
+        self.to_rebuild.extend(self.blocks.hurt(flash.core(), die));
     }
 }
 
@@ -395,7 +401,8 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Timer { .. } | Event::Joined { .. } => return,
+            Event::Timer { .. } => return,
+            Event::Joined { token, failed, wait } => self.read_ended(flash, token, failed, wait, outbox),
             Event::Notified { page, .. } => {
                 // One that failed and was given up ends as well.
                 if is_programmed(flash.core(), page) {

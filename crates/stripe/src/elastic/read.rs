@@ -3,17 +3,84 @@
 use super::stripes::{ParityRecord, add};
 use super::{Elastic, TRIMMED, page_cells};
 use crate::cells;
-use layer::{Answer, OpHandle, Outbox, PageOp};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::{Cancel, CommandId, Completion, Flash, JoinId, Outcome, PageKind, PayloadId, Read};
 use units::Cause;
+
+/// A read that is not done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnderWay {
+    op: PageOp,
+    /// Dies lost when it was issued.
+    deaths: u32,
+    /// It has failed before.
+    again: bool,
+}
 
 impl<F: Flash> Elastic<F> {
     pub(super) fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         if (op.first..op.first + op.pages).any(|logical| self.is_gone(logical)) {
             return Answer::Done { failed: true };
         }
-        let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
-        let join = flash.open(op.owner, op.token, cancel);
+        if op.cancellable {
+            let join = flash.open(op.owner, op.token, Cancel::Possible);
+            self.read_pages(flash, op, join);
+            let (outcome, failed) = flash.close(join);
+            self.settle_repairs(flash, outbox);
+            return if outcome == Outcome::Done { Answer::Done { failed } } else { Answer::Pending(OpHandle(Some(join))) };
+        }
+        let slot = self.free_reads.pop().unwrap_or(self.reads.len() as u32);
+        let under_way = UnderWay { op: *op, deaths: self.deaths, again: false };
+        if slot as usize == self.reads.len() {
+            self.reads.push(under_way);
+        } else {
+            self.reads[slot as usize] = under_way;
+        }
+        let answer = match self.issue(flash, slot) {
+            Some(failed) => {
+                self.free_reads.push(slot);
+                Answer::Done { failed }
+            }
+            None => Answer::Pending(OpHandle(None)),
+        };
+        self.settle_repairs(flash, outbox);
+        answer
+    }
+
+    /// Issues a read. Whether it failed, if that is known at once.
+    fn issue(&mut self, flash: &mut F, slot: u32) -> Option<bool> {
+        let op = self.reads[slot as usize].op;
+        let join = flash.open(self.owner, slot, Cancel::Never);
+        self.read_pages(flash, &op, join);
+        let (outcome, failed) = flash.close(join);
+        (outcome == Outcome::Done).then_some(failed)
+    }
+
+    /// A read has ended. One that failed because a die went meanwhile goes around it, and any other is tried once
+    /// more: what cannot be read is known by now.
+    pub(super) fn read_ended(&mut self, flash: &mut F, slot: u32, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
+        let deaths = self.deaths;
+        let read = &mut self.reads[slot as usize];
+        let mut failed = failed;
+        if failed && (!read.again || read.deaths != deaths) {
+            (read.again, read.deaths) = (true, deaths);
+            match self.issue(flash, slot) {
+                Some(still) => failed = still,
+                None => return,
+            }
+        }
+        let PageOp { owner, token, .. } = self.reads[slot as usize].op;
+        outbox.push(Signal::Done { owner, token, failed, wait });
+        self.free_reads.push(slot);
+    }
+
+    fn settle_repairs(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        if !self.repairs.is_empty() {
+            self.settle(flash, outbox);
+        }
+    }
+
+    fn read_pages(&mut self, flash: &mut F, op: &PageOp, join: JoinId) {
         for index in 0..op.pages {
             let place = self.map[(op.first + index) as usize];
             let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
@@ -26,11 +93,6 @@ impl<F: Flash> Elastic<F> {
                 self.read_around(flash, place, payload, mask, op.cause, join);
             }
         }
-        let (outcome, failed) = flash.close(join);
-        if !self.repairs.is_empty() {
-            self.settle(flash, outbox);
-        }
-        if outcome == Outcome::Done { Answer::Done { failed } } else { Answer::Pending(OpHandle(Some(join))) }
     }
 
     fn read_of(&self, place: u32, cause: Cause, sectors: u8) -> Read {

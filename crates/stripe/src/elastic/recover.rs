@@ -6,7 +6,7 @@
 //! is left of some; those have not been erased.
 
 use super::stripes::ParityRecord;
-use super::superblocks::Role;
+use super::superblocks::{Role, STREAMS};
 use super::trim::{Range, Tombstone, decode};
 use super::{Elastic, LOST, TRIMMED, UNMAPPED};
 use ftl::mapping::{FtlContext, RecoverError};
@@ -48,7 +48,18 @@ impl<F: Flash> Elastic<F> {
         elastic.adopt_stripes(image, contents);
         let newest = elastic.find_newest(image, contents);
         elastic.adopt_newest(&newest);
+        elastic.adopt_rebuild();
         Ok(elastic)
+    }
+
+    /// What lost dies had is rebuilt from here on: what has a page there is filled no further.
+    fn adopt_rebuild(&mut self) {
+        self.to_rebuild = self.blocks.torn();
+        for stream in STREAMS {
+            if self.blocks.open[stream as usize].is_some_and(|(superblock, _)| self.to_rebuild.contains(&superblock)) {
+                self.blocks.close_open(stream);
+            }
+        }
     }
 
     /// Which dies are lost, and which spares have taken their places.
@@ -71,7 +82,6 @@ impl<F: Flash> Elastic<F> {
             let Some(spare) = self.spares.pop() else { break };
             self.blocks.set_lost(spare, false);
         }
-        self.to_rebuild = self.blocks.hurt(image);
     }
 
     /// Every page that was programmed and whose die is there.
@@ -158,8 +168,8 @@ impl<F: Flash> Elastic<F> {
             }
             self.back[entry as usize] = logical;
             self.blocks.validate(entry);
-            // Beside a lost die a parity that cannot be seen may be there.
-            if newest.rank == Rank::Alone && self.deaths == 0 {
+            // Beside a lost die a parity may be there that cannot be seen; a new one does no harm.
+            if newest.rank == Rank::Alone && self.blocks.live_dies() > 1 {
                 self.repairs.push_back(entry);
             }
         }

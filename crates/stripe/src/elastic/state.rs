@@ -6,20 +6,23 @@ use super::trim::{Range, Tombstone};
 use super::{Counters, Elastic, TRIMMED, UNMAPPED};
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashCore};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl<F: Flash> Elastic<F> {
     /// Every invariant.
     pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
         let valid = self.blocks.check()?;
         let (mut mapped, mut live) = (0, BTreeMap::<u32, u32>::new());
+        let repairs: BTreeSet<u32> = self.repairs.iter().copied().collect();
         for (logical, &entry) in (0..).zip(&self.map) {
             if entry < TRIMMED {
                 mapped += 1;
                 if !self.blocks.is_valid(entry) || self.back[entry as usize] != logical {
                     return Err(format!("logical page {logical} maps to place {entry}, which is not its own"));
                 }
-                self.check_covered(core, logical, entry)?;
+                if !repairs.contains(&entry) {
+                    self.check_covered(core, logical, entry)?;
+                }
             } else if entry != UNMAPPED {
                 *live.entry(entry & !TRIMMED).or_default() += 1;
             }
@@ -40,7 +43,9 @@ impl<F: Flash> Elastic<F> {
 
     /// A page at rest belongs to a stripe with a parity, on as many dies as it has pages.
     fn check_covered(&self, core: &FlashCore, logical: u32, place: u32) -> Result<(), String> {
-        if self.in_memory(place).is_some() || self.repairs.contains(&place) || self.deaths > 0 {
+        let superblock = self.blocks.of(place);
+        let is_rebuilt = self.to_rebuild.contains(&superblock) || self.blocks.live_dies() < 2;
+        if self.in_memory(place).is_some() || is_rebuilt {
             return Ok(());
         }
         let Some((data, parity)) = self.blocks.stripe_of(place) else {
@@ -123,6 +128,7 @@ impl<F: Flash> Elastic<F> {
         writer.put_u32("elastic.collected", left.into_iter());
         writer.put_u32("elastic.repairs", self.repairs.iter().copied().collect::<Vec<_>>().into_iter());
         writer.put_u32("elastic.to_rebuild", self.to_rebuild.iter().copied().collect::<Vec<_>>().into_iter());
+        writer.put_u32("elastic.failing", self.failing.iter().copied());
     }
 
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -150,6 +156,7 @@ impl<F: Flash> Elastic<F> {
         }
         self.repairs = reader.get_u32("elastic.repairs")?.into();
         self.to_rebuild = reader.get_u32("elastic.to_rebuild")?.into_iter().collect();
+        self.failing = reader.get_u32("elastic.failing")?;
         Ok(())
     }
 }

@@ -162,13 +162,23 @@ impl Superblocks {
         self.places / self.dies * self.live_dies()
     }
 
-    /// Superblocks in use with pages on lost dies.
-    pub(super) fn hurt(&self, core: &FlashCore) -> BTreeSet<u32> {
-        let in_use = (0..self.count()).filter(|superblock| matches!(self.state(*superblock), State::Open | State::Closed | State::Collected));
-        let is_hurt = |superblock: &u32| {
-            (0..self.lanes.len() as u32).any(|index| self.lost[index as usize] && core.block(self.block(*superblock, index)).issued > 0)
+    /// Superblocks in use with pages on a die that was just lost.
+    pub(super) fn hurt(&self, core: &FlashCore, die: DieId) -> BTreeSet<u32> {
+        let has_pages = |superblock: u32| {
+            let lanes = (0..).zip(&self.lanes).filter(|(_, lane)| *lane / self.geometry.planes_per_die == die.0);
+            lanes.map(|(index, _)| self.block(superblock, index)).any(|block| core.block(block).issued > 0)
         };
-        in_use.filter(is_hurt).collect()
+        self.in_use().filter(|superblock| has_pages(*superblock)).collect()
+    }
+
+    /// Superblocks in use with stripes that have a page on a lost die.
+    pub(super) fn torn(&self) -> BTreeSet<u32> {
+        let is_lost = |place: u32| self.is_lost(place) && self.role(place) != Role::None;
+        self.in_use().filter(|superblock| (superblock * self.places..self.end_of(*superblock)).any(is_lost)).collect()
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = u32> + use<'_> {
+        (0..self.count()).filter(|superblock| matches!(self.state(*superblock), State::Open | State::Closed | State::Collected))
     }
 
     /// Whether the die of a place is lost.

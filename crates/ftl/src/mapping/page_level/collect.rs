@@ -32,14 +32,7 @@ impl Collection {
         Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
     }
 
-    /// These pages are to be looked at instead of what is left.
-    pub fn look_again(&mut self, pages: &[u32]) {
-        self.pages.clear();
-        self.pages.extend_from_slice(pages);
-        self.next = 0;
-    }
-
-    /// One more page is to be moved: its copy failed.
+    /// One more page is to be moved.
     pub fn add(&mut self, page: Ppn) {
         self.pages.push(page.0);
     }

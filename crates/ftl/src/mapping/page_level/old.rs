@@ -14,7 +14,7 @@ use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
 use layer::{Answer, Found, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
 use nand::{Flash, FlashCore, PageKind, ProgramFailure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, DieId, Ppn};
 
 /// Entry of a page whose old version was never written, or trimmed.
@@ -30,9 +30,10 @@ pub(super) struct OldVersions {
     table: Vec<u32>,
     /// Flash pages in it.
     pages: u64,
-    /// Collection moves them at once instead of waiting, always or until told otherwise.
+    /// Collection moves them at once instead of waiting.
     moves: bool,
-    moves_now: bool,
+    /// Logical pages of which it does in any case.
+    to_be_moved: BTreeSet<u32>,
     wanted: Vec<u32>,
     found: Vec<Found>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
@@ -126,11 +127,12 @@ impl<S: Scheme> PageMap<S> {
         debug_assert!(self.old.is(logical, page), "a valid page is the newest version or kept");
         let collection = self.lanes[lane].collection.as_ref().expect("a page is met by a collection");
         let cause = collection.cause;
-        if !self.old.moves && !self.old.moves_now {
+        if !self.old.moves && !self.old.to_be_moved.contains(&logical) {
             self.old.wanted.push(logical);
             return None;
         }
         let Some(target) = self.copy_page(lane, logical) else { return Some(false) };
+        self.old.to_be_moved.remove(&logical);
         self.old.table[logical as usize] = target.0;
         self.back[target.index()] = logical;
         self.blocks.invalidate(page);
@@ -282,6 +284,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
             return;
         }
         self.old.pages -= 1;
+        self.old.to_be_moved.remove(&logical);
         self.blocks.invalidate(Ppn(entry));
         let block = self.geometry.block_of(Ppn(entry));
         let lane = self.lane_of_block(block);
@@ -326,13 +329,13 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         wanted.append(&mut self.old.wanted);
     }
 
-    fn move_old(&mut self, flash: &mut F, moves: bool) {
-        let begins = moves && !std::mem::replace(&mut self.old.moves_now, moves);
-        for lane in (0..self.lanes.len()).filter(|_| begins) {
-            let Some(collection) = &mut self.lanes[lane].collection else { continue };
-            let mut left = Vec::new();
-            self.blocks.valid_pages(collection.victim, &mut left);
-            collection.look_again(&left);
+    fn move_old(&mut self, flash: &mut F, logical: u32) {
+        let Some(entry) = self.old.entry(logical).filter(|entry| *entry < TRIMMED) else { return };
+        self.old.to_be_moved.insert(logical);
+        let block = self.geometry.block_of(Ppn(entry));
+        let lane = self.geometry.lane_of(block) as usize;
+        if let Some(collection) = self.lanes[lane].collection.as_mut().filter(|collection| collection.victim == block) {
+            collection.add(Ppn(entry));
             self.collect(flash, lane);
         }
     }

@@ -100,11 +100,11 @@ impl<S: Scheme> PageMap<S> {
             self.blocks.invalidate(page);
             self.trims.live_pages -= 1;
             if done {
-                self.trims.tombstones[copy as usize] = None;
+                self.trims.remove(copy);
             }
         }
         if done {
-            self.trims.tombstones[slot as usize] = None;
+            self.trims.remove(slot);
         }
     }
 
@@ -297,7 +297,7 @@ impl<S: Scheme> PageMap<S> {
         if first != slot {
             tombstone.waiting = 0;
             if tombstone.live == 0 {
-                self.trims.tombstones[slot as usize] = None;
+                self.trims.remove(slot);
             }
         }
         let tombstone = self.trims.at(first);
@@ -308,7 +308,7 @@ impl<S: Scheme> PageMap<S> {
         let dead = tombstone.live == 0;
         let held = std::mem::take(&mut tombstone.held);
         if dead {
-            self.trims.tombstones[first as usize] = None;
+            self.trims.remove(first);
         }
         if !flash.core().breaks(LawBroken::TrimHoldsOff) {
             for page in held {

@@ -1,6 +1,8 @@
 //! What is trimmed and not on flash yet, and the tombstones that are.
 
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use units::{BlockId, Ppn};
 
 /// Bytes of one entry of a tombstone: first page, count, sequence number.
@@ -47,6 +49,8 @@ pub(super) struct TrimLog {
     pub pending: Vec<PendingPage>,
     pub ranges: Vec<Range>,
     pub tombstones: Vec<Option<Tombstone>>,
+    /// Slots without one, lowest first.
+    free: BinaryHeap<Reverse<u32>>,
     pub live_pages: u64,
     pub capacity: usize,
     /// Tombstones of a full lane are being moved.
@@ -64,6 +68,7 @@ impl TrimLog {
             pending: Vec::new(),
             ranges: Vec::new(),
             tombstones: Vec::new(),
+            free: BinaryHeap::new(),
             live_pages: 0,
             capacity,
             shedding: false,
@@ -118,12 +123,18 @@ impl TrimLog {
     }
 
     pub fn insert(&mut self, tombstone: Tombstone) -> u32 {
-        let slot = self.tombstones.iter().position(Option::is_none).unwrap_or_else(|| {
+        let slot = self.free.pop().map_or(self.tombstones.len() as u32, |Reverse(slot)| slot);
+        if slot as usize == self.tombstones.len() {
             self.tombstones.push(None);
-            self.tombstones.len() - 1
-        });
-        self.tombstones[slot] = Some(tombstone);
-        slot as u32
+        }
+        self.tombstones[slot as usize] = Some(tombstone);
+        slot
+    }
+
+    /// A tombstone is needed no longer.
+    pub fn remove(&mut self, slot: u32) {
+        self.tombstones[slot as usize] = None;
+        self.free.push(Reverse(slot));
     }
 
     pub fn at(&mut self, slot: u32) -> &mut Tombstone {
@@ -194,10 +205,10 @@ impl TrimLog {
 
     /// Forgets restored tombstones that trim nothing.
     pub fn drop_dead(&mut self) {
-        for slot in &mut self.tombstones {
-            if slot.as_ref().is_some_and(|tombstone| tombstone.live == 0) {
-                *slot = None;
-            }
+        let slots = (0..).zip(&self.tombstones);
+        let dead = slots.filter(|(_, tombstone)| tombstone.as_ref().is_some_and(|tombstone| tombstone.live == 0));
+        for slot in dead.map(|(slot, _)| slot).collect::<Vec<_>>() {
+            self.remove(slot);
         }
     }
 
@@ -241,6 +252,7 @@ impl TrimLog {
                 first.ok_or_else(|| unfit("the first of several is missing"))?.copies.push(slot as u32);
             }
         }
+        self.free = (0..).zip(&tombstones).filter(|(_, tombstone)| tombstone.is_none()).map(|(slot, _)| Reverse(slot)).collect();
         (self.tombstones, self.live_pages) = (tombstones, live_pages);
         self.pending.clear();
         self.ranges.clear();

@@ -1,7 +1,5 @@
 //! Traces as workloads: devices, fitting, times, limits.
 
-mod support;
-
 use std::io::{Cursor, Write as _};
 
 use tempfile::NamedTempFile;

@@ -1,11 +1,9 @@
 //! Properties: conversion loses nothing, readers never panic, fitted requests stay on the drive.
 
-mod support;
-
 use std::io::Cursor;
 
 use proptest::prelude::*;
-use support::{named, open_bytes, records};
+use crate::support::{named, open_bytes, records};
 use trace::Workload;
 use trace::formats::{
     DevicePolicy, FORMATS, Fit, OpenOptions, Order, TraceOptions, TraceRecord, TraceWorkload, summarise,

@@ -1,10 +1,8 @@
 //! Compression is seen through, and cut archives are named.
 
-mod support;
-
 use std::io::{Read, Write};
 
-use support::open_bytes;
+use crate::support::open_bytes;
 use trace::formats::OpenOptions;
 
 fn text() -> String {
@@ -27,7 +25,7 @@ fn packed() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn all_four_are_seen_through_whatever_the_name() {
     for (kind, bytes) in packed() {
-        let reader = open_bytes(&bytes, "x.ssdsim.zip", &support::named("ssdsim")).unwrap();
+        let reader = open_bytes(&bytes, "x.ssdsim.zip", &crate::support::named("ssdsim")).unwrap();
         assert_eq!(reader.map(Result::unwrap).count(), 20_000, "{kind}");
         let reader = open_bytes(&bytes, "x.ssdsim.gz", &OpenOptions::default()).unwrap();
         assert_eq!(reader.format().name, "ssdsim", "{kind}");
@@ -55,7 +53,7 @@ fn several_members_in_one_file_are_one_trace() {
                     .unwrap();
             }
         }
-        let reader = open_bytes(&joined, "x.ssdsim", &support::named("ssdsim")).unwrap();
+        let reader = open_bytes(&joined, "x.ssdsim", &crate::support::named("ssdsim")).unwrap();
         assert_eq!(reader.map(Result::unwrap).count(), 20_001, "{kind}");
     }
 }
@@ -64,7 +62,7 @@ fn several_members_in_one_file_are_one_trace() {
 fn cut_archives_say_what_is_wrong() {
     for (kind, bytes) in packed() {
         for length in [bytes.len() / 2, bytes.len() - 3] {
-            let error = match open_bytes(&bytes[..length], "cut.ssdsim", &support::named("ssdsim")) {
+            let error = match open_bytes(&bytes[..length], "cut.ssdsim", &crate::support::named("ssdsim")) {
                 Err(error) => error,
                 Ok(mut reader) => reader.find_map(Result::err).expect("the cut is noticed"),
             };
@@ -83,7 +81,7 @@ fn damaged_archives_are_errors() {
         for byte in &mut bytes[middle..middle + 64] {
             *byte = !*byte;
         }
-        let failed = match open_bytes(&bytes, "x", &support::named("ssdsim")) {
+        let failed = match open_bytes(&bytes, "x", &crate::support::named("ssdsim")) {
             Err(_) => true,
             Ok(mut reader) => reader.any(|record| record.is_err()),
         };
@@ -96,7 +94,7 @@ fn what_follows_a_gzip_file_is_named() {
     let (_, whole) = packed().swap_remove(0);
     for trailing in [&b"x"[..], b"not compressed at all", &[0; 512]] {
         let bytes = [whole.as_slice(), trailing].concat();
-        let error = match open_bytes(&bytes, "x.gz", &support::named("ssdsim")) {
+        let error = match open_bytes(&bytes, "x.gz", &crate::support::named("ssdsim")) {
             Ok(mut reader) => reader.find_map(Result::err).map(|error| error.to_string()),
             Err(error) => Some(error.to_string()),
         };

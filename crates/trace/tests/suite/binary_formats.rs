@@ -1,8 +1,6 @@
 //! The binary formats on hand-made frames.
 
-mod support;
-
-use support::{detected, error, record, records, with_latency};
+use crate::support::{detected, error, record, records, with_latency};
 use units::HostOp::{Flush, Read, Write};
 
 fn vscsi1(command: u16, length: u32, block: u64, time_us: u64) -> Vec<u8> {

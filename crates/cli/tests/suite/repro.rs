@@ -1,13 +1,11 @@
 //! `nandarium repro` from end to end, at a size no figure means anything at.
 
-mod support;
-
 use serde_json::Value;
 use std::fmt::Write;
-use support::{nandarium, said};
+use crate::support::{nandarium, said};
 
 /// The study on drives of a few megabytes.
-fn small(arguments: &[&str]) -> support::Said {
+fn small(arguments: &[&str]) -> crate::support::Said {
     said(nandarium(&[&["repro", "tpm", "--scale", "1/512", "--quiet"], arguments].concat()))
 }
 
@@ -30,7 +28,7 @@ fn rows_have_their_keys_and_the_exact_ones_hold() {
 }
 
 /// Every row has its keys, no exact one misses, and the exit code says whether any does.
-fn judged(rows: &[Value], said: &support::Said) {
+fn judged(rows: &[Value], said: &crate::support::Said) {
     let mut failed = false;
     for row in rows {
         for key in ["id", "paper", "experiment", "metric", "published", "measured", "accept", "workload", "note"] {

@@ -1,8 +1,6 @@
 //! Detection: certain where the contents are, refusing where they are not.
 
-mod support;
-
-use support::detected;
+use crate::support::detected;
 use trace::formats::FORMATS;
 
 #[test]

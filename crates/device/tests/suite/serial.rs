@@ -1,14 +1,12 @@
 //! The single server against what must hold of it: data sheet sums, a queue's closed form, exact books.
 #![allow(missing_docs)]
 
-mod support;
-
 use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use device::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
 use layer::{Answer, Outbox, PageOp, Signal};
 use nand::{Command, Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, Part, Program};
 use nand::{Cancel, PayloadId, Read, ServiceMeter, Span};
-use support::{MadeUp, MadeUpLayer, plan, timed};
+use crate::support::{MadeUp, MadeUpLayer, plan, timed};
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{CAUSES, Cause, DIE_CAUSES, Geometry, HostOp, Nanos, Ppn, Request, Shape, Wait};

@@ -1,20 +1,18 @@
 //! Nothing in a result is left without an explanation.
 
-mod support;
-
 /// Chips enough for a stripe, and room for the old versions of few of them.
 const STRIPED: [&str; 4] =
     ["flash.channels=6", "flash.dies_per_channel=1", "stripe.cache.entries=16", "stripe.in_flight=16"];
 
 /// What a stack needs to be as small as a test's.
 fn settings(stack: &str) -> Vec<&'static str> {
-    let text = support::said(support::nandarium(&["explain", stack])).out;
+    let text = crate::support::said(crate::support::nandarium(&["explain", stack])).out;
     if text.contains("[stripe]") { STRIPED.iter().flat_map(|setting| ["--set", setting]).collect() } else { Vec::new() }
 }
 
 #[test]
 fn every_counter_of_every_built_in_stack_is_explained() {
-    let listed = support::nandarium(&["list", "stacks", "--json"]).output().expect("it runs").stdout;
+    let listed = crate::support::nandarium(&["list", "stacks", "--json"]).output().expect("it runs").stdout;
     let stacks: serde_json::Value = serde_json::from_slice(&listed).expect("it is JSON");
     let names: Vec<&str> = stacks["stacks"].as_array().expect("a list").iter().filter_map(|stack| stack["name"].as_str()).collect();
     assert!(names.len() >= 6, "{names:?}");
@@ -22,11 +20,11 @@ fn every_counter_of_every_built_in_stack_is_explained() {
     for name in names {
         let settings = settings(name);
         for service in ["engine.service=parallel", "engine.service=serial"] {
-            let result = support::json(&[&settings[..], &["--stack", name, "--set", service, "--requests", "200"]].concat());
+            let result = crate::support::json(&[&settings[..], &["--stack", name, "--set", service, "--requests", "200"]].concat());
             let counters = result["counters"].as_object().expect("counters have names");
             assert!(counters.len() > 5, "{counters:?}");
             for counter in counters.keys() {
-                if !support::nandarium(&["explain", counter]).output().expect("it runs").status.success() {
+                if !crate::support::nandarium(&["explain", counter]).output().expect("it runs").status.success() {
                     missing.insert(counter.clone());
                 }
             }

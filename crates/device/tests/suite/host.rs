@@ -1,10 +1,8 @@
 //! The host side against what must hold of any queue: ceilings, Little's law, utilisation.
 #![allow(missing_docs)]
 
-mod support;
-
 use device::run::{HostMeasurements, Loop};
-use support::{go, timed};
+use crate::support::{go, timed};
 use units::HostOp;
 
 const READ: usize = HostOp::Read as usize;

@@ -1,6 +1,7 @@
 //! What parity costs, against closed forms: reads and programs of each update and commit.
 
-use device::{BlockDevice, Completions, Drive, DrivePlan, Progress};
+use crate::striped::{NOTHING, counted, serve};
+use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{CountedFlash, Flash};
 use testkit::Stack;
@@ -30,7 +31,7 @@ fn plan(kind: &str, data: u64, stripes: u64, settings: &[(&'static str, &str)]) 
 
 /// A drive of which every page was written once, as full stripes.
 fn filled(plan: &DrivePlan) -> Drive<CountedFlash> {
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = counted(plan);
     let sectors = drive.sectors();
     write(&mut drive, 0, sectors as u32);
     drive.flash_mut().core_mut().reset_counters();
@@ -40,8 +41,7 @@ fn filled(plan: &DrivePlan) -> Drive<CountedFlash> {
 
 fn write(drive: &mut Drive<CountedFlash>, first_sector: u64, sectors: u32) {
     drive.submit(0, &Request { arrival: 0, first_sector, sectors, op: HostOp::Write, fua: false });
-    let mut completions = Completions::default();
-    while drive.advance(&mut completions) != Progress::Idle {}
+    assert_eq!(serve(drive), NOTHING);
 }
 
 /// Reads and programs for parity since this was last asked.

@@ -1,8 +1,6 @@
 //! Malformed traces: the text names file, place, column, value, expectation and remedy.
 
-mod support;
-
-use support::{error, named, open_bytes};
+use crate::support::{error, named, open_bytes};
 use trace::formats::{OpenOptions, Order};
 
 fn assert_parts(text: &str, parts: &[&str]) {
@@ -154,6 +152,6 @@ fn times_below_zero_are_refused() {
     ] {
         assert_parts(&error(format, text), &["sample: line 1", "found \"-", "a time of 0 or more (add one amount"]);
     }
-    let named = support::detected("0,100,4096,w,-1.0\n", "t.csv").unwrap_err();
+    let named = crate::support::detected("0,100,4096,w,-1.0\n", "t.csv").unwrap_err();
     assert_parts(&named, &["t.csv: line 1", "column 5 (Timestamp)", "-1.0"]);
 }

@@ -1,14 +1,12 @@
 //! `group-lru`, and what a layer below hears of pages that leave together.
 #![allow(missing_docs)]
 
-mod support;
-
 use buffer::{BufferContext, buffers};
 use layer::{Answer, GATHER_OWNER, HOST_OWNER, OpHandle, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Owner};
 use std::cell::RefCell;
 use std::rc::Rc;
-use support::{MadeUp, MadeUpLayer};
+use crate::support::{MadeUp, MadeUpLayer};
 use units::HostOp;
 
 /// What the layer below was told, and what it has to say.
@@ -92,7 +90,7 @@ impl Bench {
             format!("buffer.block_size={}KiB", 4 * block),
             "buffer.write_back_pages=100".to_owned(),
         ];
-        let plan = support::plan(&settings.each_ref().map(String::as_str));
+        let plan = crate::support::plan(&settings.each_ref().map(String::as_str));
         let flash = CountedFlash::new(plan.fresh_core());
         let heard = Rc::new(RefCell::new(Heard::default()));
         let context = BufferContext {

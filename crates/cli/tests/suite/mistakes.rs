@@ -1,9 +1,7 @@
 //! What a new user gets wrong: each mistake is named with its remedy before anything runs.
 
-mod support;
-
 use std::io::Write;
-use support::{nandarium, run_tiny, said, trace};
+use crate::support::{nandarium, run_tiny, said, trace};
 
 /// Runs a command that must fail with `code`, without a panic, naming all of `parts`.
 fn refused(command: assert_cmd::Command, code: i32, parts: &[&str]) {

@@ -1,8 +1,6 @@
 //! Summaries of traces.
 
-mod support;
-
-use support::{named, open_bytes};
+use crate::support::{named, open_bytes};
 use trace::formats::summarise;
 
 #[test]

@@ -1,9 +1,7 @@
 //! What works: runs, comparisons, snapshots, reports.
 
-mod support;
-
 use serde_json::Value;
-use support::{hash, json, nandarium, run_tiny, said};
+use crate::support::{hash, json, nandarium, run_tiny, said};
 
 const PRECONDITIONS: [&str; 3] = ["fill", "overwrite", "steady"];
 
@@ -129,7 +127,7 @@ fn a_run_writes_its_files_and_a_report_can_be_made_again() {
 fn a_comparison_keeps_the_order_given_and_agrees_with_single_runs() {
     let mut arguments = vec!["compare", "page", "page+ftl.gc.victim=fifo", "--requests", "20000", "--no-snapshots", "--json"];
     arguments.extend(["--workload", "uniform-write"]);
-    for setting in support::TINY {
+    for setting in crate::support::TINY {
         arguments.extend(["--set", setting]);
     }
     let compared = said(nandarium(&arguments));
@@ -151,7 +149,7 @@ fn stacks_compared_may_share_a_snapshot() {
     let path = folder.path().to_str().unwrap();
     let mut arguments = vec!["compare", "page", "page", "page", "--requests", "2000", "--snapshots", path];
     arguments.extend(["--set", "drive.precondition=fill", "--json"]);
-    for setting in support::TINY {
+    for setting in crate::support::TINY {
         arguments.extend(["--set", setting]);
     }
     for _ in 0..5 {

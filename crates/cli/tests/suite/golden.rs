@@ -1,8 +1,6 @@
 //! Golden runs: exact numbers of small runs, kept in `golden/`. A change of a number is a change of
 //! the model: `make golden` writes them anew, and the change log says why.
 
-mod support;
-
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
@@ -39,7 +37,7 @@ fn small_runs_give_the_numbers_they_gave_before() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut changed = Vec::new();
     for (name, arguments) in RUNS {
-        let result = support::json(arguments);
+        let result = crate::support::json(arguments);
         let mut text = String::new();
         for key in KEYS {
             let value = key.split('.').fold(&result, |value: &Value, key| &value[key]);

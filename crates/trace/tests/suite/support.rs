@@ -1,5 +1,4 @@
 //! Helpers of the trace tests: reading samples from memory.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::io::Cursor;
 

@@ -1,7 +1,5 @@
 //! Real traces, when `NANDARIUM_TRACES` names a folder that holds them.
 
-mod support;
-
 use std::path::PathBuf;
 use std::time::Instant;
 

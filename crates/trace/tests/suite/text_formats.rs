@@ -1,8 +1,6 @@
 //! Each text format on hand-made samples: units, operation codes, and the traps of each.
 
-mod support;
-
-use support::{named, open_bytes, record, records, with_latency};
+use crate::support::{named, open_bytes, record, records, with_latency};
 use units::HostOp::{Flush, Read, Trim, Write};
 
 #[test]

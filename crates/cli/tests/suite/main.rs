@@ -1,0 +1,9 @@
+//! All tests of the crate from outside, in one program: linking is most of what a test costs.
+
+mod explained;
+mod golden;
+mod mistakes;
+mod repro;
+mod runs;
+mod support;
+mod tidy;

@@ -1,0 +1,12 @@
+//! All tests of the crate from outside, in one program: linking is most of what a test costs.
+
+mod buffer;
+mod cleaning;
+mod closed_forms;
+mod gather;
+mod host;
+mod log_block;
+mod serial;
+mod serial_session;
+mod support;
+mod translation;

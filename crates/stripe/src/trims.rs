@@ -1,0 +1,137 @@
+//! Trims: pages that hold nothing any more are part of a stripe as zeros.
+//!
+//! The mapping gathers trims in memory and writes them down together; what a parity relies on has to be written
+//! down before it. Jobs that have to wait for that wait together, so that a trim of many stripes is a few pages of
+//! tombstones and not some for each stripe.
+
+use crate::jobs::{Job, Kind, NONE, Phase, members};
+use crate::scheme::Delay;
+use crate::striped::{Striped, token};
+use layer::{Answer, PageOp};
+use nand::{Flash, PayloadId};
+use units::{Cause, HostOp};
+
+/// Jobs whose trims have to be on flash before they go on.
+#[derive(Debug, Default)]
+pub(crate) struct Trims {
+    /// Nothing is being done for these yet.
+    pub waiting: Vec<u32>,
+    /// These wait for a flush; until it ends, others gather for the next one.
+    group: Vec<u32>,
+    /// The mapping has no room for tombstones.
+    pub is_full: bool,
+}
+
+impl Trims {
+    /// There is something to be done.
+    pub fn may_go_on(&self) -> bool {
+        !self.waiting.is_empty() && self.group.is_empty() && !self.is_full
+    }
+}
+
+impl<F: Flash> Striped<F> {
+    /// Trims pages. `false`: no room, or the job waits until flash knows; not if memory does.
+    pub fn write_trims(&mut self, flash: &mut F, number: u32) -> bool {
+        let Job { stripe, trims, .. } = *self.jobs.at(number);
+        let (lost, _) = self.lost_members(stripe);
+        loop {
+            let left = trims & !self.jobs.at(number).issued & !lost;
+            if left == 0 {
+                break;
+            }
+            let (run, op) = self.trim_run(stripe, left, token::new(number, token::FRESH, 0));
+            let taken = match self.submit_below(flash, &op) {
+                Answer::Full { taken, .. } => members(run).take(taken as usize).map(|index| 1 << index).sum(),
+                Answer::Pending(_) => {
+                    self.jobs.at_mut(number).outstanding += 1;
+                    run
+                }
+                Answer::Done { .. } => run,
+            };
+            self.jobs.at_mut(number).issued |= taken;
+            if taken != run {
+                self.stall(number);
+                return false;
+            }
+        }
+        self.jobs.at_mut(number).phase = Phase::Written;
+        if self.scheme.delay == Delay::Partial {
+            self.trims_written(flash, number);
+            return true;
+        }
+        self.wait_for_log(number);
+        false
+    }
+
+    /// The first of these data pages, with those that follow it on the next chips, and the trim of them.
+    fn trim_run(&self, stripe: u32, pages: u64, token: nand::Token) -> (u64, PageOp) {
+        let first = pages.trailing_zeros();
+        let place = self.layout.data_page(stripe, first);
+        let follows = |by: &u32| pages >> (first + by) & 1 == 1 && self.layout.data_page(stripe, first + by) == place + by;
+        let count = (0..self.layout.data - first).take_while(follows).count() as u32;
+        let op = PageOp { op: HostOp::Trim, kept: true, pages: count, ..self.page_op(place, PayloadId::NONE, Cause::Host, token) };
+        (((1 << count) - 1) << first, op)
+    }
+
+    /// Trims the new parity relies on must be on flash before it is.
+    pub fn log_before_parity(&mut self, number: u32) -> bool {
+        let Job { entry, issued, .. } = *self.jobs.at(number);
+        let unlogged = entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
+        if unlogged && issued == 0 {
+            self.jobs.at_mut(number).issued = 1;
+            self.wait_for_log(number);
+            return false;
+        }
+        let job = self.jobs.at_mut(number);
+        (job.phase, job.issued) = (Phase::Parity, 0);
+        true
+    }
+
+    fn wait_for_log(&mut self, number: u32) {
+        self.jobs.at_mut(number).outstanding += 1;
+        self.trims.waiting.push(number);
+    }
+
+    /// Has the trims of all jobs that wait for it written down.
+    pub fn log_trims(&mut self, flash: &mut F) {
+        if !self.trims.may_go_on() {
+            return;
+        }
+        let heard = token::new(0, token::LOG, 0);
+        let flush = PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
+        let answer = self.submit_below(flash, &flush);
+        if matches!(answer, Answer::Full { .. }) {
+            self.trims.is_full = true;
+            for job in self.trims.waiting.clone() {
+                self.waits_for_room(job);
+            }
+            return;
+        }
+        std::mem::swap(&mut self.trims.group, &mut self.trims.waiting);
+        if matches!(answer, Answer::Done { .. }) {
+            self.trims_logged(flash);
+        }
+    }
+
+    /// The trims of a group of jobs are on flash.
+    pub fn trims_logged(&mut self, flash: &mut F) {
+        let mut jobs = std::mem::take(&mut self.trims.group);
+        for number in jobs.drain(..) {
+            if self.jobs.at(number).phase == Phase::Written {
+                self.trims_written(flash, number);
+            }
+            self.jobs.at_mut(number).outstanding -= 1;
+            if self.jobs.at(number).outstanding == 0 {
+                self.wake(number);
+            }
+        }
+        self.trims.group = jobs;
+    }
+
+    fn trims_written(&mut self, flash: &mut F, number: u32) {
+        debug_assert!(self.jobs.at(number).kind == Kind::Write, "only writes trim");
+        for index in members(self.jobs.at(number).trims) {
+            self.data_written(flash, number, index);
+        }
+    }
+}

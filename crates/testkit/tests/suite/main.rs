@@ -1,0 +1,13 @@
+//! All tests of the crate from outside, in one program: linking is most of what a test costs.
+
+mod crash;
+mod determinism;
+mod laws;
+mod mutations;
+mod properties;
+mod regressions;
+mod stacked;
+mod stripe_costs;
+mod stripe_spares;
+mod striped;
+mod stripes;

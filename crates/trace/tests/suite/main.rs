@@ -1,0 +1,14 @@
+//! All tests of the crate from outside, in one program: linking is most of what a test costs.
+
+mod archives;
+mod binary_formats;
+mod detection;
+mod errors;
+mod properties;
+mod real_traces;
+mod replay;
+mod summaries;
+mod support;
+mod synthetic;
+mod synthetic_statistics;
+mod text_formats;
