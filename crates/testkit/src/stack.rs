@@ -223,6 +223,9 @@ impl Stack {
         self.set("zones.encode_rows", 1 + stream.below(8));
         self.set("zones.read_ahead.after", format!("{}B", stream.below(9) * shape.page_bytes));
         self.set("zones.read_ahead.streams", 1 + stream.below(3)).set("zones.read_ahead.window", 1 + stream.below(4));
+        if stream.clone().chance(0.5) {
+            self.set("ftl.gc.free_blocks", 0);
+        }
     }
 
     /// A buffer of a few pages or blocks, or none.

@@ -316,16 +316,30 @@ impl<F: Flash> Zoned<F> {
         }
     }
 
-    /// Nothing more can be had: who still waits hears that it failed.
+    /// Nothing more can be had: who still waits gets those pages of its blocks that can be read by themselves.
     #[cold]
     fn fail_fetch(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
+        let Fetch { zone, row, group, .. } = *self.fetches.at(slot);
         for index in 0..self.fetches.at(slot).waiters.len() {
             let Waiter { op, blocks } = self.fetches.at(slot).waiters[index];
-            if blocks != 0 {
-                self.parts_done(op, blocks.count_ones(), true, outbox);
-            }
+            members(blocks).for_each(|at| self.read_alone(flash, op, [zone, row, group], at, outbox));
         }
         self.end_fetch(flash, slot);
+    }
+
+    /// Reads what an operation asked for of a block, and no other page of it.
+    #[cold]
+    fn read_alone(&mut self, flash: &mut F, number: u32, [zone, row, group]: [u32; 3], at: u32, outbox: &mut Outbox) {
+        let asked = self.op(number).asked;
+        let bank = group * self.layout.group + at;
+        let block = self.layout.block(zone, row, bank) * self.layout.pages;
+        let (first, end) = (block.max(asked.first), (block + self.layout.pages).min(asked.first + asked.pages));
+        let page = self.layout.page(zone, row, bank) + first - block;
+        let payload = asked.payload.offset(first - asked.first);
+        let op = self.own_op(HostOp::Read, page, end - first, payload, Cause::Host, token::new(number, token::ALONE, 0));
+        if let Answer::Done { failed } = self.submit_below(flash, &PageOp { cancellable: false, ..op }) {
+            self.parts_done(number, 1, failed, outbox);
+        }
     }
 
     /// Takes back an element that is of no use any more.
@@ -461,7 +475,8 @@ impl<F: Flash> Zoned<F> {
     fn drop_stale(&mut self, flash: &mut F, slot: u32, block: u32, codes: u32) {
         let fetch = self.fetches.at_mut(slot);
         fetch.outdated |= 1 << block;
-        let stale = codes & fetch.usable;
+        // What is there already may have been stale for longer, and of use so far because all its other sources are old as well.
+        let stale = codes & (fetch.usable | fetch.have);
         fetch.usable &= !stale;
         let has_source = (fetch.have | fetch.pending) >> block & 1 == 1;
         let dropped = (fetch.pending | fetch.gated) & stale;

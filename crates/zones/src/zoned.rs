@@ -30,6 +30,8 @@ pub(crate) mod token {
     pub const FETCH: u32 = 0;
     pub const JOB: u32 = 1;
     pub const ENCODE: u32 = 2;
+    /// Pages that an operation reads by themselves; the slot is its number.
+    pub const ALONE: u32 = 3;
 
     pub fn new(slot: u32, kind: u32, element: u32) -> Token {
         slot << 7 | kind << 5 | element
@@ -271,6 +273,7 @@ impl<F: Flash> Zoned<F> {
         match kind {
             token::FETCH => self.arrived(slot, element, failed),
             token::JOB => self.job_step_done(slot, element, failed),
+            token::ALONE => self.parts_done(slot, 1, failed, outbox),
             _ => self.encode_step_done(flash, slot, failed),
         }
         self.settle(flash, outbox);

@@ -11,3 +11,4 @@ mod stripe_costs;
 mod stripe_spares;
 mod striped;
 mod stripes;
+mod zones;

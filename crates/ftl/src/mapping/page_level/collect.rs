@@ -69,9 +69,13 @@ enum Window {
 }
 
 impl<S: Scheme> PageMap<S> {
-    fn wanted_free(&self) -> u32 {
+    fn wanted_free(&self, lane: usize) -> u32 {
         let background = if self.idle { self.settings.background_free_blocks } else { 0 };
-        background.max(self.settings.free_blocks).max(self.kept as u32)
+        // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has one
+        // block to spare, collecting for more would go on until nothing in it is invalid.
+        let shares = !S::DEMAND && self.settings.frontiers == Frontiers::Shared && !self.lanes[lane].host.is_full();
+        let needed = (self.kept as u32).saturating_sub(u32::from(shares));
+        background.max(self.settings.free_blocks).max(needed)
     }
 
     /// Goes on collecting in a plane as far as window and room allow.
@@ -258,7 +262,7 @@ impl<S: Scheme> PageMap<S> {
 
     fn next_victim<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<(BlockId, Cause)> {
         let entry = &self.lanes[lane];
-        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free() || !self.homeless.is_empty();
+        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free(lane) || !self.homeless.is_empty();
         let erasing = entry.erasing > 0;
         let settled = entry.failing.iter().find(|failing| {
             let row = flash.core().block(failing.block);
