@@ -19,6 +19,7 @@ mod partial_parity;
 mod row;
 mod simulate;
 mod source;
+mod striping;
 mod study;
 mod svg;
 mod target;
@@ -29,7 +30,7 @@ pub use error::StudyError;
 pub use figure::{Figure, Panel, Shape, Series};
 pub use page::render;
 pub use row::{Class, Row, Verdict};
-pub use simulate::{Bench, Measurement};
+pub use simulate::{Bench, Measurement, Response};
 pub use study::{Findings, Monitor, Options, Scale, Setting, Study};
 pub use target::{Accept, Measured, Target};
 

@@ -127,7 +127,7 @@ impl StripePlan {
     fn with_mapping<T>(&self, context: &FtlContext<'_>, chips: &Chips, shape: &Shape, build: impl FnOnce(&FtlContext<'_>) -> T) -> T {
         let moves_old = context.values.name("stripe.semi_valid") == "copy";
         let given = shape.covered.values().copied().max().unwrap_or(0);
-        let stripes = Stripes { lanes: &chips.lanes, lanes_per_plane: 1, run: 1, shape, moves_old, given, may_fail: self.0.layout.parity };
+        let stripes = Stripes { lanes: &chips.lanes, lanes_per_plane: 1, run: 1, shape, moves_old, given, may_fail: self.0.layout.parity, in_turn: false };
         build(&FtlContext { user_pages: self.0.layout.pages() as u32, stripes: Some(stripes), ..*context })
     }
 

@@ -211,7 +211,7 @@ impl Stack {
             codes = vec!["regular-2", "mirror"];
         }
         self.choose(stream, "zones.code", &codes);
-        for key in ["zones.decoder", "zones.reads", "zones.stale_codes", "zones.offline_first", "zones.encoding_takes_time", "zones.popularity_halves"] {
+        for key in ["zones.decoder", "zones.reads", "zones.stale_codes", "zones.offline_first", "zones.encoding_takes_time", "zones.popularity_halves", "zones.cleaning"] {
             let parameter = zones::parameters().into_iter().find(|parameter| parameter.key == key).expect("it is a key of zones");
             let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
             self.set(key, value);

@@ -36,6 +36,8 @@ pub(crate) struct Job {
     pub outstanding: u32,
     /// Pages of the unit given to the mapping in this phase.
     pub sent: u32,
+    /// The mapping has taken something of what it writes: its code blocks do not agree any more, or not yet again.
+    pub touched: bool,
     pub failed: bool,
     /// It is among those that found no room.
     pub stalled: bool,
@@ -77,6 +79,13 @@ impl Jobs {
         self.heads[line as usize] == NONE
     }
 
+    /// The first of a line has begun to change what is on flash.
+    #[inline]
+    pub fn is_touched(&self, line: u32) -> bool {
+        let head = self.heads[line as usize];
+        head != NONE && self.at(head).touched
+    }
+
     /// Whether a job begun no later than `serial` is not done.
     pub fn any_up_to(&self, serial: u64) -> bool {
         self.all.iter().any(|job| job.serial != 0 && job.serial <= serial)
@@ -105,6 +114,7 @@ impl Jobs {
             begun: false,
             outstanding: 0,
             sent: 0,
+            touched: false,
             failed: false,
             stalled: false,
             partial: false,

@@ -96,6 +96,7 @@ impl ZonePlan {
             moves_old: false,
             given: 0,
             may_fail: 0,
+            in_turn: settings::cleans_in_turn(context.values),
         };
         build(&FtlContext { user_pages: layout.mapped_pages() as u32, stripes: Some(stripes), ..*context })
     }

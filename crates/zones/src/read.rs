@@ -146,7 +146,7 @@ impl<F: Flash> Zoned<F> {
         let data = self.layout.group;
         let agreeing = (0..self.known.code().code()).filter(|code| self.agrees(code_zone, row, group, *code));
         let codes = agreeing.fold(0_u32, |set, code| set | 1 << (data + code));
-        let waits = self.rows_in_line && !self.jobs.is_idle(self.layout.line(zone, row, group));
+        let waits = self.rows_in_line && self.jobs.is_touched(self.layout.line(zone, row, group));
         let codes = if waits { 0 } else { codes };
         self.counters.coded_groups += 1;
         self.counters.stale_groups += u64::from(codes.count_ones() < self.known.code().code());
@@ -451,6 +451,17 @@ impl<F: Flash> Zoned<F> {
         if self.fetches.open == 0 {
             return;
         }
+        let mut touched = std::mem::take(&mut self.begun);
+        touched.extend(self.fetches.of(zone, row, group));
+        touched.drain(..).for_each(|slot| self.drop_stale(flash, slot, block, codes));
+        self.begun = touched;
+    }
+
+    /// Code blocks of a group change together with a data block: who has not read that one yet must not use them.
+    pub fn begin_update(&mut self, flash: &mut F, place: Place) {
+        let Place { zone, row, bank } = place;
+        let (group, block) = (bank / self.layout.group, bank % self.layout.group);
+        let codes = self.known.code().codes_of(1 << block);
         let mut touched = std::mem::take(&mut self.begun);
         touched.extend(self.fetches.of(zone, row, group));
         touched.drain(..).for_each(|slot| self.drop_stale(flash, slot, block, codes));

@@ -30,6 +30,7 @@ pub(crate) enum Queues {
 
 const STALE: &[(&str, Stale)] =
     &[("invalidate", Stale::Invalidate), ("update", Stale::Update), ("reencode-idle", Stale::ReencodeIdle)];
+const CLEANING: [&str; 2] = ["any", "in-turn"];
 const QUEUES: &[(&str, Queues)] = &[("bank", Queues::Bank), ("one", Queues::One), ("lockstep", Queues::Lockstep)];
 
 /// Settings read once.
@@ -118,6 +119,12 @@ fn shape_parameters() -> Vec<Parameter> {
 
 fn code_parameters() -> Vec<Parameter> {
     vec![
+        Parameter {
+            key: "zones.cleaning",
+            kind: ParameterKind::Choice(|| CLEANING.to_vec()),
+            default: Some("any"),
+            doc: "Which banks may clean at the same time: any, or one after the other, so that the others can answer for it; writes wait for their bank's turn.",
+        },
         Parameter {
             key: "zones.code_zones",
             kind: ParameterKind::Count { min: 0, max: 1 << 16 },
@@ -213,6 +220,11 @@ fn ahead_parameters() -> Vec<Parameter> {
             doc: "Recent reads remembered to notice that a stream begins (the sliding window).",
         },
     ]
+}
+
+/// Whether banks clean one after the other.
+pub(crate) fn cleans_in_turn(values: &Values) -> bool {
+    values.name("zones.cleaning") == CLEANING[1]
 }
 
 /// What of the configuration and the flash decides where stripe blocks are.

@@ -275,6 +275,12 @@ impl<F: Flash> Zoned<F> {
         self.gate.enter(bank);
         let answer = self.submit_below(flash, op);
         let job = self.jobs.at_mut(number);
+        let writes = job.phase == Phase::Write && !matches!(answer, Answer::Full { taken: 0, .. });
+        if self.rows_in_line && writes && !std::mem::replace(&mut job.touched, true) {
+            let place = self.layout.place(job.unit);
+            self.begin_update(flash, place);
+        }
+        let job = self.jobs.at_mut(number);
         match answer {
             Answer::Done { failed } => {
                 self.step_failed(number, failed);

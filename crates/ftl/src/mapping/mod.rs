@@ -50,6 +50,9 @@ pub struct Stripes<'a> {
     pub given: u64,
     /// Chips that may fail: the mapping writes its own records once more for each.
     pub may_fail: u32,
+    /// Planes collect one after the other, so that the others can answer for the one that does. Only where collection waits
+    /// for nobody above.
+    pub in_turn: bool,
 }
 
 /// How a mapping is built under a stripe layer.

@@ -273,7 +273,8 @@ impl<S: Scheme> PageMap<S> {
         {
             return Some((failing.block, Cause::Wear));
         }
-        if !wanted {
+        // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
+        if !wanted || self.in_turn && self.homeless.is_empty() && self.another_collects(lane) {
             return None;
         }
         let (block, cause) = self.choose(flash, lane)?;

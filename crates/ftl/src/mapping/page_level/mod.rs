@@ -74,6 +74,8 @@ pub(crate) struct PageMap<S> {
     blocks: BlockTable,
     lanes: Vec<Lane>,
     division: Division,
+    /// Planes collect one after the other.
+    in_turn: bool,
     /// Planes in striping order, and the next one's position in it.
     order: Vec<u32>,
     turn: usize,
@@ -154,6 +156,7 @@ impl<S: Scheme> PageMap<S> {
             blocks: BlockTable::new(geometry),
             lanes,
             division,
+            in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
             order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
             old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             turn: 0,
@@ -318,6 +321,13 @@ impl<S: Scheme> PageMap<S> {
         let join = flash.open(self.owner, 0, Cancel::Never);
         flash.barrier(join);
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
+    }
+
+    /// A lane of another plane is collecting, or its erase is under way.
+    fn another_collects(&self, lane: usize) -> bool {
+        let per_plane = self.lanes.len() / self.geometry.planes() as usize;
+        let busy = |lane: &Lane| lane.collection.is_some() || lane.erasing > 0 || lane.in_flight > 0;
+        self.lanes.iter().enumerate().any(|(other, entry)| other / per_plane != lane / per_plane && busy(entry))
     }
 
     /// Copies or erases are under way: their end will be heard.
