@@ -190,6 +190,25 @@ fn encoded_copy(plan: &DrivePlan) -> Drive<TimedFlash> {
     drive
 }
 
+/// Banks that clean one after the other: never two at once, and everything is served.
+#[test]
+fn banks_that_clean_in_turn_never_clean_together() {
+    let mut together = [0, 0];
+    for (cleaning, most) in ["any", "in-turn"].into_iter().zip(&mut together) {
+        let settings = [("zones.cleaning", cleaning), ("zones.reads", "gc-aware"), ("zones.stale_codes", "update"), ("ftl.gc.free_blocks", "0")];
+        let mut drive = encoded(&stack(&settings).plan().unwrap());
+        let (mut stream, all) = (Stream::new(2, "turns"), blocks(&drive));
+        (0..3000).for_each(|_| drive.submit(0, &Request { arrival: drive.now(), ..write(stream.below(all), 1) }));
+        while drive.step() {
+            let cleaning = (0..8).filter(|bank| drive.flash().backlog(DieId(*bank)).cleaning > 0).count();
+            *most = cleaning.max(*most);
+        }
+        assert_eq!((drive.outstanding(), drive.oracle().unwrap().violation()), (0, None));
+        drive.top().check(drive.flash()).unwrap();
+    }
+    assert!(together[0] > 1 && together[1] == 1, "{together:?} banks at once");
+}
+
 /// The zones read most get the code zones, in the first idle moment after the period; counts accumulate, or are halved.
 #[test]
 fn code_zones_go_to_the_zones_that_are_read() {
@@ -227,7 +246,7 @@ fn goes_around(drive: &mut Drive<TimedFlash>, zone: u64) -> bool {
 fn a_stale_code_block_is_never_used() {
     let (mut decoded, mut dropped, mut hits) = (0, 0, 0);
     for (index, (stale, policy)) in STALE.into_iter().flat_map(|stale| POLICIES.map(|policy| (stale, policy))).enumerate() {
-        for seed in 0..20 {
+        for seed in 0..600 {
             let mut stream = Stream::new(seed, "stale");
             let mut stack = Stack::draw(&mut stream, if seed % 4 == 0 { Faults::Rare } else { Faults::None }, Layers::stripe("zones"));
             stack.set("zones.reads", policy).set("zones.offline_every", "1ms").set("host.idle_after", "10us");
