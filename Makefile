@@ -75,6 +75,8 @@ bench: ## speed, with the hash of each result
 
 crash: ## the crash campaign
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-10000000} --seed $${CRASH_SEED:-1}
+	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --faults
+	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --deaths
 
 FUZZ_TARGETS := stack_file trace_detect trace_read trace_replay
 FUZZ_SECONDS ?= 60

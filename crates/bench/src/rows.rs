@@ -70,7 +70,7 @@ fn drive_it<F: Clocked>(drive: &mut Drive<F>, workload: &str, requests: u64, dep
     let start = Instant::now();
     let (ended, _) = run(drive, &mut *source, plan, &mut (), |drive: &Drive<F>| {
         let programs = &drive.flash().core().counters.programs;
-        [programs[0], programs[1..].iter().sum()]
+        [programs[0], programs[1..].iter().sum(), 0]
     })
     .expect("benchmark requests fit the drive");
     let seconds = start.elapsed().as_secs_f64();

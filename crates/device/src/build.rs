@@ -140,6 +140,12 @@ impl DrivePlan {
             let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
                 format!(", or lower ftl.log.blocks from {}", values.whole("ftl.log.blocks"))
             });
+            let old = stripes.map_or(0, |stripes| stripes.most_old(values));
+            let logs = if old > 0 {
+                format!("{logs}; {old} old versions have to find room in each plane: lower stripe.cache.entries or stripe.in_flight")
+            } else {
+                logs
+            };
             let pages = if stripes.is_some_and(|stripes| stripes.layout().parity > 0) { "pages of data and parity" } else { "user pages" };
             return Err(together(format!(
                 "too little spare flash: {user_pages} {pages} and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
@@ -214,6 +220,9 @@ impl DrivePlan {
                 let number = word.parse::<u32>().ok().filter(|number| *number < count).ok_or_else(|| {
                     together(format!("`{word}` in {key} is none of the drive's {count} {what}; write numbers from 0 to {}, separated by commas", count - 1))
                 })?;
+                if dies.iter().any(|die: &DieId| if what == "dies" { die.0 == number } else { geometry.channel_of(*die).0 == number }) {
+                    return Err(together(format!("{key} names {what} that fail already: `{word}` stands there twice, or in both keys")));
+                }
                 let is_one = |die: &u32| if what == "dies" { *die == number } else { geometry.channel_of(DieId(*die)).0 == number };
                 dies.extend((0..geometry.dies()).filter(is_one).map(DieId));
             }

@@ -180,7 +180,7 @@ pub fn run<D: BlockDevice>(
     workload: &mut dyn Workload,
     plan: RunPlan,
     observer: &mut dyn Observer,
-    programs: impl Fn(&D) -> [u64; 2],
+    programs: impl Fn(&D) -> [u64; 3],
 ) -> Result<(Ended, HostMeasurements), RunError> {
     let started = device.now();
     let sheet = HostMeasurements {
@@ -217,7 +217,7 @@ impl<D: BlockDevice> Runner<'_, D> {
         source: &mut Source<'_>,
         depth: u32,
         observer: &mut dyn Observer,
-        programs: &impl Fn(&D) -> [u64; 2],
+        programs: &impl Fn(&D) -> [u64; 3],
     ) -> Result<Ended, RunError> {
         loop {
             while self.outstanding < depth {
@@ -243,7 +243,7 @@ impl<D: BlockDevice> Runner<'_, D> {
         source: &mut Source<'_>,
         limit: u32,
         observer: &mut dyn Observer,
-        programs: &impl Fn(&D) -> [u64; 2],
+        programs: &impl Fn(&D) -> [u64; 3],
     ) -> Result<Ended, RunError> {
         let mut armed = None;
         loop {
@@ -294,7 +294,7 @@ impl<D: BlockDevice> Runner<'_, D> {
 
     /// Takes what completed into the sheet; `false`: the observer wants to stop.
     #[inline]
-    fn record(&mut self, observer: &mut dyn Observer, programs: &impl Fn(&D) -> [u64; 2]) -> bool {
+    fn record(&mut self, observer: &mut dyn Observer, programs: &impl Fn(&D) -> [u64; 3]) -> bool {
         let now = self.device.now();
         if self.sheet.series.is_over(now - self.sheet.started) {
             let totals = programs(self.device);

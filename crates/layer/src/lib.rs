@@ -213,17 +213,6 @@ pub trait PageLayer<F: Flash> {
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
 }
 
-/// What a logical page of a mapping was when power was cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Never written, or on a chip that is lost.
-    Nothing,
-    /// Its newest version carries this sequence number.
-    Written(u64),
-    /// It was trimmed, by a tombstone with this number.
-    Trimmed(u64),
-}
-
 /// The old version of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Old {
@@ -277,8 +266,8 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// Pages of a lost die are placed on `spare` from now on, and are unwritten there.
     fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId);
 
-    /// What the mapping found of each page when it was rebuilt after a power cut; nothing when asked again.
-    fn take_found(&mut self) -> Vec<Found>;
+    /// Begins what a power cut left undone: what has to be on several chips and is on fewer is written again.
+    fn resume(&mut self, flash: &mut F);
 
     /// The old version of a page found after a power cut was in truth no version at all.
     fn forget_old(&mut self, logical: u32);

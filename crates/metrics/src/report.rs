@@ -226,6 +226,7 @@ impl RunResult {
             "queue_depth": column(&|_, s| s.occupancy as f64 / *interval as f64),
             "host_programs": column(&|_, s| s.programs[0] as f64),
             "gc_programs": column(&|_, s| s.programs[1] as f64),
+            "rebuild_programs": column(&|_, s| s.programs[2] as f64),
             "read_latency_mean_ns": column(&|_, s| mean(s, 0)),
             "write_latency_mean_ns": column(&|_, s| mean(s, 1)),
             "read_latency_max_ns": column(&|_, s| s.latency_max[0] as f64),

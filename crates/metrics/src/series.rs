@@ -21,8 +21,8 @@ pub struct Sample {
     pub latency_max: [u64; 2],
     /// Requests under way, integrated over time: divided by the interval, the mean queue depth.
     pub occupancy: u64,
-    /// Flash programs for the host, and all others.
-    pub programs: [u64; 2],
+    /// Flash programs for the host, all others, and of those the ones of a rebuild.
+    pub programs: [u64; 3],
 }
 
 impl Sample {
@@ -34,7 +34,9 @@ impl Sample {
             self.bytes[index] += other.bytes[index];
             self.latency_sum[index] += other.latency_sum[index];
             self.latency_max[index] = self.latency_max[index].max(other.latency_max[index]);
-            self.programs[index] += other.programs[index];
+        }
+        for (a, b) in self.programs.iter_mut().zip(other.programs) {
+            *a += b;
         }
         self.occupancy += other.occupancy;
     }
@@ -49,7 +51,7 @@ pub struct Series {
     current_end: Nanos,
     /// Up to when the requests under way have been integrated.
     integrated: Nanos,
-    programs_before: [u64; 2],
+    programs_before: [u64; 3],
 }
 
 impl Default for Series {
@@ -60,7 +62,7 @@ impl Default for Series {
             current: Sample::default(),
             current_end: FIRST_INTERVAL,
             integrated: 0,
-            programs_before: [0; 2],
+            programs_before: [0; 3],
         }
     }
 }
@@ -79,9 +81,9 @@ impl Series {
         self.integrated = now;
     }
 
-    /// Closes intervals up to `now`; `programs` are the totals so far (host, all others), and
+    /// Closes intervals up to `now`; `programs` are the totals so far, as in [`Sample::programs`], and
     /// `outstanding` requests have been under way since the last call.
-    pub fn roll(&mut self, now: Nanos, programs: [u64; 2], outstanding: u32) {
+    pub fn roll(&mut self, now: Nanos, programs: [u64; 3], outstanding: u32) {
         self.close(programs);
         while now >= self.current_end {
             if self.done.len() == POINTS {
@@ -94,7 +96,7 @@ impl Series {
         }
     }
 
-    fn close(&mut self, programs: [u64; 2]) {
+    fn close(&mut self, programs: [u64; 3]) {
         for (sum, (now, before)) in self.current.programs.iter_mut().zip(programs.iter().zip(self.programs_before)) {
             *sum += now - before;
         }
@@ -125,7 +127,7 @@ impl Series {
     }
 
     /// Interval, ns, and all samples of a finished run.
-    pub fn finish(mut self, programs: [u64; 2]) -> (Nanos, Vec<Sample>) {
+    pub fn finish(mut self, programs: [u64; 3]) -> (Nanos, Vec<Sample>) {
         self.close(programs);
         if self.current != Sample::default() {
             self.done.push(self.current);
@@ -212,12 +214,12 @@ mod tests {
         for step in 0..10_000_u64 {
             let now = step * 77_777;
             if series.is_over(now) {
-                series.roll(now, [step, 2 * step], 3);
+                series.roll(now, [step, 2 * step, 0], 3);
             }
             series.elapse(now, 3);
             series.record(HostOp::Write, 5, 4096);
         }
-        let (interval, samples) = series.finish([10_000, 20_000]);
+        let (interval, samples) = series.finish([10_000, 20_000, 0]);
         for sample in &samples[..samples.len() - 1] {
             assert_eq!(sample.occupancy, 3 * interval, "three requests are under way all the time");
         }

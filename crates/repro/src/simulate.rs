@@ -321,7 +321,7 @@ impl Bench {
     ) -> Result<HostMeasurements, StudyError> {
         let sectors_per_page = self.plan.geometry.sectors_per_page();
         let plan = RunPlan { arrivals, limit, sectors_per_page, timed: F::HAS_TIME };
-        match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; 2])? {
+        match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; 3])? {
             (Ended::Complete, sheet) => Ok(sheet),
             (Ended::Stopped, _) => Err(StudyError::Interrupted),
             (Ended::Stuck, _) => Err(StudyError::Full { name: self.name.clone() }),

@@ -78,9 +78,10 @@ impl<F: Flash> Striped<F> {
             ("pages_written_to_parity_alone", self.counters.degraded_writes),
             ("pages_healed", self.counters.healed_pages),
             ("pages_lost", self.counters.lost_pages),
-            ("dies_lost", self.chips.lost_dies()),
+            ("dies_lost", self.chips.failed_dies()),
             ("stripes_rebuilt", self.counters.rebuilt_stripes),
             ("stripes_to_rebuild", self.chips.left()),
+            ("stripes_to_repair", self.repairs.len() as u64 + self.repairing),
         ]);
         report
     }

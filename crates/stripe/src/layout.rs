@@ -10,6 +10,7 @@
 //! The chip of every page follows from its number alone (left-asymmetric rotation), because recovery needs
 //! old and new versions of a page on one chip.
 
+use crate::rebuild::Chips;
 use ftl::mapping::StripeShape;
 use std::collections::BTreeMap;
 
@@ -140,16 +141,19 @@ impl StripeLayout {
 
 /// What a mapping below needs to know to find old versions after a power cut.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct Shape<'a> {
     pub layout: StripeLayout,
+    pub chips: &'a Chips,
     /// Stripes whose newest parity was in memory: the last write it covers.
     pub covered: BTreeMap<u32, u64>,
 }
 
-impl StripeShape for Shape {
+impl StripeShape for Shape<'_> {
     fn parities(&self, logical: u32) -> [Option<u32>; 2] {
         let stripe = logical / self.layout.chips();
-        [0, 1].map(|row| (row < self.layout.parity).then(|| self.layout.parity_page(stripe, row)))
+        // What a spare does not hold yet says nothing.
+        let (_, missing) = self.chips.to_be_filled(&self.layout, stripe);
+        [0, 1].map(|row| (row < self.layout.parity && missing >> row & 1 == 0).then(|| self.layout.parity_page(stripe, row)))
     }
 
     fn covered_until(&self, logical: u32) -> Option<u64> {

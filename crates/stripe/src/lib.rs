@@ -23,7 +23,7 @@ mod trims;
 mod update;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{parameters, schemes, stripe_names};
+pub use settings::{parameters, schemes, stripe_names, unused};
 
 use elastic::Elastic;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
@@ -92,9 +92,8 @@ impl StripePlan {
         if self.0.scheme.elastic {
             return Box::new(Elastic::new(context, self.0.layout.data, self.0.spares));
         }
-        let shape = Shape { layout: self.0.layout, covered: recover::covered(flash.core()) };
         let chips = self.chips(&context.geometry);
-        let below = self.with_mapping(context, &chips, &shape, |context| (entry.build)(context, flash));
+        let below = self.with_mapping(context, &chips, flash.core(), |context| (entry.build)(context, flash));
         let mut striped = self.over(context, chips, below);
         striped.adopt_all(flash.core());
         Box::new(striped)
@@ -113,18 +112,18 @@ impl StripePlan {
         if self.0.scheme.elastic {
             return Ok(Box::new(Elastic::recover(context, self.0.layout.data, self.0.spares, image)?));
         }
-        let shape = Shape { layout: self.0.layout, covered: recover::covered(image) };
         let mut chips = self.chips(&context.geometry);
-        for (lost, spare) in recover::replacements(image) {
-            chips.replace(lost, spare, self.0.layout.stripes());
+        for replaced in recover::replacements(image) {
+            chips.replace(&replaced, self.0.layout.stripes());
         }
-        let below = self.with_mapping(context, &chips, &shape, |context| (entry.recover)(context, image))?;
+        let below = self.with_mapping(context, &chips, image, |context| (entry.recover)(context, image))?;
         let mut striped = self.over(context, chips, below);
         striped.recover(image);
         Ok(Box::new(striped))
     }
 
-    fn with_mapping<T>(&self, context: &FtlContext<'_>, chips: &Chips, shape: &Shape, build: impl FnOnce(&FtlContext<'_>) -> T) -> T {
+    fn with_mapping<T>(&self, context: &FtlContext<'_>, chips: &Chips, image: &FlashCore, build: impl FnOnce(&FtlContext<'_>) -> T) -> T {
+        let shape = &Shape { layout: self.0.layout, chips, covered: recover::covered(image) };
         let moves_old = context.values.name("stripe.semi_valid") == "copy";
         let given = shape.covered.values().copied().max().unwrap_or(0);
         let stripes = Stripes { lanes: &chips.lanes, lanes_per_plane: 1, run: 1, shape, moves_old, given, may_fail: self.0.layout.parity, in_turn: false };

@@ -1,6 +1,6 @@
 //! Reads of the host: runs of pages that the mapping has, and pages that it has not, or not yet.
 
-use crate::jobs::{Job, Kind, NONE, Phase};
+use crate::jobs::{Job, Kind, NONE, Phase, Reason};
 use crate::striped::{Striped, token};
 use layer::{Answer, Outbox, PageOp, STRIPE_OWNER};
 use nand::{Flash, PayloadId};
@@ -11,7 +11,7 @@ impl<F: Flash> Striped<F> {
         let mut index = 0;
         while index < op.pages {
             let (stripe, at) = self.layout.place(op.first + index);
-            if !self.is_there(stripe, at) {
+            if !self.is_there(stripe, at) || self.is_torn(stripe) {
                 self.read_alone(number, op, index);
                 index += 1;
                 continue;
@@ -29,7 +29,7 @@ impl<F: Flash> Striped<F> {
             while !waiting && index + pages < op.pages {
                 let (stripe, at) = self.layout.place(op.first + index + pages);
                 let follows = self.layout.data_page(stripe, at) == first + pages && self.is_there(stripe, at);
-                if !follows || !self.is_idle(stripe) && self.is_awaited(stripe, at) {
+                if !follows || self.is_torn(stripe) || !self.is_idle(stripe) && self.is_awaited(stripe, at) {
                     break;
                 }
                 pages += 1;
@@ -62,6 +62,14 @@ impl<F: Flash> Striped<F> {
     #[inline]
     fn is_there(&self, stripe: u32, at: u32) -> bool {
         (self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0) && self.gone.is_empty()
+    }
+
+    /// A power cut came between data and parity, which is still behind: what is read now must not be lost with a chip
+    /// before that is mended, so reads wait in line.
+    #[inline]
+    fn is_torn(&self, stripe: u32) -> bool {
+        let first = self.first_in_line(stripe);
+        first != NONE && self.jobs.at(first).kind == Kind::Commit(Reason::Repair)
     }
 
     /// Whether a write of this page has not been given to the mapping yet.

@@ -5,17 +5,75 @@ use crate::layout::{Member, StripeLayout};
 use crate::load::Loaded;
 use crate::striped::{Striped, token};
 use layer::{Answer, STRIPE_OWNER};
-use nand::{Flash, PayloadId};
+use nand::{Flash, Nvram, NvramId, PayloadId};
+use std::collections::BTreeMap;
 use units::{Cause, DieId};
 
 /// A spare in the place of a lost die, as far as it has been filled.
 #[derive(Clone, Debug)]
 struct Refill {
     spare: DieId,
+    /// Its note in non-volatile memory, with the number of stripes filled without a gap.
+    place: NvramId,
+    filled: u32,
+    /// Notes of stripes filled beyond that.
+    beyond: BTreeMap<u32, NvramId>,
     /// One bit a stripe.
     done: Vec<u64>,
     next: u32,
     left: u32,
+}
+
+impl Refill {
+    fn new(replaced: &Replaced, stripes: u32) -> Self {
+        let mut refill = Self {
+            spare: replaced.spare,
+            place: replaced.place,
+            filled: replaced.filled,
+            beyond: replaced.beyond.clone(),
+            done: vec![0; stripes.div_ceil(64) as usize],
+            next: 0,
+            left: stripes,
+        };
+        (0..replaced.filled).chain(replaced.beyond.keys().copied()).for_each(|stripe| refill.fill(stripe));
+        refill
+    }
+
+    fn fill(&mut self, stripe: u32) {
+        let word = &mut self.done[stripe as usize / 64];
+        self.left -= u32::from(*word >> (stripe % 64) & 1 == 0);
+        *word |= 1 << (stripe % 64);
+    }
+
+    fn has(&self, stripe: u32) -> bool {
+        self.done.get(stripe as usize / 64).is_some_and(|word| word >> (stripe % 64) & 1 == 1)
+    }
+
+    /// Notes in non-volatile memory that a stripe is complete: what is on the spare does not tell, for a page may
+    /// have been trimmed since.
+    fn note(&mut self, nvram: &mut Nvram, stripe: u32) {
+        if stripe != self.filled {
+            let note = FILLED | u64::from(self.spare.0);
+            self.beyond.entry(stripe).or_insert_with(|| nvram.insert(STRIPE_OWNER, stripe, 0, PayloadId::NONE, note));
+            return;
+        }
+        while self.has(self.filled) {
+            self.beyond.remove(&self.filled).into_iter().for_each(|place| nvram.remove(place));
+            self.filled += 1;
+        }
+        nvram.set_number(self.place, u64::from(self.filled));
+    }
+}
+
+/// What non-volatile memory says of a spare in the place of a lost die.
+#[derive(Clone, Debug)]
+pub(crate) struct Replaced {
+    pub lost: DieId,
+    pub spare: DieId,
+    /// Where the note is; stripes filled without a gap, and the notes of others.
+    pub place: NvramId,
+    pub filled: u32,
+    pub beyond: BTreeMap<u32, NvramId>,
 }
 
 /// The dies under the stripes.
@@ -29,6 +87,8 @@ pub(crate) struct Chips {
     refills: Vec<Refill>,
     /// Stripes being rebuilt.
     under_way: u32,
+    /// Dies that failed, spares and replaced ones as well.
+    failed: Vec<DieId>,
     /// Dies lost or replaced so far: what was planned before a change does not know of it.
     pub changes: u32,
 }
@@ -37,10 +97,14 @@ pub(crate) struct Chips {
 pub(crate) const REPLACED: u64 = 1 << 63;
 /// In a note: nothing is left of the page of the user that it is entered for.
 pub(crate) const GONE: u64 = REPLACED | 1 << 62;
+/// In a note: of the stripe that it is entered for a spare has what it should.
+pub(crate) const FILLED: u64 = REPLACED | 1 << 61;
+/// The bits that tell those from each other.
+pub(crate) const KIND: u64 = 7 << 61;
 
 impl Chips {
     pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
-        Self { lanes, planes_per_die, lost: Vec::new(), spares, refills: Vec::new(), under_way: 0, changes: 0 }
+        Self { lanes, planes_per_die, lost: Vec::new(), failed: Vec::new(), spares, refills: Vec::new(), under_way: 0, changes: 0 }
     }
 
     /// Nothing is lost.
@@ -75,13 +139,15 @@ impl Chips {
     }
 
     fn is_to_be_filled(&self, die: DieId, stripe: u32) -> bool {
-        let refill = self.refills.iter().find(|refill| refill.spare == die);
-        refill.is_some_and(|refill| refill.done[stripe as usize / 64] >> (stripe % 64) & 1 == 0)
+        self.refills.iter().find(|refill| refill.spare == die).is_some_and(|refill| !refill.has(stripe))
     }
 
     /// A die is lost.
     pub fn lose_quietly(&mut self, die: DieId) {
         self.changes += 1;
+        if !self.failed.contains(&die) {
+            self.failed.push(die);
+        }
         self.spares.retain(|spare| *spare != die);
         let used = self.lanes.iter().any(|lane| lane / self.planes_per_die == die.0);
         if used && !self.lost.contains(&die) {
@@ -96,7 +162,8 @@ impl Chips {
     }
 
     /// A spare takes the place of a lost die.
-    pub fn replace(&mut self, lost: DieId, spare: DieId, stripes: u32) {
+    pub fn replace(&mut self, replaced: &Replaced, stripes: u32) {
+        let Replaced { lost, spare, .. } = *replaced;
         self.changes += 1;
         self.lost.retain(|die| *die != lost);
         self.spares.retain(|die| *die != spare);
@@ -106,28 +173,28 @@ impl Chips {
                 *lane = *lane - from + to;
             }
         }
-        self.refills.push(Refill { spare, done: vec![0; stripes.div_ceil(64) as usize], next: 0, left: stripes });
+        if replaced.filled < stripes {
+            self.refills.push(Refill::new(replaced, stripes));
+        }
     }
 
     /// A stripe is complete again.
-    pub fn filled(&mut self, stripe: u32) {
+    pub fn filled(&mut self, nvram: &mut Nvram, stripe: u32) {
         for refill in &mut self.refills {
-            let word = &mut refill.done[stripe as usize / 64];
-            if *word >> (stripe % 64) & 1 == 0 {
-                *word |= 1 << (stripe % 64);
-                refill.left -= 1;
-            }
+            refill.fill(stripe);
+            refill.note(nvram, stripe);
         }
         self.refills.retain(|refill| refill.left > 0);
     }
 
     /// Stripes not yet brought to their spares.
     pub fn left(&self) -> u64 {
-        self.refills.iter().map(|refill| u64::from(refill.left)).sum()
+        // A stripe is filled for all spares at once, so the youngest has the most left.
+        self.refills.iter().map(|refill| u64::from(refill.left)).max().unwrap_or(0)
     }
 
-    pub fn lost_dies(&self) -> u64 {
-        self.lost.len() as u64
+    pub fn failed_dies(&self) -> u64 {
+        self.failed.len() as u64
     }
 }
 
@@ -143,19 +210,20 @@ impl<F: Flash> Striped<F> {
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }
-        self.rebuild_next();
+        self.rebuild_next(flash);
     }
 
     /// A spare takes the place of a lost die.
     pub fn replace_die(&mut self, flash: &mut F, die: DieId) {
         let Some(spare) = self.chips.spares.last().copied() else { return };
         self.below.replace_die(flash, die, spare);
-        self.chips.replace(die, spare, self.layout.stripes());
-        flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
+        let place = flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
+        let replaced = Replaced { lost: die, spare, place, filled: 0, beyond: BTreeMap::new() };
+        self.chips.replace(&replaced, self.layout.stripes());
     }
 
     /// Begins to rebuild as many stripes as may be rebuilt at once.
-    pub fn rebuild_next(&mut self) {
+    pub fn rebuild_next(&mut self, flash: &mut F) {
         while self.chips.under_way < self.settings.rebuild_stripes {
             let stripes = self.layout.stripes();
             let Some(refill) = self.chips.refills.first_mut() else { return };
@@ -166,7 +234,7 @@ impl<F: Flash> Striped<F> {
             refill.next += 1;
             let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
             if data | rows == 0 {
-                self.chips.filled(stripe);
+                self.chips.filled(&mut flash.core_mut().nvram, stripe);
                 continue;
             }
             self.chips.under_way += 1;
@@ -175,12 +243,12 @@ impl<F: Flash> Striped<F> {
     }
 
     /// A job begins that brings what a lost die held of a stripe to its spare.
-    pub fn start_rebuild(&mut self, number: u32) -> bool {
+    pub fn start_rebuild(&mut self, flash: &mut F, number: u32) -> bool {
         let stripe = self.jobs.at(number).stripe;
         let pages = stripe * self.layout.chips()..(stripe + 1) * self.layout.chips();
         let entry = self.cache.find(stripe);
         if entry.is_none() && !pages.into_iter().any(|page| self.below.is_written(page)) {
-            self.end_rebuild(number);
+            self.end_rebuild(flash, number);
             return true;
         }
         if let Some(entry) = entry {
@@ -206,8 +274,8 @@ impl<F: Flash> Striped<F> {
         true
     }
 
-    fn end_rebuild(&mut self, number: u32) {
-        self.chips.filled(self.jobs.at(number).stripe);
+    fn end_rebuild(&mut self, flash: &mut F, number: u32) {
+        self.chips.filled(&mut flash.core_mut().nvram, self.jobs.at(number).stripe);
         self.chips.under_way -= 1;
         self.counters.rebuilt_stripes += 1;
         self.jobs.at_mut(number).phase = Phase::End;
@@ -277,7 +345,7 @@ impl<F: Flash> Striped<F> {
         if self.jobs.at(number).outstanding > 0 {
             return false;
         }
-        self.end_rebuild(number);
+        self.end_rebuild(flash, number);
         true
     }
 

@@ -7,10 +7,10 @@
 use crate::cache::Entry;
 use crate::jobs::{Job, Kind, Reason, members};
 use crate::layout::{MOST_DATA, Member};
-use crate::rebuild::{GONE, REPLACED};
+use crate::rebuild::{FILLED, GONE, KIND, REPLACED, Replaced};
 use crate::scheme::Delay;
 use crate::striped::Striped;
-use layer::{Found, Old, STRIPE_OWNER};
+use layer::{Old, STRIPE_OWNER};
 use nand::{Flash, FlashCore, NvramPage, PayloadId};
 use std::collections::{BTreeMap, BTreeSet};
 use units::DieId;
@@ -30,10 +30,19 @@ pub(crate) fn covered(image: &FlashCore) -> BTreeMap<u32, u64> {
 }
 
 /// Spares in the place of lost dies, oldest first.
-pub(crate) fn replacements(image: &FlashCore) -> Vec<(DieId, DieId)> {
+pub(crate) fn replacements(image: &FlashCore) -> Vec<Replaced> {
     let pages = image.nvram.of(STRIPE_OWNER);
-    let notes = pages.iter().filter(|(_, page)| page.note & GONE == REPLACED);
-    notes.map(|(_, page)| (DieId(page.logical), DieId((page.note & !REPLACED) as u32))).collect()
+    let die = |note: u64| DieId((note & !KIND) as u32);
+    let notes = pages.iter().filter(|(_, page)| page.note & KIND == REPLACED);
+    let beyond = |spare: DieId| {
+        let notes = pages.iter().filter(|(_, page)| page.note & KIND == FILLED && die(page.note) == spare);
+        notes.map(|(place, page)| (page.logical, *place)).collect()
+    };
+    let replaced = notes.map(|(place, page)| {
+        let spare = die(page.note);
+        Replaced { lost: DieId(page.logical), spare, place: *place, filled: page.number as u32, beyond: beyond(spare) }
+    });
+    replaced.collect()
 }
 
 impl<F: Flash> Striped<F> {
@@ -72,12 +81,10 @@ impl<F: Flash> Striped<F> {
 
     /// Takes over what a power cut left.
     pub fn recover(&mut self, image: &FlashCore) {
-        let found = self.below.take_found();
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.chips.lose_quietly(die);
         }
         self.adopt_all(image);
-        self.refill_from(&found);
         let pages = 0..self.layout.pages() as u32;
         let kept_pages: Vec<u32> = pages.filter(|page| self.below.old(*page) != Old::None).collect();
         for page in &kept_pages {
@@ -137,27 +144,6 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// How far spares in the place of lost dies have been filled.
-    fn refill_from(&mut self, found: &[Found]) {
-        if self.chips.all_there() {
-            return;
-        }
-        let at = |page: u32| found.get(page as usize).copied().unwrap_or(Found::Nothing);
-        // A tombstone may be older than the version that the parity alone knows; who filled a spare wrote pages.
-        let is_there = |page: u32| matches!(at(page), Found::Written(_));
-        for stripe in 0..self.layout.stripes() {
-            let first = stripe * self.layout.chips();
-            let is_known = self.cache.find(stripe).is_some();
-            let is_empty = !is_known && !(first..first + self.layout.chips()).any(|page| at(page) != Found::Nothing);
-            let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
-            let data = members(data).map(|index| self.layout.data_page(stripe, index));
-            let rows = members(rows).map(|row| self.layout.parity_page(stripe, row));
-            if is_empty || data.chain(rows).all(is_there) {
-                self.chips.filled(stripe);
-            }
-        }
-    }
-
     /// Lost pages of stripes of which memory may have known a newer version read as errors from now on.
     #[cold]
     pub fn give_up_doubtful(&mut self, flash: &mut F) {
@@ -185,6 +171,7 @@ impl<F: Flash> Striped<F> {
     #[cold]
     pub fn resume(&mut self, flash: &mut F) {
         self.resumes = false;
+        self.below.resume(flash);
         self.trim_again(flash);
         self.give_up_doubtful(flash);
         self.settle_doubts(flash);
@@ -192,8 +179,9 @@ impl<F: Flash> Striped<F> {
             self.replace_die(flash, die);
         }
         while let Some(stripe) = self.repairs.pop_front() {
+            self.repairing += 1;
             self.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
         }
-        self.rebuild_next();
+        self.rebuild_next(flash);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cache::{VICTIMS, VictimPolicy};
 use crate::layout::{MOST_DATA, StripeLayout};
-use crate::scheme::{SCHEMES, Scheme, find};
+use crate::scheme::{Delay, SCHEMES, Scheme, find};
 use layer::{Parameter, ParameterKind, Values};
 
 /// Settings read once.
@@ -63,7 +63,7 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.chips",
             kind: ParameterKind::Count { min: 0, max: 22 },
             default: Some("0"),
-            doc: "Chips of a stripe, data and parity; 0: as many as there are channels.",
+            doc: "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a stripe share a channel, and a channel that fails takes both.",
         },
         Parameter {
             key: "stripe.granularity",
@@ -75,7 +75,7 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.spares",
             kind: ParameterKind::Count { min: 0, max: 64 },
             default: Some("0"),
-            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them.",
+            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without one, raid-elastic writes what a lost die held to the others, and needs that much more of drive.over_provisioning to stay writable.",
         },
     ]
 }
@@ -132,6 +132,31 @@ fn parity_parameters() -> Vec<Parameter> {
             doc: "Whether the gathering buffer outlives a power cut.",
         },
     ]
+}
+
+/// Settings of the layer that this configuration does not read, and why.
+pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
+    let name = values.name("stripe.kind");
+    let of_kind = |keys: &[&'static str], why: &str| keys.iter().map(|key| (*key, format!("stripe.kind is {name}{why}"))).collect::<Vec<_>>();
+    let Some(scheme) = find(name) else {
+        return parameters().into_iter().filter(|own| own.key != "stripe.kind").flat_map(|own| of_kind(&[own.key], "")).collect();
+    };
+    let mut unused = Vec::new();
+    if !scheme.delays() {
+        unused.extend(of_kind(&["stripe.cache.entries", "stripe.cache.victim"], ", which delays no parity"));
+    }
+    if scheme.delay != Delay::Full {
+        unused.extend(of_kind(&["stripe.cache.reads"], ", which keeps no full parity in memory"));
+    }
+    if scheme.elastic || scheme.parity == 0 {
+        unused.extend(of_kind(&["stripe.semi_valid", "stripe.in_flight", "stripe.rebuild_stripes"], ", which keeps no old versions"));
+    } else if values.whole("stripe.spares") == 0 {
+        unused.push(("stripe.rebuild_stripes", "there is no spare (stripe.spares = 0)".to_owned()));
+    }
+    if values.whole("stripe.buffer_size") == 0 {
+        unused.push(("stripe.buffer_nonvolatile", "there is no gathering buffer (stripe.buffer_size = 0B)".to_owned()));
+    }
+    unused
 }
 
 /// What of the configuration and the flash decides where pages are.
@@ -191,6 +216,10 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
     }
     if scheme.elastic {
         check_elastic(values)?;
+    }
+    let (buffer, page) = (values.whole("stripe.buffer_size"), values.whole("flash.page_size"));
+    if buffer > 0 && buffer < page {
+        return Err(format!("stripe.buffer_size is {buffer} bytes, and a page has {page} (flash.page_size): make it at least a page, or \"0B\" for none"));
     }
     let unit = if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
     let layout = StripeLayout {

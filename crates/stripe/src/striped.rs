@@ -96,7 +96,9 @@ pub(crate) struct Striped<F: Flash> {
     pub gone: BTreeMap<u32, NvramId>,
     /// Stripes to be committed because a power cut came between data and parity.
     pub repairs: VecDeque<u32>,
-    /// Of those, the ones of which a lost memory may have known more than flash does: until they are committed,
+    /// Such commits under way.
+    pub repairing: u64,
+    /// Of those stripes, the ones of which a lost memory may have known more than flash does: until they are committed,
     /// what their parity says of a lost page may be an old version.
     pub doubtful: BTreeSet<u32>,
     /// Nothing was done since a power cut.
@@ -160,6 +162,7 @@ impl<F: Flash> Striped<F> {
             counters: Counters::default(),
             gone: BTreeMap::new(),
             repairs: VecDeque::new(),
+            repairing: 0,
             doubtful: BTreeSet::new(),
             resumes: false,
             line: units::table(layout.stripes() as usize, NONE),
@@ -276,7 +279,9 @@ impl<F: Flash> Striped<F> {
                     done @ Signal::Done { .. } => outbox.push(done),
                 }
             }
+            // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
+            room |= moved;
             if room {
                 self.ready.append(&mut self.stalled);
                 self.trims.is_full = false;
@@ -354,7 +359,8 @@ impl<F: Flash> Striped<F> {
             return true;
         }
         let transient = !self.scheme.delays() || pages == self.layout.all();
-        if !self.cache.has_room(transient) {
+        // Room for old versions is set aside for so many stripes, and those that a power cut tore are among them.
+        if self.repairing > 0 || !self.cache.has_room(transient) {
             // Whoever was woken for a place that somebody else took waits again.
             self.for_entry.push_back(job);
             self.waiting_delayed += u32::from(!transient);
@@ -402,7 +408,7 @@ impl<F: Flash> Striped<F> {
         }
         if let Some(waiting) = self.for_entry.front().copied() {
             let transient = !self.scheme.delays() || self.jobs.at(waiting).pages == self.layout.all();
-            if self.cache.has_room(transient) {
+            if self.repairing == 0 && self.cache.has_room(transient) {
                 self.for_entry.pop_front();
                 self.waiting_delayed -= u32::from(!transient);
                 self.wake(waiting);
@@ -412,8 +418,20 @@ impl<F: Flash> Striped<F> {
         }
         match job.kind {
             Kind::Commit(Reason::Idle) => _ = self.commit_when_idle(),
-            Kind::Rebuild => self.rebuild_next(),
+            Kind::Commit(Reason::Repair) => self.end_repair(),
+            Kind::Rebuild => self.rebuild_next(flash),
             _ => {}
+        }
+    }
+
+    /// One stripe less is torn. After the last one, whoever waited for that looks for an entry again.
+    fn end_repair(&mut self) {
+        self.repairing -= 1;
+        if self.repairing == 0 {
+            self.waiting_delayed = 0;
+            while let Some(job) = self.for_entry.pop_front() {
+                self.wake(job);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! down before it. Jobs that have to wait for that wait together, so that a trim of many stripes is a few pages of
 //! tombstones and not some for each stripe.
 
-use crate::jobs::{Job, Kind, NONE, Phase, members};
+use crate::jobs::{Job, Kind, NONE, Phase, Reason, members};
 use crate::scheme::Delay;
 use crate::striped::{Striped, token};
 use layer::{Answer, PageOp};
@@ -75,8 +75,10 @@ impl<F: Flash> Striped<F> {
 
     /// Trims the new parity relies on must be on flash before it is.
     pub fn log_before_parity(&mut self, number: u32) -> bool {
-        let Job { entry, issued, .. } = *self.jobs.at(number);
-        let unlogged = entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
+        let Job { kind, entry, issued, .. } = *self.jobs.at(number);
+        // A power cut may have left fewer tombstones than a lost chip asks for; they are being written again.
+        let is_repair = kind == Kind::Commit(Reason::Repair);
+        let unlogged = is_repair || entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
         if unlogged && issued == 0 {
             self.jobs.at_mut(number).issued = 1;
             self.wait_for_log(number);

@@ -20,7 +20,7 @@ impl<F: Flash> Striped<F> {
                 (job.want.newest, job.phase) = (job.pages, Phase::Fetch);
                 true
             }
-            Kind::Rebuild => self.start_rebuild(number),
+            Kind::Rebuild => self.start_rebuild(flash, number),
         }
     }
 

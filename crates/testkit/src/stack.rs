@@ -13,6 +13,8 @@ pub enum Faults {
     None,
     /// Now and then a program or an erase fails; some blocks are bad from the start.
     Rare,
+    /// Dies die, no more of them than the stripes over them can stand.
+    Deaths,
 }
 
 /// Layers a stack must have; `None`: any.
@@ -42,6 +44,11 @@ impl Layers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     settings: Vec<(&'static str, String)>,
+}
+
+/// Stripes of this kind lose nothing with a die.
+fn stands_deaths(kind: &str) -> bool {
+    !matches!(kind, "none" | "raid0" | "fra")
 }
 
 struct Shape {
@@ -79,7 +86,8 @@ impl Stack {
         let mut own = stream.clone();
         let names = mapping_names();
         let drawn = names[own.below(names.len() as u64) as usize];
-        let under_stripes = layers.stripe.filter(|stripe| *stripe != "none").map(|_| "page");
+        let has_stripes = faults == Faults::Deaths || layers.stripe.is_some_and(|stripe| stripe != "none");
+        let under_stripes = has_stripes.then_some("page");
         stack.set("ftl.kind", layers.mapping.or(under_stripes).unwrap_or(drawn));
         stack.set("engine.seed", stream.below(1 << 32));
         stack.draw_policies(stream);
@@ -99,7 +107,7 @@ impl Stack {
             data_blocks: 2 + stream.below(4),
             spare_blocks: spare,
         };
-        stack.draw_stripes(&mut own, &mut shape, layers.stripe);
+        stack.draw_stripes(&mut own, &mut shape, layers.stripe, faults);
         if stack.get("stripe.kind") == zones::KIND {
             stack.draw_zones(&mut own, &mut shape);
         } else {
@@ -146,16 +154,18 @@ impl Stack {
             kind if kind.starts_with("raid6") => 2,
             _ => 1,
         };
-        let chips: u64 = self.get("flash.channels").parse().expect("it was drawn as a number");
+        let chips: u64 = self.get("stripe.chips").parse().expect("it was drawn as a number");
         let unit = if self.get("stripe.granularity") == "block" { shape.pages_per_block } else { 1 };
         pages / (chips * unit) * (chips - parity) * unit
     }
 
     /// Stripes over a few chips, or none.
-    fn draw_stripes(&mut self, stream: &mut Stream, shape: &mut Shape, stripe: Option<&'static str>) {
-        let names = stripe::stripe_names();
-        // A third of the drives that could have some do.
-        let index = stream.below(3 * names.len() as u64) as usize;
+    fn draw_stripes(&mut self, stream: &mut Stream, shape: &mut Shape, stripe: Option<&'static str>, faults: Faults) {
+        let mut names = stripe::stripe_names();
+        let dies = faults == Faults::Deaths;
+        names.retain(|name| !dies || stands_deaths(name));
+        // A third of the drives that could have some do, and all whose dies die.
+        let index = stream.below(if dies { 1 } else { 3 } * names.len() as u64) as usize;
         let drawn = if self.get("ftl.kind") == "page" { names.get(index).copied() } else { None };
         let kind = stripe.or(drawn).unwrap_or("none");
         self.set("stripe.kind", kind);
@@ -164,8 +174,14 @@ impl Stack {
         }
         let planes: u64 = self.get("flash.planes_per_die").parse().expect("it was drawn as a number");
         let chips = 3 + stream.below(3) + u64::from(kind.starts_with("raid6"));
-        self.set("flash.channels", chips).set("flash.dies_per_channel", 1);
-        shape.planes = chips * planes;
+        let per_channel = if dies { 1 + stream.below(2) } else { 1 };
+        let spares = if dies && per_channel == 1 { stream.below(3) } else { 0 };
+        self.set("flash.channels", chips + spares).set("flash.dies_per_channel", per_channel);
+        self.set("stripe.chips", chips).set("stripe.spares", spares);
+        shape.planes = chips * per_channel * planes;
+        if dies && kind == "raid-elastic" {
+            shape.spare_blocks += 2 * shape.data_blocks; // with fewer dies there is more parity
+        }
         self.set("stripe.in_flight", 1 + stream.below(4)).set("stripe.cache.entries", 1 + stream.below(6));
         self.set("stripe.buffer_size", format!("{}B", stream.below(12) * shape.page_bytes));
         if kind == "raid-elastic" {

@@ -82,7 +82,10 @@ export function timeline(run: Run): HTMLElement {
         "Flash programs per second",
         [
           { label: "host", color: () => ink().host, values: perSecond("host_programs") },
-          { label: "gc", color: () => ink().gc, values: perSecond("gc_programs") },
+          { label: "others", color: () => ink().gc, values: perSecond("gc_programs") },
+          ...(column("rebuild_programs").some((value) => value)
+            ? [{ label: "of those, rebuild", color: () => ink().text, dash: THIN, values: perSecond("rebuild_programs") }]
+            : []),
         ],
         plain,
         compact,

@@ -80,7 +80,11 @@ pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     if ended(Status::Interrupted).is_some() {
         return Err(Failure { code: INTERRUPTED, message: "interrupted: the numbers cover what ran until then".to_owned() });
     }
-    let (result, what, remedy) = if let Some(result) = ended(Status::WornOut) {
+    let has_lost_dies = |result: &&RunResult| result.counters.get("stripe.dies_lost").is_some_and(|dies| *dies > 0);
+    let ended_so = ended(Status::WornOut).or(ended(Status::DriveFull));
+    let (result, what, remedy) = if let Some(result) = ended_so.filter(has_lost_dies) {
+        (result, "full", "dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or raise drive.over_provisioning")
+    } else if let Some(result) = ended(Status::WornOut) {
         (result, "worn out", "blocks went bad until nothing could be reclaimed; raise flash.endurance or drive.over_provisioning, or lower the fault shares")
     } else if let Some(result) = ended(Status::DriveFull) {
         (result, "full", "no block could be reclaimed; raise drive.over_provisioning")

@@ -95,8 +95,10 @@ fn flash_counters(plan: &DrivePlan, core: &FlashCore) -> BTreeMap<String, u64> {
 
 fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     let (pages, user) = (u64::from(plan.geometry.pages()), u64::from(plan.user_pages));
+    let has_more = plan.stripes.is_some_and(|stripes| stripes.layout().parity > 0 || stripes.spares() > 0);
+    let with = if has_more { ", parity and spare dies included," } else { "" };
     result.notes.push(format!(
-        "Over-provisioning: {:.1} % after rounding up to whole blocks ({} blocks of {} pages, {} of flash for {} of user data).",
+        "Over-provisioning: {:.1} %{with} after rounding up to whole blocks ({} blocks of {} pages, {} of flash for {} of user data).",
         (pages as f64 / user as f64 - 1.0) * 100.0,
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,
@@ -110,6 +112,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     if failed > 0 {
         result.notes.push(format!("{failed} requests ended with an error: their data could not be corrected."));
     }
+    add_rebuild(result);
     let read = result.host[HostOp::Read.index()].pages;
     let from_flash = result.flash[0][Cause::Host.index()];
     if plan.config.values.name("drive.precondition") == "none" && from_flash < read / 2 {
@@ -121,6 +124,23 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
              empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
         ));
     }
+}
+
+/// What failed of the dies under stripes, and how far its rebuild has got.
+fn add_rebuild(result: &mut RunResult) {
+    let counter = |name: &str| result.counters.get(name).copied().unwrap_or(0);
+    let lost = counter("stripe.dies_lost");
+    if lost == 0 {
+        return;
+    }
+    let units = ["stripes", "superblocks"].map(|unit| (unit, counter(&format!("stripe.{unit}_rebuilt")), counter(&format!("stripe.{unit}_to_rebuild"))));
+    let (unit, rebuilt, left) = units.into_iter().find(|(_, rebuilt, left)| rebuilt + left > 0).unwrap_or(("stripes", 0, 0));
+    let computed = counter("stripe.pages_reconstructed");
+    let gone = counter("stripe.pages_lost");
+    let dies = if lost == 1 { "1 die".to_owned() } else { format!("{lost} dies") };
+    result.notes.push(format!(
+        "{dies} failed: {rebuilt} {unit} rebuilt and {left} still to be, {computed} pages computed from others, {gone} lost for good."
+    ));
 }
 
 /// Hash over the commands, the completions and the totals: everything simulated, nothing of the

@@ -213,11 +213,11 @@ fn has_more(workload: &mut dyn Workload) -> Result<bool, SessionError> {
     Ok(!batch.is_empty())
 }
 
-/// Flash programs for the host, and all others.
-fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; 2] {
+/// Flash programs for the host, all others, and of those the ones of a rebuild.
+fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; 3] {
     let Counters { programs, .. } = &drive.flash().core().counters;
     let host = programs[Cause::Host.index()];
-    [host, FlashCore::total(programs) - host]
+    [host, FlashCore::total(programs) - host, programs[Cause::Rebuild.index()]]
 }
 
 fn bad_blocks(core: &FlashCore) -> usize {

@@ -43,7 +43,10 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     ];
     let unused = unused.into_iter().filter(|(key, is_unused, _)| *is_unused && is_changed(key));
     let unused = unused.map(|(key, _, why)| format!("{key} has no effect here because {why}."));
-    unused.chain(foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note)).collect()
+    let stripes = stripe::unused(values).into_iter().filter(|(key, _)| is_changed(key));
+    let stripes = stripes.map(|(key, why)| format!("{key} has no effect here because {why}."));
+    let foreign = foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note);
+    unused.chain(stripes).chain(foreign).collect()
 }
 
 /// Keys of other mappings and buffers than those in use.

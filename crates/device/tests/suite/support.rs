@@ -45,7 +45,7 @@ pub fn go_from<F: Clocked>(
         sectors_per_page: drive.flash().core().geometry.sectors_per_page(),
         timed: F::HAS_TIME,
     };
-    let (ended, sheet) = run(drive, source, plan, &mut (), |_| [0; 2]).unwrap();
+    let (ended, sheet) = run(drive, source, plan, &mut (), |_| [0; 3]).unwrap();
     assert_eq!(ended, Ended::Complete);
     sheet
 }

@@ -61,7 +61,7 @@ fn go(drive: &mut Drive<CountedFlash>, workload: &str, requests: u64, seed: u64)
     let mut source = build(workload, &parameters).unwrap();
     let plan =
         RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: requests, sectors_per_page: SECTORS as u32, timed: false };
-    let (ended, _) = run(drive, &mut *source, plan, &mut (), |_| [0; 2]).unwrap();
+    let (ended, _) = run(drive, &mut *source, plan, &mut (), |_| [0; 3]).unwrap();
     assert_eq!(ended, Ended::Complete);
 }
 

@@ -23,6 +23,8 @@ impl TimedFlash {
                 self.enqueue(id);
             } else if let Some(failed) = self.failed_data_at(page) {
                 self.serve_from(failed, id);
+            } else if self.core.block_is_dead(Ppn(page)) {
+                self.enqueue(id); // it will never be programmed, and the read will fail
             } else {
                 self.park(block, id);
             }

@@ -116,10 +116,16 @@ impl<F: Flash> Elastic<F> {
             let places: Vec<u32> = std::iter::once(first).chain(others).collect();
             return self.merge_tombstones(flash, &places, cause);
         }
+        let sequence = self.sequence_of(flash, place);
+        self.rewrite(flash, place, sequence, cause)
+    }
+
+    /// Writes a page of data into a new stripe, with this sequence number. `false`: there is no room.
+    fn rewrite(&mut self, flash: &mut F, place: u32, sequence: u64, cause: Cause) -> bool {
         if !self.has_place(flash, Stream::Copies) {
             return false;
         }
-        let sequence = self.sequence_of(flash, place);
+        let back = self.back[place as usize];
         let Some((cells, after)) = self.fetch(flash, place, cause, self.full_mask.count_ones() as u8) else {
             return self.give_up(flash, back, sequence);
         };
@@ -165,8 +171,30 @@ impl<F: Flash> Elastic<F> {
         members.iter().find(|(member, ..)| *member == place).map_or(self.sequence, |(.., sequence)| *sequence)
     }
 
+    /// Writes the newest version of a page once more, as the newest. `false`: there is no room.
+    fn affirm(&mut self, flash: &mut F, logical: u32) -> bool {
+        let entry = self.map[logical as usize];
+        if entry < TRIMMED && self.in_memory(entry).is_some() {
+            return true; // somebody else does
+        }
+        let sequence = self.next_sequence();
+        if entry < TRIMMED {
+            return self.rewrite(flash, entry, sequence, Cause::Rebuild);
+        }
+        if self.is_gone(logical) {
+            return self.give_up(flash, logical, sequence);
+        }
+        self.log_nothing(flash, logical, sequence)
+    }
+
     /// Pages without a parity get one, in another place, as far as there is room.
     pub(super) fn pump_repairs(&mut self, flash: &mut F) {
+        while let Some(logical) = self.doubted.first().copied() {
+            if self.repairs_under_way >= self.window || !self.affirm(flash, logical) {
+                return;
+            }
+            self.doubted.pop_first();
+        }
         while let Some(place) = self.repairs.front().copied() {
             if self.repairs_under_way >= self.window {
                 return;
@@ -183,7 +211,8 @@ impl<F: Flash> Elastic<F> {
 
     /// Erases superblocks that nobody needs any more. `true`: one is free now.
     pub(super) fn erase_emptied(&mut self, flash: &mut F) -> bool {
-        if self.repairs_under_way > 0 || !self.repairs.is_empty() && self.has_place(flash, Stream::Copies) {
+        let repairs = !self.repairs.is_empty() || !self.doubted.is_empty();
+        if self.repairs_under_way > 0 || repairs && self.has_place(flash, Stream::Copies) {
             return false; // older versions of what has no parity may be there
         }
         let before = self.blocks.free.len();

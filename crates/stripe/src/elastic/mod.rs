@@ -115,6 +115,9 @@ pub(crate) struct Elastic<F: Flash> {
     waiting_moves: Vec<(u32, u32, u32)>,
     /// Valid places without a parity, or that could not be read.
     repairs: VecDeque<u32>,
+    /// Logical pages to be written anew because a power cut left an incomplete stripe with a later version of them:
+    /// should the die where that is missing be lost, the stripe would look complete.
+    doubted: BTreeSet<u32>,
     /// Superblock being collected and what of it is left to look at, last first.
     victim: u32,
     queue: Vec<u32>,
@@ -132,6 +135,8 @@ pub(crate) struct Elastic<F: Flash> {
     spares: Vec<DieId>,
     usual_dies: u32,
     deaths: u32,
+    /// Those, and spares that failed before they were used.
+    failed_dies: u32,
     ops: Vec<Op>,
     free_ops: Vec<u32>,
     serial: u64,
@@ -179,6 +184,7 @@ impl<F: Flash> Elastic<F> {
             moves: VecDeque::new(),
             waiting_moves: Vec::new(),
             repairs: VecDeque::new(),
+            doubted: BTreeSet::new(),
             victim: NONE,
             queue: Vec::new(),
             copies_under_way: 0,
@@ -190,6 +196,7 @@ impl<F: Flash> Elastic<F> {
             usual_dies: geometry.dies() - spares.len() as u32,
             spares,
             deaths: 0,
+            failed_dies: 0,
             ops: Vec::new(),
             free_ops: Vec::new(),
             serial: 0,
@@ -370,6 +377,7 @@ impl<F: Flash> Elastic<F> {
     /// A die answers nothing any more: its pages are computed from now on, and written anew where there is room.
     #[cold]
     fn lose_die(&mut self, flash: &mut F, die: DieId) {
+        self.failed_dies += 1;
         if self.spares.contains(&die) {
             self.spares.retain(|spare| *spare != die);
             return;

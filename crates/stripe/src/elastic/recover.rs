@@ -25,6 +25,8 @@ struct Newest {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Nothing,
+    /// A page of a stripe that has lost too many to compute it.
+    Lost,
     /// A page without a stripe.
     Alone,
     /// A page to be computed from others of its stripe.
@@ -45,8 +47,14 @@ impl<F: Flash> Elastic<F> {
         let mut elastic = Self::new(context, data, spares);
         elastic.blocks.adopt(image);
         elastic.adopt_dies(image);
-        elastic.adopt_stripes(image, contents);
+        let missing = elastic.adopt_stripes(image, contents);
         let newest = elastic.find_newest(image, contents);
+        for (logical, sequence) in missing {
+            elastic.sequence = elastic.sequence.max(sequence);
+            if newest[logical as usize].sequence < sequence {
+                elastic.doubted.insert(logical);
+            }
+        }
         elastic.adopt_newest(&newest);
         elastic.adopt_rebuild();
         Ok(elastic)
@@ -75,6 +83,7 @@ impl<F: Flash> Elastic<F> {
             self.spares.retain(|spare| *spare != die);
             self.blocks.set_lost(die, true);
             self.deaths += 1;
+            self.failed_dies += 1;
             self.blocks.widen();
         }
         let missing = self.usual_dies.saturating_sub(self.blocks.live_dies());
@@ -92,8 +101,10 @@ impl<F: Flash> Elastic<F> {
         })
     }
 
-    /// Finds the stripes that are complete as far as can be seen.
-    fn adopt_stripes(&mut self, image: &FlashCore, contents: &Contents) {
+    /// Finds the stripes that are complete as far as can be seen. Returns logical page and sequence number of what
+    /// the others lack.
+    fn adopt_stripes(&mut self, image: &FlashCore, contents: &Contents) -> Vec<(u32, u64)> {
+        let mut missing = Vec::new();
         let mut complete: Vec<(u32, Vec<u32>)> = Vec::new();
         for (place, page) in self.programmed(image) {
             let Some(record) = contents.record(page.0).and_then(ParityRecord::read) else { continue };
@@ -102,8 +113,13 @@ impl<F: Flash> Elastic<F> {
                 let holds = matches!(oob.kind, PageKind::Data | PageKind::Lost) && (oob.logical, oob.sequence) == (logical, sequence);
                 self.blocks.is_lost(member) || holds
             };
-            if contents.oob(page.0).kind == PageKind::Metadata && record.members.iter().all(is_there) {
+            if contents.oob(page.0).kind != PageKind::Metadata {
+                continue;
+            }
+            if record.members.iter().all(is_there) {
                 complete.push((place, record.members.iter().map(|(member, ..)| *member).collect()));
+            } else {
+                missing.extend(record.members.iter().filter(|member| !is_there(member)).map(|(_, logical, sequence)| (*logical, *sequence)));
             }
         }
         for (parity, members) in complete {
@@ -112,6 +128,7 @@ impl<F: Flash> Elastic<F> {
                 self.blocks.set_role(member, Role::Data);
             }
         }
+        missing
     }
 
     fn find_newest(&mut self, image: &FlashCore, contents: &Contents) -> Vec<Newest> {
@@ -136,8 +153,10 @@ impl<F: Flash> Elastic<F> {
                     let record = contents.record(page.0);
                     if let Some(record) = record.and_then(ParityRecord::read) {
                         let lost = record.members.iter().filter(|(member, ..)| self.blocks.is_lost(*member) && self.blocks.role(place) == Role::Parity);
+                        let lost: Vec<_> = lost.collect();
+                        let rank = if lost.len() == 1 { Rank::Computed } else { Rank::Lost };
                         for &(member, logical, sequence) in lost {
-                            note(logical, Newest { sequence, rank: Rank::Computed, entry: member });
+                            note(logical, Newest { sequence, rank, entry: member });
                         }
                     } else if let Some(ranges) = record.and_then(decode) {
                         tombstones.push((place, ranges));

@@ -105,7 +105,8 @@ impl<F: Flash> Elastic<F> {
             ("pages_reconstructed", reconstructed),
             ("pages_healed", healed),
             ("pages_lost", lost),
-            ("dies_lost", u64::from(self.deaths)),
+            ("pages_to_repair", (self.repairs.len() + self.doubted.len()) as u64 + u64::from(self.repairs_under_way)),
+            ("dies_lost", u64::from(self.failed_dies)),
             ("superblocks_rebuilt", rebuilt),
             ("superblocks_to_rebuild", self.to_rebuild.len() as u64),
         ]);
@@ -127,6 +128,7 @@ impl<F: Flash> Elastic<F> {
         let left: Vec<u32> = self.emptied.iter().copied().chain((self.victim != super::NONE).then_some(self.victim)).collect();
         writer.put_u32("elastic.collected", left.into_iter());
         writer.put_u32("elastic.repairs", self.repairs.iter().copied().collect::<Vec<_>>().into_iter());
+        writer.put_u32("elastic.doubted", self.doubted.iter().copied().collect::<Vec<_>>().into_iter());
         writer.put_u32("elastic.to_rebuild", self.to_rebuild.iter().copied().collect::<Vec<_>>().into_iter());
         writer.put_u32("elastic.failing", self.failing.iter().copied());
     }
@@ -155,6 +157,7 @@ impl<F: Flash> Elastic<F> {
             self.blocks.set_state(superblock, super::superblocks::State::Closed);
         }
         self.repairs = reader.get_u32("elastic.repairs")?.into();
+        self.doubted = reader.get_u32("elastic.doubted")?.into_iter().collect();
         self.to_rebuild = reader.get_u32("elastic.to_rebuild")?.into_iter().collect();
         self.failing = reader.get_u32("elastic.failing")?;
         Ok(())

@@ -106,10 +106,12 @@ impl<F: Flash> Elastic<F> {
             if !is_meant(old) {
                 continue;
             }
-            replaced.insert(self.blocks.of(old & !TRIMMED));
+            if old != UNMAPPED {
+                replaced.insert(self.blocks.of(old & !TRIMMED));
+            }
             if old < TRIMMED {
                 self.blocks.invalidate(old);
-            } else {
+            } else if old != UNMAPPED {
                 self.bury(old & !TRIMMED);
             }
             self.map[logical as usize] = TRIMMED | place;
@@ -221,6 +223,15 @@ impl<F: Flash> Elastic<F> {
             }
         }
         if left.len() > self.capacity() { tombstone.ranges.clone() } else { left }
+    }
+
+    /// Says that there is nothing of a page. `false`: there is no room to say so.
+    pub(super) fn log_nothing(&mut self, flash: &mut F, logical: u32, sequence: u64) -> bool {
+        let ranges = vec![Range { first: logical, count: 1, sequence }];
+        let member = Member::new(UNMAPPED, sequence, PayloadId::NONE, Cause::Rebuild);
+        let placed = self.log(flash, ranges, &member, Stream::Copies, |_| true).is_some();
+        self.count_copy(Cause::Rebuild, u32::from(placed));
+        placed
     }
 
     /// Nothing is left of a page: it reads as an error until it is written again. `false`: there is no room to say so.

@@ -1,4 +1,4 @@
-//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND]
+//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer KIND]
 //! [--stripe KIND] [--survey]`.
 
 use std::io::Write;
@@ -7,11 +7,12 @@ use std::time::Instant;
 use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
 
-const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults] [--ftl KIND] [--buffer KIND] [--stripe KIND]
+const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer KIND] [--stripe KIND]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
   --faults     let programs and erases fail now and then
+  --deaths     let dies die under stripes, as many as they can stand
   --ftl KIND   drives with this mapping only, not with any
   --buffer KIND  drives with this buffer only, or with `none`
   --stripe KIND  drives with these stripes only (over a mapping that can carry them: --ftl page), or with `none`
@@ -32,6 +33,11 @@ fn main() -> ExitCode {
                 campaign.faults = Faults::Rare;
                 Some(())
             }
+            "--deaths" => {
+                campaign.faults = Faults::Deaths;
+                Some(())
+            }
+            "--help" | "-h" => return say(USAGE, 0),
             "--ftl" => {
                 let wanted = arguments.next();
                 let name = ftl::mapping::mapping_names().into_iter().find(|name| Some(*name) == wanted.as_deref());

@@ -8,6 +8,7 @@ use crate::work::{can_serve, describe_blocks};
 use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{Flash, FlashCore, TimedFlash};
+use units::DieId;
 
 /// Events without a completed request after which a drive counts as stuck.
 const PATIENCE: u64 = 50_000;
@@ -39,8 +40,23 @@ pub struct Life {
     /// Restarts still to come in quick succession.
     burst: u64,
     faults: Faults,
+    deaths: Deaths,
     last_completion: u64,
 }
+
+/// Dies that die in the course of a life.
+#[derive(Clone, Copy, Debug, Default)]
+struct Deaths {
+    so_far: u32,
+    /// Event of the next one, if there is any.
+    next: Option<u64>,
+    /// Dies that may be missing at once, and spares.
+    parities: u32,
+    spares: u32,
+}
+
+/// Events between two deaths, at most.
+const LONGEST_BETWEEN: u64 = 1500;
 
 impl Life {
     /// A new drive drawn from `seed`.
@@ -55,17 +71,28 @@ impl Life {
         let mut core = plan.fresh_core();
         (campaign.prepare)(&mut core);
         let drive = plan.assemble(plan.timed(core));
+        let mut cuts = life_stream(seed, "testkit.cuts");
+        let deaths = match campaign.faults {
+            Faults::Deaths => Deaths {
+                so_far: 0,
+                next: Some(cuts.below(LONGEST_BETWEEN)),
+                parities: if stack.get("stripe.kind").starts_with("raid6") { 2 } else { 1 },
+                spares: stack.get("stripe.spares").parse().expect("it was drawn as a number"),
+            },
+            Faults::None | Faults::Rare => Deaths::default(),
+        };
         Ok(Self {
             per_page: plan.geometry.sectors_per_page(),
             stack,
             plan,
             drive,
             host: Host::new(habits, seed),
-            stream: life_stream(seed, "testkit.cuts"),
+            stream: cuts,
             found: Vec::new(),
             restart_in: 200,
             burst: 0,
             faults: campaign.faults,
+            deaths,
             last_completion: 0,
         })
     }
@@ -87,6 +114,9 @@ impl Life {
             }
             self.host.fill(&mut self.drive, u64::from(self.per_page));
             position.event += 1;
+            if self.deaths.next == Some(position.event) {
+                self.kill(position.event);
+            }
             if !self.event(position)? {
                 break Ending::WornOut;
             }
@@ -95,6 +125,29 @@ impl Life {
         tally.requests += self.host.completed;
         tally.erases += self.drive.flash().core().blocks().iter().map(|row| u64::from(row.erases)).sum::<u64>();
         Ok(ending)
+    }
+
+    /// A die dies, if nothing may be lost with it.
+    fn kill(&mut self, event: u64) {
+        self.deaths.next = Some(event + 1 + self.stream.below(LONGEST_BETWEEN));
+        let mut reports = Vec::new();
+        self.drive.top().report(&mut reports);
+        let left = |name: &str| reports.iter().filter_map(|report| report.counters.get(name)).sum::<u64>();
+        // What a power cut tore is mended before anybody sees it; here everything was seen at once.
+        if left("stripes_to_repair") + left("pages_to_repair") + left("tombstones_to_copy") > 0 {
+            return;
+        }
+        let is_whole = left("stripes_to_rebuild") + left("superblocks_to_rebuild") == 0;
+        let Deaths { so_far, parities, spares, .. } = self.deaths;
+        let may_die = if is_whole { spares + parities } else { parities };
+        if so_far >= may_die {
+            return;
+        }
+        let core = self.drive.flash().core();
+        let live: Vec<DieId> = (0..core.geometry.dies()).map(DieId).filter(|die| !core.die_is_dead(*die)).collect();
+        let die = live[self.stream.below(live.len() as u64) as usize];
+        self.deaths.so_far += 1;
+        self.drive.kill_die(die);
     }
 
     /// One event of the running drive. `false`: it cannot go on, for a good reason.

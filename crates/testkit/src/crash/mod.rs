@@ -139,7 +139,11 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { event, restarts, time } = self.position;
-        let faults = if self.faults == Faults::None { "" } else { " --faults" };
+        let faults = match self.faults {
+            Faults::None => "",
+            Faults::Rare => " --faults",
+            Faults::Deaths => " --deaths",
+        };
         let mapping = self.layers.mapping.map_or(String::new(), |name| format!(" --ftl {name}"));
         let buffer = self.layers.buffer.map_or(String::new(), |name| format!(" --buffer {name}"));
         let stripe = self.layers.stripe.map_or(String::new(), |name| format!(" --stripe {name}"));

@@ -58,6 +58,38 @@ fn every_stripe_scheme_outlives_power_cuts() {
 }
 
 #[test]
+fn dies_that_die_between_power_cuts_take_nothing_along() {
+    let cuts = from_environment("CRASH_CUTS", 200_000);
+    let campaign = Campaign { faults: Faults::Deaths, ..Campaign::new(cuts, from_environment("CRASH_SEED", 1)) };
+    let tally = run(campaign);
+    assert!(tally.restarts > tally.cuts / 200, "life must go on from many cuts: {tally:?}");
+}
+
+/// Lives in which something was lost, by what had been lost.
+#[test]
+fn dies_and_power_cuts_that_once_lost_something() {
+    for (what, seeds) in [
+        ("what a spare held that had been filled long ago, when a power cut came while another one was being filled", vec![28, 24, 29, 67]),
+        ("what was trimmed came back with the only copy of its tombstone", vec![232, 222, 243, 363, 3362, 3411]),
+        ("one parity was of another write than the other", vec![6, 23, 122, 366, 524, 752]),
+        ("a write found incomplete came back when the die died that had shown it", vec![718, 3470, 2304, 2348]),
+        ("room made by moving an old version was not used", vec![45, 70]),
+        ("of two copies the one was taken that could not be computed", vec![9038]),
+        ("a read waited for a copy to a die that had died", vec![9156]),
+        ("writes after a power cut took the room of what it had torn", vec![9182, 9227]),
+        ("blocks waited for tombstones that nobody had to write any more", vec![746, 3342, 4668]),
+    ] {
+        for seed in seeds {
+            let stripe = if seed == 2304 || seed == 2348 { Some("raid-elastic") } else { None };
+            let layers = Layers { stripe, ..Layers::default() };
+            let campaign = Campaign { faults: Faults::Deaths, layers, ..Campaign::new(4000, seed) };
+            let lived = campaign.live(seed, &mut Tally::default());
+            lived.unwrap_or_else(|failure| panic!("{what}: {failure}"));
+        }
+    }
+}
+
+#[test]
 fn a_campaign_repeats_exactly() {
     let run = || format!("{:?}", run(Campaign::new(8000, 77)));
     assert_eq!(run(), run());

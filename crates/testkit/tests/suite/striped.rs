@@ -73,7 +73,9 @@ pub fn unreadable<F: Clocked>(drive: &mut Drive<F>) -> Vec<u64> {
 /// A drive on which these pages were written in turn.
 pub fn written(plan: &DrivePlan, pages: &[u64]) -> Drive<CountedFlash> {
     let mut drive = counted(plan);
-    pages.iter().for_each(|page| drive.submit(0, &request(HostOp::Write, *page)));
+    for page in pages {
+        drive.submit(0, &request(HostOp::Write, *page));
+    }
     assert_eq!(serve(&mut drive), NOTHING);
     drive.top().check(drive.flash()).unwrap();
     drive

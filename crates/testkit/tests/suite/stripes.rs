@@ -147,7 +147,9 @@ fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
         let mut fed = Fed::new(&plan, &requests);
         loop {
             if fed.events == death * 3 {
-                dies.iter().for_each(|die| fed.drive.kill_die(DieId(*die)));
+                for die in dies {
+                    fed.drive.kill_die(DieId(*die));
+                }
             }
             let Some(done) = fed.step() else { break };
             assert!(done.iter().all(|done| !done.failed), "{kind}: a request fails, chips {dies:?} lost after event {}", death * 3);

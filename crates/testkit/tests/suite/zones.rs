@@ -71,7 +71,9 @@ fn encoded_after(plan: &DrivePlan, again: &[Request]) -> Drive<TimedFlash> {
     let mut drive = timed(plan);
     let all = blocks(&drive);
     (0..all).for_each(|block| drive.submit(0, &write(block, 1)));
-    again.iter().for_each(|request| drive.submit(0, request));
+    for request in again {
+        drive.submit(0, request);
+    }
     assert_eq!(serve(&mut drive), NOTHING);
     drive.prepare();
     drive.top().check(drive.flash()).unwrap();

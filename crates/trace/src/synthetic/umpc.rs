@@ -94,7 +94,9 @@ impl Source for Umpc {
 /// Share of reads in the busiest part of the space, of a hundred equal ones.
 fn busiest(reads: &[(u64, u32)], sectors: u64, share: f64) -> f64 {
     let mut counts = [0_u64; 100];
-    reads.iter().for_each(|(first, _)| counts[(first * 100 / sectors) as usize] += 1);
+    for (first, _) in reads {
+        counts[(first * 100 / sectors) as usize] += 1;
+    }
     counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
     counts[..(share * 100.0) as usize].iter().sum::<u64>() as f64 / reads.len() as f64
 }

@@ -346,6 +346,9 @@ impl<S: Scheme> PageMap<S> {
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
         self.erased(flash, block);
+        if !self.trims.short.is_empty() {
+            self.complete_all_copies(flash);
+        }
         self.announce_room(flash, outbox);
     }
 
@@ -459,6 +462,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         report.counters.insert("trimmed_pages", self.trimmed_pages);
         report.counters.insert("wear_levelled_blocks", self.levelled_blocks);
         report.counters.insert("tombstone_pages", self.trims.live_pages());
+        report.counters.insert("tombstones_to_copy", self.trims.short.len() as u64);
         report.valid_pages =
             (0..self.geometry.blocks()).map(|b| self.blocks.valid_count(units::BlockId(b)) as u16).collect();
         reports.push(report);

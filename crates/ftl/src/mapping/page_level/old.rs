@@ -12,8 +12,8 @@ use super::scheme::Scheme;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
-use layer::{Answer, Found, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
-use nand::{Flash, FlashCore, PageKind, ProgramFailure};
+use layer::{Answer, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
+use nand::{Contents, Flash, FlashCore, PageKind, ProgramFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, DieId, Ppn};
 
@@ -22,6 +22,17 @@ const ZERO: u32 = TRIMMED;
 
 /// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
 pub(super) const FRESH: u64 = 1 << 63;
+
+/// What a logical page of a mapping was when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Never written, or on a chip that is lost.
+    Nothing,
+    /// Its newest version carries this sequence number.
+    Written(u64),
+    /// It was trimmed, by a tombstone with this number.
+    Trimmed(u64),
+}
 
 /// Old versions by logical page.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +46,6 @@ pub(super) struct OldVersions {
     /// Logical pages of which it does in any case.
     to_be_moved: BTreeSet<u32>,
     wanted: Vec<u32>,
-    found: Vec<Found>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
     numbers: Vec<u64>,
 }
@@ -172,11 +182,11 @@ impl<S: Scheme> PageMap<S> {
     /// Finds old versions after a power cut: of every page newer than its parity, the newest one that is not.
     /// `found`: what each logical page is, `fresh`: number of its newest version if that says that nothing of it is
     /// covered. Returns copies of them that were not chosen.
-    pub(super) fn recover_old(&mut self, context: &FtlContext<'_>, image: &FlashCore, found: Vec<Found>, fresh: &[u64]) -> OldCopies {
+    pub(super) fn recover_old(&mut self, context: &FtlContext<'_>, image: &FlashCore, found: &[Found], fresh: &[u64]) -> OldCopies {
         let mut copies = OldCopies::new();
         let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
         self.sequence = self.sequence.max(stripes.given);
-        let bounds = self.bounds(&stripes, &found);
+        let bounds = self.bounds(&stripes, image, contents, found);
         let mut best = vec![0_u64; self.map.len()];
         for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
             let oob = contents.oob(page.0);
@@ -209,27 +219,43 @@ impl<S: Scheme> PageMap<S> {
             self.old.pages += 1;
         }
         copies.retain(|_, others| !others.is_empty());
-        for (logical, found) in (0..).zip(&found) {
+        for (logical, found) in (0..).zip(found) {
             if let Found::Written(sequence) = found {
                 self.old.number(logical, *sequence);
             }
         }
-        self.old.found = found;
         copies
     }
 
-    /// Of each page that is newer than its parity, the sequence number of that parity.
-    fn bounds(&self, stripes: &Stripes<'_>, found: &[Found]) -> Vec<Option<u64>> {
-        let number = |found: Found| match found {
+    /// Of each page that is newer than its parity, the sequence number of that parity. Of several parities, the
+    /// newest number that all of them had: power may have been cut between one and the other, more than once.
+    fn bounds(&self, stripes: &Stripes<'_>, image: &FlashCore, contents: &Contents, found: &[Found]) -> Vec<Option<u64>> {
+        let number = |logical: u32| match found[logical as usize] {
             Found::Nothing => 0,
             Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
         };
-        let bound = |logical: u32| {
+        let live = |logical: u32| {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
-            let live = parities.filter(|parity| !self.lanes[self.home(*parity)].dead);
-            let on_flash = live.map(|parity| number(found[parity as usize])).min();
-            let bound = stripes.shape.covered_until(logical).or(on_flash)?;
-            (number(found[logical as usize]) > bound).then_some(bound)
+            parities.filter(|parity| !self.lanes[self.home(*parity)].dead)
+        };
+        let is_torn = |logical: &u32| live(*logical).any(|parity| parity == *logical) && live(*logical).any(|parity| number(parity) != number(*logical));
+        // Before the first one there was nothing.
+        let mut torn: BTreeMap<u32, BTreeSet<u64>> = (0..self.map.len() as u32).filter(is_torn).map(|logical| (logical, [0].into())).collect();
+        if !torn.is_empty() {
+            for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
+                let oob = contents.oob(page.0);
+                if let Some(numbers) = torn.get_mut(&oob.logical).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost)) {
+                    numbers.insert(oob.sequence & !FRESH);
+                }
+            }
+        }
+        let bound = |logical: u32| {
+            let common = |first: u32| match torn.get(&first) {
+                Some(numbers) => numbers.iter().rev().copied().find(|number| live(first).all(|other| torn[&other].contains(number))),
+                None => Some(number(first)),
+            };
+            let bound = stripes.shape.covered_until(logical).or_else(|| common(live(logical).next()?))?;
+            (number(logical) > bound).then_some(bound)
         };
         (0..self.map.len() as u32).map(bound).collect()
     }
@@ -381,8 +407,9 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.keep_reserve(flash.core());
     }
 
-    fn take_found(&mut self) -> Vec<Found> {
-        std::mem::take(&mut self.old.found)
+    fn resume(&mut self, flash: &mut F) {
+        self.trims.find_short();
+        self.complete_all_copies(flash);
     }
 
     fn forget_old(&mut self, logical: u32) {

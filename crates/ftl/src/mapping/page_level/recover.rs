@@ -11,12 +11,11 @@
 
 use super::scheme::Scheme;
 use super::place::Stream;
-use super::old::{FRESH, OldCopies};
+use super::old::{FRESH, Found, OldCopies};
 use super::trim_log::decode;
 use super::{PageMap, TRIMMED, UNMAPPED};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
-use layer::Found;
 use nand::{Contents, FlashCore, Oob, PageKind};
 use std::collections::BTreeMap;
 use units::{BlockId, DieId, Ppn};
@@ -77,7 +76,7 @@ impl<S: Scheme> PageMap<S> {
             Some(sequence) => Found::Trimmed(sequence),
             None => Found::Nothing,
         });
-        let old_copies = ftl.recover_old(context, image, found.collect(), &fresh);
+        let old_copies = ftl.recover_old(context, image, &found.collect::<Vec<_>>(), &fresh);
         let copies = Copies { newest: copies, old: old_copies };
         for lane in 0..ftl.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
@@ -267,7 +266,7 @@ impl<S: Scheme> PageMap<S> {
                     }
                 }
             }
-            let slot = self.trims.restore(page, ranges, firsts.get(&number).copied());
+            let slot = self.trims.restore(page, number, ranges, firsts.get(&number).copied());
             slots.push(*firsts.entry(number).or_insert(slot));
         }
         for (logical, tombstone) in by.iter().enumerate() {

@@ -139,6 +139,9 @@ impl<S: Scheme> PageMap<S> {
         lane: Option<usize>,
     ) -> bool {
         self.compact_log();
+        if self.trims.ranges.is_empty() {
+            self.release_carried(flash);
+        }
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // What a full lane collects its tombstones for is room.
@@ -185,6 +188,15 @@ impl<S: Scheme> PageMap<S> {
         self.blocks.valid_pages_of(block).filter(|page| self.back[*page as usize] & TRIMMED != 0).count() as u32
     }
 
+    /// Nothing of the log is left to be written, so nothing has to wait for it.
+    fn release_carried<F: Flash>(&mut self, flash: &mut F) {
+        for page in std::mem::take(&mut self.trims.carried) {
+            if !flash.core().breaks(LawBroken::TrimHoldsOff) {
+                flash.release(self.geometry.block_of(Ppn(page)));
+            }
+        }
+    }
+
     /// Drops from the log what was written again since: a tombstone must name a page once, with the
     /// number of its last trim, or a version between two trims would outlive the second.
     fn compact_log(&mut self) {
@@ -214,19 +226,44 @@ impl<S: Scheme> PageMap<S> {
         let ranges = std::mem::replace(&mut self.trims.ranges, rest);
         let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
         let sequence = self.next_sequence();
-        let slot = self.trims.add(page, ranges.clone(), 1, None);
+        let slot = self.trims.add((page, sequence), ranges, 1, None);
         self.move_pending(slot);
         self.issue_tombstone(flash, page, slot, record, sequence);
-        let mut dies = vec![self.geometry.die_of(self.geometry.block_of(page))];
-        for _ in 0..self.trims.extra {
-            let Some(first) = self.trims.tombstones[slot as usize].as_ref().map(|tombstone| tombstone.live) else { return };
-            // Without room elsewhere there is one less.
-            let Some(page) = self.record_page_off(&dies) else { return };
-            dies.push(self.geometry.die_of(self.geometry.block_of(page)));
+        self.complete_copies(flash, slot);
+    }
+
+    /// Writes the copies that a tombstone still lacks, as far as there is room on other dies.
+    fn complete_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
+        let lanes = self.order.iter().filter(|lane| !self.lanes[**lane as usize].dead).count() as u32;
+        let wanted = self.trims.extra.min((lanes / self.geometry.planes_per_die).saturating_sub(1));
+        loop {
+            let Some(tombstone) = self.trims.tombstones[slot as usize].as_ref() else { return };
+            if tombstone.copies.len() as u32 >= wanted || tombstone.live == 0 {
+                self.trims.short.remove(&slot);
+                return;
+            }
+            let (ranges, sequence, live) = (tombstone.ranges.clone(), tombstone.sequence, tombstone.live);
+            let dies = self.trims.group(slot).into_iter().map(|slot| {
+                let page = Ppn(self.trims.at(slot).page);
+                self.geometry.die_of(self.geometry.block_of(page))
+            });
+            let dies: Vec<units::DieId> = dies.collect();
+            let Some(page) = self.record_page_off(&dies) else {
+                self.trims.short.insert(slot); // until there is
+                return;
+            };
             let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(&ranges)));
-            let copy = self.trims.add(page, ranges.clone(), 1, Some(slot));
-            self.trims.at(copy).live = first;
+            let copy = self.trims.add((page, sequence), ranges, 1, Some(slot));
+            self.trims.at(copy).live = live;
             self.issue_tombstone(flash, page, copy, record, sequence);
+        }
+    }
+
+    /// Writes the copies that tombstones lack.
+    #[cold]
+    pub(super) fn complete_all_copies<F: Flash>(&mut self, flash: &mut F) {
+        for slot in self.trims.short.iter().copied().collect::<Vec<_>>() {
+            self.complete_copies(flash, slot);
         }
     }
 
@@ -341,6 +378,7 @@ impl<S: Scheme> PageMap<S> {
             after: None,
         };
         flash.read(self.owner, read);
+        self.keep_copies(flash, slot);
         for range in ranges {
             for logical in range.first..range.first + range.count {
                 if self.map[logical as usize] == TRIMMED | slot {
@@ -352,6 +390,19 @@ impl<S: Scheme> PageMap<S> {
         true
     }
 
+    /// What a tombstone trims goes back to the log: until that is on flash, none of its copies may be erased, as a die
+    /// may be lost meanwhile.
+    fn keep_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
+        if self.trims.at(slot).copies.is_empty() || flash.core().breaks(LawBroken::TrimHoldsOff) {
+            return;
+        }
+        for slot in self.trims.group(slot) {
+            let page = self.trims.at(slot).page;
+            flash.hold(self.geometry.block_of(Ppn(page)));
+            self.trims.carried.push(page);
+        }
+    }
+
     /// A tombstone was lost with its die: what it still trims goes back to the log, which is written as soon as
     /// there is room.
     pub(super) fn log_again<F: Flash>(&mut self, flash: &mut F, slot: u32) {
@@ -359,6 +410,7 @@ impl<S: Scheme> PageMap<S> {
         let (page, ranges, slot) = (Ppn(tombstone.page), tombstone.ranges.clone(), tombstone.first);
         let held = std::mem::take(&mut self.trims.at(slot).held);
         self.trims.carried.extend(held);
+        self.keep_copies(flash, slot);
         for range in ranges {
             for logical in range.first..range.first + range.count {
                 if self.map[logical as usize] != TRIMMED | slot {

@@ -2,7 +2,7 @@
 
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use units::{BlockId, Ppn};
 
 /// Bytes of one entry of a tombstone: first page, count, sequence number.
@@ -30,6 +30,8 @@ pub(super) struct PendingPage {
 #[derive(Clone, Debug)]
 pub(super) struct Tombstone {
     pub page: u32,
+    /// Its sequence number, which its copies have as well.
+    pub sequence: u64,
     /// Logical pages that are trimmed by this one and not written since.
     pub live: u32,
     /// Programs under way: its own, and of the first those of the copies.
@@ -57,6 +59,8 @@ pub(super) struct TrimLog {
     pub shedding: bool,
     /// Copies of each tombstone besides itself.
     pub extra: u32,
+    /// Tombstones that have fewer, because there was no room on another chip or power was cut.
+    pub short: BTreeSet<u32>,
     /// Pages whose blocks stay held until what is in the log now is on flash, because their own tombstone was lost.
     pub carried: Vec<u32>,
 }
@@ -73,6 +77,7 @@ impl TrimLog {
             capacity,
             shedding: false,
             extra,
+            short: BTreeSet::new(),
             carried: Vec::new(),
         }
     }
@@ -90,6 +95,15 @@ impl TrimLog {
         let slots = (0..).zip(&self.tombstones).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)));
         let lost = slots.filter(|(_, tombstone)| tombstone.live > 0 && is_one(geometry.block_of(Ppn(tombstone.page))));
         lost.map(|(slot, _)| slot).collect()
+    }
+
+    /// Finds the tombstones of which a power cut left too few copies.
+    pub fn find_short(&mut self) {
+        let slots = (0..).zip(&self.tombstones).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)));
+        let is_short = |(slot, tombstone): &(u32, &Tombstone)| {
+            tombstone.live > 0 && tombstone.first == *slot && (tombstone.copies.len() as u32) < self.extra
+        };
+        self.short = slots.filter(is_short).map(|(slot, _)| slot).collect();
     }
 
     /// Tombstone pages that are valid.
@@ -134,6 +148,7 @@ impl TrimLog {
     /// A tombstone is needed no longer.
     pub fn remove(&mut self, slot: u32) {
         self.tombstones[slot as usize] = None;
+        self.short.remove(&slot);
         self.free.push(Reverse(slot));
     }
 
@@ -142,8 +157,8 @@ impl TrimLog {
     }
 
     /// Adds a tombstone, or a copy of the one in slot `first`.
-    pub fn add(&mut self, page: Ppn, ranges: Vec<Range>, waiting: u32, first: Option<u32>) -> u32 {
-        let tombstone = Tombstone { page: page.0, live: 0, waiting, ranges, held: Vec::new(), first: 0, copies: Vec::new() };
+    pub fn add(&mut self, (page, sequence): (Ppn, u64), ranges: Vec<Range>, waiting: u32, first: Option<u32>) -> u32 {
+        let tombstone = Tombstone { page: page.0, sequence, live: 0, waiting, ranges, held: Vec::new(), first: 0, copies: Vec::new() };
         let slot = self.insert(tombstone);
         self.at(slot).first = first.unwrap_or(slot);
         if let Some(first) = first {
@@ -154,8 +169,8 @@ impl TrimLog {
     }
 
     /// Takes a tombstone found on flash after a power cut; `first`: one with the same number found before.
-    pub fn restore(&mut self, page: Ppn, ranges: Vec<Range>, first: Option<u32>) -> u32 {
-        self.add(page, ranges, 0, first)
+    pub fn restore(&mut self, page: Ppn, sequence: u64, ranges: Vec<Range>, first: Option<u32>) -> u32 {
+        self.add((page, sequence), ranges, 0, first)
     }
 
     /// A tombstone and its copies.
@@ -218,8 +233,9 @@ impl TrimLog {
         for (slot, tombstone) in self.tombstones.iter().enumerate() {
             let Some(tombstone) = tombstone else { continue };
             assert!(tombstone.waiting == 0, "a drive is drained before its state is saved");
-            let Tombstone { page, live, first, .. } = *tombstone;
+            let Tombstone { page, sequence, live, first, .. } = *tombstone;
             writer.put_u32("trims.head", [slot as u32, page, live, first].into_iter());
+            writer.put_u64("trims.number", [sequence].into_iter());
             let numbers = tombstone.ranges.iter().flat_map(|r| [u64::from(r.first), u64::from(r.count), r.sequence]);
             writer.put_u64("trims.ranges", numbers.collect::<Vec<_>>().into_iter());
         }
@@ -235,6 +251,7 @@ impl TrimLog {
         loop {
             let head = reader.get_u32("trims.head")?;
             let &[slot, page, live, first] = head.as_slice() else { break };
+            let sequence = *reader.get_u64("trims.number")?.first().ok_or_else(|| unfit("a number is missing"))?;
             let ranges = reader.get_u64("trims.ranges")?;
             let ranges = ranges
                 .chunks_exact(3)
@@ -242,7 +259,7 @@ impl TrimLog {
                 .collect();
             let place = tombstones.get_mut(slot as usize).ok_or_else(|| unfit("a slot is out of range"))?;
             let held = Vec::new();
-            *place = Some(Tombstone { page, live, waiting: 0, ranges, held, first, copies: Vec::new() });
+            *place = Some(Tombstone { page, sequence, live, waiting: 0, ranges, held, first, copies: Vec::new() });
             live_pages += u64::from(live > 0);
         }
         for slot in 0..slots {
@@ -254,6 +271,7 @@ impl TrimLog {
         }
         self.free = (0..).zip(&tombstones).filter(|(_, tombstone)| tombstone.is_none()).map(|(slot, _)| Reverse(slot)).collect();
         (self.tombstones, self.live_pages) = (tombstones, live_pages);
+        self.find_short();
         self.pending.clear();
         self.ranges.clear();
         Ok(())
