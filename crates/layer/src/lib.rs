@@ -14,7 +14,7 @@ mod snapshot;
 pub use parameter::{Parameter, ParameterKind, Value, Values};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
-use nand::{Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
+use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
 use units::{Cause, DieId, HostOp, Ppn, Request};
 
@@ -94,6 +94,13 @@ impl PageOp {
             full
         }
     }
+}
+
+/// Whether a read had better go around its die: that is cleaning, and nobody on the detour is, or more stands before it
+/// than before the longest part of the detour, whose own reads make that one longer.
+#[inline]
+pub fn goes_around(way: Backlog, detour: Backlog) -> bool {
+    detour.cleaning == 0 && (way.cleaning > 0 || way.commands > detour.commands + 1)
 }
 
 /// An operation that is under way. It can be taken back where one layer answers for all of it.

@@ -3,6 +3,7 @@
 //! One layer ([`layer::PageLayer`]) between the buffer and a mapping that leaves every page on its chip. To add a
 //! scheme: a line in `scheme.rs`, and what it does differently where the layer asks for it.
 
+mod around;
 mod cache;
 mod cells;
 mod code;
@@ -19,6 +20,7 @@ mod recover;
 mod scheme;
 mod settings;
 mod striped;
+mod token;
 mod trims;
 mod update;
 

@@ -3,6 +3,7 @@
 //! A policy is a line in [`READ_POLICIES`] and a function that gets a view of one group of one row.
 
 use code::Known;
+use nand::Backlog;
 
 /// What is known of a group when a read of some of its data blocks arrives.
 #[derive(Clone, Copy, Debug)]
@@ -102,8 +103,8 @@ fn gc_aware(view: &View<'_>) -> Choice {
     let all = code.all_data() & !view.have | view.valid;
     // A detour reads at least one block more: it pays only where the way is longer than that.
     let Some(detour) = view.cheapest(all & !view.cleaning) else { return direct };
-    let blocked = view.wanted & view.cleaning != 0;
-    if blocked || view.longest(view.wanted) > view.longest(detour) + 1 {
+    let backlog = |elements: u32| Backlog { commands: view.longest(elements), cleaning: (elements & view.cleaning).count_ones() };
+    if layer::goes_around(backlog(view.wanted), backlog(detour)) {
         Choice { first: detour, more: 0 }
     } else {
         direct
