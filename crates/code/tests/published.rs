@@ -137,8 +137,13 @@ fn completion_times_follow_order_statistics() {
 #[test]
 fn completion_times_by_simulation_within_one_percent() {
     let mut stream = Stream::new(7, "arrivals");
-    for (n, m, decoder) in [(3, 2, Decoder::Peel), (4, 1, Decoder::Peel), (4, 2, Decoder::Peel), (4, 3, Decoder::Peel), (4, 3, Decoder::Gauss), (5, 4, Decoder::Gauss)] {
-        let known = code::Known::new(regular(n, m), decoder);
+    let regular = (3..=5).flat_map(|n| (1..=n).map(move |m| regular(n, m)));
+    let mds = (3..=5).map(|n| GroupCode::mds(n).expect("an MDS code"));
+    let best = GroupCode::parse("peel-best", 4).expect("a named code");
+    let codes: Vec<GroupCode> = regular.chain(mds).chain([best]).collect();
+    for (code, decoder) in codes.iter().flat_map(|code| [Decoder::Peel, Decoder::Gauss].map(|decoder| (code, decoder))) {
+        let known = code::Known::new(code.clone(), decoder);
+        let n = code.data();
         let runs = 60_000;
         let mut total = 0.0;
         for _ in 0..runs {
@@ -153,6 +158,6 @@ fn completion_times_by_simulation_within_one_percent() {
         }
         let (expected, _) = completion(known.code(), decoder);
         let measured = total / f64::from(runs);
-        assert!((measured / expected - 1.0).abs() < 0.01, "n = {n}, m = {m}: {measured} against {expected}");
+        assert!((measured / expected - 1.0).abs() < 0.01, "{}, {decoder:?}: {measured} against {expected}", code.matrix());
     }
 }

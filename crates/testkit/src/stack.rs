@@ -48,7 +48,7 @@ pub struct Stack {
 
 /// Stripes of this kind lose nothing with a die.
 fn stands_deaths(kind: &str) -> bool {
-    !matches!(kind, "none" | "raid0" | "fra")
+    !matches!(kind, "none" | "raid0" | "fra" | zones::KIND)
 }
 
 struct Shape {
