@@ -271,7 +271,7 @@ pub trait Flash: 'static {
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
     /// Arms timer `timer` for `time`, or disarms it.
     fn set_timer(&mut self, timer: u32, time: Option<Nanos>);
-    /// What stands before a new command on a die, in time proportional to its number; nothing without time. Commands
+    /// What stands before a new command on a die; nothing without time. Commands
     /// that wait for others, and erases that wait for pins, are not queued yet.
     fn backlog(&self, _die: DieId) -> Backlog {
         Backlog::default()

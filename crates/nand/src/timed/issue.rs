@@ -2,6 +2,7 @@
 
 use super::TimedFlash;
 use super::account::Trace;
+use super::die::is_cleaning;
 use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
 use crate::contents::{PayloadId, RecordId};
@@ -11,7 +12,7 @@ use crate::flash::{
     ProgramFailure, Read, Token,
 };
 use crate::part::Part;
-use units::{BlockId, CAUSES, Cause, DieId, Nanos, Ppn};
+use units::{BlockId, Cause, DieId, Nanos, Ppn};
 
 impl TimedFlash {
     /// Fills a slot with a new command. `slot.generation` is ignored.
@@ -339,18 +340,15 @@ impl Flash for TimedFlash {
 
     fn backlog(&self, die: DieId) -> Backlog {
         let entry = &self.dies[die.index()];
-        let mut backlog = Backlog::default();
-        let mut count = |id: u32| {
-            let cause = CAUSES[self.slab.get(id).cause as usize];
-            backlog.commands += 1;
-            backlog.cleaning += u32::from(matches!(cause, Cause::Gc | Cause::Wear | Cause::Merge));
-        };
+        let mut backlog = entry.queued;
         let on_die = [entry.array, if entry.transfer == entry.array { NIL } else { entry.transfer }, entry.suspended];
-        for first in on_die.into_iter().chain(entry.head) {
+        for first in on_die {
             let mut id = first;
             while id != NIL {
-                count(id);
-                id = self.slab.get(id).next;
+                let slot = self.slab.get(id);
+                backlog.commands += 1;
+                backlog.cleaning += u32::from(is_cleaning(slot.cause));
+                id = slot.next;
             }
         }
         backlog

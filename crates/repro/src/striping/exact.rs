@@ -7,8 +7,9 @@ use crate::study::Options;
 use code::{Decoder, GroupCode, Known, decodable_sets, ways};
 use zones::ZoneLayout;
 
-/// Data blocks of the smallest and the largest code of the table.
-pub const SIZES: [u32; 2] = [3, 8];
+/// Data blocks of the smallest code of the table, and of the largest.
+pub const LEAST: u32 = 3;
+const MOST: u32 = 8;
 
 /// What was counted.
 #[derive(Debug, Default)]
@@ -33,7 +34,6 @@ pub struct Exact {
 /// # Errors
 /// A drive cannot be built.
 pub fn run(options: &Options) -> Result<Exact, StudyError> {
-    let [least, most] = SIZES;
     let row = |n: u32| (1..=n).map(|m| decodable_sets(&regular(n, m), Decoder::Gauss)).collect();
     let (x, y, z) = (1, 2, 4);
     let three = regular(3, 2);
@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> Result<Exact, StudyError> {
         Ok(blocks - bench.sectors() * units::SECTOR_BYTES / ERASE_BLOCK)
     };
     Ok(Exact {
-        table: (least..=most).map(row).collect(),
+        table: (LEAST..=MOST).map(row).collect(),
         ways: [of(x | y, 0), of(z, x | y), of(x | y | z, 0)],
         vectors: vectors(),
         placement: placement(),

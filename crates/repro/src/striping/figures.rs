@@ -1,7 +1,7 @@
 //! The figures of the study.
 
 use super::drives::{self, BANKS, BLOCKS, CODE_ZONES, Place, RECORD, USED, ZONES};
-use super::exact::SIZES;
+use super::exact::LEAST;
 use super::loads::Length::Sweep;
 use super::rows::copies;
 use super::runs::Results;
@@ -29,19 +29,19 @@ fn names<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
 }
 
 fn table(results: &Results) -> Figure {
-    let [least, most] = SIZES;
-    let series = (least..).zip(&results.exact.table).map(|(n, row)| {
-        let values = (0..most as usize).map(|m| row.get(m).map(|sets| *sets as f64)).collect();
-        Series { name: format!("n = {n}"), values }
-    });
-    let series = series.collect();
+    let panel = |(n, row): (u32, &Vec<u64>)| Panel {
+        title: format!("n = {n}"),
+        categories: names(1..=n),
+        series: vec![Series { name: "sets".to_owned(), values: row.iter().map(|sets| Some(*sets as f64)).collect() }],
+        ..Panel::default()
+    };
     Figure {
         name: "table-1",
         title: "Sets of n blocks that decode",
         axis: "sets, over m: data blocks in a code block",
-        shape: Shape::Lines,
+        shape: Shape::Bars,
         most: None,
-        panels: vec![Panel { categories: names(1..=most), series, ..Panel::default() }],
+        panels: (LEAST..).zip(&results.exact.table).map(panel).collect(),
         published: Vec::new(),
         caption: "Table 1 of the publication; all 33 values are as published.".to_owned(),
     }
