@@ -5,7 +5,7 @@ const STRIPED: [&str; 4] =
     ["flash.channels=6", "flash.dies_per_channel=1", "stripe.cache.entries=16", "stripe.in_flight=16"];
 
 /// Banks of one die, and zones small enough that there are as many as code zones.
-const ZONED: [&str; 4] = ["flash.channels=8", "flash.dies_per_channel=1", "zones.size=1MiB", "zones.code_zones=8"];
+const ZONED: [&str; 4] = ["flash.channels=8", "flash.dies_per_channel=1", "drive.capacity=80MiB", "zones.size=1MiB"];
 
 /// What a stack needs to be as small as a test's.
 fn settings(stack: &str) -> Vec<&'static str> {
