@@ -187,6 +187,9 @@ impl Stack {
         if kind == "raid-elastic" {
             self.set("stripe.granularity", "page").set("ftl.gc.victim", "greedy").set("ftl.allocation.placement", "dynamic");
         }
+        // Drawn apart, so that a seed keeps the rest of its drive.
+        let mut apart = stream.clone();
+        self.set("stripe.reads", ["direct", "lazy", "gc-aware"][(apart.below(3 << 16) >> 16) as usize]);
         for parameter in stripe::parameters() {
             if matches!(parameter.kind, ParameterKind::Choice(_) | ParameterKind::Switch) && self.get(parameter.key).is_empty() {
                 let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");

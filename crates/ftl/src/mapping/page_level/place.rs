@@ -227,7 +227,7 @@ impl<S: Scheme> PageMap<S> {
                 break; // the rest of a shared block is no longer promised
             }
             if !entry.host.is_full() || entry.free.len() <= self.kept {
-                if self.division.parts_planes && entry.erasing == 0 && entry.in_flight == 0 && !self.trims.shedding {
+                if self.division.of_segments && entry.erasing == 0 && entry.in_flight == 0 && !self.trims.shedding {
                     self.shed_tombstones(flash, lane);
                 }
                 return None;
@@ -314,7 +314,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page for a record that an operation of the host makes necessary.
     pub(super) fn record_page<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
-        if self.division.parts_planes {
+        if self.division.of_segments {
             return self.roomiest_page(flash);
         }
         if !S::OWN_BLOCKS {

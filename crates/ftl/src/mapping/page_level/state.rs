@@ -114,8 +114,8 @@ pub(super) struct Division {
     pub lanes: u32,
     /// Blocks of a lane.
     pub blocks: u32,
-    /// A plane has several.
-    pub parts_planes: bool,
+    /// They are segments, each with room for its data and a block or two: tombstones must go where there is more.
+    pub of_segments: bool,
     by_blocks: Reciprocal,
     /// Consecutive logical pages that have the same home lane.
     by_run: Reciprocal,
@@ -127,7 +127,7 @@ impl Division {
         let blocks = geometry.blocks_per_plane() / parts;
         assert!(blocks * parts == geometry.blocks_per_plane(), "lanes have equally many blocks");
         let (by_blocks, by_run) = (Reciprocal::new(blocks), Reciprocal::new(run));
-        Self { lanes: geometry.planes() * parts, blocks, parts_planes: parts > 1, by_blocks, by_run }
+        Self { lanes: geometry.planes() * parts, blocks, of_segments: run > 1, by_blocks, by_run }
     }
 
     #[inline]
