@@ -64,11 +64,24 @@ impl Trace {
     /// # Errors
     /// A file cannot be read or does not fit.
     pub fn open(&self, sectors: u64, share: f64, length: Length) -> Opened {
+        self.open_so_many(sectors, share, self.warm_up + self.measured(length))
+    }
+
+    /// As many as are measured, from the first on.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn open_again(&self, sectors: u64, share: f64, length: Length) -> Opened {
+        self.open_so_many(sectors, share, self.measured(length))
+    }
+
+    fn measured(&self, length: Length) -> u64 {
+        let all = self.source.requests - self.warm_up;
+        if length == Length::Record { all } else { all.div_ceil(SWEEP) }
+    }
+
+    fn open_so_many(&self, sectors: u64, share: f64, requests: u64) -> Opened {
         let used = Used::new(sectors, share);
-        let requests = match length {
-            Length::Record => self.source.requests,
-            Length::Sweep => self.warm_up + (self.source.requests - self.warm_up).div_ceil(SWEEP),
-        };
         let source = Source { file: None, requests, seed: self.source.seed };
         let inner = match &self.source.file {
             Some(file) => file.open(used.sectors(), requests)?,

@@ -95,7 +95,7 @@ fn run_one(options: &Options, trace: &Trace, run: &Run, monitor: &dyn Monitor) -
     drop(filled);
     if options.setting(&super::HISTORY) == super::FORESIGHT {
         // The requests that were counted are those that are measured.
-        workload = trace.open(bench.sectors(), place.share(), *length)?;
+        workload = trace.open_again(bench.sectors(), place.share(), *length)?;
     }
     let measured = bench.time(&warm, &mut *workload, monitor)?;
     monitor.ended(&place.name());
