@@ -57,9 +57,14 @@ fn commands<F: Clocked>(drive: &Drive<F>) -> u64 {
 
 /// Runs a workload at a queue depth; depth 0: without time.
 fn drive_it<F: Clocked>(drive: &mut Drive<F>, workload: &str, requests: u64, depth: u32, seed: u64) -> Measured {
-    let mut parameters = WorkloadParameters::new(drive.sectors(), requests);
-    parameters.seed = seed;
-    let mut source = build(workload, &parameters).expect("benchmark workloads exist");
+    let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(drive.sectors(), requests) };
+    drive_with(drive, workload, &parameters, depth)
+}
+
+/// The same with parameters of the workload.
+fn drive_with<F: Clocked>(drive: &mut Drive<F>, workload: &str, parameters: &WorkloadParameters, depth: u32) -> Measured {
+    let requests = parameters.requests;
+    let mut source = build(workload, parameters).expect("benchmark workloads exist");
     let plan = RunPlan {
         arrivals: Loop::Closed { depth: depth.max(1) },
         limit: requests,
@@ -106,7 +111,7 @@ fn resident() -> u64 {
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
 /// Every group, in the order of the table.
-pub(crate) const GROUPS: [Group; 12] = [
+pub(crate) const GROUPS: [Group; 13] = [
     ("start-up", start_up),
     ("counted", counted),
     ("preconditioning", preconditioning),
@@ -119,6 +124,7 @@ pub(crate) const GROUPS: [Group; 12] = [
     ("leaftl", |scale| demand(scale, "leaftl", ["leaftl, random reads", "leaftl, steady writes"], 0.2)),
     ("hybrid", hybrid),
     ("stripe", striped),
+    ("zones", coded),
 ];
 
 /// Measures every row, or those of one group.
@@ -322,4 +328,29 @@ fn striped(scale: Scale) -> Vec<Row> {
     let skewed = drive_it(&mut drive, "zipf", scale.requests() / 4, 32, 5);
     rows.push(rate("raid5-ppc, skewed writes", 0.5, &skewed, None, drive.flash().core().hash()));
     rows
+}
+
+/// Reads of 64 KiB, eight stripe blocks, from zones that are all coded: what counts is the sub-requests that are given to
+/// banks, or taken back. Lazy reads ask for all blocks of two groups and all their code blocks, 16 for each.
+fn coded(scale: Scale) -> Vec<Row> {
+    let gib = scale.gib().0 / 4.0;
+    let zones = format!("zones.code_zones={}", (gib * 4.0) as u64);
+    let rows = [("lazy", "coded reads, lazy"), ("gc-aware", "coded reads, gc-aware")].map(|(reads, name)| {
+        let settings = [zones.clone(), format!("zones.reads={reads}"), "zones.offline_first=at-start".to_owned(), "zones.read_ahead.after=0B".to_owned()];
+        let plan = plan_of("striping-coded", gib, &settings);
+        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        drive_it(&mut drive, "sequential-write", u64::from(plan.user_pages) / 32, 32, 1);
+        drive.prepare();
+        drive.top_mut().reset_counters();
+        let parameters =
+            WorkloadParameters { seed: 2, request_bytes: Some(64 << 10), ..WorkloadParameters::new(drive.sectors(), scale.requests() / 8) };
+        let measured = drive_with(&mut drive, "uniform-read", &parameters, 32);
+        let mut reports = Vec::new();
+        drive.top().report(&mut reports);
+        let counter = |name| reports.iter().find_map(|report| report.counters.get(name)).copied().unwrap_or(0);
+        let asked = counter("blocks_read") + counter("code_blocks_read");
+        let measured = Measured { per_second: asked as f64 / measured.seconds, ..measured };
+        rate(name, 1.0, &measured, None, drive.flash().core().hash())
+    });
+    rows.to_vec()
 }

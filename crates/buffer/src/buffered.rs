@@ -401,6 +401,10 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
         }
     }
 
+    fn prepare(&mut self, flash: &mut F) {
+        self.below.prepare(flash);
+    }
+
     fn on_idle(&mut self, flash: &mut F) -> bool {
         self.below.on_idle(flash)
     }

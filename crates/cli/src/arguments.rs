@@ -36,6 +36,8 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Say everything that is wrong with a stack file or a trace file.
     Check(CheckArguments),
+    /// Count what decodes a group of blocks, for published codes or your own, and look for better ones.
+    Code(CodeArguments),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
 }
@@ -253,6 +255,34 @@ pub struct CheckArguments {
     /// Format of a trace.
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+}
+
+/// Arguments of `code`.
+#[derive(Debug, Args)]
+pub struct CodeArguments {
+    /// One code: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits ("1100 0110 0011 1001");
+    /// otherwise every regular code.
+    pub code: Option<String>,
+    /// Data blocks of a group; without a code or a search: 3 to 8.
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub data: Option<u32>,
+    /// Look for the best code of as many code blocks as data blocks: among all as far as that can be done, by climbing from
+    /// random ones beyond.
+    #[arg(long, conflicts_with = "code", requires = "data")]
+    pub search: bool,
+    /// What has to decode, for a search.
+    #[arg(long, value_name = "NAME", default_value = "gauss", requires = "search",
+          value_parser = PossibleValuesParser::new(code::DECODERS.iter().map(|(name, ..)| *name)))]
+    pub decoder: String,
+    /// Random codes to climb from, where not all can be tried.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "search")]
+    pub restarts: u64,
+    /// Seed of those.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
+    pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `report`.

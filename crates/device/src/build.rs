@@ -2,12 +2,14 @@
 
 use crate::config::{Config, ConfigError};
 use crate::clocked::Clocked;
+use crate::state::Fill;
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
 use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Value, Values};
 use stripe::StripePlan;
+use zones::ZonePlan;
 use nand::{
     CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
@@ -25,6 +27,8 @@ pub struct DrivePlan {
     pub user_pages: u32,
     /// Stripes over the chips, if there are any.
     pub stripes: Option<StripePlan>,
+    /// Zones over the banks, if there are any.
+    pub zones: Option<ZonePlan>,
     /// Values of the buffer that gathers their pages.
     gather: Option<Values>,
     /// Dies that fail during the measured run.
@@ -80,7 +84,11 @@ impl DrivePlan {
         }
         let user_pages = capacity / page;
         let stripes = StripePlan::new(values, user_pages).map_err(together)?;
-        let shape = Self::shape(&config, user_pages, stripes.as_ref())?;
+        let zones = ZonePlan::new(values).map_err(together)?;
+        let shape = match &zones {
+            Some(zones) => Self::zoned_shape(&config, zones)?,
+            None => Self::shape(&config, user_pages, stripes.as_ref())?,
+        };
         let geometry = Geometry::new(shape).map_err(|error| {
             together(format!("{error}; lower drive.capacity or raise flash.page_size"))
         })?;
@@ -89,6 +97,7 @@ impl DrivePlan {
             deaths: Self::read_deaths(&config, &geometry)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
+            zones,
             options: Self::options(&config),
             host: HostOptions {
                 link_bytes_per_second: values.whole("host.link_bandwidth"),
@@ -151,6 +160,20 @@ impl DrivePlan {
             planes_per_die: values.whole("flash.planes_per_die") as u32,
             blocks_per_die: u32::try_from(blocks_per_die).map_err(too_many)?,
             pages_per_block: pages_per_block as u32,
+            page_bytes: values.whole("flash.page_size") as u32,
+        })
+    }
+
+    /// Blocks of a bank follow from its segments.
+    fn zoned_shape(config: &Config, zones: &ZonePlan) -> Result<Shape, ConfigError> {
+        let values = &config.values;
+        let too_many = |_| together("the drive has more than 2^32 blocks in a die; use more dies".to_owned());
+        Ok(Shape {
+            channels: values.whole("flash.channels") as u32,
+            dies_per_channel: values.whole("flash.dies_per_channel") as u32,
+            planes_per_die: 1,
+            blocks_per_die: u32::try_from(zones.bank_blocks()).map_err(too_many)?,
+            pages_per_block: values.whole("flash.pages_per_block") as u32,
             page_bytes: values.whole("flash.page_size") as u32,
         })
     }
@@ -218,6 +241,14 @@ impl DrivePlan {
 
     fn check_faults(&self) -> Result<(), ConfigError> {
         let values = &self.config.values;
+        let fill = values.real("drive.fill");
+        if fill < 1.0 && (u64::from(self.user_pages) / Fill::PAGES) as f64 * fill < 1.0 {
+            return Err(together(format!(
+                "drive.fill is {:.1} %, which leaves not one stretch of {} pages of this drive; raise it",
+                fill * 100.0,
+                Fill::PAGES
+            )));
+        }
         if values.real("flash.fault.read") > 0.0 && values.name("engine.contents") == "none" {
             return Err(together(
                 "flash.fault.read needs contents to lose: set engine.contents to \"stamp\"".to_owned(),
@@ -228,7 +259,7 @@ impl DrivePlan {
 
     fn check_stripes(&self) -> Result<(), ConfigError> {
         let entry = mapping_entry::<CountedFlash>(&self.config);
-        if self.stripes.is_none() || entry.versioned.is_some() {
+        if self.stripes.is_none() && self.zones.is_none() || entry.versioned.is_some() {
             return Ok(());
         }
         let able = mappings::<CountedFlash>().into_iter().filter(|entry| entry.versioned.is_some());
@@ -373,8 +404,9 @@ impl DrivePlan {
     /// A drive with an empty stack of layers over `flash` in its fresh state.
     pub fn assemble<F: Clocked>(&self, flash: F) -> Drive<F> {
         let entry = mapping_entry::<F>(&self.config);
-        let below = match (&self.stripes, &entry.versioned) {
-            (Some(stripes), Some(versioned)) => stripes.build(&self.context(), versioned, &flash),
+        let below = match (&self.stripes, &self.zones, &entry.versioned) {
+            (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, &flash),
+            (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, &flash),
             _ => (entry.build)(&self.context(), &flash),
         };
         let top = self.buffered(below, flash.core());
@@ -396,8 +428,9 @@ impl DrivePlan {
     /// The mapping cannot be rebuilt.
     pub fn recover_layers<F: Clocked>(&self, image: &FlashCore) -> Result<Box<dyn PageLayer<F>>, ftl::RecoverError> {
         let entry = mapping_entry::<F>(&self.config);
-        let below = match (&self.stripes, &entry.versioned) {
-            (Some(stripes), Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
+        let below = match (&self.stripes, &self.zones, &entry.versioned) {
+            (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
+            (_, Some(zones), Some(versioned)) => zones.recover(&self.context(), versioned, image)?,
             _ => (entry.recover)(&self.context(), image)?,
         };
         Ok(self.buffered(below, image))

@@ -66,34 +66,41 @@ fn load_flash(core: &mut FlashCore, reader: &mut SnapshotReader<'_>) -> Result<(
     if core.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
 }
 
-/// The whole drive written once, in order.
+/// The drive, or a share of it, written once, in order.
 #[derive(Debug)]
 pub struct Fill {
     next: u64,
     sectors: u64,
     extent: u64,
+    share: f64,
 }
 
 impl Fill {
     /// Pages of one of its requests.
     pub const PAGES: u64 = 256;
 
-    /// The fill of a drive.
-    pub fn new<F: Clocked>(drive: &Drive<F>) -> Self {
+    /// The fill of a drive, of which every stretch is written to the same `share`, 0 to 1.
+    pub fn new<F: Clocked>(drive: &Drive<F>, share: f64) -> Self {
         let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
-        Self { next: 0, sectors: drive.sectors(), extent: Self::PAGES * per_page }
+        Self { next: 0, sectors: drive.sectors(), extent: Self::PAGES * per_page, share }
+    }
+
+    /// Whether a fill of this share writes a page.
+    pub fn covers(page: u64, share: f64) -> bool {
+        let extent = page / Self::PAGES;
+        let written = |extents: u64| (extents as f64 * share).floor() as u64;
+        written(extent + 1) != written(extent)
     }
 }
 
 impl Workload for Fill {
     fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
-        for _ in 0..limit {
+        while batch.len() < limit && self.next < self.sectors {
             let sectors = self.extent.min(self.sectors - self.next);
-            if sectors == 0 {
-                break;
+            if Self::covers(self.next / self.extent * Self::PAGES, self.share) {
+                let sectors = sectors as u32;
+                batch.push(Request { arrival: 0, first_sector: self.next, sectors, op: HostOp::Write, fua: false });
             }
-            let request = Request { arrival: 0, first_sector: self.next, sectors: sectors as u32, op: HostOp::Write, fua: false };
-            batch.push(request);
             self.next += sectors;
         }
         Ok(())

@@ -14,9 +14,9 @@ mod snapshot;
 pub use parameter::{Parameter, ParameterKind, Value, Values};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
-use nand::{Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
+use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
-use units::{Cause, DieId, HostOp, Request};
+use units::{Cause, DieId, HostOp, Ppn, Request};
 
 /// One operation on an extent of logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,13 @@ impl PageOp {
             full
         }
     }
+}
+
+/// Whether a read had better go around its die: that is cleaning, and nobody on the detour is, or more stands before it
+/// than before the longest part of the detour, whose own reads make that one longer.
+#[inline]
+pub fn goes_around(way: Backlog, detour: Backlog) -> bool {
+    detour.cleaning == 0 && (way.cleaning > 0 || way.commands > detour.commands + 1)
 }
 
 /// An operation that is under way. It can be taken back where one layer answers for all of it.
@@ -179,6 +186,9 @@ pub trait PageLayer<F: Flash> {
     /// Hears an event of flash meant for unit `owner`: this layer, or one below it.
     fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox);
 
+    /// The drive has its initial state, and the host will begin: what a layer does before the first request.
+    fn prepare(&mut self, _flash: &mut F) {}
+
     /// The host has nothing to do: background work may begin. Returns whether any was begun.
     fn on_idle(&mut self, flash: &mut F) -> bool;
 
@@ -235,6 +245,9 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
 
     /// The page holds data: it was written, and not trimmed since.
     fn is_written(&self, logical: u32) -> bool;
+
+    /// Where the newest version of a page is, if it has one.
+    fn place_of(&self, logical: u32) -> Option<Ppn>;
 
     /// The last sequence number given to a write.
     fn sequence(&self) -> u64;

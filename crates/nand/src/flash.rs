@@ -2,7 +2,7 @@
 
 use crate::contents::{Oob, PayloadId, RecordId};
 use crate::core::FlashCore;
-use units::{BlockId, Cause, Nanos, Ppn, WAIT_KINDS, Wait};
+use units::{BlockId, Cause, DieId, Nanos, Ppn, WAIT_KINDS, Wait};
 
 /// The unit above flash that issued something and hears of its end; 0 when there is only one.
 pub type Owner = u16;
@@ -195,13 +195,22 @@ pub enum Event {
     /// A die answers nothing any more.
     DieLost {
         /// The die.
-        die: units::DieId,
+        die: DieId,
     },
     /// A timer armed with [`Flash::set_timer`] fired.
     Timer {
         /// Its number.
         timer: u32,
     },
+}
+
+/// What stands before a new command on a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Commands queued, and on the die.
+    pub commands: u32,
+    /// Of those, the ones of collection and wear levelling.
+    pub cleaning: u32,
 }
 
 /// Commands flash understands.
@@ -262,6 +271,14 @@ pub trait Flash: 'static {
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
     /// Arms timer `timer` for `time`, or disarms it.
     fn set_timer(&mut self, timer: u32, time: Option<Nanos>);
+    /// What stands before a new command on a die; nothing without time. Commands
+    /// that wait for others, and erases that wait for pins, are not queued yet.
+    fn backlog(&self, _die: DieId) -> Backlog {
+        Backlog::default()
+    }
+    /// From now on commands start, move and end without taking time, or take theirs again. For work whose cost is
+    /// left out of account; it is counted all the same.
+    fn set_instant(&mut self, _instant: bool) {}
 }
 
 /// Whether an operation may be taken back (its commands are then remembered).

@@ -21,7 +21,7 @@ pub use contents::{Contents, ContentsKind, Oob, PageKind, PayloadId, RecordId};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
-    Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure, Read,
+    Backlog, Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure, Read,
     Token, WaitVector,
 };
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};

@@ -19,6 +19,7 @@ mod partial_parity;
 mod row;
 mod simulate;
 mod source;
+mod striping;
 mod study;
 mod svg;
 mod target;
@@ -29,7 +30,7 @@ pub use error::StudyError;
 pub use figure::{Figure, Panel, Shape, Series};
 pub use page::render;
 pub use row::{Class, Row, Verdict};
-pub use simulate::{Bench, Measurement};
+pub use simulate::{Bench, Measurement, Response};
 pub use study::{Findings, Monitor, Options, Scale, Setting, Study};
 pub use target::{Accept, Measured, Target};
 
@@ -39,7 +40,7 @@ use serde_json::{Value, json};
 pub const SCHEMA: &str = "nandarium.repro/1";
 
 /// Every study, in alphabetical order.
-pub static STUDIES: [&Study; 3] = [&partial_parity::STUDY, &tpm::STUDY, &two_level::STUDY];
+pub static STUDIES: [&Study; 4] = [&partial_parity::STUDY, &striping::STUDY, &tpm::STUDY, &two_level::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {

@@ -9,7 +9,7 @@ use device::config::Config;
 use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
 use layer::LayerReport;
-use metrics::OpTotals;
+use metrics::{Histogram, OpTotals};
 use nand::{CountedFlash, Counters, Flash, FlashCore};
 use std::collections::BTreeMap;
 use trace::Workload;
@@ -22,6 +22,21 @@ pub struct Bench {
     plan: DrivePlan,
 }
 
+/// Times from arrival to the end of requests of one kind, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Response {
+    /// Mean.
+    pub mean: f64,
+    /// What 99, 99.9 and 99.99 % of the requests do not exceed.
+    pub tail: [u64; 3],
+}
+
+impl Response {
+    fn of(histogram: &Histogram) -> Self {
+        Self { mean: histogram.mean(), tail: [0.99, 0.999, 0.9999].map(|share| histogram.percentile(share)) }
+    }
+}
+
 /// What a measurement counted.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
@@ -31,6 +46,10 @@ pub struct Measurement {
     pub host_page_writes: u64,
     /// Mean time from arrival to the end of a read or write, ns; 0 in counted time.
     pub response_ns: f64,
+    /// The same for reads alone, with percentiles.
+    pub reads: Response,
+    /// The same for writes alone.
+    pub writes: Response,
     /// Flash commands by cause.
     pub flash: Counters,
     /// Time of all flash commands one after the other, without transfers, ns.
@@ -49,6 +68,8 @@ pub struct Measurement {
     pub buffer_ram_bytes: u64,
     /// Counters of the stripes; none without them.
     pub stripe: BTreeMap<&'static str, u64>,
+    /// Counters of the zones; none without them.
+    pub zones: BTreeMap<&'static str, u64>,
     /// Virtual time from the first to the last request, ns; 0 in counted time.
     pub elapsed_ns: u64,
     /// Hash over everything simulated.
@@ -82,6 +103,11 @@ impl Measurement {
     /// A counter of the stripes; 0 where there is none of this name.
     pub fn stripe_counter(&self, name: &str) -> u64 {
         self.stripe.get(name).copied().unwrap_or(0)
+    }
+
+    /// A counter of the zones; 0 where there is none of this name.
+    pub fn zones_counter(&self, name: &str) -> u64 {
+        self.zones.get(name).copied().unwrap_or(0)
     }
 
     /// Blocks erased, for any cause.
@@ -141,8 +167,16 @@ impl Bench {
     /// # Errors
     /// The drive is too small for its mapping, or the user stopped.
     pub fn filled(&self, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
+        self.filled_to(1.0, monitor)
+    }
+
+    /// A drive of which every stretch was written to the same share, 0 to 1.
+    ///
+    /// # Errors
+    /// As [`Bench::filled`].
+    pub fn filled_to(&self, share: f64, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
         let mut drive = self.fresh();
-        let mut fill = Fill::new(&drive);
+        let mut fill = Fill::new(&drive, share);
         self.pour(&mut drive, &mut fill, u64::MAX, monitor)?;
         Ok(DriveState::of(&drive))
     }
@@ -219,6 +253,7 @@ impl Bench {
     pub fn time(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
         let limit = self.plan.config.values.whole("host.queue_limit") as u32;
         let mut drive = self.load(state, |core| self.plan.timed(core))?;
+        drive.prepare();
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Open { limit }, monitor)?;
         Ok(self.measurement(&drive, &sheet))
     }
@@ -247,7 +282,7 @@ impl Bench {
             let at = reports.iter().position(|report| report.name == name);
             at.map_or_else(LayerReport::default, |at| reports.swap_remove(at))
         };
-        let (report, buffer, stripe) = (layer("ftl"), layer("buffer"), layer("stripe"));
+        let (report, buffer, stripe, zones) = (layer("ftl"), layer("buffer"), layer("stripe"), layer("zones"));
         let core = drive.flash().core();
         Measurement {
             flash: core.counters.clone(),
@@ -258,6 +293,7 @@ impl Bench {
             buffer: buffer.counters,
             buffer_ram_bytes: buffer.ram_bytes,
             stripe: stripe.counters,
+            zones: zones.counters,
             hash: core.hash(),
             ..Measurement::default()
         }
@@ -300,8 +336,9 @@ impl Bench {
         let [read, write] = [HostOp::Read, HostOp::Write].map(HostOp::index);
         let OpTotals { requests: reads, .. } = sheet.totals[read];
         let OpTotals { requests: writes, pages, .. } = sheet.totals[write];
-        let mut latency = sheet.latency[read].histogram().clone();
-        latency.merge(sheet.latency[write].histogram());
+        let [read, write] = [read, write].map(|op| sheet.latency[op].histogram());
+        let mut latency = read.clone();
+        latency.merge(write);
         let measurement = Bench::counters(drive);
         let time = |counts, each| FlashCore::total(counts) as f64 * each as f64;
         let (flash, part) = (&measurement.flash, &self.plan.part);
@@ -311,6 +348,8 @@ impl Bench {
             requests: reads + writes,
             host_page_writes: pages,
             response_ns: latency.mean(),
+            reads: Response::of(read),
+            writes: Response::of(write),
             elapsed_ns: sheet.ended - sheet.started,
             flash_ns,
             ..measurement

@@ -31,6 +31,21 @@ pub(crate) fn take<F: Flash>(flash: &mut F, mask: u64) -> PayloadId {
     page
 }
 
+/// Slots for so many pages; nothing where contents are off.
+pub(crate) fn take_many<F: Flash>(flash: &mut F, pages: u32, mask: u64) -> PayloadId {
+    let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return PayloadId::NONE };
+    let cells = contents.take_payload(pages);
+    (0..pages).for_each(|page| contents.set_payload_mask(cells.offset(page), mask));
+    cells
+}
+
+/// Gives them back.
+pub(crate) fn release_many<F: Flash>(flash: &mut F, cells: PayloadId, pages: u32) {
+    if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), cells != PayloadId::NONE) {
+        contents.release_payload(cells, pages);
+    }
+}
+
 /// Gives one back.
 pub(crate) fn release<F: Flash>(flash: &mut F, page: PayloadId) {
     if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), page != PayloadId::NONE) {

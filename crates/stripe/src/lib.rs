@@ -3,6 +3,7 @@
 //! One layer ([`layer::PageLayer`]) between the buffer and a mapping that leaves every page on its chip. To add a
 //! scheme: a line in `scheme.rs`, and what it does differently where the layer asks for it.
 
+mod around;
 mod cache;
 mod cells;
 mod code;
@@ -19,6 +20,7 @@ mod recover;
 mod scheme;
 mod settings;
 mod striped;
+mod token;
 mod trims;
 mod update;
 
@@ -132,7 +134,7 @@ impl StripePlan {
         let shape = &Shape { layout: self.0.layout, chips, covered: recover::covered(image) };
         let moves_old = context.values.name("stripe.semi_valid") == "copy";
         let given = shape.covered.values().copied().max().unwrap_or(0);
-        let stripes = Stripes { lanes: &chips.lanes, shape, moves_old, given, may_fail: self.0.layout.parity };
+        let stripes = Stripes { lanes: &chips.lanes, lanes_per_plane: 1, run: 1, shape, moves_old, given, may_fail: self.0.layout.parity, in_turn: false };
         build(&FtlContext { user_pages: self.0.layout.pages() as u32, stripes: Some(stripes), ..*context })
     }
 

@@ -1,7 +1,8 @@
 //! Reads of the host: runs of pages that the mapping has, and pages that it has not, or not yet.
 
 use crate::jobs::{Job, Kind, NONE, Phase, Reason};
-use crate::striped::{Striped, token};
+use crate::striped::Striped;
+use crate::token;
 use layer::{Answer, Outbox, PageOp, STRIPE_OWNER};
 use nand::{Flash, PayloadId};
 
@@ -17,6 +18,11 @@ impl<F: Flash> Striped<F> {
                 continue;
             }
             let mask = op.mask_at(index, self.full_mask);
+            if let Some(detour) = self.detour(flash, stripe, at) {
+                self.read_around(flash, number, op, index, detour, outbox);
+                index += 1;
+                continue;
+            }
             let waiting = !self.is_idle(stripe) && self.is_awaited(stripe, at);
             let rest = if waiting { self.read_awaited(flash, op, index) } else { mask };
             if rest == 0 {
@@ -29,7 +35,8 @@ impl<F: Flash> Striped<F> {
             while !waiting && index + pages < op.pages {
                 let (stripe, at) = self.layout.place(op.first + index + pages);
                 let follows = self.layout.data_page(stripe, at) == first + pages && self.is_there(stripe, at);
-                if !follows || self.is_torn(stripe) || !self.is_idle(stripe) && self.is_awaited(stripe, at) {
+                let waits = self.is_torn(stripe) || !self.is_idle(stripe) && self.is_awaited(stripe, at);
+                if !follows || waits || self.detour(flash, stripe, at).is_some() {
                     break;
                 }
                 pages += 1;

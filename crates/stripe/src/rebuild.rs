@@ -3,7 +3,8 @@
 use crate::jobs::{Cell, Job, Kind, NONE, Phase, Shards, members};
 use crate::layout::{Member, StripeLayout};
 use crate::load::Loaded;
-use crate::striped::{Striped, token};
+use crate::striped::Striped;
+use crate::token;
 use layer::{Answer, STRIPE_OWNER};
 use nand::{Flash, Nvram, NvramId, PayloadId};
 use std::collections::BTreeMap;

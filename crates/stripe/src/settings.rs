@@ -5,6 +5,19 @@ use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
 use layer::{Parameter, ParameterKind, Values};
 
+/// Where a page is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// From its own chip.
+    Direct,
+    /// If that is busy, there and from the rest of its stripe, whichever ends first.
+    Lazy,
+    /// If that is busy, from the rest of its stripe.
+    GcAware,
+}
+
+const READS: &[(&str, Reads)] = &[("direct", Reads::Direct), ("lazy", Reads::Lazy), ("gc-aware", Reads::GcAware)];
+
 /// Settings read once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -17,24 +30,29 @@ pub(crate) struct Settings {
     pub cached_parity: bool,
     /// Stripes rebuilt at once.
     pub rebuild_stripes: u32,
+    pub reads: Reads,
 }
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let victim = values.name("stripe.cache.victim");
+        let (victim, reads) = (values.name("stripe.cache.victim"), values.name("stripe.reads"));
         Self {
             entries: values.whole("stripe.cache.entries") as u32,
             in_flight: values.whole("stripe.in_flight") as u32,
             victim: VICTIMS.iter().find(|(name, _)| *name == victim).expect("victims are checked").1,
             cached_parity: values.name("stripe.cache.reads") == "cached",
             rebuild_stripes: values.whole("stripe.rebuild_stripes") as u32,
+            reads: READS.iter().find(|(name, _)| *name == reads).expect("choices are checked").1,
         }
     }
 }
 
-/// Names of all schemes, and of having none.
+/// Kind of the layer that stripes over zones, which has parameters of its own.
+const ZONES: &str = "zones";
+
+/// Names of all schemes, of having none, and of zones.
 pub fn stripe_names() -> Vec<&'static str> {
-    std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).collect()
+    std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).chain([ZONES]).collect()
 }
 
 /// Name of each scheme and what it is, in a line.
@@ -54,7 +72,7 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.kind",
             kind: ParameterKind::Choice(stripe_names),
             default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
+            doc: "How pages are striped over the chips, and what protects them; zones: stripe blocks of zones, coded if wanted (keys zones.*), without stripe.*. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
         },
         Parameter {
             key: "stripe.chips",
@@ -111,6 +129,12 @@ fn parity_parameters() -> Vec<Parameter> {
             doc: "What collection does with an old version that a delayed parity still needs: have the parity written first, or move it like a valid page.",
         },
         Parameter {
+            key: "stripe.reads",
+            kind: ParameterKind::Choice(|| READS.iter().map(|(name, _)| *name).collect()),
+            default: Some("direct"),
+            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe: from that chip (direct), from there and from the rest at once, late commands being taken back (lazy), or from the rest alone (gc-aware). Only where the parity of the stripe is up to date.",
+        },
+        Parameter {
             key: "stripe.rebuild_stripes",
             kind: ParameterKind::Count { min: 1, max: 4096 },
             default: Some("4"),
@@ -145,7 +169,10 @@ pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
     if scheme.delay != Delay::Full {
         unused.extend(of_kind(&["stripe.cache.reads"], ", which keeps no full parity in memory"));
     }
-    if scheme.parity == 0 {
+    if scheme.elastic {
+        unused.extend(of_kind(&["stripe.reads"], ", whose pages have no stripe that stays"));
+    } else if scheme.parity == 0 {
+        unused.extend(of_kind(&["stripe.reads"], ", which has no parity to read instead"));
         unused.extend(of_kind(&["stripe.spares"], ", from which nothing can be computed that a spare could take"));
     }
     if scheme.elastic || scheme.parity == 0 {

@@ -13,6 +13,7 @@
 //! read    Start - Fetch - Heal - End                rebuild: a commit if need be - Restore - Refill - End
 //! ```
 
+use crate::around::{AroundCounters, Arounds};
 use crate::cache::Cache;
 use crate::code::Code;
 use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason, members};
@@ -20,33 +21,12 @@ use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
 use crate::scheme::Scheme;
 use crate::settings::Settings;
+use crate::token;
 use crate::trims::Trims;
 use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
 use nand::{Flash, NvramId, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::{Cause, HostOp};
-
-/// Tokens: a job or operation, what of it, and which page or row.
-pub(crate) mod token {
-    use nand::Token;
-
-    pub const NEWEST: u32 = 0;
-    pub const OLD: u32 = 1;
-    pub const PARITY: u32 = 2;
-    pub const DATA: u32 = 3;
-    pub const FRESH: u32 = 4;
-    /// Trims of several jobs.
-    pub const LOG: u32 = 5;
-    pub const READ: u32 = 6;
-
-    pub fn new(number: u32, kind: u32, index: u32) -> Token {
-        number << 8 | kind << 5 | index
-    }
-
-    pub fn split(token: Token) -> (u32, u32, u32) {
-        (token >> 8, token >> 5 & 7, token & 31)
-    }
-}
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +44,7 @@ pub(crate) struct Counters {
     pub healed_pages: u64,
     pub lost_pages: u64,
     pub rebuilt_stripes: u64,
+    pub around: AroundCounters,
 }
 
 /// An operation of the layer above.
@@ -115,6 +96,7 @@ pub(crate) struct Striped<F: Flash> {
     /// Of those that wait for an entry, the ones whose stripe will stay.
     waiting_delayed: u32,
     pub trims: Trims,
+    pub arounds: Arounds,
     /// Commits begun to make entries free.
     replacing: u32,
     /// A group of pages is not complete.
@@ -172,6 +154,7 @@ impl<F: Flash> Striped<F> {
             stalled: VecDeque::new(),
             for_entry: VecDeque::new(),
             trims: Trims::default(),
+            arounds: Arounds::default(),
             waiting_delayed: 0,
             replacing: 0,
             gathering: NONE,
@@ -530,6 +513,8 @@ impl<F: Flash> Striped<F> {
         let (number, kind, index) = token::split(done);
         if kind == token::READ {
             self.read_done(number, failed, outbox);
+        } else if kind == token::AROUND {
+            self.around_arrived(flash, number, index, failed, outbox);
         } else if kind == token::LOG {
             self.trims_logged(flash);
         } else {

@@ -6,7 +6,8 @@
 
 use crate::jobs::{Job, Kind, NONE, Phase, Reason, members};
 use crate::scheme::Delay;
-use crate::striped::{Striped, token};
+use crate::striped::Striped;
+use crate::token;
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp};

@@ -48,7 +48,7 @@ pub struct Stack {
 
 /// Stripes of this kind lose nothing with a die.
 fn stands_deaths(kind: &str) -> bool {
-    !matches!(kind, "none" | "raid0" | "fra")
+    !matches!(kind, "none" | "raid0" | "fra" | zones::KIND)
 }
 
 struct Shape {
@@ -108,7 +108,11 @@ impl Stack {
             spare_blocks: spare,
         };
         stack.draw_stripes(&mut own, &mut shape, layers.stripe, faults);
-        stack.set_size(&shape, stream);
+        if stack.get("stripe.kind") == zones::KIND {
+            stack.draw_zones(&mut own, &mut shape);
+        } else {
+            stack.set_size(&shape, stream);
+        }
         stack.draw_buffer(&mut own, &shape, layers.buffer);
         if faults == Faults::Rare {
             stack.draw_faults(stream);
@@ -165,7 +169,7 @@ impl Stack {
         let drawn = if self.get("ftl.kind") == "page" { names.get(index).copied() } else { None };
         let kind = stripe.or(drawn).unwrap_or("none");
         self.set("stripe.kind", kind);
-        if kind == "none" {
+        if kind == "none" || kind == zones::KIND {
             return;
         }
         let planes: u64 = self.get("flash.planes_per_die").parse().expect("it was drawn as a number");
@@ -183,11 +187,63 @@ impl Stack {
         if kind == "raid-elastic" {
             self.set("stripe.granularity", "page").set("ftl.gc.victim", "greedy").set("ftl.allocation.placement", "dynamic");
         }
+        // Drawn apart, so that a seed keeps the rest of its drive.
+        let mut apart = stream.clone();
+        self.set("stripe.reads", ["direct", "lazy", "gc-aware"][(apart.below(3 << 16) >> 16) as usize]);
         for parameter in stripe::parameters() {
             if matches!(parameter.kind, ParameterKind::Choice(_) | ParameterKind::Switch) && self.get(parameter.key).is_empty() {
                 let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
                 self.set(parameter.key, value);
             }
+        }
+    }
+
+    /// A few zones over a few banks.
+    fn draw_zones(&mut self, stream: &mut Stream, shape: &mut Shape) {
+        let (banks, group) = [(4, 2), (6, 3), (3, 3), (4, 4), (8, 4)][stream.below(5) as usize];
+        let zones = 1 + stream.below(3);
+        let block = 1 << stream.below(3);
+        shape.planes = banks;
+        shape.page_bytes = 512 << stream.below(2);
+        shape.pages_per_block = block * (1 + stream.below(2)) * 2;
+        let row = banks * shape.pages_per_block * shape.page_bytes;
+        // The smallest capacity a configuration accepts is 4 KiB.
+        let size = row * (1 + stream.below(3)).max(4096_u64.div_ceil(row * zones));
+        self.set("flash.channels", banks).set("flash.dies_per_channel", 1).set("flash.planes_per_die", 1);
+        self.set("flash.page_size", format!("{}B", shape.page_bytes)).set("flash.pages_per_block", shape.pages_per_block);
+        self.set("zones.size", format!("{size}B")).set("drive.capacity", format!("{}B", size * zones));
+        self.set("zones.block", format!("{}B", block * shape.page_bytes)).set("zones.group", group);
+        let spare = 2 + stream.below(2) + shape.spare_blocks;
+        self.set("zones.spare_blocks", spare);
+        if spare == 2 {
+            self.set("ftl.gc.frontier", "shared");
+        }
+        self.choose(stream, "zones.queues", &["bank", "bank", "bank", "one", "lockstep"]);
+        let coded = self.get("zones.queues") != "lockstep" && stream.chance(0.8);
+        self.set("zones.code_zones", if coded { 1 + stream.below(zones) } else { 0 });
+        // One group takes a code whose blocks find a bank of their own.
+        let mut codes = vec!["regular-2", "regular-2", "mirror"];
+        if banks != group {
+            codes.extend(["parity", "mds"]);
+        }
+        if (banks, group) == (3, 3) {
+            codes = vec!["regular-2", "mirror"];
+        }
+        self.choose(stream, "zones.code", &codes);
+        for key in ["zones.decoder", "zones.reads", "zones.stale_codes", "zones.offline_first", "zones.encoding_takes_time", "zones.popularity_halves", "zones.cleaning"] {
+            let parameter = zones::parameters().into_iter().find(|parameter| parameter.key == key).expect("it is a key of zones");
+            let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
+            self.set(key, value);
+        }
+        if self.get("zones.code") == "mds" && self.get("zones.stale_codes") == "update" {
+            self.set("zones.stale_codes", "reencode-idle");
+        }
+        self.choose(stream, "zones.offline_every", &["100us", "1ms", "10ms"]);
+        self.set("zones.encode_rows", 1 + stream.below(8));
+        self.set("zones.read_ahead.after", format!("{}B", stream.below(9) * shape.page_bytes));
+        self.set("zones.read_ahead.streams", 1 + stream.below(3)).set("zones.read_ahead.window", 1 + stream.below(4));
+        if stream.clone().chance(0.5) {
+            self.set("ftl.gc.free_blocks", 0);
         }
     }
 

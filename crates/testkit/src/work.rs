@@ -71,6 +71,17 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
     if stack.get("stripe.kind") == "raid-elastic" {
         return elastic_can_serve(plan, core, reserve);
     }
+    if let Some(zones) = &plan.zones {
+        let layout = zones.layout();
+        let segments = layout.zones + layout.code_zones;
+        let blocks = geometry.blocks_per_plane() / segments;
+        let data = layout.rows * layout.pages / geometry.pages_per_block;
+        return (0..geometry.planes() * segments).all(|segment| {
+            let rows = (segment * blocks..(segment + 1) * blocks).map(|block| core.block(BlockId(block)));
+            let usable = rows.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+            usable >= data + reserve
+        });
+    }
     let rooms = (0..geometry.planes()).map(|lane| {
         let first = lane * geometry.blocks_per_plane();
         let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
@@ -118,7 +129,7 @@ fn check<F: Clocked>(drive: &Drive<F>) -> Result<(), String> {
 pub fn describe_blocks<F: Clocked>(drive: &Drive<F>) -> String {
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
-    let valid = reports.first().map(|report| report.valid_pages.clone()).unwrap_or_default();
+    let valid = reports.iter().map(|report| &report.valid_pages).find(|pages| !pages.is_empty()).cloned().unwrap_or_default();
     let core = drive.flash().core();
     let per_plane = core.geometry.blocks_per_plane() as usize;
     let mut text = String::new();

@@ -7,18 +7,20 @@ use std::ops::Deref;
 /// 32-bit dividend: with m = floor(2^63 / d) + 1 (2^63 for d = 1) the error of n · m / 2^63 is below
 /// n · d / 2^63 / d < 1 / d.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reciprocal {
+pub struct Reciprocal {
     multiplier: u64,
 }
 
 impl Reciprocal {
-    const fn new(divisor: u32) -> Self {
+    /// Division by `divisor`, 1 and up.
+    pub const fn new(divisor: u32) -> Self {
         let exact = divisor.is_power_of_two();
         Self { multiplier: (1 << 63) / divisor as u64 + !exact as u64 }
     }
 
+    /// `number` / divisor, rounded down.
     #[inline(always)]
-    const fn divide(self, number: u32) -> u32 {
+    pub const fn divide(self, number: u32) -> u32 {
         ((((number as u128) << 1) * self.multiplier as u128) >> 64) as u32
     }
 }

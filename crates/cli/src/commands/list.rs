@@ -64,7 +64,9 @@ fn policies() -> Vec<Item> {
     let mappings = mappings.iter().map(|entry| Item::new(entry.name, format!("ftl.kind: {}", entry.doc)));
     let victims = VICTIMS.iter().map(|entry| Item::new(entry.name, format!("ftl.gc.victim: {}", entry.doc)));
     let schemes = stripe::schemes().map(|(name, doc)| Item::new(name, format!("stripe.kind: {doc}")));
-    mappings.chain(victims).chain(schemes).collect()
+    let zones = Item::new(zones::KIND, format!("stripe.kind: {}", zones::DOC));
+    let reads = zones::read_policies().map(|(name, doc)| Item::new(name, format!("zones.reads: {doc}")));
+    mappings.chain(victims).chain(schemes).chain([zones]).chain(reads).collect()
 }
 
 pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! The verbs of the command line, one file each.
 
 mod check;
+mod code;
 mod compare;
 mod explain;
 mod glossary;
@@ -27,6 +28,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::List(arguments) => list::execute(arguments),
         Command::Explain(arguments) => explain::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
+        Command::Code(arguments) => code::execute(arguments),
         Command::Report(arguments) => report::execute(arguments),
     }
 }

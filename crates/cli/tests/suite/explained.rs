@@ -4,10 +4,18 @@
 const STRIPED: [&str; 4] =
     ["flash.channels=6", "flash.dies_per_channel=1", "stripe.cache.entries=16", "stripe.in_flight=16"];
 
+/// Banks of one die, and zones small enough that there are as many as code zones.
+const ZONED: [&str; 4] = ["flash.channels=8", "flash.dies_per_channel=1", "drive.capacity=80MiB", "zones.size=1MiB"];
+
 /// What a stack needs to be as small as a test's.
 fn settings(stack: &str) -> Vec<&'static str> {
     let text = crate::support::said(crate::support::nandarium(&["explain", stack])).out;
-    if text.contains("[stripe]") { STRIPED.iter().flat_map(|setting| ["--set", setting]).collect() } else { Vec::new() }
+    let needed: &[&str] = match () {
+        () if text.contains("[zones]") => &ZONED,
+        () if text.contains("[stripe]") => &STRIPED,
+        () => &[],
+    };
+    needed.iter().flat_map(|setting| ["--set", setting]).collect()
 }
 
 #[test]

@@ -17,6 +17,7 @@ const DRIVE: &[Parameter] = &[
     key("drive.capacity", Kind::Size { min: 1 << 12, max: 1 << 43 }, "8GiB", "Bytes the user sees; a whole number of flash pages."),
     key("drive.over_provisioning", Kind::Share { max: 10.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
     key("drive.precondition", Kind::Choice(|| vec!["none", "fill", "overwrite", "steady"]), "none", "State of the drive before the measured run: none (erased), fill (written once in order), overwrite (fill, then random page writes of twice the capacity), steady (overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so)."),
+    key("drive.fill", Kind::Share { max: 1.0 }, "100%", "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest stays unwritten, which leaves cleaning more room."),
     key("engine.time", Kind::Choice(|| vec!["none", "virtual"]), "virtual", "none: commands complete at once and are only counted; virtual: discrete events in integer nanoseconds."),
     key("engine.service", Kind::Choice(|| vec!["parallel", "serial"]), "parallel", "How requests share virtual time. parallel: dies and channels work side by side. serial: the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work."),
     key("engine.contents", Kind::Choice(|| vec!["none", "stamp"]), "none", "What pages hold: nothing, or a version stamp a sector, with which every read is checked."),
@@ -83,6 +84,7 @@ pub fn all_keys() -> Vec<Parameter> {
     let buffers = buffer::buffers::<nand::CountedFlash>();
     add(&mut keys, buffers.iter().flat_map(|entry| (entry.parameters)()));
     keys.extend(stripe::parameters());
+    keys.extend(zones::parameters());
     keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
     let mappings = ftl::mapping::mappings::<nand::CountedFlash>();
     add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));

@@ -1,6 +1,6 @@
 //! Bringing a drive into its initial state in counted time, and handing that state over.
 //!
-//! Faithful to: fill once in order, then page-sized random writes of twice the capacity, then the
+//! Faithful to: fill once in order (or a share of the drive, evenly spread), then page-sized random writes of twice the capacity, then the
 //! workload itself until write amplification is steady; a flush at the end.
 //! Simplified: time stands still, so no background work happens in between.
 //! Protects: the state that is measured is the same whether it was computed or read from a file,
@@ -109,15 +109,17 @@ impl Preconditioner<'_> {
     fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
         let pages = u64::from(self.plan.user_pages);
         let spp = self.plan.geometry.sectors_per_page();
-        let mut fill = Fill::new(self.drive);
+        let share = self.plan.config.values.real("drive.fill");
+        let mut fill = Fill::new(self.drive, share);
         self.watcher.phase(Phase::Fill, Some(pages.div_ceil(Fill::PAGES)));
         self.pour(Phase::Fill, &mut fill)?;
-        let mut notes = vec!["Preconditioned: the drive was filled once in order".to_owned()];
+        let part = if share < 1.0 { format!(", {:.0} % of it, evenly spread", share * 100.0) } else { String::new() };
+        let mut notes = vec![format!("Preconditioned: the drive was filled once in order{part}")];
         if kind != "fill" {
             let seed = self.plan.config.values.whole("engine.seed");
             let count = OVERWRITES * pages;
             let stream = Stream::new(seed, "precondition.overwrite");
-            let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp };
+            let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp, share };
             self.watcher.phase(Phase::Overwrite, Some(count));
             self.pour(Phase::Overwrite, &mut overwrite)?;
             notes = vec![format!("{}, then page-sized random writes of {OVERWRITES} times its capacity", notes[0])];
@@ -127,6 +129,7 @@ impl Preconditioner<'_> {
         }
         notes[0].push('.');
         self.pour(Phase::Fill, &mut Flush { sent: false })?;
+        self.drive.prepare();
         Ok(notes)
     }
 
@@ -204,13 +207,18 @@ struct Overwrite {
     pages: u64,
     left: u64,
     sectors_per_page: u32,
+    share: f64,
 }
 
 impl Workload for Overwrite {
     fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
         let per_page = u64::from(self.sectors_per_page);
         for _ in 0..self.left.min(limit as u64) {
-            batch.push(write(self.stream.below(self.pages) * per_page, per_page));
+            let mut page = self.stream.below(self.pages);
+            while !Fill::covers(page, self.share) {
+                page = self.stream.below(self.pages);
+            }
+            batch.push(write(page * per_page, per_page));
             self.left -= 1;
         }
         Ok(())

@@ -35,8 +35,13 @@ pub trait StripeShape: std::fmt::Debug {
 /// What a stripe layer asks of the mapping below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'a> {
-    /// Planes that consecutive logical pages use in turn and that their pages never leave.
+    /// Lanes that consecutive runs of logical pages use in turn and that their pages never leave. A lane is a plane or a
+    /// part of one; the lanes of a plane follow each other.
     pub lanes: &'a [u32],
+    /// Lanes of a plane: 1, or more if they divide its blocks evenly.
+    pub lanes_per_plane: u32,
+    /// Logical pages of a run.
+    pub run: u32,
     /// Which pages belong together.
     pub shape: &'a dyn StripeShape,
     /// Collection moves old versions instead of waiting until they are dropped.
@@ -45,6 +50,9 @@ pub struct Stripes<'a> {
     pub given: u64,
     /// Chips that may fail: the mapping writes its own records once more for each.
     pub may_fail: u32,
+    /// Planes collect one after the other, so that the others can answer for the one that does. Only where collection waits
+    /// for nobody above.
+    pub in_turn: bool,
 }
 
 /// How a mapping is built under a stripe layer.

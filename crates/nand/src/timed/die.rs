@@ -2,7 +2,15 @@
 
 use super::slab::Kind;
 use crate::NIL;
+use crate::flash::Backlog;
 use std::collections::VecDeque;
+use units::{CAUSES, Cause};
+
+/// Whether commands of a cause, as its number, are those of collection and wear levelling.
+#[inline]
+pub(super) fn is_cleaning(cause: u8) -> bool {
+    matches!(CAUSES[usize::from(cause)], Cause::Gc | Cause::Wear | Cause::Merge)
+}
 
 /// One die. A *gang* is a list of commands for different planes that run together; without
 /// multi-plane commands it has one member.
@@ -33,6 +41,8 @@ pub(super) struct Die {
     /// Interruptions of the gang in the array.
     pub suspends: u8,
     pub channel: u16,
+    /// Commands in both queues.
+    pub queued: Backlog,
 }
 
 impl Die {
@@ -52,6 +62,7 @@ impl Die {
         moved: 0,
         suspends: 0,
         channel: 0,
+        queued: Backlog { commands: 0, cleaning: 0 },
     };
 
     #[inline]

@@ -2,15 +2,17 @@
 
 use super::TimedFlash;
 use super::account::Trace;
+use super::die::is_cleaning;
 use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
 use crate::contents::{PayloadId, RecordId};
 use crate::core::{FlashCore, LawBroken};
 use crate::flash::{
-    Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program,
+    Backlog, Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program,
     ProgramFailure, Read, Token,
 };
-use units::{BlockId, Cause, Nanos, Ppn};
+use crate::part::Part;
+use units::{BlockId, Cause, DieId, Nanos, Ppn};
 
 impl TimedFlash {
     /// Fills a slot with a new command. `slot.generation` is ignored.
@@ -334,6 +336,27 @@ impl Flash for TimedFlash {
         self.core.row(to).pins += 1;
         self.unpin(from);
         true
+    }
+
+    fn backlog(&self, die: DieId) -> Backlog {
+        let entry = &self.dies[die.index()];
+        let mut backlog = entry.queued;
+        let on_die = [entry.array, if entry.transfer == entry.array { NIL } else { entry.transfer }, entry.suspended];
+        for first in on_die {
+            let mut id = first;
+            while id != NIL {
+                let slot = self.slab.get(id);
+                backlog.commands += 1;
+                backlog.cleaning += u32::from(is_cleaning(slot.cause));
+                id = slot.next;
+            }
+        }
+        backlog
+    }
+
+    fn set_instant(&mut self, instant: bool) {
+        let none = Part { read_ns: 0, program_ns: 0, erase_ns: 0, bus_bytes_per_second: 0, command_ns: 0, ..self.paid };
+        self.set_part(if instant { none } else { self.paid });
     }
 
     fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {

@@ -40,6 +40,8 @@ const SECTORS_MAX: usize = 64;
 pub struct TimedFlash {
     core: FlashCore,
     part: Part,
+    /// The times commands take when they take any.
+    paid: Part,
     options: CommandOptions,
     reads_first: bool,
     /// Array and transfer of a die can overlap; otherwise the die's event slot serves both.
@@ -67,8 +69,9 @@ impl TimedFlash {
         let dies = geometry.dies();
         let cached = options.cache_read || options.cache_program;
         let timer_base = dies + if cached { geometry.channels } else { 0 };
-        Self {
+        let mut flash = Self {
             part,
+            paid: part,
             options,
             reads_first: options.read_priority || options.suspend != crate::SuspendOption::Off,
             cached,
@@ -83,10 +86,19 @@ impl TimedFlash {
             barriers: Barriers::new(),
             die_count: dies,
             timer_base,
-            read_transfer_ns: std::array::from_fn(|sectors| part.transfer_ns(sectors as u64 * SECTOR_BYTES)),
-            page_transfer_ns: part.transfer_ns(u64::from(geometry.page_bytes)) + part.command_ns,
+            read_transfer_ns: [0; SECTORS_MAX + 1],
+            page_transfer_ns: 0,
             core,
-        }
+        };
+        flash.set_part(part);
+        flash
+    }
+
+    /// Commands take the times of `part` from now on.
+    fn set_part(&mut self, part: Part) {
+        self.part = part;
+        self.read_transfer_ns = std::array::from_fn(|sectors| part.transfer_ns(sectors as u64 * SECTOR_BYTES));
+        self.page_transfer_ns = part.transfer_ns(u64::from(self.core.geometry.page_bytes)) + part.command_ns;
     }
 
     /// Gives the state back; everything in progress is lost, so drain first.

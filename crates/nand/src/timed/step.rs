@@ -1,7 +1,7 @@
 //! Commands on their die: queues, suspension, array, transfer.
 
 use super::TimedFlash;
-use super::die::Die;
+use super::die::{Die, is_cleaning};
 use super::slab::{Kind, State, flag};
 use crate::NIL;
 use crate::flash::Event;
@@ -68,7 +68,10 @@ impl TimedFlash {
         } else {
             self.slab.at(tail).next = id;
         }
-        self.dies[die].tail[lane] = id;
+        let die_state = &mut self.dies[die];
+        die_state.tail[lane] = id;
+        die_state.queued.commands += 1;
+        die_state.queued.cleaning += u32::from(is_cleaning(cause));
         if kind == Kind::Read && self.options.suspend != SuspendOption::Off {
             self.try_suspend(die);
         }
@@ -98,7 +101,10 @@ impl TimedFlash {
     #[inline]
     fn unlink_from(&mut self, die: usize, lane: usize, id: u32) {
         let slot = self.slab.get(id);
-        let (next, prev) = (slot.next, slot.prev);
+        let (next, prev, cause) = (slot.next, slot.prev, slot.cause);
+        let queued = &mut self.dies[die].queued;
+        queued.commands -= 1;
+        queued.cleaning -= u32::from(is_cleaning(cause));
         if prev == NIL {
             self.dies[die].head[lane] = next;
         } else {

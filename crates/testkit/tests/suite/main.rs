@@ -1,5 +1,6 @@
 //! All tests of the crate from outside, in one program: linking is most of what a test costs.
 
+mod around;
 mod crash;
 mod determinism;
 mod laws;
@@ -11,3 +12,4 @@ mod stripe_costs;
 mod stripe_spares;
 mod striped;
 mod stripes;
+mod zones;

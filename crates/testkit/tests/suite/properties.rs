@@ -58,7 +58,7 @@ impl Case {
         let per_page = drive.flash().core().geometry.sectors_per_page();
         let ended = work(drive, &mut host, self.requests).and_then(|ended| {
             let unanswered = read_through(drive, per_page)?;
-            assert!(unanswered == 0, "seed {}: {unanswered} reads unanswered{}", self.seed, describe_blocks(drive));
+            assert!(unanswered == 0, "seed {} time {time}: {unanswered} reads unanswered ({}){}", self.seed, self.stack, describe_blocks(drive));
             drive.top().check(drive.flash())?;
             Ok(ended)
         });

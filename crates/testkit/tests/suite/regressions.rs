@@ -195,6 +195,14 @@ fn lives_that_ended_badly_once_end_well() {
     }
 }
 
+/// The only segment of a bank was full of data and tombstones, and other banks had room for those.
+#[test]
+fn a_full_segment_that_is_a_whole_bank_gives_its_tombstones_away() {
+    let layers = testkit::Layers { buffer: None, ..testkit::Layers::stripe("zones") };
+    let campaign = Campaign { layers, ..Campaign::new(4000, 930_271) };
+    campaign.live(930_271, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 #[test]
 fn lives_with_faults_that_ended_badly_once_end_well() {
     for seed in [2, 3, 4, 5, 6, 7, 8] {

@@ -46,7 +46,7 @@ pub use super::desktop_calibration::{CALIBRATION_REQUESTS, CALIBRATION_SECTORS, 
 pub(super) const MINIMUM_SECTORS: u64 = 8 << 11;
 
 /// 48 % of requests are reads.
-const READ_SHARE: f64 = 0.48;
+pub(super) const READ_SHARE: f64 = 0.48;
 
 /// Runs of writes in hundredths of a percent of all runs. With the run lengths below they give 63 %
 /// small writes, 68 % of them random, 80 % at 8 sectors, and 20 % random above.
@@ -78,7 +78,7 @@ const READ_SIZES: [(u32, u32); 8] =
     [(1, 40), (2, 110), (4, 90), (8, 640), (16, 90), (24, 10), (32, 15), (64, 5)];
 
 /// Bursts, pauses and rests, which give a mean of 32 ms and a deviation of 229 ms.
-const ARRIVALS: ArrivalProcess = ArrivalProcess {
+pub(super) const ARRIVALS: ArrivalProcess = ArrivalProcess {
     phases: &[
         GapPhase { share: 0.894, mean_ns: 3e6 },
         GapPhase { share: 0.09, mean_ns: 100e6 },
@@ -109,7 +109,8 @@ impl Weighted for (WriteRun, u32) {
     }
 }
 
-struct DesktopNtfs {
+/// The laptop.
+pub(super) struct DesktopNtfs {
     random: Stream,
     ops: OpMix,
     layout: Layout,
@@ -118,7 +119,15 @@ struct DesktopNtfs {
 }
 
 impl DesktopNtfs {
-    fn write(&mut self) -> (u64, u32) {
+    /// The laptop of a random stream.
+    pub fn new(parameters: &WorkloadParameters, stream: &str) -> Self {
+        let mut random = Stream::new(parameters.seed, stream);
+        let layout = Layout::new(Region::footprint(parameters), &mut random);
+        Self { random, ops: OpMix::new(parameters, READ_SHARE), layout, run: None, read_cursor: None }
+    }
+
+    /// The next write.
+    pub fn write(&mut self) -> (u64, u32) {
         let (run, track) = match self.run.take() {
             Some(run) => run,
             None => self.start_run(),
@@ -207,9 +216,5 @@ impl Source for DesktopNtfs {
 
 /// Builds `desktop-ntfs`.
 pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
-    let mut random = Stream::new(parameters.seed, "workload.desktop-ntfs");
-    let layout = Layout::new(Region::footprint(parameters), &mut random);
-    let ops = OpMix::new(parameters, READ_SHARE);
-    let source = DesktopNtfs { random, ops, layout, run: None, read_cursor: None };
-    Box::new(Paced::new(name, parameters, ARRIVALS, source))
+    Box::new(Paced::new(name, parameters, ARRIVALS, DesktopNtfs::new(parameters, "workload.desktop-ntfs")))
 }

@@ -28,6 +28,7 @@ mod sequential;
 mod size_classes;
 mod system_disk;
 mod transactions;
+mod umpc;
 mod uniform;
 mod zipf;
 mod zipf_law;
@@ -74,7 +75,7 @@ impl WorkloadEntry {
 use Parameter::{HotSpace, HotTraffic, MeanBytes, ReadShare, RequestBytes, TrimShare, ZipfExponent};
 
 /// Every synthetic workload, in alphabetical order.
-pub static WORKLOADS: [WorkloadEntry; 15] = [
+pub static WORKLOADS: [WorkloadEntry; 16] = [
     WorkloadEntry {
         name: "desktop-ntfs",
         summary: "a month of a Windows XP laptop: hot metadata, temporary files, long streams, nights",
@@ -182,6 +183,15 @@ pub static WORKLOADS: [WorkloadEntry; 15] = [
         minimum_sectors: desktop_ntfs::MINIMUM_SECTORS,
         calibration: Some(system_disk::calibration),
         construct: system_disk::build,
+    },
+    WorkloadEntry {
+        name: "umpc",
+        summary: "a month of a small Windows XP laptop: long reads in a few parts of the disk, small writes",
+        source: "statements of the coded striping study (2007), figures of its group's other traces",
+        takes: &[ReadShare],
+        minimum_sectors: desktop_ntfs::MINIMUM_SECTORS,
+        calibration: Some(umpc::calibration),
+        construct: umpc::build,
     },
     WorkloadEntry {
         name: "uniform-read",

@@ -42,7 +42,7 @@ use crate::Workload;
 /// Share of reads of `Systemdisk2`, the longest of the three.
 const READ_SHARE: f64 = 0.3279;
 /// Its mean request: 41.10 KB.
-const MEAN_BYTES: u64 = 42_086;
+pub(super) const MEAN_BYTES: u64 = 42_086;
 
 /// Writes of the recorded boot.
 const BOOT_WRITES: usize = 16_259;
@@ -50,9 +50,9 @@ const BOOT_WRITES: usize = 16_259;
 /// Largest transfer of the system, in sectors: 64 KiB.
 const PIECE_SECTORS: u32 = 128;
 /// Pieces of a file on average.
-const FILE_PIECES: f64 = 5.0;
+pub(super) const FILE_PIECES: f64 = 5.0;
 /// Small requests: sectors and weights; they average 6.3 sectors.
-const SMALL_SIZES: [(u32, u32); 6] = [(1, 5), (2, 9), (4, 6), (6, 5), (7, 5), (8, 70)];
+pub(super) const SMALL_SIZES: [(u32, u32); 6] = [(1, 5), (2, 9), (4, 6), (6, 5), (7, 5), (8, 70)];
 /// Share of small writes that are random, as published for `desktop-ntfs`; the others go to the log
 /// in runs of five, whose first is random too.
 const SMALL_RANDOM_SHARE: f64 = 0.68;
@@ -120,13 +120,13 @@ impl SystemDisk {
                 self.layout.log.advance(sectors)
             }
             Run::File(place) => {
-                let sectors = self.layout.bulk.clip(self.piece(goes_on));
+                let sectors = self.layout.bulk.clip(piece(&mut self.random, goes_on));
                 let first_sector = self.layout.bulk.wrapped(place, sectors);
                 self.writing = goes_on.then_some(Run::File(first_sector + u64::from(sectors)));
                 (first_sector, sectors)
             }
             Run::Track(track) => {
-                let sectors = self.piece(goes_on);
+                let sectors = piece(&mut self.random, goes_on);
                 let Layout { temporary, streams, .. } = &mut self.layout;
                 temporary.iter_mut().chain(streams).nth(track).expect("tracks do not vanish").advance(sectors)
             }
@@ -157,16 +157,10 @@ impl SystemDisk {
             None => return self.small(HostOp::Read),
         };
         let goes_on = self.random.chance(1.0 - 1.0 / FILE_PIECES);
-        let sectors = bulk.clip(self.piece(goes_on));
+        let sectors = bulk.clip(piece(&mut self.random, goes_on));
         let first_sector = bulk.wrapped(place, sectors);
         self.reading = goes_on.then_some(first_sector + u64::from(sectors));
         (first_sector, sectors)
-    }
-
-    /// A piece of a file; the last one is as long as the rest happens to be.
-    fn piece(&mut self, goes_on: bool) -> u32 {
-        let pages = u64::from(PIECE_SECTORS / PAGE_SECTORS);
-        if goes_on { PIECE_SECTORS } else { (2 + self.random.below(pages - 1)) as u32 * PAGE_SECTORS }
     }
 
     /// A page of metadata or of a small file, or a part of it.
@@ -210,6 +204,12 @@ impl Source for SystemDisk {
     }
 }
 
+/// A piece of a file; the last one is as long as the rest happens to be.
+pub(super) fn piece(random: &mut Stream, goes_on: bool) -> u32 {
+    let pages = u64::from(PIECE_SECTORS / PAGE_SECTORS);
+    if goes_on { PIECE_SECTORS } else { (2 + random.below(pages - 1)) as u32 * PAGE_SECTORS }
+}
+
 /// Probability that a new run is one of log records, so that the published share of small writes is
 /// random: all single ones, and the first of each run.
 fn log_runs() -> f64 {
@@ -219,7 +219,7 @@ fn log_runs() -> f64 {
 
 /// Probability that a new run is a file, so that requests have `mean_sectors`; a run of small
 /// requests has `small_run` of them on average.
-fn file_runs(mean_sectors: f64, small_run: f64) -> f64 {
+pub(super) fn file_runs(mean_sectors: f64, small_run: f64) -> f64 {
     let weights: u32 = SMALL_SIZES.iter().map(|(_, weight)| weight).sum();
     let small: f64 = SMALL_SIZES.iter().map(|(sectors, weight)| f64::from(sectors * weight)).sum();
     let small = small / f64::from(weights);

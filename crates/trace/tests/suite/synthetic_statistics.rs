@@ -34,7 +34,7 @@ fn calibrated_workloads_match_what_was_published() {
             }
         }
     }
-    assert_eq!(calibrated, ["desktop-ntfs", "financial2", "oltp", "search", "system-disk"]);
+    assert_eq!(calibrated, ["desktop-ntfs", "financial2", "oltp", "search", "system-disk", "umpc"]);
 }
 
 #[test]

@@ -69,9 +69,13 @@ enum Window {
 }
 
 impl<S: Scheme> PageMap<S> {
-    fn wanted_free(&self) -> u32 {
+    fn wanted_free(&self, lane: usize) -> u32 {
         let background = if self.idle { self.settings.background_free_blocks } else { 0 };
-        background.max(self.settings.free_blocks).max(self.kept as u32)
+        // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has one
+        // block to spare, collecting for more would go on until nothing in it is invalid.
+        let shares = !S::DEMAND && self.settings.frontiers == Frontiers::Shared && !self.lanes[lane].host.is_full();
+        let needed = (self.kept as u32).saturating_sub(u32::from(shares));
+        background.max(self.settings.free_blocks).max(needed)
     }
 
     /// Goes on collecting in a plane as far as window and room allow.
@@ -251,12 +255,14 @@ impl<S: Scheme> PageMap<S> {
         let copies = if self.settings.frontiers == Frontiers::Shared { &entry.host } else { &entry.copies };
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         let trims = !self.trims.is_empty() && flash.core().block(victim).pins > 0;
-        room >= self.blocks.valid_count(victim) + u32::from(trims)
+        // Tombstones may go to another lane.
+        let leaving = if self.division.of_segments && room < self.blocks.valid_count(victim) + 1 { self.tombstones_in(victim) } else { 0 };
+        room >= self.blocks.valid_count(victim) - leaving + u32::from(trims)
     }
 
     fn next_victim<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<(BlockId, Cause)> {
         let entry = &self.lanes[lane];
-        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free() || !self.homeless.is_empty();
+        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free(lane) || !self.homeless.is_empty();
         let erasing = entry.erasing > 0;
         let settled = entry.failing.iter().find(|failing| {
             let row = flash.core().block(failing.block);
@@ -267,7 +273,8 @@ impl<S: Scheme> PageMap<S> {
         {
             return Some((failing.block, Cause::Wear));
         }
-        if !wanted {
+        // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
+        if !wanted || self.in_turn && self.homeless.is_empty() && self.another_collects(lane) {
             return None;
         }
         let (block, cause) = self.choose(flash, lane)?;
@@ -389,7 +396,7 @@ impl<S: Scheme> PageMap<S> {
             let block = BlockId(first.0 + pick as u32);
             assert!(self.blocks.is_candidate(block), "the victim policy chose block {block}, no candidate");
             let row = flash.core().block(block);
-            let gains = self.blocks.valid_count(block) < self.geometry.pages_per_block;
+            let gains = self.gains(lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block
             // has something to gain; otherwise collection would go round in circles.
             let least = || view.least_valid().and_then(|block| view.valid(block));
@@ -415,12 +422,15 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn least_gaining<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
-        let blocks = (first..first + count).map(BlockId).filter(|block| {
+        let mut blocks = (first..first + count).map(BlockId).filter(|block| {
             let row = flash.core().block(*block);
             self.blocks.is_candidate(*block) && row.done == row.issued
         });
-        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
-        (self.blocks.valid_count(least) < self.geometry.pages_per_block).then_some(least)
+        let least = blocks.clone().min_by_key(|block| self.blocks.valid_count(*block))?;
+        if self.blocks.valid_count(least) < self.geometry.pages_per_block {
+            return Some(least);
+        }
+        blocks.find(|block| self.gains(lane, *block))
     }
 
     /// The least worn closed block, when the plane's wear has drifted apart.
@@ -570,7 +580,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     fn count_erased<F: Flash>(&mut self, flash: &F, block: BlockId) {
-        let lane = self.geometry.lane_of(block) as usize;
+        let lane = self.lane_of_block(block);
         let erases = flash.core().block(block).erases;
         self.lanes[lane].erasing -= 1;
         if !flash.core().breaks(nand::LawBroken::EarlyReuse) {
@@ -582,6 +592,6 @@ impl<S: Scheme> PageMap<S> {
     /// A block is free now.
     pub(super) fn erased<F: Flash>(&mut self, flash: &mut F, block: BlockId) {
         self.count_erased(flash, block);
-        self.collect(flash, self.geometry.lane_of(block) as usize);
+        self.collect(flash, self.lane_of_block(block));
     }
 }

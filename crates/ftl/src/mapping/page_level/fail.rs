@@ -16,7 +16,7 @@ use units::{BlockId, Ppn};
 impl<S: Scheme> PageMap<S> {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let block = self.geometry.block_of(failure.page);
-        if self.lanes[self.geometry.lane_of(block) as usize].dead {
+        if self.lanes[self.lane_of_block(block)].dead {
             self.lose_program(flash, failure);
             return;
         }
@@ -30,7 +30,7 @@ impl<S: Scheme> PageMap<S> {
         } else {
             self.homeless.push_back(*failure);
         }
-        self.collect(flash, self.geometry.lane_of(block) as usize);
+        self.collect(flash, self.lane_of_block(block));
         self.collect_for_homeless(flash);
     }
 
@@ -57,7 +57,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Stops programming into a block and lists it to be emptied.
     fn give_up(&mut self, block: BlockId) {
-        let lane = self.geometry.lane_of(block) as usize;
+        let lane = self.lane_of_block(block);
         let entry = &mut self.lanes[lane];
         if entry.failing.iter().any(|failing| failing.block == block) {
             return;
@@ -78,7 +78,8 @@ impl<S: Scheme> PageMap<S> {
     /// A failed program has another place now, or needs none.
     fn settle(&mut self, failure: &ProgramFailure) {
         let block = self.geometry.block_of(failure.page);
-        let failing = &mut self.lanes[self.geometry.lane_of(block) as usize].failing;
+        let lane = self.lane_of_block(block);
+        let failing = &mut self.lanes[lane].failing;
         let failing = failing.iter_mut().find(|failing| failing.block == block);
         failing.expect("a block is not emptied before its failed programs are settled").settled += 1;
     }
@@ -110,7 +111,7 @@ impl<S: Scheme> PageMap<S> {
     /// block, so its erase has not begun.
     fn go_back_to<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
         let block = self.geometry.block_of(page);
-        let lane = self.geometry.lane_of(block) as usize;
+        let lane = self.lane_of_block(block);
         if flash.take_back_erase(block) {
             self.lanes[lane].erasing -= 1;
             self.put_back_victim(flash, block);
@@ -126,7 +127,8 @@ impl<S: Scheme> PageMap<S> {
         let row = flash.core().block(block);
         if row.has_failed() {
             let settled = u32::from(row.issued - row.done);
-            self.lanes[self.geometry.lane_of(block) as usize].failing.push(Failing { block, settled });
+            let lane = self.lane_of_block(block);
+            self.lanes[lane].failing.push(Failing { block, settled });
         } else {
             self.blocks.put_back(block);
         }

@@ -49,7 +49,7 @@ use old::OldVersions;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
-use state::Lane;
+use state::{Division, Lane};
 use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
 use trim_log::TrimLog;
@@ -73,6 +73,9 @@ pub(crate) struct PageMap<S> {
     back: Vec<u32>,
     blocks: BlockTable,
     lanes: Vec<Lane>,
+    division: Division,
+    /// Planes collect one after the other.
+    in_turn: bool,
     /// Planes in striping order, and the next one's position in it.
     order: Vec<u32>,
     turn: usize,
@@ -132,7 +135,8 @@ impl<S: Scheme> PageMap<S> {
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
-        let lanes = (0..geometry.planes()).map(|lane| Lane::new(&geometry, lane, core.blocks())).collect();
+        let division = Division::new(&geometry, context.stripes);
+        let lanes = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
         let layout = Layout {
             page_bytes: geometry.page_bytes,
             pages_per_block: geometry.pages_per_block,
@@ -151,6 +155,8 @@ impl<S: Scheme> PageMap<S> {
             back: units::table(geometry.pages() as usize, UNMAPPED),
             blocks: BlockTable::new(geometry),
             lanes,
+            division,
+            in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
             order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
             old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             turn: 0,
@@ -177,7 +183,12 @@ impl<S: Scheme> PageMap<S> {
 
     #[inline]
     fn lane_of(&self, page: Ppn) -> usize {
-        self.geometry.lane_of(self.geometry.block_of(page)) as usize
+        self.lane_of_block(self.geometry.block_of(page))
+    }
+
+    #[inline]
+    fn lane_of_block(&self, block: units::BlockId) -> usize {
+        self.division.lane_of(block)
     }
 
     fn next_sequence(&mut self) -> u64 {
@@ -312,6 +323,13 @@ impl<S: Scheme> PageMap<S> {
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
     }
 
+    /// A lane of another plane is collecting, or its erase is under way.
+    fn another_collects(&self, lane: usize) -> bool {
+        let per_plane = self.lanes.len() / self.geometry.planes() as usize;
+        let busy = |lane: &Lane| lane.collection.is_some() || lane.erasing > 0 || lane.in_flight > 0;
+        self.lanes.iter().enumerate().any(|(other, entry)| other / per_plane != lane / per_plane && busy(entry))
+    }
+
     /// Copies or erases are under way: their end will be heard.
     pub(super) fn is_reclaiming(&self) -> bool {
         self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0)
@@ -386,7 +404,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             }
             Event::Erased { block } => self.on_erased(flash, block, outbox),
             Event::EraseFailed { block } => {
-                let lane = self.geometry.lane_of(block) as usize;
+                let lane = self.lane_of_block(block);
                 self.lanes[lane].erasing -= 1;
                 self.retired_blocks += 1;
                 self.keep_reserve(flash.core());

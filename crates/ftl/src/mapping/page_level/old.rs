@@ -234,10 +234,9 @@ impl<S: Scheme> PageMap<S> {
             Found::Nothing => 0,
             Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
         };
-        let lane_of = |logical: u32| self.order[logical as usize % self.order.len()] as usize;
         let live = |logical: u32| {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
-            parities.filter(|parity| !self.lanes[lane_of(*parity)].dead)
+            parities.filter(|parity| !self.lanes[self.home(*parity)].dead)
         };
         let is_torn = |logical: &u32| live(*logical).any(|parity| parity == *logical) && live(*logical).any(|parity| number(parity) != number(*logical));
         // Before the first one there was nothing.
@@ -281,10 +280,10 @@ impl<S: Scheme> PageMap<S> {
         self.blocks.validate(Ppn(other));
     }
 
-    /// Planes of a die.
-    fn lanes_of_die(&self, die: DieId) -> std::ops::Range<usize> {
-        let planes = self.geometry.planes_per_die as usize;
-        die.index() * planes..(die.index() + 1) * planes
+    /// Lanes of a die.
+    pub(super) fn lanes_of_die(&self, die: DieId) -> std::ops::Range<usize> {
+        let lanes = (self.division.lanes / self.geometry.dies()) as usize;
+        die.index() * lanes..(die.index() + 1) * lanes
     }
 
     /// Forgets what a plane of a lost die had under way or to give.
@@ -314,7 +313,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.old.to_be_moved.remove(&logical);
         self.blocks.invalidate(Ppn(entry));
         let block = self.geometry.block_of(Ppn(entry));
-        let lane = self.geometry.lane_of(block) as usize;
+        let lane = self.lane_of_block(block);
         if self.lanes[lane].collection.as_ref().is_some_and(|collection| collection.victim == block) {
             self.collect(flash, lane);
         }
@@ -330,6 +329,11 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
 
     fn is_written(&self, logical: u32) -> bool {
         self.map[logical as usize] < TRIMMED
+    }
+
+    fn place_of(&self, logical: u32) -> Option<Ppn> {
+        let entry = self.map[logical as usize];
+        (entry < TRIMMED).then_some(Ppn(entry))
     }
 
     fn sequence(&self) -> u64 {

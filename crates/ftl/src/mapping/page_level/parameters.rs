@@ -156,9 +156,9 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
         },
         Parameter {
             key: "ftl.gc.free_blocks",
-            kind: ParameterKind::Count { min: 1, max: 1000 },
+            kind: ParameterKind::Count { min: 0, max: 1000 },
             default: Some("2"),
-            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count).",
+            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count); 0: not before the host finds no page.",
         },
         Parameter {
             key: "ftl.gc.frontier",

@@ -129,10 +129,15 @@ impl<S: Scheme> PageMap<S> {
             return self.own_page(flash, logical);
         }
         if self.settings.placement == Placement::Static {
-            let lane = self.order[logical as usize % self.order.len()] as usize;
-            return self.host_page_in(flash, lane);
+            return self.host_page_in(flash, self.home(logical));
         }
         self.page_in_turn(flash)
+    }
+
+    /// The lane that a page never leaves, where pages have one.
+    #[inline]
+    pub(super) fn home(&self, logical: u32) -> usize {
+        self.order[self.division.run_of(logical) % self.order.len()] as usize
     }
 
     /// The next plane in striping order.
@@ -222,6 +227,9 @@ impl<S: Scheme> PageMap<S> {
                 break; // the rest of a shared block is no longer promised
             }
             if !entry.host.is_full() || entry.free.len() <= self.kept {
+                if self.division.of_segments && entry.erasing == 0 && entry.in_flight == 0 && !self.trims.shedding {
+                    self.shed_tombstones(flash, lane);
+                }
                 return None;
             }
             self.open_block(lane, Stream::Host);
@@ -287,8 +295,28 @@ impl<S: Scheme> PageMap<S> {
         Some(self.take(lane, stream))
     }
 
+    /// A page for a record in the lane with the most free blocks: small lanes may be full of data, and a trim frees room in
+    /// one of them only.
+    fn roomiest_page<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
+        let free = |lane: &usize| (self.lanes[*lane].free.len(), std::cmp::Reverse(*lane));
+        let mut roomiest = (0..self.lanes.len()).max_by_key(free)?;
+        if self.lanes[roomiest].free.len() <= self.kept {
+            roomiest = (0..self.lanes.len()).min_by_key(|lane| self.valid_in(*lane))?;
+        }
+        self.host_page_in(flash, roomiest)
+    }
+
+    /// Valid pages of a lane.
+    fn valid_in(&self, lane: usize) -> u32 {
+        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
+        (first..first + count).map(|block| self.blocks.valid_count(units::BlockId(block))).sum()
+    }
+
     /// A page for a record that an operation of the host makes necessary.
     pub(super) fn record_page<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
+        if self.division.of_segments {
+            return self.roomiest_page(flash);
+        }
         if !S::OWN_BLOCKS {
             return self.page_in_turn(flash);
         }

@@ -53,9 +53,8 @@ impl<S: Scheme> PageMap<S> {
             return Err(RecoverError::DieLost { die });
         }
         let mut ftl = PageMap::new(context, image);
-        let planes = geometry.planes_per_die;
-        for lane in (0..geometry.planes()).filter(|lane| image.die_is_dead(DieId(lane / planes))) {
-            ftl.close_lane(lane as usize);
+        for die in (0..geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
+            ftl.lanes_of_die(die).for_each(|lane| ftl.close_lane(lane));
         }
         let Scan { mut newest, fresh, metadata, copies } = ftl.scan(image, contents);
         let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence));
@@ -143,7 +142,7 @@ impl<S: Scheme> PageMap<S> {
             if pages.is_empty() {
                 continue;
             }
-            let lane = self.geometry.lane_of(block) as usize;
+            let lane = self.lane_of_block(block);
             let stream = self.stream_of(block);
             let wider = self.geometry.pages_per_block - done > self.frontier(lane, stream).room();
             if matches!(stream, Stream::Translation | Stream::Own(_)) && wider {

@@ -4,11 +4,12 @@ use super::collect::Collection;
 use super::scheme::Scheme;
 use super::{PENDING, PageMap, TRIMMED, UNMAPPED};
 use crate::blocks::BlockTable;
+use crate::mapping::Stripes;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{BlockRow, FlashCore};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{BlockId, Geometry, Ppn};
+use units::{BlockId, Geometry, Ppn, Reciprocal};
 
 /// The open block of a stream of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,42 @@ pub(super) struct Failing {
     pub settled: u32,
 }
 
-/// One plane: its free blocks, frontiers and collection.
+/// What one frontier, one free list and one collection are for: a plane, or under zones a part of one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Division {
+    /// Lanes of the drive. Those of a plane follow each other.
+    pub lanes: u32,
+    /// Blocks of a lane.
+    pub blocks: u32,
+    /// They are segments, each with room for its data and a block or two: tombstones must go where there is more.
+    pub of_segments: bool,
+    by_blocks: Reciprocal,
+    /// Consecutive logical pages that have the same home lane.
+    by_run: Reciprocal,
+}
+
+impl Division {
+    pub fn new(geometry: &Geometry, stripes: Option<Stripes<'_>>) -> Self {
+        let (parts, run) = stripes.map_or((1, 1), |stripes| (stripes.lanes_per_plane, stripes.run));
+        let blocks = geometry.blocks_per_plane() / parts;
+        assert!(blocks * parts == geometry.blocks_per_plane(), "lanes have equally many blocks");
+        let (by_blocks, by_run) = (Reciprocal::new(blocks), Reciprocal::new(run));
+        Self { lanes: geometry.planes() * parts, blocks, of_segments: run > 1, by_blocks, by_run }
+    }
+
+    #[inline]
+    pub fn lane_of(&self, block: BlockId) -> usize {
+        self.by_blocks.divide(block.0) as usize
+    }
+
+    /// Which of the runs of logical pages a page belongs to.
+    #[inline]
+    pub fn run_of(&self, logical: u32) -> usize {
+        self.by_run.divide(logical) as usize
+    }
+}
+
+/// One lane: its free blocks, frontiers and collection.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
     pub first: BlockId,
@@ -134,8 +170,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub fn new(geometry: &Geometry, lane: u32, rows: &[BlockRow]) -> Self {
-        let count = geometry.blocks_per_plane();
+    pub fn new(count: u32, lane: u32, rows: &[BlockRow]) -> Self {
         let first = BlockId(lane * count);
         let mut free = FreeList::default();
         for block in (first.0..first.0 + count).map(BlockId) {

@@ -144,6 +144,8 @@ impl<S: Scheme> PageMap<S> {
         }
         while !self.trims.ranges.is_empty() {
             let page = match lane {
+                // What a full lane collects its tombstones for is room.
+                Some(lane) if self.division.of_segments => self.page_elsewhere(lane, TRIMMED).or_else(|| self.copy_page(lane, TRIMMED)),
                 // Broken up by later writes the log may need more than the collection was promised.
                 Some(lane) => self.copy_page(lane, TRIMMED).or_else(|| self.page_elsewhere(lane, TRIMMED)),
                 None => self.record_page(flash),
@@ -152,6 +154,38 @@ impl<S: Scheme> PageMap<S> {
             self.program_tombstone(flash, page);
         }
         true
+    }
+
+    /// A lane is full, and some of what fills it are tombstones: other lanes have room for those, as each trim made some.
+    #[cold]
+    pub(super) fn shed_tombstones<F: Flash>(&mut self, flash: &mut F, lane: usize) {
+        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
+        let here = |block: BlockId| (first..first + count).contains(&block.0);
+        self.trims.shedding = true; // the lane they go to may be full of them as well
+        for slot in self.trims.slots_where(here, &self.geometry) {
+            if self.trims.is_durable(slot) && !self.relocate_tombstone(flash, lane, slot) {
+                break;
+            }
+        }
+        self.log_trims(flash, None);
+        self.trims.shedding = false;
+    }
+
+    /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane can
+    /// take.
+    #[inline]
+    pub(super) fn gains(&self, lane: usize, block: BlockId) -> bool {
+        self.blocks.valid_count(block) < self.geometry.pages_per_block || self.division.of_segments && self.sheds_tombstones(lane, block)
+    }
+
+    #[cold]
+    fn sheds_tombstones(&self, lane: usize, block: BlockId) -> bool {
+        let spare = |other: usize| other != lane && self.lanes[other].free.len() > self.kept;
+        self.tombstones_in(block) > 0 && (0..self.lanes.len()).any(spare)
+    }
+
+    pub(super) fn tombstones_in(&self, block: BlockId) -> u32 {
+        self.blocks.valid_pages_of(block).filter(|page| self.back[*page as usize] & TRIMMED != 0).count() as u32
     }
 
     /// Nothing of the log is left to be written, so nothing has to wait for it.
@@ -237,7 +271,7 @@ impl<S: Scheme> PageMap<S> {
     fn record_page_off(&mut self, dies: &[units::DieId]) -> Option<Ppn> {
         (0..self.order.len()).find_map(|index| {
             let lane = self.order[index];
-            let die = units::DieId(lane / self.geometry.planes_per_die);
+            let die = units::DieId(lane / (self.division.lanes / self.geometry.dies()));
             if dies.contains(&die) { None } else { self.page_to_spare(lane as usize, TRIMMED) }
         })
     }

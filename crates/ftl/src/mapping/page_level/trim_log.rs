@@ -55,6 +55,8 @@ pub(super) struct TrimLog {
     free: BinaryHeap<Reverse<u32>>,
     pub live_pages: u64,
     pub capacity: usize,
+    /// Tombstones of a full lane are being moved.
+    pub shedding: bool,
     /// Copies of each tombstone besides itself.
     pub extra: u32,
     /// Tombstones that have fewer, because there was no room on another chip or power was cut.
@@ -73,6 +75,7 @@ impl TrimLog {
             free: BinaryHeap::new(),
             live_pages: 0,
             capacity,
+            shedding: false,
             extra,
             short: BTreeSet::new(),
             carried: Vec::new(),
@@ -179,6 +182,11 @@ impl TrimLog {
     /// Whether there are several of a tombstone.
     pub fn has_copies(&self, slot: u32) -> bool {
         self.tombstones[slot as usize].as_ref().is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())
+    }
+
+    /// Whether a tombstone is on flash, and so are its copies.
+    pub fn is_durable(&self, slot: u32) -> bool {
+        self.tombstones[slot as usize].as_ref().is_some_and(|tombstone| tombstone.waiting == 0)
     }
 
     /// Counts one more trimmed page for a restored tombstone and its copies; those that count their first, by

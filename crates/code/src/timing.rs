@@ -1,0 +1,27 @@
+//! How long a read of a whole group takes when all blocks are asked for at once.
+
+use crate::count::counts;
+use crate::decode::Decoder;
+use crate::group::GroupCode;
+
+/// By number of blocks that arrived, from 0 on: the probability that they decode the group, if all orders are equally likely.
+pub fn decoded_after(code: &GroupCode, decoder: Decoder) -> Vec<f64> {
+    counts(code, decoder).iter().map(|(all, decoded)| *decoded as f64 / *all as f64).collect()
+}
+
+/// Mean time until the group is known, in mean service times, and mean number of blocks that arrived until then.
+///
+/// Idle banks, exponential service times, every block asked for at once, the rest taken back: the j-th block of k arrives
+/// at H(k) - H(k - j), where H is the harmonic number.
+pub fn completion(code: &GroupCode, decoder: Decoder) -> (f64, f64) {
+    let blocks = code.elements();
+    let harmonic = |k: u32| (1..=k).map(|i| 1.0 / f64::from(i)).sum::<f64>();
+    let after = decoded_after(code, decoder);
+    let (mut time, mut arrived) = (0.0, 0.0);
+    for j in 1..=blocks {
+        let first = after[j as usize] - after[j as usize - 1];
+        time += first * (harmonic(blocks) - harmonic(blocks - j));
+        arrived += first * f64::from(j);
+    }
+    (time, arrived)
+}

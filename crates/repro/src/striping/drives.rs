@@ -1,0 +1,166 @@
+//! The drives of the study.
+
+use crate::error::StudyError;
+use crate::simulate::Bench;
+use crate::study::Options;
+
+/// Banks: chips of one die, each with a queue of its own.
+pub const BANKS: u64 = 8;
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 2048;
+/// Bytes of an erase block.
+pub const ERASE_BLOCK: u64 = 64 * PAGE_BYTES;
+/// Spare erase blocks of a segment.
+pub const SPARE: u64 = 2;
+/// Bytes the user sees.
+const CAPACITY: u64 = 20 << 30;
+/// Sizes below one over this many shrink the drive as well, down to a sixteenth: enough to see that all of it runs.
+const LEAST_FULL: u64 = 64;
+/// Pages of a stripe block, MiB of a zone, code zones, and % of the drive in use, of record.
+pub const RECORD: Place = Place { variant: DYNAMIC, pages: 4, zone_mib: 256, code_zones: 8, used: 90 };
+/// Code zones, pages of a stripe block, MiB of a zone and % of the drive in use that are tried.
+pub const CODE_ZONES: [u64; 7] = [1, 2, 4, 6, 8, 12, 16];
+pub const BLOCKS: [u64; 4] = [1, 2, 4, 8];
+pub const ZONES: [u64; 6] = [32, 64, 128, 256, 512, 1024];
+pub const USED: [u64; 5] = [60, 80, 90, 95, 100];
+
+/// A way to read and to treat code blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Name in figures.
+    pub name: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+}
+
+pub const STATIC: usize = 0;
+pub const DYNAMIC: usize = 1;
+pub const EAGER: usize = 2;
+pub const GC_AWARE: usize = 3;
+pub const GAUSS: usize = 4;
+pub const MIRROR: usize = 5;
+pub const PARITY: usize = 6;
+pub const MDS: usize = 7;
+pub const PEEL_BEST: usize = 8;
+pub const UPDATE: usize = 9;
+pub const REENCODE: usize = 10;
+pub const STATIC_PLAIN: usize = 11;
+pub const DYNAMIC_PLAIN: usize = 12;
+pub const SHORTER: usize = 13;
+pub const THREE_PEEL: usize = 14;
+pub const THREE_GAUSS: usize = 15;
+
+const fn with(name: &'static str, settings: &'static [(&'static str, &'static str)]) -> Variant {
+    Variant { name, settings }
+}
+
+pub const VARIANTS: [Variant; 16] = [
+    with("static", &[("zones.reads", "direct")]),
+    with("dynamic", &[]),
+    with("eager", &[("zones.reads", "eager")]),
+    with("around cleaning", &[("zones.reads", "gc-aware")]),
+    with("G_4^2, elimination", &[("zones.decoder", "gauss")]),
+    with("mirror", &[("zones.code", "mirror")]),
+    with("parity", &[("zones.code", "parity")]),
+    with("MDS", &[("zones.code", "mds")]),
+    with("best for peeling", &[("zones.code", "peel-best")]),
+    with("codes updated", &[("zones.stale_codes", "update")]),
+    with("codes encoded when idle", &[("zones.stale_codes", "reencode-idle")]),
+    with("static, no read-ahead", &[("zones.reads", "direct"), ("zones.read_ahead.after", "0B")]),
+    with("dynamic, no read-ahead", &[("zones.read_ahead.after", "0B")]),
+    with("mirror, shorter queue", &[("zones.code", "mirror"), ("zones.reads", "eager")]),
+    with("G_4^3", &[("zones.code", "regular-3")]),
+    with("G_4^3, elimination", &[("zones.code", "regular-3"), ("zones.decoder", "gauss")]),
+];
+
+/// A drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Index into [`VARIANTS`].
+    pub variant: usize,
+    /// Pages of a stripe block.
+    pub pages: u64,
+    /// MiB of a zone.
+    pub zone_mib: u64,
+    /// Code zones.
+    pub code_zones: u64,
+    /// Of the drive in use, %.
+    pub used: u64,
+}
+
+impl Place {
+    /// The same drive without codes.
+    pub fn plain(self) -> Self {
+        let variant = if self.variant == DYNAMIC_PLAIN { STATIC_PLAIN } else { STATIC };
+        Self { variant, code_zones: 0, ..self }
+    }
+
+    /// In words, for whoever watches.
+    pub fn name(&self) -> String {
+        let Place { pages, zone_mib, code_zones, used, .. } = self;
+        format!("{}, {code_zones} code zones, zones of {zone_mib} MiB, blocks of {pages} pages, {used} % in use", VARIANTS[self.variant].name)
+    }
+
+    /// Share of the drive in use, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.used as f64 / 100.0
+    }
+}
+
+/// Places with another number of code zones, other stripe blocks, other zones with as much room for codes, and more or less
+/// of the drive in use.
+pub fn swept() -> [Vec<Place>; 4] {
+    [
+        CODE_ZONES.map(|code_zones| Place { code_zones, ..RECORD }).to_vec(),
+        BLOCKS.map(|pages| Place { pages, ..RECORD }).to_vec(),
+        ZONES.map(|zone_mib| Place { zone_mib, code_zones: RECORD.code_zones * RECORD.zone_mib / zone_mib, ..RECORD }).to_vec(),
+        USED.map(|used| Place { used, ..RECORD }).to_vec(),
+    ]
+}
+
+/// The drive of a place.
+///
+/// # Errors
+/// The values do not fit together.
+pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
+    let capacity = options.scale.of(CAPACITY * LEAST_FULL).clamp(CAPACITY / 16, CAPACITY);
+    let zone = (place.zone_mib << 20) / (CAPACITY / capacity);
+    let mut settings = vec![
+        ("drive.capacity", format!("{capacity}B")),
+        ("flash.part", "slc-2k".to_owned()),
+        ("flash.channels", BANKS.to_string()),
+        ("flash.dies_per_channel", "1".to_owned()),
+        ("engine.seed", options.seed.to_string()),
+        ("ftl.kind", "page".to_owned()),
+        ("ftl.gc.victim", "greedy".to_owned()),
+        ("ftl.gc.frontier", "shared".to_owned()),
+        ("ftl.gc.free_blocks", "0".to_owned()),
+        ("ftl.gc.copies_in_flight", "64".to_owned()),
+        ("stripe.kind", "zones".to_owned()),
+        ("zones.size", format!("{zone}B")),
+        ("zones.spare_blocks", SPARE.to_string()),
+        ("zones.block", format!("{}B", place.pages * PAGE_BYTES)),
+        ("zones.code_zones", place.code_zones.to_string()),
+        ("zones.offline_first", "at-start".to_owned()),
+    ];
+    settings.extend(VARIANTS[place.variant].settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
+    Bench::new(VARIANTS[place.variant].name, &settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Scale;
+
+    #[test]
+    fn every_drive_can_be_built_at_every_size() {
+        for scale in ["1", "1/4", "1/256", "1/4096"] {
+            let options = Options { scale: Scale::parse(scale).unwrap(), ..Options::default() };
+            let variants = (0..VARIANTS.len()).map(|variant| Place { variant, ..RECORD });
+            for place in swept().into_iter().flatten().chain(variants) {
+                for place in [place, place.plain()] {
+                    bench(&options, &place).unwrap_or_else(|error| panic!("{scale}: {error}"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The figures of the study.
+
+use super::drives::{self, BANKS, BLOCKS, CODE_ZONES, Place, RECORD, USED, ZONES};
+use super::exact::LEAST;
+use super::loads::Length::Sweep;
+use super::rows::copies;
+use super::runs::Results;
+use super::tail::{ANYWHERE, AROUND, IN_TURN, TITLES};
+use crate::figure::{Figure, Panel, Series, Shape};
+
+/// Figures 4, 9, 10 and 11 of the publication, its table, the share of the drive in use, and the tail of reads.
+pub fn figures(results: &Results) -> Vec<Figure> {
+    let [codes, blocks, zones, used] = drives::swept();
+    vec![
+        table(results),
+        banks(results),
+        parts(results),
+        sweep(results, "code-zones", "Code zones", "over code zones of 80 data zones", &codes, &CODE_ZONES, vec![("read response with 8, published", 0.69)]),
+        sweep(results, "stripe-blocks", "Stripe blocks", "over pages of a stripe block", &blocks, &BLOCKS, Vec::new()),
+        sweep(results, "zones", "Zones", "over MB of a zone", &zones, &ZONES, Vec::new()),
+        sweep(results, "used", "How much of the drive is in use", "over % in use", &used, &USED, vec![("read response, published", 0.69)]),
+        cleaning(results, &used),
+        tails(results),
+    ]
+}
+
+fn names<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    values.into_iter().map(|value| value.to_string()).collect()
+}
+
+fn table(results: &Results) -> Figure {
+    let panel = |(n, row): (u32, &Vec<u64>)| Panel {
+        title: format!("n = {n}"),
+        categories: names(1..=n),
+        series: vec![Series { name: "sets".to_owned(), values: row.iter().map(|sets| Some(*sets as f64)).collect() }],
+        ..Panel::default()
+    };
+    Figure {
+        name: "table-1",
+        title: "Sets of n blocks that decode",
+        axis: "sets, over m: data blocks in a code block",
+        shape: Shape::Bars,
+        most: None,
+        panels: (LEAST..).zip(&results.exact.table).map(panel).collect(),
+        published: Vec::new(),
+        caption: "Table 1 of the publication; all 33 values are as published.".to_owned(),
+    }
+}
+
+fn banks(results: &Results) -> Figure {
+    let series = |op: usize, name: &str| Series {
+        name: name.to_owned(),
+        values: results.shape.banks[op].iter().map(|count| Some(*count as f64 / 1000.0)).collect(),
+    };
+    Figure {
+        name: "banks",
+        title: "Requests of a day by bank",
+        axis: "thousand stripe blocks, over banks",
+        shape: Shape::Bars,
+        most: None,
+        panels: vec![Panel { categories: names(0..BANKS), series: vec![series(0, "read"), series(1, "written")], ..Panel::default() }],
+        published: Vec::new(),
+        caption: "Figure 4(a): writes are uneven, reads are even.".to_owned(),
+    }
+}
+
+fn parts(results: &Results) -> Figure {
+    let zones = &results.shape.zones;
+    let values = zones.iter().map(|count| Some(*count as f64 / 1000.0)).collect();
+    let categories = (0..zones.len()).map(|zone| if zone % 10 == 0 { zone.to_string() } else { String::new() }).collect();
+    Figure {
+        name: "read-zones",
+        title: "Reads of a day by zone",
+        axis: "thousand stripe blocks, over zones of 256 MB",
+        shape: Shape::Bars,
+        most: None,
+        panels: vec![Panel { categories, series: vec![Series { name: "read".to_owned(), values }], ..Panel::default() }],
+        published: Vec::new(),
+        caption: "Figure 4(b): few zones get most of the reads.".to_owned(),
+    }
+}
+
+/// Responses over something, static = 1.
+fn sweep(results: &Results, name: &'static str, title: &'static str, axis: &'static str, places: &[Place], along: &[u64], published: Vec<(&'static str, f64)>) -> Figure {
+    let series = |name: &str, value: &dyn Fn(&Place) -> f64| Series { name: name.to_owned(), values: places.iter().map(|place| Some(value(place))).collect() };
+    let tail = |place: &Place, at: usize| results.of(place, Sweep).reads.tail[at] as f64 / results.of(&place.plain(), Sweep).reads.tail[at] as f64;
+    let series = vec![
+        series("mean read response", &|place| results.reads(place, Sweep)),
+        series("mean write response", &|place| results.writes(place, Sweep)),
+        series("99th percentile of reads", &|place| tail(place, 0)),
+        series("99.9th percentile of reads", &|place| tail(place, 1)),
+    ];
+    Figure {
+        name,
+        title,
+        axis,
+        shape: Shape::Lines,
+        most: None,
+        panels: vec![Panel { categories: names(along.iter()), series, ..Panel::default() }],
+        published,
+        caption: "Coded system, static = 1. The publication shows the two means.".to_owned(),
+    }
+}
+
+fn cleaning(results: &Results, used: &[Place]) -> Figure {
+    let panel = |title: &str, places: &[Place], along: &[u64]| {
+        let values = places.iter().map(|place| Some(copies(results.of(&place.plain(), Sweep)))).collect();
+        Panel { title: title.to_owned(), categories: names(along.iter()), series: vec![Series { name: "static".to_owned(), values }], ..Panel::default() }
+    };
+    let [_, blocks, zones, _] = drives::swept();
+    Figure {
+        name: "cleaning",
+        title: "How much is cleaned",
+        axis: "pages copied for each page the host writes",
+        shape: Shape::Lines,
+        most: None,
+        panels: vec![panel("over % in use", used, &USED), panel("over pages of a stripe block", &blocks, &BLOCKS), panel("over MB of a zone", &zones, &ZONES)],
+        published: Vec::new(),
+        caption: format!("What the other figures follow from. {} % in use unless said otherwise.", RECORD.used),
+    }
+}
+
+fn tails(results: &Results) -> Figure {
+    let panel = |(title, tail): (&&str, &super::tail::Tail)| Panel {
+        title: (*title).to_owned(),
+        categories: ["99 %", "99.9 %", "99.99 %"].map(str::to_owned).to_vec(),
+        series: [(ANYWHERE, "plain reads"), (AROUND, "reads around cleaning"), (IN_TURN, "the same, cleaning in turn")]
+            .map(|(drive, name)| Series { name: name.to_owned(), values: tail.slower(drive).map(Some).to_vec() })
+            .to_vec(),
+        ..Panel::default()
+    };
+    Figure {
+        name: "tail",
+        title: "Reads around cleaning banks",
+        axis: "percentile of read response, no cleaning = 1",
+        shape: Shape::Bars,
+        most: None,
+        panels: TITLES.iter().zip(&results.tails).map(panel).collect(),
+        published: vec![("in turn, published most", 2.6), ("plain reads, published least", 5.0)],
+        caption: "Beside ttFlash (FAST 2017): a parity in every group, updated with each write, 7 % spare.".to_owned(),
+    }
+}

@@ -1,0 +1,223 @@
+//! The requests of the study: generated from what was published of its trace, or the user's file, and what they look like.
+
+use super::NAMES;
+use crate::error::StudyError;
+use crate::file::TraceFile;
+use crate::source::{Opened, Source};
+use crate::study::Options;
+use device::Fill;
+use trace::synthetic::build;
+use trace::{Workload, WorkloadError};
+use units::{HostOp, Request, SECTOR_BYTES};
+
+use super::drives::{BANKS, PAGE_BYTES, Place};
+
+/// Requests of a day: eight hours of one each 32 ms.
+pub const DAY: u64 = 900_000;
+/// Requests of a month.
+const MONTH: u64 = 30 * DAY;
+/// Sweeps are shorter than the rows of record.
+const SWEEP: u64 = 8;
+/// Sectors of a stretch of the drive that is in use or not.
+const STRETCH: u64 = Fill::PAGES * PAGE_BYTES / SECTOR_BYTES;
+
+/// The trace of the study.
+#[derive(Debug)]
+pub struct Trace {
+    source: Source,
+    /// Requests that come before those that are measured: the history that the first off-line phase needs.
+    pub warm_up: u64,
+}
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Length {
+    /// That of the rows of record.
+    Record,
+    /// That of a point of a sweep.
+    Sweep,
+}
+
+/// The month on a small laptop.
+///
+/// # Errors
+/// The user's file cannot be read.
+pub fn trace(options: &Options) -> Result<Trace, StudyError> {
+    let file = TraceFile::given(options, NAMES[0])?;
+    let measured = options.scale.of(MONTH);
+    let warm_up = DAY.min(measured);
+    let (warm_up, requests) = match &file {
+        Some(file) => (warm_up.min(file.summary.records.min(measured) / 4), measured),
+        None => (warm_up, measured + warm_up),
+    };
+    Ok(Trace { source: Source { file, requests, seed: options.seed }, warm_up })
+}
+
+impl Trace {
+    /// What stands in the column of workloads.
+    pub fn label(&self) -> String {
+        Source::label([&self.source])
+    }
+
+    /// Its requests for a drive of `sectors` of which a share is in use: they go to that share alone.
+    ///
+    /// # Errors
+    /// A file cannot be read or does not fit.
+    pub fn open(&self, sectors: u64, share: f64, length: Length) -> Opened {
+        self.open_so_many(sectors, share, self.warm_up + self.measured(length))
+    }
+
+    /// As many as are measured, from the first on.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn open_again(&self, sectors: u64, share: f64, length: Length) -> Opened {
+        self.open_so_many(sectors, share, self.measured(length))
+    }
+
+    fn measured(&self, length: Length) -> u64 {
+        let all = self.source.requests - self.warm_up;
+        if length == Length::Record { all } else { all.div_ceil(SWEEP) }
+    }
+
+    fn open_so_many(&self, sectors: u64, share: f64, requests: u64) -> Opened {
+        let used = Used::new(sectors, share);
+        let source = Source { file: None, requests, seed: self.source.seed };
+        let inner = match &self.source.file {
+            Some(file) => file.open(used.sectors(), requests)?,
+            None => source.open(used.sectors(), |plain| Ok(build("umpc", plain)?))?,
+        };
+        Ok(Box::new(Within { inner, used }))
+    }
+}
+
+/// What a day of requests looks like: figure 4 of the publication.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shape {
+    /// Stripe blocks read and written, by bank.
+    pub banks: [[u64; BANKS as usize]; 2],
+    /// Stripe blocks read, by zone.
+    pub zones: Vec<u64>,
+}
+
+impl Shape {
+    /// Deviation of a count over the banks, as a share of its mean: reads or writes.
+    pub fn deviation(&self, op: usize) -> f64 {
+        let counts = self.banks[op].map(|count| count as f64);
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
+        variance.sqrt() / mean
+    }
+
+    /// Reads that go to the busiest of so many zones, 0 to 1.
+    pub fn busiest(&self, share: f64) -> f64 {
+        let mut counts = self.zones.clone();
+        counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+        let first = (counts.len() as f64 * share).round() as usize;
+        counts[..first].iter().sum::<u64>() as f64 / counts.iter().sum::<u64>() as f64
+    }
+}
+
+impl Trace {
+    /// What its first day looks like on a drive of `sectors`.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn shape(&self, sectors: u64, zone_sectors: u64, place: &Place) -> Result<Shape, StudyError> {
+        let mut workload = self.open(sectors, place.share(), Length::Record)?;
+        let mut shape = Shape { zones: vec![0; sectors.div_ceil(zone_sectors) as usize], ..Shape::default() };
+        let block = place.pages * PAGE_BYTES / SECTOR_BYTES;
+        let (mut left, mut batch) = (DAY, Vec::new());
+        while left > 0 {
+            batch.clear();
+            workload.next_batch(&mut batch, left.min(8192) as usize)?;
+            if batch.is_empty() {
+                break;
+            }
+            left -= batch.len() as u64;
+            for request in batch.iter().filter(|request| matches!(request.op, HostOp::Read | HostOp::Write)) {
+                let last = request.first_sector + u64::from(request.sectors) - 1;
+                for at in request.first_sector / block..=last / block {
+                    shape.banks[usize::from(request.op == HostOp::Write)][(at % BANKS) as usize] += 1;
+                    if request.op == HostOp::Read {
+                        shape.zones[(at * block / zone_sectors) as usize] += 1;
+                    }
+                }
+            }
+        }
+        Ok(shape)
+    }
+}
+
+/// The stretches of a drive that are in use.
+#[derive(Debug)]
+struct Used {
+    stretches: Vec<u64>,
+}
+
+impl Used {
+    fn new(sectors: u64, share: f64) -> Self {
+        let stretches = sectors / STRETCH;
+        Self { stretches: (0..stretches).filter(|stretch| Fill::covers(stretch * Fill::PAGES, share)).collect() }
+    }
+
+    fn sectors(&self) -> u64 {
+        self.stretches.len() as u64 * STRETCH
+    }
+
+    /// Where a request goes. One that would cross a stretch that is not in use ends before it.
+    fn place(&self, first: u64, sectors: u32) -> (u64, u32) {
+        let index = (first / STRETCH) as usize;
+        let stretch = self.stretches[index];
+        let together = self.stretches[index..].iter().zip(stretch..).take_while(|(found, expected)| *found == expected);
+        let needed = (first % STRETCH + u64::from(sectors)).div_ceil(STRETCH);
+        let room = together.take(needed as usize).count() as u64 * STRETCH - first % STRETCH;
+        (stretch * STRETCH + first % STRETCH, u64::from(sectors).min(room) as u32)
+    }
+}
+
+/// Requests to the stretches in use.
+struct Within {
+    inner: Box<dyn Workload + Send>,
+    used: Used,
+}
+
+impl Workload for Within {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        let from = batch.len();
+        self.inner.next_batch(batch, limit)?;
+        for request in batch[from..].iter_mut().filter(|request| request.op != HostOp::Flush) {
+            (request.first_sector, request.sectors) = self.used.place(request.first_sector, request.sectors);
+        }
+        Ok(())
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        self.inner.remaining()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_stay_where_the_drive_is_in_use_and_half_of_it_is_half_of_it() {
+        let sectors = 64 * STRETCH;
+        let used = Used::new(sectors, 0.5);
+        assert_eq!(used.sectors(), sectors / 2);
+        let is_used = |sector: u64| Fill::covers(sector / STRETCH * Fill::PAGES, 0.5);
+        for first in (0..used.sectors() - 256).step_by(97) {
+            let (place, sectors) = used.place(first, 256);
+            assert!(sectors > 0 && (place..place + u64::from(sectors)).all(is_used), "{first}: {place}, {sectors}");
+        }
+        assert_eq!(Used::new(sectors, 1.0).place(1000, 256), (1000, 256));
+    }
+
+    #[test]
+    fn shapes_say_how_even_something_is() {
+        let shape = Shape { banks: [[5; 8], [0, 0, 0, 0, 0, 0, 0, 8]], zones: vec![1, 1, 7, 1, 0, 0, 0, 0, 0, 0] };
+        assert!(shape.deviation(0).abs() < 1e-9 && (shape.deviation(1) - 7_f64.sqrt()).abs() < 1e-9);
+        assert!((shape.busiest(0.1) - 0.7).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,103 @@
+//! Every simulation of the study, on all cores.
+
+use super::drives::{self, DYNAMIC, EAGER, Place, RECORD, STATIC_PLAIN, VARIANTS};
+use super::exact::{self, Exact};
+use super::loads::{Length, Shape, Trace};
+use super::tail::{self, Tail};
+use crate::error::StudyError;
+use crate::simulate::Measurement;
+use crate::study::{Monitor, Options};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A drive under the trace, or a quicker look at it.
+type Run = (Place, Length);
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// In virtual time, at the times of the trace.
+    pub timed: BTreeMap<Run, Measurement>,
+    /// Counts that need no drive.
+    pub exact: Exact,
+    /// A day of the trace.
+    pub shape: Shape,
+    /// Reads around cleaning banks under server traces.
+    pub tails: Vec<Tail>,
+}
+
+impl Results {
+    /// A measurement.
+    ///
+    /// # Panics
+    /// If the study did not run it.
+    pub fn of(&self, place: &Place, length: Length) -> &Measurement {
+        self.timed.get(&(*place, length)).unwrap_or_else(|| panic!("{} is run", place.name()))
+    }
+
+    /// Mean response of reads, as a share of that of the same drive without codes.
+    pub fn reads(&self, place: &Place, length: Length) -> f64 {
+        self.of(place, length).reads.mean / self.of(&place.plain(), length).reads.mean
+    }
+
+    /// The same of writes.
+    pub fn writes(&self, place: &Place, length: Length) -> f64 {
+        self.of(place, length).writes.mean / self.of(&place.plain(), length).writes.mean
+    }
+}
+
+fn runs() -> BTreeSet<Run> {
+    let with_plain = |place: Place| [place, place.plain()];
+    let swept = drives::swept().into_iter().flatten().flat_map(with_plain);
+    let others = (DYNAMIC..VARIANTS.len()).filter(|variant| *variant != STATIC_PLAIN).map(|variant| Place { variant, ..RECORD });
+    let looks = swept.chain(others.flat_map(with_plain)).map(|place| (place, Length::Sweep));
+    let of_record = [RECORD, RECORD.plain(), Place { variant: EAGER, ..RECORD }].map(|place| (place, Length::Record));
+    looks.chain(of_record).collect()
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// A drive or a file that cannot be used, or the user stopped.
+pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Results, StudyError> {
+    // Long ones first, so that no core is left with one at the end.
+    let mut runs: Vec<Run> = runs().into_iter().collect();
+    runs.sort_by_key(|(place, length)| (*length, std::cmp::Reverse(place.used), *place));
+    for (place, length) in &runs {
+        let bench = drives::bench(options, place)?;
+        trace.open(bench.sectors(), place.share(), *length)?;
+    }
+    monitor.expect(runs.len() + tail::RUNS);
+    let bench = drives::bench(options, &RECORD)?;
+    let mut results = Results {
+        exact: exact::run(options)?,
+        shape: trace.shape(bench.sectors(), bench.whole("zones.size") / units::SECTOR_BYTES, &RECORD)?,
+        ..Results::default()
+    };
+    let single = |run: &Run| run_one(options, trace, run, monitor);
+    let timed: Vec<Result<(Run, Measurement), StudyError>> = runs.par_iter().with_max_len(1).map(single).collect();
+    for timed in timed {
+        results.timed.extend([timed?]);
+    }
+    results.tails = tail::run(options, monitor)?;
+    Ok(results)
+}
+
+fn run_one(options: &Options, trace: &Trace, run: &Run, monitor: &dyn Monitor) -> Result<(Run, Measurement), StudyError> {
+    if monitor.is_stopped() {
+        return Err(StudyError::Interrupted);
+    }
+    let (place, length) = run;
+    let bench = drives::bench(options, place)?;
+    let filled = bench.filled_to(place.share(), monitor)?;
+    let mut workload = trace.open(bench.sectors(), place.share(), *length)?;
+    let warm = bench.warmed(&filled, &mut *workload, trace.warm_up, monitor)?;
+    drop(filled);
+    if options.setting(&super::HISTORY) == super::FORESIGHT {
+        // The requests that were counted are those that are measured.
+        workload = trace.open_again(bench.sectors(), place.share(), *length)?;
+    }
+    let measured = bench.time(&warm, &mut *workload, monitor)?;
+    monitor.ended(&place.name());
+    Ok((*run, measured))
+}

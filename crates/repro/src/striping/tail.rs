@@ -1,0 +1,111 @@
+//! Reads around banks that clean one after the other, under server traces.
+//!
+//! Every group has a parity that is written with its data; a read whose bank is cleaning is answered by the others.
+
+use super::drives::BANKS;
+use crate::error::StudyError;
+use crate::simulate::{Bench, Measurement};
+use crate::study::{Monitor, Options};
+use rayon::prelude::*;
+use trace::synthetic::{WorkloadParameters, build};
+
+/// Workloads: the first is judged, the second has few writes.
+const LOADS: [&str; 2] = ["oltp", "financial2"];
+/// How they are called.
+pub const TITLES: [&str; 2] = ["Financial1", "Financial2"];
+/// Bytes the user sees, and requests, at full size; as many requests come before those that are measured.
+const CAPACITY: u64 = 16 << 30;
+const REQUESTS: u64 = 1_600_000;
+/// Bytes of a zone: no drive is smaller.
+const ZONE: u64 = 256 << 20;
+/// Spare erase blocks of a segment of 256: 7 %, and so many that none is ever cleaned.
+const SPARE: u64 = 18;
+const PLENTY: u64 = 800;
+
+/// A drive with so much room that it never cleans.
+pub const NO_CLEANING: usize = 0;
+/// Plain reads.
+pub const ANYWHERE: usize = 1;
+/// Reads around cleaning banks, any of which may clean.
+pub const AROUND: usize = 2;
+/// The same where banks clean one after the other.
+pub const IN_TURN: usize = 3;
+
+/// A name, spare blocks of a segment, settings.
+type Described = (&'static str, u64, &'static [(&'static str, &'static str)]);
+
+const DRIVES: [Described; 4] = [
+    ("no cleaning", PLENTY, &[]),
+    ("cleaning anywhere", SPARE, &[]),
+    ("reads around cleaning", SPARE, CODED),
+    ("cleaning in turn", SPARE, &[CODED[0], CODED[1], CODED[2], ("zones.cleaning", "in-turn")]),
+];
+const CODED: &[(&str, &str)] = &[("zones.code", "parity"), ("zones.stale_codes", "update"), ("zones.reads", "gc-aware")];
+
+/// Simulations.
+pub const RUNS: usize = LOADS.len() * DRIVES.len();
+
+/// The drives under one workload.
+#[derive(Debug)]
+pub struct Tail {
+    /// By drive.
+    pub runs: Vec<Measurement>,
+}
+
+impl Tail {
+    /// 99, 99.9 and 99.99th percentile of reads of a drive, no cleaning = 1.
+    pub fn slower(&self, drive: usize) -> [f64; 3] {
+        let [own, none] = [drive, NO_CLEANING].map(|drive| self.runs[drive].reads.tail);
+        [0, 1, 2].map(|at| own[at] as f64 / none[at] as f64)
+    }
+}
+
+fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench, StudyError> {
+    let capacity = options.scale.of(CAPACITY).max(ZONE);
+    let code_zones = if settings.is_empty() { 0 } else { capacity / ZONE };
+    let mut all = vec![
+        ("drive.capacity", format!("{capacity}B")),
+        ("flash.part", "slc-2k".to_owned()),
+        ("flash.channels", BANKS.to_string()),
+        ("flash.dies_per_channel", "1".to_owned()),
+        ("engine.seed", options.seed.to_string()),
+        ("ftl.kind", "page".to_owned()),
+        ("ftl.gc.victim", "greedy".to_owned()),
+        ("ftl.gc.frontier", "shared".to_owned()),
+        ("ftl.gc.free_blocks", "0".to_owned()),
+        ("ftl.gc.copies_in_flight", "64".to_owned()),
+        ("stripe.kind", "zones".to_owned()),
+        ("zones.size", format!("{ZONE}B")),
+        ("zones.spare_blocks", spare.to_string()),
+        ("zones.code_zones", code_zones.to_string()),
+        ("zones.offline_first", "at-start".to_owned()),
+        ("zones.read_ahead.after", "0B".to_owned()),
+    ];
+    all.extend(settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
+    Bench::new(name, &all)
+}
+
+/// Runs every drive under every workload.
+///
+/// # Errors
+/// A drive cannot be built, or the user stopped.
+pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Tail>, StudyError> {
+    let places: Vec<(usize, usize)> = (0..LOADS.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();
+    let single = |(load, drive): &(usize, usize)| {
+        if monitor.is_stopped() {
+            return Err(StudyError::Interrupted);
+        }
+        let bench = bench(options, DRIVES[*drive])?;
+        let requests = options.scale.of(REQUESTS);
+        let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), 2 * requests) };
+        let mut workload = build(LOADS[*load], &parameters)?;
+        let filled = bench.filled(monitor)?;
+        let warm = bench.warmed(&filled, &mut *workload, requests, monitor)?;
+        let measured = bench.time(&warm, &mut *workload, monitor)?;
+        monitor.ended(&format!("{}, {}", TITLES[*load], DRIVES[*drive].0));
+        Ok(measured)
+    };
+    let mut measured: Vec<Measurement> = places.par_iter().with_max_len(1).map(single).collect::<Result<_, _>>()?;
+    let rest = measured.split_off(DRIVES.len());
+    Ok(vec![Tail { runs: measured }, Tail { runs: rest }])
+}

@@ -1,0 +1,195 @@
+//! Reads around busy chips: what a stripe keeps against loss also serves a page whose chip has other things to do.
+//!
+//! Faithful to: reads of coded striping (all blocks that can help are asked for, whoever is late is taken back), and
+//! reconstruction while a chip cleans (`ttFlash`, FAST 2017); both decide as the reads of zones do.
+//! Simplified: computing takes no time.
+//! Protects: a page is computed only from a stripe whose parity is whole: nothing in it is newer than its parity, nothing of it
+//! is being written, mended or lost. All reads are submitted at once, and the mapping's map is in memory: what they find
+//! is one moment's stripe, whatever is written before they end.
+//!
+//! ```text
+//! lazy       own page and all others of its stripe; the first set that tells the page ends the read, the rest is taken back
+//! gc-aware   the others alone, as many as are needed
+//! ```
+
+use crate::cells;
+use crate::jobs::members;
+use crate::settings::Reads;
+use crate::striped::Striped;
+use crate::token;
+use layer::{Answer, OpHandle, Outbox, PageOp};
+use nand::{Backlog, Flash, PayloadId};
+use units::{Cause, HostOp};
+
+/// A page that is being read around its chip.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    /// The operation and which of its pages.
+    op: u32,
+    index: u32,
+    /// Its number in its stripe.
+    at: u32,
+    /// Sectors that are wanted.
+    mask: u64,
+    /// Members of the stripe, data then parities, that are there, and that are on their way.
+    have: u64,
+    pending: u64,
+    /// One page of memory for each member, where contents are on.
+    cells: PayloadId,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Arounds {
+    all: Vec<Around>,
+    free: Vec<u32>,
+    handles: Vec<OpHandle>,
+}
+
+/// What was gained and lost by it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AroundCounters {
+    pub pages: u64,
+    pub computed: u64,
+    pub taken_back: u64,
+    pub wasted: u64,
+}
+
+impl<F: Flash> Striped<F> {
+    /// What stands before a read of a page of the mapping.
+    fn backlog_of(&self, flash: &F, page: u32) -> Backlog {
+        let geometry = &flash.core().geometry;
+        self.below.place_of(page).map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))
+    }
+
+    /// Page of the mapping of a member of a stripe: data, then parities.
+    fn member_page(&self, stripe: u32, member: u32) -> u32 {
+        let data = self.layout.data;
+        if member < data { self.layout.data_page(stripe, member) } else { self.layout.parity_page(stripe, member - data) }
+    }
+
+    /// The parities of a stripe cover its data pages as they are.
+    fn is_whole(&self, stripe: u32) -> bool {
+        let is_quiet = self.chips.all_there() && self.gone.is_empty() && self.repairing == 0 && self.doubtful.is_empty();
+        is_quiet && self.is_idle(stripe) && self.cache.find(stripe).is_none()
+    }
+
+    /// The members from which a data page follows and that stand less in each other's way than its own chip does; nothing
+    /// if its own chip is the better way.
+    #[inline]
+    pub fn detour(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
+        if self.settings.reads == Reads::Direct || !self.is_whole(stripe) {
+            return None;
+        }
+        self.shorter(flash, stripe, at)
+    }
+
+    fn shorter(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
+        let way = self.backlog_of(flash, self.member_page(stripe, at));
+        if way.commands == 0 {
+            return None;
+        }
+        let siblings = self.layout.all() & !(1 << at);
+        let backlog = |member: u32| self.backlog_of(flash, self.member_page(stripe, member));
+        let parities = self.layout.data..self.layout.chips();
+        let parity = parities.min_by_key(|parity| (backlog(*parity).cleaning > 0, backlog(*parity).commands))?;
+        let chosen = siblings | 1 << parity;
+        let detour = members(chosen).map(backlog).fold(Backlog::default(), |most, one| Backlog {
+            commands: most.commands.max(one.commands),
+            cleaning: most.cleaning.max(one.cleaning),
+        });
+        layer::goes_around(way, detour).then_some(chosen)
+    }
+
+    /// Reads a page of an operation by its detour, and from its own chip as well if all are asked.
+    pub fn read_around(&mut self, flash: &mut F, number: u32, op: &PageOp, index: u32, detour: u64, outbox: &mut Outbox) {
+        let (stripe, at) = self.layout.place(op.first + index);
+        let chips = self.layout.chips();
+        let mask = op.mask_at(index, self.full_mask);
+        let cells = cells::take_many(flash, chips, mask);
+        let around = Around { op: number, index, at, mask, have: 0, pending: 0, cells };
+        let slot = self.arounds.begin(around, chips);
+        self.counters.around.pages += 1;
+        let first = if self.settings.reads == Reads::Lazy { (1 << chips) - 1 } else { detour };
+        // The page itself before all others: where all are equally far it must not wait for them.
+        let own = first & 1 << at;
+        for member in members(own).chain(members(first & !own)) {
+            let cause = if member == at { Cause::Host } else { Cause::Code };
+            let own = self.page_op(self.member_page(stripe, member), cells.offset(member), cause, token::new(slot, token::AROUND, member));
+            let read = PageOp { op: HostOp::Read, first_mask: mask, last_mask: mask, cancellable: true, ..own };
+            match self.submit_below(flash, &read) {
+                Answer::Done { failed } => self.arounds.all[slot as usize].have |= u64::from(!failed) << member,
+                Answer::Pending(handle) => {
+                    self.arounds.handles[(slot * chips + member) as usize] = handle;
+                    self.arounds.all[slot as usize].pending |= 1 << member;
+                }
+                Answer::Full { .. } => unreachable!("reads always find room"),
+            }
+        }
+        self.evaluate_around(flash, slot, outbox);
+    }
+
+    /// A member that was on its way is there, or cannot be read.
+    pub fn around_arrived(&mut self, flash: &mut F, slot: u32, member: u32, failed: bool, outbox: &mut Outbox) {
+        let around = &mut self.arounds.all[slot as usize];
+        around.pending &= !(1 << member);
+        around.have |= u64::from(!failed) << member;
+        self.evaluate_around(flash, slot, outbox);
+    }
+
+    /// Ends a read that knows its page, or that never will: that one is repeated as a job of its stripe.
+    fn evaluate_around(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
+        let around = self.arounds.all[slot as usize];
+        let is_there = around.have >> around.at & 1 == 1;
+        let follows = u64::count_ones(around.have) >= self.layout.data;
+        if !is_there && !follows && around.pending != 0 {
+            return;
+        }
+        for member in members(around.pending) {
+            let handle = self.arounds.handles[(slot * self.layout.chips() + member) as usize];
+            let left = self.below.cancel(flash, handle);
+            *(if left.wasted > 0 { &mut self.counters.around.wasted } else { &mut self.counters.around.taken_back }) += 1;
+        }
+        if is_there || follows {
+            if !is_there {
+                self.counters.around.computed += 1;
+                self.compute_around(flash, &around);
+            }
+            self.deliver_around(flash, &around);
+        } else {
+            self.ops[around.op as usize].again = true;
+        }
+        cells::release_many(flash, around.cells, self.layout.chips());
+        self.arounds.free.push(slot);
+        self.pages_done(around.op, 1, false, outbox);
+    }
+
+    /// Computes the page from the others.
+    fn compute_around(&self, flash: &mut F, around: &Around) {
+        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
+        let shard = |member: u32| (around.have >> member & 1 == 1).then(|| contents.payload(around.cells.offset(member)).to_vec());
+        let mut shards: Vec<Option<Vec<u8>>> = (0..self.layout.chips()).map(shard).collect();
+        assert!(self.code.solve(&mut shards), "as many pages as a stripe has data pages are enough");
+        let found = shards[around.at as usize].as_deref().expect("solved for");
+        contents.payload_mut(around.cells.offset(around.at)).copy_from_slice(found);
+    }
+
+    fn deliver_around(&self, flash: &mut F, around: &Around) {
+        let into = self.ops[around.op as usize].read.expect("only reads go around").payload;
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            contents.copy_sectors(around.cells.offset(around.at), into.offset(around.index), around.mask);
+        }
+    }
+}
+
+impl Arounds {
+    fn begin(&mut self, around: Around, chips: u32) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.all[slot as usize] = around;
+            return slot;
+        }
+        self.all.push(around);
+        self.handles.resize(self.all.len() * chips as usize, OpHandle(None));
+        self.all.len() as u32 - 1
+    }
+}

@@ -1,0 +1,148 @@
+//! `umpc`: a month of a small laptop with Windows XP, whose reads are long and in a few parts of the disk.
+//!
+//! Faithful to: what the study of coded striping (NCTU 2007) says of its private trace: most reads are sequential and
+//! bulk, none is longer than 128 sectors, few parts of the disk receive most of them, most writes are small and go to
+//! few places. For what it gives no figures of: writes, gaps and shares as published of other traces of the same group
+//! (`desktop-ntfs`); the locality of one of them, 74 % of the requests on 26 % of the addresses, taken for how reads
+//! spread over the disk; mean read and its pieces as in its later traces of system disks (`system-disk`). Nothing is
+//! fitted to a simulator's result. Figures of 500,000 requests on 18 GiB (seed 1):
+//!
+//! | figure                                        | published | generated |
+//! |-----------------------------------------------|-----------|-----------|
+//! | reads, % of requests                          | 48        | 48.0      |
+//! | longest read, sectors                         | 128       | 128       |
+//! | mean read, KiB                                | 41.1      | 41.1      |
+//! | reads that go on where one of the last 64 ended or are 64 KiB long, % | "most" | 71 |
+//! | reads in the busiest 26 % of the disk, %      | 74        | 74.0      |
+//! | writes of 1 to 8 sectors, % of writes         | 63        | 63.2      |
+//! | random among them, %                          | 68        | 67.6      |
+//! | mean and deviation of the gap, ms             | 32, 229   | 32.1, 230 |
+//!
+//! Simplified: the disk has 64 parts whose popularity follows the power law through that one point and does not change;
+//! within a part files lie anywhere. A file is read from its beginning in pieces of 64 KiB, five on average.
+//! Protects: writes are those of `desktop-ntfs`, whatever is read.
+
+use engine::random::Stream;
+use units::HostOp;
+
+use super::calibration::{Aim, Comparison, percent, requests, row};
+use super::desktop_layout::PAGE_SECTORS;
+use super::desktop_ntfs::{ARRIVALS, DesktopNtfs, READ_SHARE};
+use super::pace::{Access, Paced, Source};
+use super::parameters::{SyntheticError, WorkloadParameters};
+use super::place::{OpMix, Region, draw_index};
+use super::profile::Profile;
+use super::system_disk::{FILE_PIECES, MEAN_BYTES, SMALL_SIZES, file_runs, piece};
+use crate::Workload;
+
+/// Parts of the disk that are popular as wholes.
+const PARTS: u64 = 64;
+/// So much of the disk gets so many of the reads.
+const BUSY_SPACE: f64 = 0.26;
+const BUSY_READS: f64 = 0.74;
+
+struct Umpc {
+    random: Stream,
+    ops: OpMix,
+    writes: DesktopNtfs,
+    space: Region,
+    /// Parts of the disk, most popular first.
+    parts: Vec<u64>,
+    /// Probability that a new run of reads is a file.
+    file_runs: f64,
+    /// Where the file that is being read goes on.
+    reading: Option<u64>,
+}
+
+impl Umpc {
+    fn read(&mut self) -> (u64, u32) {
+        let place = match self.reading.take() {
+            Some(place) => place,
+            None if self.random.chance(self.file_runs) => self.place(),
+            None => {
+                let (sectors, _) = SMALL_SIZES[draw_index(&mut self.random, &SMALL_SIZES)];
+                return (self.place(), sectors);
+            }
+        };
+        let goes_on = self.random.chance(1.0 - 1.0 / FILE_PIECES);
+        let sectors = self.space.clip(piece(&mut self.random, goes_on));
+        let first_sector = self.space.wrapped(place, sectors);
+        self.reading = goes_on.then_some(first_sector + u64::from(sectors));
+        (first_sector, sectors)
+    }
+
+    /// First sector of a page in one of the parts.
+    fn place(&mut self) -> u64 {
+        // The busiest share p of the space gets p^k of the reads, with k so that the published point is on the curve.
+        let exponent = libm::log(BUSY_READS) / libm::log(BUSY_SPACE);
+        let rank = libm::pow(self.random.unit(), 1.0 / exponent) * self.parts.len() as f64;
+        let part = self.parts[(rank as usize).min(self.parts.len() - 1)];
+        let sectors = self.space.sectors / self.parts.len() as u64 / u64::from(PAGE_SECTORS) * u64::from(PAGE_SECTORS);
+        let part = Region { first_sector: self.space.first_sector + part * sectors, sectors };
+        part.random(&mut self.random, PAGE_SECTORS, PAGE_SECTORS)
+    }
+}
+
+impl Source for Umpc {
+    fn next_access(&mut self) -> Access {
+        let op = self.ops.draw(&mut self.random);
+        let (first_sector, sectors) = if op == HostOp::Read { self.read() } else { self.writes.write() };
+        Access { first_sector, sectors, op }
+    }
+}
+
+/// Share of reads in the busiest part of the space, of a hundred equal ones.
+fn busiest(reads: &[(u64, u32)], sectors: u64, share: f64) -> f64 {
+    let mut counts = [0_u64; 100];
+    for (first, _) in reads {
+        counts[(first * 100 / sectors) as usize] += 1;
+    }
+    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+    counts[..(share * 100.0) as usize].iter().sum::<u64>() as f64 / reads.len() as f64
+}
+
+/// Compares 500,000 requests on 18 GiB with what was published.
+///
+/// # Errors
+/// None with the parameters used here; the type is that of building any workload.
+pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
+    let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(18 << 21, 500_000) };
+    let requests = requests("umpc", &parameters)?;
+    let profile = Profile::of(&requests);
+    let reads: Vec<(u64, u32)> =
+        requests.iter().filter(|request| request.op == HostOp::Read).map(|request| (request.first_sector, request.sectors)).collect();
+    let longest = reads.iter().map(|read| read.1).max().unwrap_or(0);
+    let bulk = reads.iter().filter(|read| read.1 > 2 * PAGE_SECTORS).count() as f64 / reads.len() as f64;
+    Ok(vec![
+        row("reads, % of requests", 48.0, percent(profile.read_share), Aim::Within(1.0)),
+        row("longest read, sectors", 128.0, f64::from(longest), Aim::Within(0.0)),
+        row("mean read, KiB", 41.1, profile.read_sectors_mean / 2.0, Aim::Within(0.5)),
+        row("reads longer than 8 KiB, %: most", 75.0, percent(bulk), Aim::Within(25.0)),
+        row("reads in the busiest 26 % of the disk, %", 74.0, percent(busiest(&reads, 18 << 21, BUSY_SPACE)), Aim::Within(3.0)),
+        row("writes of 1 to 8 sectors, % of writes", 63.0, percent(profile.small_write_share), Aim::Within(3.0)),
+        row("random among them, %", 68.0, percent(profile.small_write_random_share), Aim::Within(3.0)),
+        row("random among longer writes, %", 20.0, percent(profile.large_write_random_share), Aim::Within(3.0)),
+        row("mean gap, ms", 32.0, profile.interarrival_ns_mean / 1e6, Aim::Within(2.0)),
+        row("deviation of the gap, ms", 229.0, profile.interarrival_ns_deviation / 1e6, Aim::Within(15.0)),
+    ])
+}
+
+/// Builds `umpc`.
+pub(super) fn build(name: &'static str, parameters: &WorkloadParameters) -> Box<dyn Workload + Send> {
+    let mut random = Stream::new(parameters.seed, "workload.umpc");
+    let space = Region::footprint(parameters);
+    let mut parts: Vec<u64> = (0..PARTS).collect();
+    for last in (1..parts.len()).rev() {
+        parts.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    let source = Umpc {
+        writes: DesktopNtfs::new(parameters, "workload.umpc.writes"),
+        random,
+        ops: OpMix::new(parameters, READ_SHARE),
+        space,
+        parts,
+        file_runs: file_runs(MEAN_BYTES as f64 / units::SECTOR_BYTES as f64, 1.0),
+        reading: None,
+    };
+    Box::new(Paced::new(name, parameters, ARRIVALS, source))
+}

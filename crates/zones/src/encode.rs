@@ -1,0 +1,314 @@
+//! Encoding: the off-line phase, and code blocks encoded again in idle time.
+//!
+//! Faithful to: the zones read most get the code zones; counts accumulate; what encoding costs is not charged by default.
+//! Simplified: the off-line phase begins with the first idle moment after its period is over.
+//! Protects: a code block counts only if no source of it was written since its encoding began.
+
+use crate::cells;
+use crate::read::members;
+use crate::settings::{Settings, Stale};
+use crate::zoned::{NONE, Zoned, token};
+use layer::{Answer, PageOp};
+use nand::{Flash, PayloadId};
+use std::collections::VecDeque;
+use units::{Cause, HostOp};
+
+/// A group of a row being encoded.
+#[derive(Clone, Copy, Debug)]
+struct Encoding {
+    active: bool,
+    place: [u32; 3],
+    /// Code blocks, as elements.
+    codes: u32,
+    outstanding: u32,
+    /// Pages of the code blocks given to the mapping; before that, data is read.
+    sent: Option<u32>,
+    /// A source was written meanwhile, or something failed.
+    spoiled: bool,
+    stalled: bool,
+    cells: PayloadId,
+}
+
+/// What is to be encoded, and what is being.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    queue: VecDeque<[u32; 3]>,
+    slots: Vec<Encoding>,
+    active: u32,
+    window: u32,
+    /// When the next off-line phase is due; `None`: at the first idle moment.
+    pub due: Option<u64>,
+    /// Nothing encoding does takes time now.
+    instant: bool,
+    again_when_idle: bool,
+}
+
+const FREE: Encoding = Encoding {
+    active: false,
+    place: [0; 3],
+    codes: 0,
+    outstanding: 0,
+    sent: None,
+    spoiled: false,
+    stalled: false,
+    cells: PayloadId::NONE,
+};
+
+impl Encoder {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            slots: vec![FREE; settings.encode_rows],
+            active: 0,
+            window: settings.encode_rows as u32,
+            due: (!settings.at_start).then_some(settings.every),
+            instant: false,
+            again_when_idle: settings.stale == Stale::ReencodeIdle,
+        }
+    }
+
+    /// A source of a group was written: what is being encoded of it does not count.
+    pub fn spoil(&mut self, zone: u32, row: u32, group: u32) {
+        if self.active > 0 {
+            let touched = self.slots.iter_mut().filter(|slot| slot.active && slot.place == [zone, row, group]);
+            touched.for_each(|slot| slot.spoiled = true);
+        }
+    }
+
+    /// Code blocks of a group are stale.
+    pub fn note_stale(&mut self, zone: u32, row: u32, group: u32) {
+        if self.again_when_idle && self.queue.back() != Some(&[zone, row, group]) {
+            self.queue.push_back([zone, row, group]);
+        }
+    }
+
+    fn is_active(&self, place: [u32; 3]) -> bool {
+        self.slots.iter().any(|slot| slot.active && slot.place == place)
+    }
+
+    /// Nothing is being encoded.
+    pub fn is_quiet(&self) -> bool {
+        self.active == 0
+    }
+}
+
+impl<F: Flash> Zoned<F> {
+    /// The host has nothing to do.
+    pub fn encode_when_idle(&mut self, flash: &mut F) -> bool {
+        if self.layout.code_zones == 0 {
+            return false;
+        }
+        // Code zones change hands only while nobody reads, writes or encodes code blocks.
+        let quiet = self.fetches.open == 0 && self.jobs.active == 0 && self.encoder.is_quiet();
+        if quiet && self.encoder.due.is_none_or(|due| flash.now() >= due) {
+            self.begin_offline(flash);
+        }
+        if self.encoder.queue.is_empty() {
+            return false;
+        }
+        if !self.settings.charged {
+            self.encoder.instant = true;
+            flash.set_instant(true);
+        }
+        self.encode_more(flash);
+        true
+    }
+
+    /// The host has something to do: what is still to be encoded waits for the next idle moment.
+    pub fn pause_encoding(&mut self, flash: &mut F) {
+        self.idle = false;
+        if std::mem::take(&mut self.encoder.instant) {
+            flash.set_instant(false);
+        }
+    }
+
+    /// Gives the code zones to the zones read most.
+    fn begin_offline(&mut self, flash: &F) {
+        self.encoder.due = Some(flash.now() + self.settings.every);
+        self.counters.offline_phases += 1;
+        let mut ranked: Vec<u32> = (0..self.layout.zones).collect();
+        ranked.sort_by_key(|zone| (std::cmp::Reverse(self.reads[*zone as usize]), *zone));
+        let chosen = &ranked[..self.layout.code_zones as usize];
+        for code_zone in 0..self.layout.code_zones {
+            let zone = self.coded[code_zone as usize];
+            if zone != NONE && !chosen.contains(&zone) {
+                self.coded[code_zone as usize] = NONE;
+                self.code_of[zone as usize] = NONE;
+            }
+        }
+        let newly: Vec<u32> = chosen.iter().copied().filter(|zone| self.code_of[*zone as usize] == NONE).collect();
+        let mut unused = (0..self.layout.code_zones).filter(|code_zone| self.coded[*code_zone as usize] == NONE).collect::<Vec<_>>().into_iter();
+        for zone in newly {
+            let code_zone = unused.next().expect("as many code zones as chosen zones");
+            self.coded[code_zone as usize] = zone;
+            self.code_of[zone as usize] = code_zone;
+            let blocks = self.layout.rows * self.layout.banks;
+            for bit in code_zone * blocks..(code_zone + 1) * blocks {
+                self.agrees[bit as usize / 64] &= !(1 << (bit % 64));
+            }
+        }
+        self.encoder.queue.clear();
+        for zone in chosen {
+            for row in 0..self.layout.rows {
+                (0..self.layout.groups()).for_each(|group| self.encoder.queue.push_back([*zone, row, group]));
+            }
+        }
+        if self.settings.halves {
+            self.reads.iter_mut().for_each(|reads| *reads /= 2);
+        }
+    }
+
+    /// Encodes as many groups at once as may be.
+    pub fn encode_more(&mut self, flash: &mut F) {
+        for slot in 0..self.encoder.slots.len() as u32 {
+            if std::mem::take(&mut self.encoder.slots[slot as usize].stalled) {
+                self.encode_on(flash, slot);
+            }
+        }
+        while self.idle && self.encoder.active < self.encoder.window {
+            let Some(place) = self.encoder.queue.pop_front() else { break };
+            if self.encoder.is_active(place) {
+                self.encoder.queue.push_back(place);
+                break;
+            }
+            self.begin_encoding(flash, place);
+        }
+        if self.encoder.instant && self.encoder.active == 0 {
+            self.encoder.instant = false;
+            flash.set_instant(false);
+        }
+    }
+
+    fn begin_encoding(&mut self, flash: &mut F, place: [u32; 3]) {
+        let [zone, row, group] = place;
+        let code_zone = self.code_of[zone as usize];
+        if code_zone == NONE {
+            return;
+        }
+        let data = self.layout.group;
+        let stale = (0..self.known.code().code()).filter(|code| !self.agrees(code_zone, row, group, *code));
+        let codes = stale.fold(0, |set, code| set | 1 << (data + code));
+        let sources = members(codes).fold(0, |set, element| set | self.known.code().sources(element - data));
+        let pages = self.layout.pages;
+        let is_written = |bank: u32| {
+            let first = self.layout.page(zone, row, bank);
+            (first..first + pages).any(|page| self.below.is_written(page))
+        };
+        // Blocks that were never written are not worth a code; and who writes now would spoil it.
+        if codes == 0 || !members(sources).any(|at| is_written(group * data + at)) {
+            return;
+        }
+        let slot = self.encoder.slots.iter().position(|slot| !slot.active).expect("fewer are active than there are slots");
+        let cells = cells::take(flash, self.known.code().elements() * pages, self.full_mask);
+        self.encoder.active += 1;
+        self.encoder.slots[slot] = Encoding { active: true, place, codes, cells, ..FREE };
+        let waits = self.is_written_to(place);
+        self.encoder.slots[slot].spoiled = waits;
+        let sources = if self.known.code().is_mds() { self.known.code().all_data() } else { sources };
+        for at in members(sources) {
+            let first = self.layout.page(zone, row, group * data + at);
+            let op = self.own_op(HostOp::Read, first, pages, cells.offset(at * pages), Cause::Code, token::new(slot as u32, token::ENCODE, 0));
+            self.encode_step(flash, slot as u32, &PageOp { cancellable: false, ..op });
+        }
+        if self.encoder.slots[slot].outstanding == 0 {
+            self.encode_on(flash, slot as u32);
+        }
+    }
+
+    /// Whether writes of this group were accepted and are not done.
+    fn is_written_to(&self, [zone, row, group]: [u32; 3]) -> bool {
+        if self.jobs.active == 0 {
+            return false;
+        }
+        if self.rows_in_line {
+            return !self.jobs.is_idle(self.layout.line(zone, row, group));
+        }
+        let first = self.layout.block(zone, row, group * self.layout.group);
+        (first..first + self.layout.group).any(|block| !self.jobs.is_idle(block))
+    }
+
+    /// Gives an operation to the mapping. The pages taken, if not all.
+    fn encode_step(&mut self, flash: &mut F, slot: u32, op: &PageOp) -> Option<u32> {
+        let answer = self.submit_below(flash, op);
+        let encoding = &mut self.encoder.slots[slot as usize];
+        match answer {
+            Answer::Done { failed } => encoding.spoiled |= failed,
+            Answer::Pending(_) => encoding.outstanding += 1,
+            Answer::Full { taken, pending } => {
+                encoding.outstanding += u32::from(pending);
+                encoding.stalled = true;
+                return Some(taken);
+            }
+        }
+        None
+    }
+
+    /// Something of an encoding is done.
+    pub fn encode_step_done(&mut self, flash: &mut F, slot: u32, failed: bool) {
+        let encoding = &mut self.encoder.slots[slot as usize];
+        encoding.outstanding -= 1;
+        encoding.spoiled |= failed;
+        if encoding.outstanding == 0 && !encoding.stalled {
+            self.encode_on(flash, slot);
+            self.encode_more(flash);
+        }
+    }
+
+    /// The data is there, or the code blocks are written.
+    fn encode_on(&mut self, flash: &mut F, slot: u32) {
+        let Encoding { place: [zone, row, group], codes, sent, cells, spoiled, outstanding, .. } = self.encoder.slots[slot as usize];
+        if outstanding > 0 {
+            return;
+        }
+        let pages = self.layout.pages;
+        let all = codes.count_ones() * pages;
+        // The zone may have lost its code zone since, in the next off-line phase.
+        if spoiled || self.code_of[zone as usize] == NONE || sent == Some(all) {
+            self.end_encoding(flash, slot);
+            return;
+        }
+        if sent.is_none()
+            && let Some(contents) = flash.core_mut().contents.as_deref_mut()
+        {
+            for element in members(codes) {
+                for page in 0..pages {
+                    let cell = |element: u32| cells.offset(element * pages + page);
+                    self.coder.compute(contents, self.known.code(), element, self.known.code().all_data(), cell);
+                }
+            }
+        }
+        let mut sent = sent.unwrap_or(0);
+        while sent < all {
+            let element = members(codes).nth((sent / pages) as usize).expect("it is one of them");
+            let (_, first) = self.element_page(zone, row, group, element);
+            let (done, left) = (sent % pages, pages - sent % pages);
+            let op = self.own_op(HostOp::Write, first + done, left, cells.offset(element * pages + done), Cause::Code, token::new(slot, token::ENCODE, 0));
+            if let Some(taken) = self.encode_step(flash, slot, &op) {
+                self.encoder.slots[slot as usize].sent = Some(sent + taken);
+                return;
+            }
+            sent += left;
+        }
+        let encoding = &mut self.encoder.slots[slot as usize];
+        encoding.sent = Some(all);
+        if encoding.outstanding == 0 {
+            self.end_encoding(flash, slot);
+        }
+    }
+
+    fn end_encoding(&mut self, flash: &mut F, slot: u32) {
+        let Encoding { place, codes, sent, cells, spoiled, .. } = self.encoder.slots[slot as usize];
+        let [zone, row, group] = place;
+        let code_zone = self.code_of[zone as usize];
+        if spoiled {
+            self.counters.spoiled += 1;
+            self.encoder.note_stale(zone, row, group);
+        } else if code_zone != NONE && sent.is_some() {
+            members(codes).for_each(|element| self.set_agrees(code_zone, row, group, element - self.layout.group, true));
+            self.counters.encoded += u64::from(codes.count_ones());
+        }
+        cells::release(flash, cells, self.known.code().elements() * self.layout.pages);
+        self.encoder.slots[slot as usize] = FREE;
+        self.encoder.active -= 1;
+    }
+}

@@ -1,0 +1,190 @@
+//! Where stripe blocks are.
+//!
+//! ```text
+//!           bank 0   bank 1   bank 2   bank 3
+//! zone 0   segment  segment  segment  segment    rows of stripe blocks, interleaved over the banks
+//! zone 1   segment  segment  segment  segment
+//! code 0   segment  segment  segment  segment    code blocks of the zone it belongs to, row by row
+//! ```
+//! A segment is a part of a bank with a map, spare blocks and cleaning of its own.
+
+use code::GroupCode;
+
+/// Where a stripe block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Data zone.
+    pub zone: u32,
+    /// Row of the zone.
+    pub row: u32,
+    /// Bank.
+    pub bank: u32,
+}
+
+/// Banks, zones, rows and groups.
+#[derive(Clone, Debug)]
+pub struct ZoneLayout {
+    /// Banks: dies with a queue of their own.
+    pub banks: u32,
+    /// Data zones.
+    pub zones: u32,
+    /// Code zones.
+    pub code_zones: u32,
+    /// Stripe blocks of a segment.
+    pub rows: u32,
+    /// Pages of a stripe block.
+    pub pages: u32,
+    /// Banks of a group.
+    pub group: u32,
+    /// Bank of each code block, by group, then by number.
+    code_banks: Vec<u32>,
+    codes: u32,
+}
+
+impl ZoneLayout {
+    /// The layout of a code over these banks.
+    ///
+    /// # Errors
+    /// Code blocks would be on the bank of what they are made of, or on none.
+    pub fn new(shape: [u32; 6], code: &GroupCode) -> Result<Self, String> {
+        let [banks, zones, code_zones, rows, pages, group] = shape;
+        let mut layout = Self { banks, zones, code_zones, rows, pages, group, code_banks: Vec::new(), codes: code.code() };
+        if code_zones == 0 {
+            return Ok(layout);
+        }
+        if !banks.is_multiple_of(group) {
+            return Err(format!("zones.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"));
+        }
+        if code.code() > group {
+            return Err(format!("zones.code has {} code blocks for {group} data blocks; the banks of a group hold one each", code.code()));
+        }
+        for number in 0..banks / group {
+            let mut taken = 0_u64;
+            for row in 0..code.code() {
+                let bank = if banks == group {
+                    Self::other_bank(code, row, taken)
+                } else {
+                    Some((number * group + row + banks - group) % banks)
+                };
+                let bank = bank.ok_or_else(|| {
+                    format!("with a single group of {banks} banks a code block of zones.code is on the bank of one of its own sources; use twice as many banks, or a code of fewer edges")
+                })?;
+                taken |= 1 << bank;
+                layout.code_banks.push(bank);
+            }
+        }
+        Ok(layout)
+    }
+
+    /// In a single group: a bank without a source of this code block, and not taken.
+    fn other_bank(code: &GroupCode, row: u32, taken: u64) -> Option<u32> {
+        let away = u64::from(code.sources(row)) | taken;
+        let data = code.data();
+        (1..=data).map(|step| (row + step) % data).find(|bank| away >> bank & 1 == 0)
+    }
+
+    /// The place of a stripe block.
+    #[inline]
+    pub fn place(&self, block: u32) -> Place {
+        let row = block / self.banks;
+        Place { zone: row / self.rows, row: row % self.rows, bank: block % self.banks }
+    }
+
+    /// The stripe block of a row and bank.
+    #[inline]
+    pub fn block(&self, zone: u32, row: u32, bank: u32) -> u32 {
+        (zone * self.rows + row) * self.banks + bank
+    }
+
+    /// Stripe blocks of all data zones.
+    pub fn blocks(&self) -> u32 {
+        self.zones * self.rows * self.banks
+    }
+
+    /// Groups of a row.
+    pub fn groups(&self) -> u32 {
+        self.banks / self.group
+    }
+
+    /// Number of a group of a row among all.
+    #[inline]
+    pub fn line(&self, zone: u32, row: u32, group: u32) -> u32 {
+        (zone * self.rows + row) * self.groups() + group
+    }
+
+    /// First page, in the mapping below, of a stripe block. Code zones follow the data zones.
+    #[inline]
+    pub fn page(&self, zone: u32, row: u32, bank: u32) -> u32 {
+        ((zone * self.banks + bank) * self.rows + row) * self.pages
+    }
+
+    /// Bank of a code block of a group.
+    #[inline]
+    pub fn code_bank(&self, group: u32, code: u32) -> u32 {
+        self.code_banks[(group * self.codes + code) as usize]
+    }
+
+    /// Pages of the mapping below.
+    pub fn mapped_pages(&self) -> u64 {
+        u64::from(self.zones + self.code_zones) * u64::from(self.banks) * u64::from(self.rows * self.pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(banks: u32, group: u32, code: &GroupCode) -> Result<ZoneLayout, String> {
+        ZoneLayout::new([banks, 10, 2, 16, 4, group], code)
+    }
+
+    #[test]
+    fn the_eight_equations_of_the_published_example() {
+        let code = GroupCode::regular(4, 2).expect("a regular code");
+        let layout = of(8, 4, &code).expect("eight banks in groups of four");
+        let published = [(4, 5), (5, 6), (6, 7), (7, 4), (0, 1), (1, 2), (2, 3), (3, 0)];
+        for group in 0..2 {
+            for row in 0..4 {
+                let bank = layout.code_bank(group, row);
+                let sources: Vec<u32> = (0..4).filter(|at| code.sources(row) >> at & 1 == 1).map(|at| group * 4 + at).collect();
+                let (a, b) = published[bank as usize];
+                assert!(sources.contains(&a) && sources.contains(&b), "bank {bank} holds the sum of {sources:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_code_block_is_on_the_bank_of_a_source() {
+        for (banks, group, edges) in [(8, 4, 2), (8, 4, 3), (16, 4, 2), (12, 3, 2), (4, 4, 2), (3, 3, 2), (5, 5, 3), (4, 4, 1)] {
+            let code = GroupCode::regular(group, edges).expect("a regular code");
+            let layout = of(banks, group, &code).expect("it fits");
+            for number in 0..layout.groups() {
+                let mut seen = 0_u64;
+                for row in 0..group {
+                    let bank = layout.code_bank(number, row);
+                    assert!(bank < banks && seen >> bank & 1 == 0);
+                    seen |= 1 << bank;
+                    let own = bank / group == number && code.sources(row) >> (bank % group) & 1 == 1;
+                    assert!(!own, "{banks} banks, groups of {group}: code block {row} on bank {bank}");
+                }
+            }
+        }
+        let code = GroupCode::regular(4, 2).expect("a regular code");
+        assert!(of(10, 4, &code).is_err());
+        assert!(of(4, 4, &GroupCode::regular(4, 4).expect("a regular code")).is_err());
+        assert!(of(2, 2, &GroupCode::regular(2, 2).expect("a regular code")).is_err());
+    }
+
+    #[test]
+    fn every_stripe_block_has_a_place_of_its_own() {
+        let layout = of(8, 4, &GroupCode::regular(4, 2).expect("a regular code")).expect("it fits");
+        let mut seen = std::collections::BTreeSet::new();
+        for block in 0..layout.blocks() {
+            let Place { zone, row, bank } = layout.place(block);
+            assert_eq!(layout.block(zone, row, bank), block);
+            let page = layout.page(zone, row, bank);
+            assert!(seen.insert(page) && u64::from(page) < layout.mapped_pages());
+            assert_eq!(page / (layout.rows * layout.pages), zone * 8 + bank, "the pages of a segment follow each other");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Coded striping over the banks of a drive.
+//!
+//! One layer ([`layer::PageLayer`]) between the buffer and a mapping whose lanes are segments. Reads of blocks whose zone
+//! has a code zone can be served around busy banks.
+
+mod ahead;
+mod cells;
+mod encode;
+mod fetch;
+mod jobs;
+mod layer_of;
+mod layout;
+mod policy;
+mod queue;
+mod read;
+mod settings;
+mod write;
+mod zoned;
+
+pub use layout::{Place, ZoneLayout};
+pub use settings::parameters;
+
+use ftl::mapping::{FtlContext, RecoverError, StripeShape, Stripes, VersionedEntry};
+use layer::{PageLayer, Values, Versioned};
+use nand::{Flash, FlashCore};
+use settings::{Plan, Settings};
+use units::Geometry;
+use zoned::Zoned;
+
+/// Value of `stripe.kind` for this layer.
+pub const KIND: &str = "zones";
+/// What it is, in a line.
+pub const DOC: &str = "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones";
+
+/// Names of read policies and what each does, in a line.
+pub fn read_policies() -> impl Iterator<Item = (&'static str, &'static str)> {
+    policy::READ_POLICIES.iter().map(|policy| (policy.name, policy.doc))
+}
+
+/// The zones of a drive.
+#[derive(Clone, Debug)]
+pub struct ZonePlan(Plan);
+
+impl ZonePlan {
+    /// The zones of a configuration; nothing where `stripe.kind` is not `zones`.
+    ///
+    /// # Errors
+    /// Why the values do not fit, in words.
+    pub fn new(values: &Values) -> Result<Option<Self>, String> {
+        Ok(settings::plan(values)?.map(Self))
+    }
+
+    /// Where stripe blocks are.
+    pub fn layout(&self) -> &ZoneLayout {
+        &self.0.layout
+    }
+
+    /// Erase blocks of a bank.
+    pub fn bank_blocks(&self) -> u64 {
+        u64::from(self.0.layout.zones + self.0.layout.code_zones) * u64::from(self.0.segment_blocks)
+    }
+
+    /// Zones over a mapping built by `entry` over erased flash.
+    pub fn build<F: Flash>(&self, context: &FtlContext<'_>, entry: &VersionedEntry<F>, flash: &F) -> Box<dyn PageLayer<F>> {
+        let below = self.with_mapping(context, |context| (entry.build)(context, flash));
+        Box::new(self.over(context, below))
+    }
+
+    /// Zones over a mapping, both rebuilt from what a power cut left. No code block is used before it is encoded again.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
+    pub fn recover<F: Flash>(
+        &self,
+        context: &FtlContext<'_>,
+        entry: &VersionedEntry<F>,
+        image: &FlashCore,
+    ) -> Result<Box<dyn PageLayer<F>>, RecoverError> {
+        let below = self.with_mapping(context, |context| (entry.recover)(context, image))?;
+        Ok(Box::new(self.over(context, below)))
+    }
+
+    /// Lanes in the order of segments: zone by zone, bank by bank.
+    fn lanes(&self, geometry: &Geometry) -> Vec<u32> {
+        let zones = self.0.layout.zones + self.0.layout.code_zones;
+        (0..zones).flat_map(|zone| (0..geometry.dies()).map(move |die| die * zones + zone)).collect()
+    }
+
+    fn with_mapping<T>(&self, context: &FtlContext<'_>, build: impl FnOnce(&FtlContext<'_>) -> T) -> T {
+        let layout = &self.0.layout;
+        let stripes = Stripes {
+            lanes: &self.lanes(&context.geometry),
+            lanes_per_plane: layout.zones + layout.code_zones,
+            run: layout.rows * layout.pages,
+            shape: &NoParity,
+            moves_old: false,
+            given: 0,
+            may_fail: 0,
+            in_turn: settings::cleans_in_turn(context.values),
+        };
+        build(&FtlContext { user_pages: layout.mapped_pages() as u32, stripes: Some(stripes), ..*context })
+    }
+
+    fn over<F: Flash>(&self, context: &FtlContext<'_>, below: Box<dyn Versioned<F>>) -> Zoned<F> {
+        Zoned::new(self.0.layout.clone(), &self.0.code, Settings::read(context.values), &context.geometry, below)
+    }
+}
+
+/// No page has an old version that counts.
+#[derive(Debug)]
+struct NoParity;
+
+impl StripeShape for NoParity {
+    fn parities(&self, _: u32) -> [Option<u32>; 2] {
+        [None; 2]
+    }
+
+    fn covered_until(&self, _: u32) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,82 @@
+//! Sub-requests that wait before they reach their bank: one queue for all, or banks in lockstep.
+//!
+//! With a queue for each bank nothing waits here: the queues are those of the dies.
+
+use crate::settings::Queues;
+use std::collections::VecDeque;
+
+/// Something that takes banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sub {
+    /// Elements of a fetch; the serial number tells a new fetch in the same slot from the old.
+    Fetch { slot: u32, serial: u32, elements: u32 },
+    /// The next step of a write.
+    Job { number: u32 },
+}
+
+/// The gate in front of the banks.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    mode: Queues,
+    waiting: VecDeque<(Sub, u64)>,
+    /// Sub-requests on each bank.
+    busy: Vec<u32>,
+    total: u32,
+}
+
+impl Gate {
+    pub fn new(mode: Queues, banks: u32) -> Self {
+        Self { mode, waiting: VecDeque::new(), busy: vec![0; banks as usize], total: 0 }
+    }
+
+    /// Whether sub-requests go to their banks at once.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.mode == Queues::Bank
+    }
+
+    /// Whether all banks of a row work together.
+    pub fn is_lockstep(&self) -> bool {
+        self.mode == Queues::Lockstep
+    }
+
+    /// Lets something wait for the banks of a set.
+    pub fn push(&mut self, sub: Sub, banks: u64) {
+        self.waiting.push_back((sub, banks));
+    }
+
+    /// The first in the queue that is still wanted, if its banks are free.
+    pub fn pop(&mut self, is_wanted: impl Fn(&Sub) -> bool) -> Option<Sub> {
+        while self.waiting.front().is_some_and(|(sub, _)| !is_wanted(sub)) {
+            self.waiting.pop_front();
+        }
+        let (sub, banks) = *self.waiting.front()?;
+        let is_free = match self.mode {
+            Queues::Bank => true,
+            Queues::One => (0..).zip(&self.busy).all(|(bank, busy)| banks >> bank & 1 == 0 || *busy == 0),
+            Queues::Lockstep => self.total == 0,
+        };
+        is_free.then(|| {
+            self.waiting.pop_front();
+            sub
+        })
+    }
+
+    /// A sub-request is on its bank.
+    #[inline]
+    pub fn enter(&mut self, bank: u32) {
+        if !self.is_open() {
+            self.busy[bank as usize] += 1;
+            self.total += 1;
+        }
+    }
+
+    /// A sub-request has left its bank.
+    #[inline]
+    pub fn leave(&mut self, bank: u32) {
+        if !self.is_open() {
+            self.busy[bank as usize] -= 1;
+            self.total -= 1;
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Parameters of coded striping, and what follows from them.
+
+use crate::layout::ZoneLayout;
+use crate::policy::{READ_POLICIES, ReadPolicy};
+use code::{DECODERS, Decoder, GroupCode};
+use layer::{Parameter, ParameterKind, Values};
+use units::quantity;
+
+/// What becomes of a code block when one of its sources is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stale {
+    /// It is not used any more until the next off-line phase.
+    Invalidate,
+    /// It is written with the source.
+    Update,
+    /// It is computed again when the host is idle.
+    ReencodeIdle,
+}
+
+/// How sub-requests wait for their banks (figure 1 of the publication).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queues {
+    /// A queue for each bank.
+    Bank,
+    /// One queue: the first sub-request waits for its bank, the others behind it.
+    One,
+    /// All banks work in step on one request.
+    Lockstep,
+}
+
+const STALE: &[(&str, Stale)] =
+    &[("invalidate", Stale::Invalidate), ("update", Stale::Update), ("reencode-idle", Stale::ReencodeIdle)];
+const CLEANING: [&str; 2] = ["any", "in-turn"];
+const QUEUES: &[(&str, Queues)] = &[("bank", Queues::Bank), ("one", Queues::One), ("lockstep", Queues::Lockstep)];
+
+/// Settings read once.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub decoder: Decoder,
+    pub reads: &'static ReadPolicy,
+    pub stale: Stale,
+    pub queues: Queues,
+    /// Sectors of a sequential stream after which reads are widened; 0: never.
+    pub ahead: u64,
+    /// Streams told apart, and recent reads remembered.
+    pub threads: usize,
+    pub window: usize,
+    /// Time between two off-line phases, ns.
+    pub every: u64,
+    /// The first one comes before the first request.
+    pub at_start: bool,
+    /// Encoding takes time.
+    pub charged: bool,
+    /// Counts are halved at each off-line phase.
+    pub halves: bool,
+    /// Rows encoded at once.
+    pub encode_rows: usize,
+}
+
+impl Settings {
+    pub fn read(values: &Values) -> Self {
+        let named = |key: &str| values.name(key).to_owned();
+        let of = named("zones.decoder");
+        Self {
+            decoder: DECODERS.iter().find(|(name, ..)| *name == of).expect("decoders are checked").1,
+            reads: READ_POLICIES.iter().find(|policy| policy.name == named("zones.reads")).expect("policies are checked"),
+            stale: STALE.iter().find(|(name, _)| *name == named("zones.stale_codes")).expect("choices are checked").1,
+            queues: queues(values),
+            ahead: values.whole("zones.read_ahead.after") / units::SECTOR_BYTES,
+            threads: values.whole("zones.read_ahead.streams") as usize,
+            window: values.whole("zones.read_ahead.window") as usize,
+            every: values.whole("zones.offline_every"),
+            at_start: values.name("zones.offline_first") == "at-start",
+            charged: values.on("zones.encoding_takes_time"),
+            halves: values.on("zones.popularity_halves"),
+            encode_rows: values.whole("zones.encode_rows") as usize,
+        }
+    }
+}
+
+fn queues(values: &Values) -> Queues {
+    let name = values.name("zones.queues");
+    QUEUES.iter().find(|(other, _)| *other == name).expect("choices are checked").1
+}
+
+/// Every parameter of the layer.
+pub fn parameters() -> Vec<Parameter> {
+    [shape_parameters(), code_parameters(), phase_parameters(), ahead_parameters()].concat()
+}
+
+fn shape_parameters() -> Vec<Parameter> {
+    vec![
+        Parameter {
+            key: "zones.size",
+            kind: ParameterKind::Size { min: 1, max: 1 << 50 },
+            default: Some("256MiB"),
+            doc: "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
+        },
+        Parameter {
+            key: "zones.block",
+            kind: ParameterKind::Size { min: 512, max: 1 << 20 },
+            default: Some("8KiB"),
+            doc: "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and mapped as a whole.",
+        },
+        Parameter {
+            key: "zones.spare_blocks",
+            kind: ParameterKind::Count { min: 2, max: 1 << 16 },
+            default: Some("2"),
+            doc: "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for drive.over_provisioning, which zones do not use.",
+        },
+        Parameter {
+            key: "zones.queues",
+            kind: ParameterKind::Choice(|| QUEUES.iter().map(|(name, _)| *name).collect()),
+            default: Some("bank"),
+            doc: "How sub-requests wait: in a queue for each bank, in one queue whose first waits for its bank, or all banks in lockstep on one request.",
+        },
+    ]
+}
+
+fn code_parameters() -> Vec<Parameter> {
+    vec![
+        Parameter {
+            key: "zones.cleaning",
+            kind: ParameterKind::Choice(|| CLEANING.to_vec()),
+            default: Some("any"),
+            doc: "Which banks may clean at the same time: any, or one after the other, so that the others can answer for it; writes wait for their bank's turn.",
+        },
+        Parameter {
+            key: "zones.code_zones",
+            kind: ParameterKind::Count { min: 0, max: 1 << 16 },
+            default: Some("0"),
+            doc: "Zones with code blocks, one for each of as many data zones, those that were read most.",
+        },
+        Parameter {
+            key: "zones.group",
+            kind: ParameterKind::Count { min: 1, max: 16 },
+            default: Some("4"),
+            doc: "Neighbouring banks whose stripe blocks of a row are coded together.",
+        },
+        Parameter {
+            key: "zones.code",
+            kind: ParameterKind::Text,
+            default: Some("regular-2"),
+            doc: "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 0110 0011 1001\"); see `nandarium code`.",
+        },
+        Parameter {
+            key: "zones.decoder",
+            kind: ParameterKind::Choice(|| DECODERS.iter().map(|(name, ..)| *name).collect()),
+            default: Some("peel"),
+            doc: "How it is found out what is known: by resolving constraints one by one, or by elimination.",
+        },
+        Parameter {
+            key: "zones.reads",
+            kind: ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| policy.name).collect()),
+            default: Some("lazy"),
+            doc: "Which blocks are asked for when code blocks could help.",
+        },
+        Parameter {
+            key: "zones.stale_codes",
+            kind: ParameterKind::Choice(|| STALE.iter().map(|(name, _)| *name).collect()),
+            default: Some("invalidate"),
+            doc: "What becomes of a code block when a source is written: unused until the next off-line phase, written with it, or encoded again when the host is idle.",
+        },
+    ]
+}
+
+fn phase_parameters() -> Vec<Parameter> {
+    vec![
+        Parameter {
+            key: "zones.offline_every",
+            kind: ParameterKind::Duration { max: 1 << 62 },
+            default: Some("24h"),
+            doc: "Time between two off-line phases, in which the zones read most get code zones; each waits until the host is idle.",
+        },
+        Parameter {
+            key: "zones.offline_first",
+            kind: ParameterKind::Choice(|| vec!["after-one-period", "at-start"]),
+            default: Some("after-one-period"),
+            doc: "When the first off-line phase is: after the first period, or before the first request, with what is known of reads then.",
+        },
+        Parameter {
+            key: "zones.encoding_takes_time",
+            kind: ParameterKind::Switch,
+            default: Some("false"),
+            doc: "Whether reads and programs of encoding take time. They are counted in any case, under the cause code.",
+        },
+        Parameter {
+            key: "zones.popularity_halves",
+            kind: ParameterKind::Switch,
+            default: Some("false"),
+            doc: "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
+        },
+        Parameter {
+            key: "zones.encode_rows",
+            kind: ParameterKind::Count { min: 1, max: 4096 },
+            default: Some("16"),
+            doc: "Groups of a row encoded at once.",
+        },
+    ]
+}
+
+fn ahead_parameters() -> Vec<Parameter> {
+    vec![
+        Parameter {
+            key: "zones.read_ahead.after",
+            kind: ParameterKind::Size { min: 0, max: 1 << 40 },
+            default: Some("64KiB"),
+            doc: "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
+        },
+        Parameter {
+            key: "zones.read_ahead.streams",
+            kind: ParameterKind::Count { min: 1, max: 1024 },
+            default: Some("20"),
+            doc: "Sequential streams told apart (the thread table); each has a buffer of one group.",
+        },
+        Parameter {
+            key: "zones.read_ahead.window",
+            kind: ParameterKind::Count { min: 1, max: 1024 },
+            default: Some("20"),
+            doc: "Recent reads remembered to notice that a stream begins (the sliding window).",
+        },
+    ]
+}
+
+/// Whether banks clean one after the other.
+pub(crate) fn cleans_in_turn(values: &Values) -> bool {
+    values.name("zones.cleaning") == CLEANING[1]
+}
+
+/// What of the configuration and the flash decides where stripe blocks are.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub layout: ZoneLayout,
+    pub code: GroupCode,
+    /// Erase blocks of a segment, spare ones included.
+    pub segment_blocks: u32,
+}
+
+/// Refuses values that are no multiple of others.
+fn multiple(key: &str, value: u64, of: u64, what: &str) -> Result<u64, String> {
+    if value == 0 || !value.is_multiple_of(of) {
+        let near = quantity::format_size((value / of).max(1) * of);
+        return Err(format!("{key} is {}, no multiple of {what}, {}; the nearest that is: \"{near}\"", quantity::format_size(value), quantity::format_size(of)));
+    }
+    Ok(value / of)
+}
+
+/// Where stripe blocks are, or why the values do not fit the flash; nothing where `stripe.kind` is not `zones`.
+///
+/// # Errors
+/// What does not fit, in words.
+pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
+    if values.name("stripe.kind") != crate::KIND {
+        return Ok(None);
+    }
+    let banks = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
+    let page = values.whole("flash.page_size");
+    let erase = values.whole("flash.pages_per_block") * page;
+    if values.whole("flash.planes_per_die") > 1 {
+        return Err("a bank of stripe.kind = zones is a die with one plane; set flash.planes_per_die to 1 and use more dies".to_owned());
+    }
+    if values.get("ftl.gc.frontier").is_some() && values.name("ftl.gc.frontier") == "separate" && values.whole("zones.spare_blocks") < 3 {
+        return Err("two spare blocks of a segment (zones.spare_blocks) are enough only if copies and writes share a block; set ftl.gc.frontier to \"shared\", or zones.spare_blocks to 3".to_owned());
+    }
+    let pages = multiple("zones.block", values.whole("zones.block"), page, "the page size (flash.page_size)")?;
+    let size = values.whole("zones.size");
+    let segment_blocks = multiple("zones.size", size, banks * erase, "one erase block of each bank")?;
+    let rows = size / banks / (pages * page);
+    if !(size / banks).is_multiple_of(pages * page) || !values.whole("flash.pages_per_block").is_multiple_of(pages) {
+        return Err(format!("zones.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block)", values.whole("flash.pages_per_block")));
+    }
+    let zones = multiple("drive.capacity", values.whole("drive.capacity"), size, "zones.size")?;
+    let code_zones = values.whole("zones.code_zones");
+    if code_zones > zones {
+        return Err(format!("zones.code_zones is {code_zones}, and there are only {zones} zones to code (drive.capacity / zones.size)"));
+    }
+    let all = (zones + code_zones).saturating_mul(size / page);
+    if all >= 1 << 31 {
+        return Err(format!("data and code zones have {all} pages; the limit is {}; lower drive.capacity", (1_u64 << 31) - 1));
+    }
+    let lockstep = queues(values) == Queues::Lockstep;
+    if lockstep && (banks > 16 || code_zones > 0) {
+        return Err("zones.queues = lockstep works on up to 16 banks and without code zones: every request takes all banks".to_owned());
+    }
+    let group = if lockstep { banks as u32 } else { values.whole("zones.group") as u32 };
+    if !banks.is_multiple_of(u64::from(group)) {
+        return Err(format!("zones.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"));
+    }
+    let code = GroupCode::parse(values.name("zones.code"), values.whole("zones.group") as u32).map_err(|error| format!("zones.code: {error}"))?;
+    let code = if lockstep { GroupCode::regular(group, 1).expect("up to 16 banks") } else { code };
+    if code.is_mds() && values.name("zones.stale_codes") == "update" {
+        return Err("zones.stale_codes = update changes code blocks by the difference, which zones.code = mds does not take; use invalidate or reencode-idle".to_owned());
+    }
+    let shape = [banks as u32, zones as u32, code_zones as u32, rows as u32, pages as u32, group];
+    let layout = ZoneLayout::new(shape, &code)?;
+    Ok(Some(Plan { layout, code, segment_blocks: (segment_blocks + values.whole("zones.spare_blocks")) as u32 }))
+}
