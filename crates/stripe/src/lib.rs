@@ -9,6 +9,7 @@ mod cells;
 mod code;
 mod commit;
 mod elastic;
+mod flush;
 mod jobs;
 mod layer_of;
 mod layout;

@@ -16,6 +16,7 @@
 use crate::around::{AroundCounters, Arounds};
 use crate::cache::Cache;
 use crate::code::Code;
+use crate::flush::Flushes;
 use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason, members};
 use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
@@ -101,7 +102,7 @@ pub(crate) struct Striped<F: Flash> {
     replacing: u32,
     /// A group of pages is not complete.
     pub gathering: u32,
-    flushes: VecDeque<(u64, PageOp)>,
+    pub flushes: Flushes,
     wanted: Vec<u32>,
     /// By stripe that is to be committed for it: pages whose old versions collection waits for.
     in_the_way: BTreeMap<u32, Vec<u32>>,
@@ -110,10 +111,10 @@ pub(crate) struct Striped<F: Flash> {
     /// An old version was dropped: there may be room now.
     pub freed: bool,
     /// A flush from above was refused.
-    starved: bool,
+    pub starved: bool,
     pub idle: bool,
     inner: Outbox,
-    wait: Option<u32>,
+    pub wait: Option<u32>,
     pub page_bytes: u32,
     pub full_mask: u64,
 }
@@ -158,7 +159,7 @@ impl<F: Flash> Striped<F> {
             waiting_delayed: 0,
             replacing: 0,
             gathering: NONE,
-            flushes: VecDeque::new(),
+            flushes: Flushes::default(),
             wanted: Vec::new(),
             in_the_way: BTreeMap::new(),
             to_be_moved: Vec::new(),
@@ -218,33 +219,6 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if self.flushes.is_empty() && self.jobs.active() == 0 {
-            let answer = self.below.submit(flash, op, &mut self.inner);
-            self.starved |= matches!(answer, Answer::Full { .. });
-            return answer;
-        }
-        self.flushes.push_back((self.jobs.last_serial(), *op));
-        Answer::Pending(OpHandle(None))
-    }
-
-    /// Flushes whose writes have all been done go on to the mapping.
-    fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        while let Some((serial, op)) = self.flushes.front().copied() {
-            if self.jobs.any_up_to(serial) {
-                return;
-            }
-            match self.below.submit(flash, &op, &mut self.inner) {
-                Answer::Full { .. } => return,
-                Answer::Done { failed } => {
-                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None });
-                }
-                Answer::Pending(_) => {}
-            }
-            self.flushes.pop_front();
-        }
-    }
-
     /// Does what can be done now.
     pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
         loop {
@@ -276,7 +250,7 @@ impl<F: Flash> Striped<F> {
                 break;
             }
         }
-        if !self.flushes.is_empty() {
+        if self.flushes.any_waits() {
             self.pass_flushes(flash, outbox);
         }
     }
@@ -515,6 +489,8 @@ impl<F: Flash> Striped<F> {
             self.read_done(number, failed, outbox);
         } else if kind == token::AROUND {
             self.around_arrived(flash, number, index, failed, outbox);
+        } else if kind == token::LOG && index == token::OF_HOST {
+            self.flushed(number, failed, outbox);
         } else if kind == token::LOG {
             self.trims_logged(flash);
         } else {

@@ -7,8 +7,10 @@ pub(crate) const OLD: u32 = 1;
 pub(crate) const PARITY: u32 = 2;
 pub(crate) const DATA: u32 = 3;
 pub(crate) const FRESH: u32 = 4;
-/// Trims of several jobs.
+/// Trims of several jobs, or a flush of the host.
 pub(crate) const LOG: u32 = 5;
+/// Index of the latter.
+pub(crate) const OF_HOST: u32 = 1;
 pub(crate) const READ: u32 = 6;
 /// A member of a stripe read for a page whose chip is busy.
 pub(crate) const AROUND: u32 = 7;

@@ -19,6 +19,8 @@ pub(crate) struct Trims {
     pub waiting: Vec<u32>,
     /// These wait for a flush; until it ends, others gather for the next one.
     group: Vec<u32>,
+    /// Dies lost or replaced when their flush began.
+    changes: u32,
     /// The mapping has no room for tombstones.
     pub is_full: bool,
 }
@@ -111,6 +113,7 @@ impl<F: Flash> Striped<F> {
             return;
         }
         std::mem::swap(&mut self.trims.group, &mut self.trims.waiting);
+        self.trims.changes = self.chips.changes;
         if matches!(answer, Answer::Done { .. }) {
             self.trims_logged(flash);
         }
@@ -119,6 +122,11 @@ impl<F: Flash> Striped<F> {
     /// The trims of a group of jobs are on flash.
     pub fn trims_logged(&mut self, flash: &mut F) {
         let mut jobs = std::mem::take(&mut self.trims.group);
+        if self.trims.changes != self.chips.changes {
+            // Tombstones that were lost with a die are being written again.
+            self.trims.waiting.append(&mut jobs);
+            return;
+        }
         for number in jobs.drain(..) {
             if self.jobs.at(number).phase == Phase::Written {
                 self.trims_written(flash, number);
