@@ -426,6 +426,19 @@ impl<S: Scheme> PageMap<S> {
         self.log_trims(flash, None);
     }
 
+    /// Where nothing else makes room: trims of which a lost die took the tombstones hold up erases until they are written
+    /// again, into what is kept for collection, which waits for those erases; and tombstones are written together. Whether
+    /// there may be room now.
+    #[cold]
+    pub(super) fn make_way<F: Flash>(&mut self, flash: &mut F) -> bool {
+        let is_collecting = self.lanes.iter().any(|lane| lane.in_flight > 0 || lane.collection.is_some());
+        if !is_collecting && !self.trims.is_empty() {
+            let live: Vec<usize> = self.order.iter().map(|lane| *lane as usize).filter(|lane| !self.lanes[*lane].dead).collect();
+            return live.into_iter().any(|lane| self.log_trims(flash, Some(lane)));
+        }
+        !self.is_reclaiming() && self.merge_tombstones(flash)
+    }
+
     /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
     /// takes several pages, and in a block of nothing else collection gains nothing. Whether there were several.
     #[cold]
