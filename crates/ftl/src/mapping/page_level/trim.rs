@@ -267,13 +267,27 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// A page for a record on a die that is none of these. Collects nothing.
+    /// A page for a record on a die that is none of these: from what a plane can spare, or what its next collection
+    /// leaves. Collects nothing.
     fn record_page_off(&mut self, dies: &[units::DieId]) -> Option<Ppn> {
-        (0..self.order.len()).find_map(|index| {
-            let lane = self.order[index];
-            let die = units::DieId(lane / (self.division.lanes / self.geometry.dies()));
-            if dies.contains(&die) { None } else { self.page_to_spare(lane as usize, TRIMMED) }
-        })
+        let lanes_per_die = self.division.lanes / self.geometry.dies();
+        let is_other = |lane: &usize| !dies.contains(&units::DieId(*lane as u32 / lanes_per_die));
+        let others: Vec<usize> = self.order.iter().map(|lane| *lane as usize).filter(is_other).collect();
+        let spared = others.iter().find_map(|lane| self.page_to_spare(*lane, TRIMMED));
+        spared.or_else(|| others.iter().find_map(|lane| self.page_beyond_collection(*lane)))
+    }
+
+    /// A page that neither the collection of a plane nor that of its cheapest victim needs.
+    #[cold]
+    fn page_beyond_collection(&mut self, lane: usize) -> Option<Ppn> {
+        let entry = &self.lanes[lane];
+        let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId);
+        let cheapest = blocks.filter(|block| self.blocks.is_candidate(*block)).map(|block| self.blocks.valid_count(block)).min();
+        let promised = entry.collection.as_ref().map_or(0, |collection| self.blocks.valid_count(collection.victim));
+        let room = self.frontier(lane, self.copy_stream(TRIMMED)).room() + entry.free.len() as u32 * self.geometry.pages_per_block;
+        // One for the trims that are logged on the way, and one for this.
+        let is_left = room >= promised.max(cheapest.unwrap_or(0)) + 2;
+        if is_left && !entry.dead { self.copy_page(lane, TRIMMED) } else { None }
     }
 
     /// Programs a tombstone or a copy of one.
