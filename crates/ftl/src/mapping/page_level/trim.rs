@@ -148,7 +148,7 @@ impl<S: Scheme> PageMap<S> {
                 Some(lane) if self.division.of_segments => self.page_elsewhere(lane, TRIMMED).or_else(|| self.copy_page(lane, TRIMMED)),
                 // Broken up by later writes the log may need more than the collection was promised.
                 Some(lane) => self.copy_page(lane, TRIMMED).or_else(|| self.page_elsewhere(lane, TRIMMED)),
-                None => self.record_page(flash),
+                None => self.record_page(flash).or_else(|| self.record_page_beyond_collection()),
             };
             let Some(page) = page else { return false };
             self.program_tombstone(flash, page);
@@ -275,6 +275,13 @@ impl<S: Scheme> PageMap<S> {
         let others: Vec<usize> = self.order.iter().map(|lane| *lane as usize).filter(is_other).collect();
         let spared = others.iter().find_map(|lane| self.page_to_spare(*lane, TRIMMED));
         spared.or_else(|| others.iter().find_map(|lane| self.page_beyond_collection(*lane)))
+    }
+
+    /// Where stripes wait for their trims, and collection for those stripes.
+    #[cold]
+    fn record_page_beyond_collection(&mut self) -> Option<Ppn> {
+        let lanes = if S::PINNED { self.order.len() } else { 0 };
+        (0..lanes).find_map(|index| self.page_beyond_collection(self.order[index] as usize))
     }
 
     /// A page that neither the collection of a plane nor that of its cheapest victim needs.
