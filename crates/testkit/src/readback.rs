@@ -108,7 +108,11 @@ pub fn read_through<F: Clocked>(drive: &mut Drive<F>, per_page: u32) -> Result<u
     if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {
         return Err(violation.to_owned());
     }
-    let lost = drive.flash().core().counters.failed_reads - lost_before;
+    // What a buffer could not write back, because the rest of the page could not be read, is not read below.
+    let mut reports = Vec::new();
+    drive.top().report(&mut reports);
+    let not_written: u64 = reports.iter().filter_map(|report| report.counters.get("pages_not_written_back")).sum();
+    let lost = drive.flash().core().counters.failed_reads - lost_before + not_written;
     // Requests that were waiting already may be among those done.
     Ok(all.saturating_sub(done) + failed.saturating_sub(lost))
 }
