@@ -193,7 +193,7 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
         if !S::DEMAND {
             let page = self.host_page(flash, logical);
-            if S::PINNED && page.is_none() && self.make_way(flash) {
+            if S::PINNED && page.is_none() && self.trims.extra > 0 && self.make_way(flash) {
                 return self.host_page(flash, logical);
             }
             return page;

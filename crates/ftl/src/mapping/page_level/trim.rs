@@ -280,7 +280,7 @@ impl<S: Scheme> PageMap<S> {
     /// Where stripes wait for their trims, and collection for those stripes.
     #[cold]
     fn record_page_beyond_collection(&mut self) -> Option<Ppn> {
-        let lanes = if S::PINNED { self.order.len() } else { 0 };
+        let lanes = if self.trims.extra > 0 { self.order.len() } else { 0 };
         (0..lanes).find_map(|index| self.page_beyond_collection(self.order[index] as usize))
     }
 
