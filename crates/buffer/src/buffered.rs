@@ -8,7 +8,6 @@
 //! they were written; what was flushed, or is non-volatile, survives a power cut.
 
 use crate::BufferContext;
-use crate::flush::Flushes;
 use crate::lost::{LOST, Lost};
 use crate::parameters::{self, Area};
 use crate::policy::{Piece, Policy};
@@ -16,7 +15,7 @@ use crate::read::Reads;
 use crate::store::{State, Store};
 use crate::write_back::WriteBack;
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, LayerReport, Outbox, PageLayer, PageOp, Signal, Slots, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{Event, Flash, FlashCore, Owner, Token};
 use units::{HostOp, Request};
@@ -90,7 +89,7 @@ pub(crate) struct Buffered<F: Flash, P> {
     pub policy: P,
     pub write_back: WriteBack,
     pub reads: Reads,
-    pub flushes: Flushes,
+    pub flushes: Slots<PageOp>,
     pub lost: Lost,
     pub counters: Counters,
     /// Every write goes to flash at once.
@@ -118,7 +117,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             policy: P::new(shape, values),
             write_back: WriteBack::new(shape.blocks()),
             reads: Reads::default(),
-            flushes: Flushes::default(),
+            flushes: Slots::default(),
             lost: Lost::default(),
             counters: Counters::default(),
             through: values.name("buffer.acknowledge") == "flash",

@@ -7,23 +7,6 @@ use crate::write_back::Item;
 use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::Flash;
 
-/// Flushes that the layer below is at.
-#[derive(Debug, Default)]
-pub(crate) struct Flushes {
-    under_way: Vec<Option<PageOp>>,
-}
-
-impl Flushes {
-    fn begin(&mut self, op: &PageOp) -> u32 {
-        let number = self.under_way.iter().position(Option::is_none).unwrap_or(self.under_way.len());
-        if number == self.under_way.len() {
-            self.under_way.push(None);
-        }
-        self.under_way[number] = Some(*op);
-        number as u32
-    }
-}
-
 impl<F: Flash, P: Policy> Buffered<F, P> {
     /// A flush of the host: everything that is dirty leaves, then the layer below flushes.
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
@@ -57,13 +40,13 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     fn flush_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let number = self.flushes.begin(op);
+        let number = self.flushes.insert(*op);
         let own = PageOp { owner: self.owner, token: FLUSH | number, cancellable: false, ..*op };
         let answer = self.below.submit(flash, &own, &mut self.inner);
         if matches!(answer, Answer::Pending(_)) {
             return answer;
         }
-        self.flushes.under_way[number as usize] = None;
+        self.flushes.remove(number);
         match answer {
             Answer::Done { failed } => Answer::Done { failed: failed | std::mem::take(&mut self.lost.since_flush) },
             other => other,
@@ -72,7 +55,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// The layer below has flushed.
     pub fn flushed(&mut self, number: u32, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
-        let op = self.flushes.under_way[number as usize].take().expect("a flush ends once");
+        let op = self.flushes.remove(number);
         let failed = failed | std::mem::take(&mut self.lost.since_flush);
         outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait });
     }

@@ -4,8 +4,7 @@ use crate::buffered::{Buffered, READ};
 use crate::parameters::Area;
 use crate::policy::Policy;
 use crate::store::{NONE, State, Store};
-use crate::write_back::set_mask;
-use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal, cells};
 use nand::{Flash, Owner, PayloadId, Token};
 
 /// A read of which some parts are read below.
@@ -106,7 +105,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             below.last_mask = op.mask_at(index + below.pages - 1, full);
         } else {
-            set_mask(flash, below.payload, rest);
+            cells::set_mask(flash, below.payload, rest);
         }
         self.counters.read_misses += u64::from(below.pages);
         if P::KEEPS_READS {

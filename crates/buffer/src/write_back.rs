@@ -14,8 +14,8 @@ use crate::buffered::{Buffered, PADDING, WRITE};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
-use layer::{Answer, Outbox, PageOp};
-use nand::{Flash, PayloadId};
+use layer::{Answer, Outbox, PageOp, cells};
+use nand::Flash;
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
 
@@ -366,7 +366,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.counters.merged += u64::from(is_padding);
                 continue;
             }
-            set_mask(flash, payload, lacks);
+            cells::set_mask(flash, payload, lacks);
             let op = PageOp {
                 payload,
                 cause: Cause::Padding,
@@ -423,7 +423,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             for index in 0..self.write_back.jobs[number as usize].slots.len() {
                 let slot = self.write_back.jobs[number as usize].slots[index];
                 self.store.slot_mut(slot).mask = full;
-                set_mask(flash, self.store.slot(slot).payload, full);
+                cells::set_mask(flash, self.store.slot(slot).payload, full);
             }
         }
         self.write_back.queue.push_front(Item::Job(number));
@@ -440,7 +440,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.counters.padding -= 1;
                 self.store.arrive(flash.core_mut(), area, slot);
             } else {
-                set_mask(flash, self.store.slot(slot).payload, self.store.slot(slot).mask);
+                cells::set_mask(flash, self.store.slot(slot).payload, self.store.slot(slot).mask);
                 kept.push(slot);
             }
         }
@@ -477,12 +477,5 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
         }
         self.enqueue(Area::Pages, job, false);
-    }
-}
-
-/// Says which sectors of a payload are meant.
-pub(crate) fn set_mask<F: Flash>(flash: &mut F, payload: PayloadId, mask: u64) {
-    if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-        contents.set_payload_mask(payload, mask);
     }
 }

@@ -7,11 +7,18 @@
 //! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
 //! empties, so layers never re-enter each other.
 
+pub mod cells;
+mod flushes;
+mod hint;
 pub mod parameter;
 pub mod recency;
+mod slots;
 mod snapshot;
 
+pub use flushes::FlushLine;
+pub use hint::translated;
 pub use parameter::{Parameter, ParameterKind, Value, Values};
+pub use slots::Slots;
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};

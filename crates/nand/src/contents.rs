@@ -284,6 +284,11 @@ impl Contents {
         }
     }
 
+    /// Adds one slot to another, bit by bit.
+    pub fn add(&mut self, from: PayloadId, into: PayloadId) {
+        self.combine(from, into, |from, into| into.iter_mut().zip(from).for_each(|(into, from)| *into ^= from));
+    }
+
     /// Copies sectors from one slot to another. Masks stay as they are.
     pub fn copy_sectors(&mut self, from: PayloadId, to: PayloadId, mask: u64) {
         let bytes = self.page_bytes();

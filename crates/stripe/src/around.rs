@@ -12,12 +12,11 @@
 //! gc-aware   the others alone, as many as are needed
 //! ```
 
-use crate::cells;
 use crate::jobs::members;
 use crate::settings::Reads;
 use crate::striped::Striped;
 use crate::token;
-use layer::{Answer, OpHandle, Outbox, PageOp};
+use layer::{Answer, OpHandle, Outbox, PageOp, cells};
 use nand::{Backlog, Flash, PayloadId};
 use units::{Cause, HostOp};
 
@@ -106,7 +105,7 @@ impl<F: Flash> Striped<F> {
         let (stripe, at) = self.layout.place(op.first + index);
         let chips = self.layout.chips();
         let mask = op.mask_at(index, self.full_mask);
-        let cells = cells::take_many(flash, chips, mask);
+        let cells = cells::take(flash, chips, mask);
         let around = Around { op: number, index, at, mask, have: 0, pending: 0, cells };
         let slot = self.arounds.begin(around, chips);
         self.counters.around.pages += 1;
@@ -159,7 +158,7 @@ impl<F: Flash> Striped<F> {
         } else {
             self.ops[around.op as usize].again = true;
         }
-        cells::release_many(flash, around.cells, self.layout.chips());
+        cells::release(flash, around.cells, self.layout.chips());
         self.arounds.free.push(slot);
         self.pages_done(around.op, 1, false, outbox);
     }

@@ -9,13 +9,12 @@
 //! Order: read, program the parity, then at one moment: old versions are dropped, the entry leaves memory. A power
 //! cut before that moment finds an orphan parity page and everything else as it was.
 
-use crate::cells;
 use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards, members};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token;
-use layer::Answer;
+use layer::{Answer, cells};
 use nand::{Flash, PayloadId};
 use units::Cause;
 
@@ -72,7 +71,8 @@ impl<F: Flash> Striped<F> {
 
     /// Counts what a commit has read, and sees to it that it was no more than needed.
     fn count_reads(&mut self, number: u32) {
-        let Job { commit_reads: reads, whole, .. } = *self.jobs.at(number);
+        let job = self.jobs.at_mut(number);
+        let (reads, whole) = (std::mem::take(&mut job.commit_reads), job.whole); // a rebuild may commit again
         let (lost, lost_rows) = self.lost_to(number);
         if lost | lost_rows == 0 && !whole && self.scheme.delay != Delay::Idle {
             let bound = u32::midpoint(self.layout.data, self.layout.parity); // ceil(N / 2) with one parity
@@ -131,10 +131,10 @@ impl<F: Flash> Striped<F> {
         self.jobs.set_cell(number, Cell::Fresh(row), fresh);
         let full = entry != NONE && self.cache.at(entry).full;
         if entry != NONE && !whole && (full || self.scheme.gathers()) {
-            cells::copy(flash, self.cache.at(entry).parity[row as usize], fresh);
+            cells::copy(flash, self.cache.at(entry).parity[row as usize], fresh, self.full_mask);
         }
         if sum.parity >> row & 1 == 1 {
-            cells::xor(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
+            cells::add(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
         }
         members(sum.old).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
         members(sum.newest).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));

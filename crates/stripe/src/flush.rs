@@ -5,17 +5,16 @@
 
 use crate::striped::Striped;
 use crate::token;
-use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, FlushLine, OpHandle, Outbox, PageOp, Signal, Slots};
 use nand::Flash;
-use std::collections::VecDeque;
 
 /// Flushes that have not ended.
 #[derive(Debug, Default)]
 pub(crate) struct Flushes {
     /// Those that wait, with the last job before them.
-    waiting: VecDeque<(u64, PageOp)>,
+    waiting: FlushLine,
     /// Those the mapping is at, with the dies lost or replaced when it began.
-    below: Vec<Option<(u32, PageOp)>>,
+    below: Slots<(u32, PageOp)>,
 }
 
 impl Flushes {
@@ -31,46 +30,34 @@ impl<F: Flash> Striped<F> {
             self.starved |= matches!(answer, Answer::Full { .. });
             return answer;
         }
-        self.flushes.waiting.push_back((self.jobs.last_serial(), *op));
+        self.flushes.waiting.push(self.jobs.last_serial(), op);
         Answer::Pending(OpHandle(None))
     }
 
     /// Flushes whose writes have all been done go on to the mapping.
     pub fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        while let Some((serial, op)) = self.flushes.waiting.front().copied() {
-            if self.jobs.any_up_to(serial) {
-                return;
-            }
-            match self.flush_below(flash, &op) {
-                Answer::Full { .. } => return,
-                Answer::Done { failed } => outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None }),
-                Answer::Pending(_) => {}
-            }
-            self.flushes.waiting.pop_front();
-        }
+        let mut waiting = std::mem::take(&mut self.flushes.waiting);
+        waiting.pass(outbox, |serial, op| (!self.jobs.any_up_to(serial)).then(|| self.flush_below(flash, op)));
+        self.flushes.waiting = waiting;
     }
 
     fn flush_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let free = self.flushes.below.iter().position(Option::is_none);
-        let slot = free.unwrap_or(self.flushes.below.len());
-        let own = PageOp { owner: layer::STRIPE_OWNER, token: token::new(slot as u32, token::LOG, token::OF_HOST), cancellable: false, ..*op };
+        let slot = self.flushes.below.insert((self.chips.changes, *op));
+        let own = PageOp { owner: layer::STRIPE_OWNER, token: token::new(slot, token::LOG, token::OF_HOST), cancellable: false, ..*op };
         let answer = self.submit_below(flash, &own);
-        if matches!(answer, Answer::Pending(_)) {
-            if free.is_none() {
-                self.flushes.below.push(None);
-            }
-            self.flushes.below[slot] = Some((self.chips.changes, *op));
+        if !matches!(answer, Answer::Pending(_)) {
+            self.flushes.below.remove(slot);
         }
         answer
     }
 
     /// The mapping has flushed.
     pub fn flushed(&mut self, slot: u32, failed: bool, outbox: &mut Outbox) {
-        let (changes, op) = self.flushes.below[slot as usize].take().expect("a flush ends once");
+        let (changes, op) = self.flushes.below.remove(slot);
         if changes == self.chips.changes {
             outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: self.wait });
         } else {
-            self.flushes.waiting.push_front((0, op));
+            self.flushes.waiting.push_front(&op);
         }
     }
 }

@@ -108,7 +108,7 @@ pub(crate) struct Job {
     /// The new parity is computed from the newest version of every page.
     pub whole: bool,
     pub failed: bool,
-    /// Pages read from flash for the parity so far.
+    /// Pages read from flash for the parity that is not counted yet.
     pub commit_reads: u32,
     /// Number of the parity's write.
     pub sequence: u64,

@@ -9,8 +9,6 @@ use layer::{
 use nand::{Event, Flash, Owner, PayloadId};
 use units::{HostOp, Request, SECTOR_BYTES};
 
-/// Requests translated at once for the mapping's look-ahead.
-const HINTS: usize = 16;
 /// Commits under way at once while the host has nothing to do.
 const IDLE_COMMITS: usize = 4;
 
@@ -18,16 +16,12 @@ impl<F: Flash> Striped<F> {
     /// Calls `hint` with requests as the mapping below numbers their pages.
     fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
         let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
-        for chunk in requests.chunks(HINTS) {
-            let mut below = [Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Read, fua: false }; HINTS];
-            for (below, request) in below.iter_mut().zip(chunk) {
-                let user = (request.first_sector / per_page) as u32;
-                let page = if user < self.layout.user_pages { self.layout.below(user) } else { 0 };
-                self.cache.prefetch(page / self.layout.chips());
-                *below = Request { first_sector: u64::from(page) * per_page, ..*request };
-            }
-            hint(&below[..chunk.len()]);
-        }
+        let page_of = |user: u64| {
+            let page = if user < u64::from(self.layout.user_pages) { self.layout.below(user as u32) } else { 0 };
+            self.cache.prefetch(page / self.layout.chips());
+            page
+        };
+        layer::translated(requests, per_page, page_of, hint);
     }
 
     /// This stripe is the next to be committed: its pages are neighbours in the mapping below.

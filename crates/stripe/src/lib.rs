@@ -5,7 +5,6 @@
 
 mod around;
 mod cache;
-mod cells;
 mod code;
 mod commit;
 mod elastic;

@@ -434,9 +434,10 @@ impl<F: Flash> Striped<F> {
             Cell::Parity(row) => (self.layout.parity_page(stripe, row), true, token::PARITY, row),
             Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
         };
-        let is_on_flash = self.below.is_written(first) || self.below.old(first) == layer::Old::Page;
-        let job = self.jobs.at_mut(number);
-        job.commit_reads += u32::from(job.phase == Phase::Commit && is_on_flash);
+        if self.jobs.at(number).phase == Phase::Commit {
+            let is_on_flash = self.below.is_written(first) || self.below.old(first) == layer::Old::Page;
+            self.jobs.at_mut(number).commit_reads += u32::from(is_on_flash);
+        }
         let payload = self.take_page(flash);
         self.jobs.set_cell(number, cell, payload);
         let op = PageOp {

@@ -1,12 +1,11 @@
 //! Writes and trims of data pages, up to the point where all of it is on flash.
 
-use crate::cells;
 use crate::jobs::{Cell, Job, Kind, Phase, Shards, members};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token;
-use layer::{Answer, Old, Outbox};
+use layer::{Answer, Old, Outbox, cells};
 use nand::{Flash, PayloadId};
 use units::Cause;
 
@@ -137,7 +136,7 @@ impl<F: Flash> Striped<F> {
                 whole = self.take_page(flash);
                 self.jobs.set_cell(number, Cell::Whole(index), whole);
                 let newest = self.jobs.cell(number, Cell::Newest(index));
-                cells::copy(flash, newest, whole);
+                cells::copy(flash, newest, whole, self.full_mask);
                 if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
                     contents.copy_sectors(part.payload, whole, part.mask);
                 }
@@ -274,7 +273,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, entry, pages, trims, whole, have, .. } = *self.jobs.at(number);
         let parity = self.cache.at(entry).parity[0];
         if whole {
-            cells::clear(flash, parity);
+            cells::clear(flash, parity, self.full_mask);
             for index in members(self.layout.all() & !pages) {
                 let newest = self.jobs.cell(number, Cell::Newest(index));
                 self.add(flash, 0, index, newest, parity);

@@ -4,11 +4,10 @@
 //! Simplified: the off-line phase begins with the first idle moment after its period is over.
 //! Protects: a code block counts only if no source of it was written since its encoding began.
 
-use crate::cells;
 use crate::read::members;
 use crate::settings::{Settings, Stale};
 use crate::zoned::{NONE, Zoned, token};
-use layer::{Answer, PageOp};
+use layer::{Answer, PageOp, cells};
 use nand::{Flash, PayloadId};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};

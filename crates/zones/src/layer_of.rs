@@ -6,9 +6,6 @@ use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, Snapsh
 use nand::{Event, Flash, Owner};
 use units::{HostOp, Ppn, Request, SECTOR_BYTES};
 
-/// Requests translated at once for the mapping's look-ahead.
-const HINTS: usize = 16;
-
 /// What a page holds on flash.
 enum Cells {
     Zeros,
@@ -20,16 +17,12 @@ impl<F: Flash> Zoned<F> {
     /// Calls `hint` with requests as the mapping below numbers their pages.
     fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
         let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
-        for chunk in requests.chunks(HINTS) {
-            let mut below = [Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Read, fua: false }; HINTS];
-            for (below, request) in below.iter_mut().zip(chunk) {
-                let block = (request.first_sector / per_page / u64::from(self.layout.pages)) as u32;
-                let place = self.layout.place(block.min(self.layout.blocks() - 1));
-                let page = self.layout.page(place.zone, place.row, place.bank);
-                *below = Request { first_sector: u64::from(page) * per_page, ..*request };
-            }
-            hint(&below[..chunk.len()]);
-        }
+        let page_of = |page: u64| {
+            let block = (page / u64::from(self.layout.pages)) as u32;
+            let place = self.layout.place(block.min(self.layout.blocks() - 1));
+            self.layout.page(place.zone, place.row, place.bank)
+        };
+        layer::translated(requests, per_page, page_of, hint);
     }
 
     /// Bytes a controller needs: a map entry of 4 bytes for each stripe block, a bit for each code block, read counts, the

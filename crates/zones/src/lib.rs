@@ -4,7 +4,7 @@
 //! has a code zone can be served around busy banks.
 
 mod ahead;
-mod cells;
+mod coder;
 mod encode;
 mod fetch;
 mod jobs;

@@ -6,13 +6,12 @@
 //! completion   what is known now? deliver it, take back what has become redundant; done when all wanted is known
 //! ```
 
-use crate::cells;
 use crate::fetch::{Fetch, Waiter};
 use crate::layout::Place;
 use crate::policy::{Choice, View};
 use crate::queue::Sub;
 use crate::zoned::{NONE, Zoned, token};
-use layer::{Answer, Outbox, PageOp};
+use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
 use units::{Cause, DieId, HostOp};
 

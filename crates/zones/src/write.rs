@@ -8,13 +8,12 @@
 //! ```
 //! Writes of one block, or where codes are updated of one group of a row, follow each other.
 
-use crate::cells;
 use crate::jobs::{Job, Phase};
 use crate::layout::Place;
 use crate::queue::Sub;
 use crate::read::members;
 use crate::zoned::{NONE, Zoned, token};
-use layer::{Answer, Outbox, PageOp};
+use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp};
 
@@ -442,9 +441,9 @@ impl<F: Flash> Zoned<F> {
             let new = if job.cells == PayloadId::NONE { given } else { job.cells.offset(page) };
             for index in 1..=job.codes.count_ones() {
                 let into = job.old.offset(index * self.layout.pages + page);
-                cells::add(contents, job.old.offset(page), into);
+                contents.add(job.old.offset(page), into);
                 if !is_trim {
-                    cells::add(contents, new, into);
+                    contents.add(new, into);
                 }
             }
         }

@@ -7,7 +7,7 @@
 //! accepted; a read returns the last acknowledged version of each block.
 
 use crate::ahead::ReadAhead;
-use crate::cells::Coder;
+use crate::coder::Coder;
 use crate::encode::Encoder;
 use crate::fetch::Fetches;
 use crate::jobs::Jobs;
@@ -15,7 +15,7 @@ use crate::layout::ZoneLayout;
 use crate::queue::{Gate, Sub};
 use crate::settings::Settings;
 use code::{GroupCode, Known};
-use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
+use layer::{Answer, FlushLine, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
 use nand::{Flash, Owner, PayloadId, Token};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
@@ -108,7 +108,7 @@ pub(crate) struct Zoned<F: Flash> {
     pub changed: Vec<u32>,
     /// Memory of lists of fetches, to be used again.
     pub begun: Vec<u32>,
-    flushes: VecDeque<(u64, PageOp)>,
+    flushes: FlushLine,
     starved: bool,
     pub idle: bool,
     pub inner: Outbox,
@@ -150,7 +150,7 @@ impl<F: Flash> Zoned<F> {
             stalled: VecDeque::new(),
             changed: Vec::new(),
             begun: Vec::new(),
-            flushes: VecDeque::new(),
+            flushes: FlushLine::default(),
             starved: false,
             idle: false,
             inner: Outbox::new(),
@@ -258,7 +258,7 @@ impl<F: Flash> Zoned<F> {
     /// A flush goes on to the mapping when the writes before it are done.
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         if !self.flushes.is_empty() || self.jobs.active > 0 {
-            self.flushes.push_back((self.jobs.serial, *op));
+            self.flushes.push(self.jobs.serial, op);
             return Answer::Pending(OpHandle(None));
         }
         let answer = self.below.submit(flash, op, &mut self.inner);
@@ -331,18 +331,10 @@ impl<F: Flash> Zoned<F> {
 
     /// Flushes whose writes have all been done go on to the mapping.
     fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        while let Some((serial, op)) = self.flushes.front().copied() {
-            if self.jobs.any_up_to(serial) {
-                return;
-            }
-            match self.below.submit(flash, &op, &mut self.inner) {
-                Answer::Full { .. } => return,
-                Answer::Done { failed } => {
-                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None });
-                }
-                Answer::Pending(_) => {}
-            }
-            self.flushes.pop_front();
-        }
+        let mut flushes = std::mem::take(&mut self.flushes);
+        flushes.pass(outbox, |serial, op| {
+            (!self.jobs.any_up_to(serial)).then(|| self.below.submit(flash, op, &mut self.inner))
+        });
+        self.flushes = flushes;
     }
 }

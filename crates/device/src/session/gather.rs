@@ -136,7 +136,7 @@ fn add_rebuild(result: &mut RunResult) {
     }
     let dies = if lost == 1 { "1 die".to_owned() } else { format!("{lost} dies") };
     if counter("stripe.dies_lost") == 0 {
-        result.notes.push(format!("{dies} failed, and what they held is lost: nothing here has a parity (stripe.kind)."));
+        result.notes.push(format!("{dies} failed, and what they held is lost: no layer here can compute it from others; stripe.kind = raid5 (or another with parity) can."));
         return;
     }
     let units = ["stripes", "superblocks"].map(|unit| (unit, counter(&format!("stripe.{unit}_rebuilt")), counter(&format!("stripe.{unit}_to_rebuild"))));

@@ -117,14 +117,9 @@ pub fn swept() -> [Vec<Place>; 4] {
     ]
 }
 
-/// The drive of a place.
-///
-/// # Errors
-/// The values do not fit together.
-pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
-    let capacity = options.scale.of(CAPACITY * LEAST_FULL).clamp(CAPACITY / 16, CAPACITY);
-    let zone = (place.zone_mib << 20) / (CAPACITY / capacity);
-    let mut settings = vec![
+/// Settings of every drive of the study: banks with one die each, zones of so many bytes that the page map cleans alone.
+pub fn zones(options: &Options, capacity: u64, zone: u64) -> Vec<(&'static str, String)> {
+    vec![
         ("drive.capacity", format!("{capacity}B")),
         ("flash.part", "slc-2k".to_owned()),
         ("flash.channels", BANKS.to_string()),
@@ -137,11 +132,23 @@ pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
         ("ftl.gc.copies_in_flight", "64".to_owned()),
         ("stripe.kind", "zones".to_owned()),
         ("zones.size", format!("{zone}B")),
+    ]
+}
+
+/// The drive of a place.
+///
+/// # Errors
+/// The values do not fit together.
+pub fn bench(options: &Options, place: &Place) -> Result<Bench, StudyError> {
+    let capacity = options.scale.of(CAPACITY * LEAST_FULL).clamp(CAPACITY / 16, CAPACITY);
+    let zone = (place.zone_mib << 20) / (CAPACITY / capacity);
+    let mut settings = zones(options, capacity, zone);
+    settings.extend([
         ("zones.spare_blocks", SPARE.to_string()),
         ("zones.block", format!("{}B", place.pages * PAGE_BYTES)),
         ("zones.code_zones", place.code_zones.to_string()),
         ("zones.offline_first", "at-start".to_owned()),
-    ];
+    ]);
     settings.extend(VARIANTS[place.variant].settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
     Bench::new(VARIANTS[place.variant].name, &settings)
 }

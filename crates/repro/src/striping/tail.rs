@@ -2,7 +2,7 @@
 //!
 //! Every group has a parity that is written with its data; a read whose bank is cleaning is answered by the others.
 
-use super::drives::BANKS;
+use super::drives::zones;
 use crate::error::StudyError;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
@@ -63,24 +63,13 @@ impl Tail {
 fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench, StudyError> {
     let capacity = options.scale.of(CAPACITY).max(ZONE);
     let code_zones = if settings.is_empty() { 0 } else { capacity / ZONE };
-    let mut all = vec![
-        ("drive.capacity", format!("{capacity}B")),
-        ("flash.part", "slc-2k".to_owned()),
-        ("flash.channels", BANKS.to_string()),
-        ("flash.dies_per_channel", "1".to_owned()),
-        ("engine.seed", options.seed.to_string()),
-        ("ftl.kind", "page".to_owned()),
-        ("ftl.gc.victim", "greedy".to_owned()),
-        ("ftl.gc.frontier", "shared".to_owned()),
-        ("ftl.gc.free_blocks", "0".to_owned()),
-        ("ftl.gc.copies_in_flight", "64".to_owned()),
-        ("stripe.kind", "zones".to_owned()),
-        ("zones.size", format!("{ZONE}B")),
+    let mut all = zones(options, capacity, ZONE);
+    all.extend([
         ("zones.spare_blocks", spare.to_string()),
         ("zones.code_zones", code_zones.to_string()),
         ("zones.offline_first", "at-start".to_owned()),
         ("zones.read_ahead.after", "0B".to_owned()),
-    ];
+    ]);
     all.extend(settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
     Bench::new(name, &all)
 }

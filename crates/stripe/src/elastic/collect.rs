@@ -3,7 +3,7 @@
 use super::stripes::{Member, ParityRecord};
 use super::superblocks::{STREAMS, State, Stream};
 use super::{Elastic, NONE, TRIMMED, kept_from};
-use crate::cells;
+use layer::cells;
 use nand::{Flash, Outcome};
 use std::collections::BTreeSet;
 use units::{BlockId, Cause};
@@ -132,7 +132,7 @@ impl<F: Flash> Elastic<F> {
         let member = Member::new(back, sequence, cells, cause);
         let placed = self.put(flash, &member, after, Stream::Copies);
         if !placed {
-            cells::release(flash, cells);
+            cells::release(flash, cells, 1);
             return false;
         }
         self.counters.copied += 1;

@@ -28,10 +28,10 @@ mod stripes;
 mod superblocks;
 mod trim;
 
-use crate::cells;
 use ftl::mapping::FtlContext;
 use layer::{
-    Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, FlushLine, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    cells,
 };
 use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -142,7 +142,7 @@ pub(crate) struct Elastic<F: Flash> {
     ops: Vec<Op>,
     free_ops: Vec<u32>,
     serial: u64,
-    flushes: VecDeque<(u64, PageOp)>,
+    flushes: FlushLine,
     /// Reads that are not done, by the token of what they wait for.
     reads: Vec<UnderWay>,
     free_reads: Vec<u32>,
@@ -202,7 +202,7 @@ impl<F: Flash> Elastic<F> {
             ops: Vec::new(),
             free_ops: Vec::new(),
             serial: 0,
-            flushes: VecDeque::new(),
+            flushes: FlushLine::default(),
             reads: Vec::new(),
             free_reads: Vec::new(),
             more: false,
@@ -303,7 +303,7 @@ impl<F: Flash> Elastic<F> {
         let member = Member { op: number, ..Member::new(logical, self.next_sequence(), cells, op.cause) };
         let placed = self.put(flash, &member, after, Stream::Host);
         if !placed {
-            cells::release(flash, cells);
+            cells::release(flash, cells, 1);
         }
         placed
     }
@@ -318,8 +318,8 @@ impl<F: Flash> Elastic<F> {
             (PayloadId::NONE, None)
         };
         let cells = if cells == PayloadId::NONE {
-            let page = cells::take(flash, self.full_mask);
-            cells::clear(flash, page);
+            let page = cells::take(flash, 1, self.full_mask);
+            cells::clear(flash, page, self.full_mask);
             page
         } else {
             cells
@@ -337,19 +337,17 @@ impl<F: Flash> Elastic<F> {
         if self.flushes.is_empty() && self.ops.iter().all(|op| op.serial == 0) {
             return Answer::Done { failed: false };
         }
-        self.flushes.push_back((self.serial, *op));
+        self.flushes.push(self.serial, op);
         Answer::Pending(OpHandle(None))
     }
 
     /// Tells of flushes whose operations are all done.
     fn pass_flushes(&mut self, outbox: &mut Outbox) {
-        while let Some((serial, op)) = self.flushes.front() {
-            if self.ops.iter().any(|op| op.serial != 0 && op.serial <= *serial) {
-                return;
-            }
-            outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: false, wait: None });
-            self.flushes.pop_front();
-        }
+        let ops = &self.ops;
+        self.flushes.pass(outbox, |serial, _| {
+            let waits = ops.iter().any(|op| op.serial != 0 && op.serial <= serial);
+            (!waits).then_some(Answer::Done { failed: false })
+        });
     }
 
     /// Does what can be done now.

@@ -2,8 +2,7 @@
 
 use super::stripes::{ParityRecord, add};
 use super::{Elastic, TRIMMED, page_cells};
-use crate::cells;
-use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal, cells};
 use nand::{Cancel, CommandId, Completion, Flash, JoinId, Outcome, PageKind, PayloadId, Read};
 use units::Cause;
 
@@ -92,7 +91,7 @@ impl<F: Flash> Elastic<F> {
             let place = self.map[(op.first + index) as usize];
             let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
             if place >= TRIMMED {
-                cells::fill(flash, payload, mask);
+                cells::clear(flash, payload, mask);
             } else if self.is_readable(flash, place) {
                 let read = self.read_of(place, op.cause, mask.count_ones() as u8);
                 flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
@@ -160,7 +159,7 @@ impl<F: Flash> Elastic<F> {
         if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
             contents.copy_sectors(cells, payload, mask);
         }
-        cells::release(flash, cells);
+        cells::release(flash, cells, 1);
         self.counters.reconstructed += 1;
         if !is_lost && !self.repairs.contains(&place) {
             self.repairs.push_back(place);
@@ -169,7 +168,7 @@ impl<F: Flash> Elastic<F> {
 
     /// The sum of pages on flash, the last of which is a parity.
     fn sum_of(&self, flash: &mut F, places: &[u32]) -> PayloadId {
-        let cells = cells::take(flash, self.full_mask);
+        let cells = cells::take(flash, 1, self.full_mask);
         let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return cells };
         let mut sum = vec![0; contents.payload(cells).len()];
         let (parity, data) = places.split_last().expect("a stripe has a parity");
@@ -186,14 +185,14 @@ impl<F: Flash> Elastic<F> {
     /// nothing is left of it.
     pub(super) fn fetch(&mut self, flash: &mut F, place: u32, cause: Cause, sectors: u8) -> Option<(PayloadId, Option<CommandId>)> {
         if let Some(member) = self.in_memory(place) {
-            let cells = cells::take(flash, self.full_mask);
-            cells::copy(flash, member.cells, cells);
+            let cells = cells::take(flash, 1, self.full_mask);
+            cells::copy(flash, member.cells, cells, self.full_mask);
             let after = if self.blocks.is_lost(place) { None } else { flash.read(self.owner, self.read_of(place, cause, sectors)).pending() };
             return Some((cells, after));
         }
         if self.is_readable(flash, place) {
             let after = flash.read(self.owner, self.read_of(place, cause, sectors)).pending();
-            let cells = cells::take(flash, self.full_mask);
+            let cells = cells::take(flash, 1, self.full_mask);
             let page = page_cells(flash.core(), self.blocks.page(place)).map(<[u8]>::to_vec);
             if let (Some(contents), Some(page)) = (flash.core_mut().contents.as_deref_mut(), page) {
                 contents.payload_mut(cells).copy_from_slice(&page);

@@ -3,8 +3,7 @@
 use super::superblocks::{Role, STREAMS, Stream};
 use super::trim::encode;
 use super::{Elastic, NONE, TRIMMED, UNMAPPED, is_programmed, kept_from};
-use crate::cells;
-use layer::Outbox;
+use layer::{Outbox, cells};
 use nand::{Command, CommandId, Completion, Flash, Outcome, PayloadId, Program};
 use units::Cause;
 
@@ -353,7 +352,7 @@ impl<F: Flash> Elastic<F> {
 
     /// A page need not be in memory any more.
     fn forget(&mut self, flash: &mut F, member: &Member) {
-        cells::release(flash, member.cells);
+        cells::release(flash, member.cells, 1);
         if member.op == NONE {
             match member.cause {
                 Cause::Gc => self.copies_under_way -= 1,

@@ -1,10 +1,9 @@
 //! Stripes that answer reads of busy chips: how much sooner, at what cost, and never with anything but the newest version.
 
-use crate::striped::{NOTHING, request, serve, stack, timed};
-use device::{BlockDevice, Clocked, Completions, Drive, Progress};
+use crate::striped::{NOTHING, counters, request, responses, serve, stack, timed};
+use device::{BlockDevice, Drive};
 use engine::random::Stream;
 use nand::TimedFlash;
-use std::collections::BTreeMap;
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, drain, read_through, work};
 use units::{HostOp, Request};
 
@@ -38,32 +37,9 @@ fn whole(stack: &Stack) -> Drive<TimedFlash> {
     drive
 }
 
-/// Serves these requests, all submitted now; when each was done, in ns from now.
-fn responses(drive: &mut Drive<TimedFlash>, requests: &[Request]) -> Vec<u64> {
-    let now = drive.now();
-    for (tag, request) in (0..).zip(requests) {
-        drive.submit(tag, &Request { arrival: now, ..*request });
-    }
-    let (mut completions, mut times) = (Completions::default(), vec![0; requests.len()]);
-    while drive.advance(&mut completions) != Progress::Idle {
-        for done in &completions.done {
-            assert!(!done.failed, "{:?}", done.request);
-            times[done.tag as usize] = drive.now() - now;
-        }
-    }
-    assert_eq!(drive.oracle().and_then(|oracle| oracle.violation()), None);
-    times
-}
-
-fn counters<F: Clocked>(drive: &Drive<F>) -> BTreeMap<&'static str, u64> {
-    let mut reports = Vec::new();
-    drive.top().report(&mut reports);
-    reports.into_iter().find(|report| report.name == "stripe").unwrap().counters
-}
-
 /// Pages computed, reads taken back before they began, and after.
 fn around(drive: &Drive<TimedFlash>) -> [u64; 4] {
-    let counters = counters(drive);
+    let counters = counters(drive, "stripe");
     ["pages_read_around", "pages_computed_instead", "around_reads_taken_back", "around_reads_wasted"].map(|name| counters[name])
 }
 
@@ -102,7 +78,7 @@ fn a_stripe_whose_parity_is_behind_answers_for_no_page() {
             let mut drive = whole(&small(kind, reads));
             let all = three_of_a_chip(kind);
             responses(&mut drive, &[request(HostOp::Write, all[2].first_sector + 1)]);
-            assert_eq!(counters(&drive)["stripes_delayed"], 1, "{kind}");
+            assert_eq!(counters(&drive, "stripe")["stripes_delayed"], 1, "{kind}");
             assert_eq!(responses(&mut drive, &all), [READ, 2 * READ, 3 * READ], "{kind}, {reads}");
             assert_eq!(around(&drive), [0; 4], "{kind}, {reads}");
         }
@@ -120,7 +96,7 @@ fn a_stripe_that_is_being_written_answers_for_no_page() {
             drive.submit(9, &Request { arrival: drive.now(), ..request(HostOp::Write, all[2].first_sector + 1) });
             (0..events).for_each(|_| _ = drive.step());
             let is_written = drive.take_done().len() == 1;
-            let may_help = is_written && counters(&drive)["stripes_delayed"] == 0;
+            let may_help = is_written && counters(&drive, "stripe")["stripes_delayed"] == 0;
             for read in all {
                 drive.submit(0, &Request { arrival: drive.now(), ..read });
             }

@@ -3,6 +3,7 @@
 use device::{BlockDevice, Clocked, Completion, Completions, Drive, DrivePlan, HostOptions, Oracle, Progress};
 use engine::random::Stream;
 use nand::{CountedFlash, FlashCore, TimedFlash};
+use std::collections::BTreeMap;
 use testkit::Stack;
 use units::{HostOp, Request};
 
@@ -59,6 +60,31 @@ pub fn serve<F: Clocked>(drive: &mut Drive<F>) -> Vec<u64> {
     }
     assert_eq!(drive.outstanding(), 0, "everything is served");
     failed
+}
+
+/// Serves these requests, all submitted now; when each was done, in ns from now.
+pub fn responses(drive: &mut Drive<TimedFlash>, requests: &[Request]) -> Vec<u64> {
+    let now = drive.now();
+    for (tag, request) in (0..).zip(requests) {
+        drive.submit(tag, &Request { arrival: now, ..*request });
+    }
+    let (mut completions, mut times) = (Completions::default(), vec![0; requests.len()]);
+    while drive.advance(&mut completions) != Progress::Idle {
+        for done in &completions.done {
+            assert!(!done.failed, "{:?}", done.request);
+            times[done.tag as usize] = drive.now() - now;
+        }
+    }
+    assert_eq!(drive.outstanding(), 0);
+    assert_eq!(drive.oracle().and_then(|oracle| oracle.violation()), None);
+    times
+}
+
+/// The counters of one layer.
+pub fn counters<F: Clocked>(drive: &Drive<F>, layer: &str) -> BTreeMap<&'static str, u64> {
+    let mut reports = Vec::new();
+    drive.top().report(&mut reports);
+    reports.into_iter().find(|report| report.name == layer).unwrap().counters
 }
 
 /// Reads everything back; the pages that cannot be read. The oracle checks the others.

@@ -1,10 +1,9 @@
 //! Coded striping: what codes are worth against closed forms, and that they are never wrong.
 
-use crate::striped::{NOTHING, counted, serve, timed, unreadable};
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
+use crate::striped::{NOTHING, counted, counters, responses, serve, timed, unreadable};
+use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{CountedFlash, Flash, FlashCore, TimedFlash};
-use std::collections::BTreeMap;
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, drain, read_through, work};
 use units::{DieId, HostOp, Ppn, Request};
 
@@ -80,30 +79,6 @@ fn encoded_after(plan: &DrivePlan, again: &[Request]) -> Drive<TimedFlash> {
     drive
 }
 
-/// Serves these requests, all submitted now; when each was done, in ns from now.
-fn responses(drive: &mut Drive<TimedFlash>, requests: &[Request]) -> Vec<u64> {
-    let now = drive.now();
-    for (tag, request) in (0..).zip(requests) {
-        drive.submit(tag, &Request { arrival: now, ..*request });
-    }
-    let (mut completions, mut times) = (Completions::default(), vec![0; requests.len()]);
-    while drive.advance(&mut completions) != Progress::Idle {
-        for done in &completions.done {
-            assert!(!done.failed, "{:?}", done.request);
-            times[done.tag as usize] = drive.now() - now;
-        }
-    }
-    assert_eq!(drive.outstanding(), 0);
-    assert_eq!(drive.oracle().and_then(|oracle| oracle.violation()), None);
-    times
-}
-
-fn counters<F: Clocked>(drive: &Drive<F>) -> BTreeMap<&'static str, u64> {
-    let mut reports = Vec::new();
-    drive.top().report(&mut reports);
-    reports.into_iter().find(|report| report.name == "zones").unwrap().counters
-}
-
 const POLICIES: [&str; 4] = ["direct", "lazy", "eager", "gc-aware"];
 const STALE: [&str; 3] = ["invalidate", "update", "reencode-idle"];
 const CODES: [&str; 5] = ["regular-2", "regular-3", "mirror", "parity", "mds"];
@@ -120,7 +95,7 @@ fn with_no_load_and_no_cleaning_codes_change_no_response() {
                     assert_eq!(with, without, "{policy}, {code}: {count} blocks from {first}");
                 }
             }
-            let asked = counters(&coded)["code_blocks_read"];
+            let asked = counters(&coded, "zones")["code_blocks_read"];
             assert_eq!(asked > 0, policy == "lazy", "{policy}, {code}: nothing is in the way, {asked} code blocks read");
         }
     }
@@ -172,7 +147,7 @@ fn after_the_off_line_phase_every_code_block_is_the_sum_of_its_sources() {
         drive.top().check(drive.flash()).unwrap();
         let groups = all / 4;
         let per_group = if code == "parity" { 1 } else { 4 };
-        let encoded = counters(&drive)["code_blocks_encoded"];
+        let encoded = counters(&drive, "zones")["code_blocks_encoded"];
         assert!(encoded > groups * per_group * 3 / 4 && encoded <= groups * per_group, "{code}: {encoded} code blocks");
         // Any bank may be lost: each of its blocks follows from the rest of its group.
         for bank in 0..8 {
@@ -180,7 +155,7 @@ fn after_the_off_line_phase_every_code_block_is_the_sum_of_its_sources() {
             drive.kill_die(DieId(bank));
             let times = responses(&mut drive, &(0..all).map(|block| read(block, 1)).collect::<Vec<_>>());
             assert_eq!(times.len() as u64, all, "{code}: bank {bank} lost");
-            assert_eq!(counters(&drive)["blocks_decoded"], all / 8, "{code}: bank {bank} lost");
+            assert_eq!(counters(&drive, "zones")["blocks_decoded"], all / 8, "{code}: bank {bank} lost");
         }
     }
 }
@@ -226,8 +201,8 @@ fn code_zones_go_to_the_zones_that_are_read() {
         let zone = blocks(&drive) / 3;
         // The first favourite is read more than the second, but earlier.
         for (favourite, length, expected) in [(2, 8, expected[0]), (0, 6, expected[1])] {
-            let before = counters(&drive)["offline_phases"];
-            while counters(&drive)["offline_phases"] == before {
+            let before = counters(&drive, "zones")["offline_phases"];
+            while counters(&drive, "zones")["offline_phases"] == before {
                 responses(&mut drive, &[read(favourite * zone, length); 100]);
             }
             let coded: Vec<u64> = (0..3).filter(|coded| goes_around(&mut drive, *coded)).collect();
@@ -275,7 +250,7 @@ fn a_stale_code_block_is_never_used() {
             }
             read_through(&mut drive, per_page).unwrap_or_else(|what| panic!("{stale}, {policy}, seed {seed}: {what} ({stack})"));
             drive.top().check(drive.flash()).unwrap();
-            let counters = counters(&drive);
+            let counters = counters(&drive, "zones");
             (decoded, dropped) = (decoded + counters["blocks_decoded"], dropped + counters["code_reads_gone_stale"]);
             hits += counters["read_ahead_hits"];
         }
@@ -303,7 +278,7 @@ fn a_read_whose_group_is_written_meanwhile_returns_no_mixture_of_versions() {
     drive.submit(0, &Request { arrival: drive.now(), ..write(4, 4) });
     assert_eq!(serve(&mut drive), NOTHING);
     assert_eq!(drive.oracle().unwrap().violation(), None);
-    assert!(counters(&drive)["code_reads_gone_stale"] > 0);
+    assert!(counters(&drive, "zones")["code_reads_gone_stale"] > 0);
 }
 
 /// Of a block and its mirror the one with less before it is read, wherever the other one is.
@@ -317,7 +292,7 @@ fn of_two_copies_the_one_with_the_shorter_queue_is_read() {
             requests.push(read(bank, 1));
             assert_eq!(responses(&mut drive, &requests)[3], expected, "{policy}: bank {bank} writes");
         }
-        let counters = counters(&drive);
+        let counters = counters(&drive, "zones");
         let (data, mirrored) = (counters["blocks_read"], counters["code_blocks_read"]);
         let asked = match policy {
             "direct" => (8, 0),
@@ -331,7 +306,7 @@ fn of_two_copies_the_one_with_the_shorter_queue_is_read() {
     for block in 0..16 {
         assert_eq!(responses(&mut drive, &[read(block, 1)]), [READ]);
     }
-    assert_eq!(counters(&drive)["code_blocks_read"], 0);
+    assert_eq!(counters(&drive, "zones")["code_blocks_read"], 0);
 }
 
 /// A stripe block is read as a whole; what cannot be read of it is one page all the same.
@@ -442,7 +417,7 @@ fn sequential_streams_are_read_ahead_in_whole_groups() {
         let mut drive = encoded(&stack(&[("zones.read_ahead.after", "4KiB"), ("zones.reads", policy)]).plan().unwrap());
         let all = blocks(&drive);
         stream(&mut drive, 0..all, |_| {});
-        let seen = counters(&drive);
+        let seen = counters(&drive, "zones");
         assert_eq!((seen["blocks_read"], seen["read_ahead_hits"], seen["blocks_read_ahead"]), (all, (all - 4) * 3 / 4, (all - 4) * 3 / 4));
         // Two streams, with other reads in between that are none.
         drive.top_mut().reset_counters();
@@ -452,7 +427,7 @@ fn sequential_streams_are_read_ahead_in_whole_groups() {
             responses(drive, &[read(quarter + at, 1), read(2 * quarter + at * 19 % quarter, 1)]);
             at += 1;
         });
-        assert_eq!(counters(&drive)["read_ahead_hits"], 2 * (quarter - 4) * 3 / 4, "{policy}");
+        assert_eq!(counters(&drive, "zones")["read_ahead_hits"], 2 * (quarter - 4) * 3 / 4, "{policy}");
     }
 }
 
@@ -473,7 +448,7 @@ fn what_was_read_ahead_is_never_older_than_what_was_written() {
             assert_eq!(serve(&mut drive), NOTHING);
             let times = responses(&mut drive, &[read(8, 4), read(block, 1)]);
             assert_eq!(times.len(), 2, "{policy}: block {block} written after {before} events, read after {between} more");
-            hits += counters(&drive)["read_ahead_hits"];
+            hits += counters(&drive, "zones")["read_ahead_hits"];
         }
     }
     assert!(hits > 1000, "{hits}");

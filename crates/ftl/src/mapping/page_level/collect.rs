@@ -293,13 +293,17 @@ impl<S: Scheme> PageMap<S> {
         found
     }
 
+    /// The blocks of a plane that collection may take and where no program is under way.
+    fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
+        self.lanes[lane].blocks().filter(|block| {
+            let row = flash.core().block(*block);
+            self.blocks.is_candidate(*block) && row.done == row.issued
+        })
+    }
+
     /// The block with the fewest valid pages among those whose copies find room.
     fn least_admitted<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        let entry = &self.lanes[lane];
-        let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId).filter(|block| {
-            let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued && !self.pinned_by_homeless(*block)
-        });
+        let blocks = self.settled(flash, lane).filter(|block| !self.pinned_by_homeless(*block));
         let valid = |block: &BlockId| self.blocks.valid_count(*block);
         // Mostly the first choice is admitted; asking every block would be slow.
         let least = blocks.clone().min_by_key(valid)?;
@@ -318,10 +322,9 @@ impl<S: Scheme> PageMap<S> {
         if !entry.free.is_empty() || entry.erasing > 0 || entry.in_flight > 0 {
             return false;
         }
-        let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId).filter(|block| {
+        let blocks = self.settled(flash, lane).filter(|block| {
             let row = flash.core().block(*block);
-            let open = row.done == row.issued && u32::from(row.done) < pages && !row.has_failed();
-            self.blocks.is_candidate(*block) && open && self.frontier(lane, self.stream_of(*block)).is_full()
+            u32::from(row.done) < pages && !row.has_failed() && self.frontier(lane, self.stream_of(*block)).is_full()
         });
         let Some(block) = blocks.min_by_key(|block| flash.core().block(*block).done) else { return false };
         let stream = self.stream_of(block);
@@ -356,11 +359,7 @@ impl<S: Scheme> PageMap<S> {
         let pages = self.geometry.pages_per_block;
         let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
         let room: u32 = others.map(|(_, other)| (other.free.len().saturating_sub(self.kept) as u32) * pages).sum();
-        let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
-        let blocks = (first.0..first.0 + count).map(BlockId).filter(|block| {
-            let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued && !self.pinned_by_homeless(*block)
-        });
+        let blocks = self.settled(flash, lane).filter(|block| !self.pinned_by_homeless(*block));
         let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
         (self.blocks.valid_count(least) < room.min(pages)).then_some(least)
     }
@@ -421,11 +420,7 @@ impl<S: Scheme> PageMap<S> {
     /// The block with the fewest valid pages, if one gives room.
     #[cold]
     fn least_gaining<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
-        let mut blocks = (first..first + count).map(BlockId).filter(|block| {
-            let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued
-        });
+        let mut blocks = self.settled(flash, lane);
         let least = blocks.clone().min_by_key(|block| self.blocks.valid_count(*block))?;
         if self.blocks.valid_count(least) < self.geometry.pages_per_block {
             return Some(least);
@@ -439,14 +434,9 @@ impl<S: Scheme> PageMap<S> {
         if gap == 0 || !self.blocks.closings().is_multiple_of(LEVEL_EVERY) {
             return None;
         }
-        let blocks = (self.lanes[lane].first.0..self.lanes[lane].first.0 + self.lanes[lane].count).map(BlockId);
         let erases = |block: BlockId| flash.core().block(block).erases;
-        let most = blocks.clone().map(erases).max()?;
-        let candidates = blocks.filter(|block| {
-            let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued
-        });
-        let cold = candidates.min_by_key(|block| erases(*block))?;
+        let most = self.lanes[lane].blocks().map(erases).max()?;
+        let cold = self.settled(flash, lane).min_by_key(|block| erases(*block))?;
         (most - erases(cold) > gap).then_some(cold)
     }
 

@@ -167,8 +167,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
     fn keep_collectable(&mut self, lane: usize, image: &FlashCore, copies: &Copies) {
-        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
-        let closed = (first..first + count).map(BlockId).filter(|block| self.blocks.is_candidate(*block));
+        let closed = self.lanes[lane].blocks().filter(|block| self.blocks.is_candidate(*block));
         let mut closed: Vec<BlockId> = closed.collect();
         closed.sort_by_key(|block| (self.blocks.valid_count(*block), image.block(*block).done));
         let Some(&emptiest) = closed.first() else { return };

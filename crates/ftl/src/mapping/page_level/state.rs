@@ -170,6 +170,11 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// The plane's blocks.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        (self.first.0..self.first.0 + self.count).map(BlockId)
+    }
+
     pub fn new(count: u32, lane: u32, rows: &[BlockRow]) -> Self {
         let first = BlockId(lane * count);
         let mut free = FreeList::default();

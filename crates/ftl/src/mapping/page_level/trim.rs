@@ -288,8 +288,8 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn page_beyond_collection(&mut self, lane: usize) -> Option<Ppn> {
         let entry = &self.lanes[lane];
-        let blocks = (entry.first.0..entry.first.0 + entry.count).map(BlockId);
-        let cheapest = blocks.filter(|block| self.blocks.is_candidate(*block)).map(|block| self.blocks.valid_count(block)).min();
+        let candidates = entry.blocks().filter(|block| self.blocks.is_candidate(*block));
+        let cheapest = candidates.map(|block| self.blocks.valid_count(block)).min();
         let promised = entry.collection.as_ref().map_or(0, |collection| self.blocks.valid_count(collection.victim));
         let room = self.frontier(lane, self.copy_stream(TRIMMED)).room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         // One for the trims that are logged on the way, and one for this.
