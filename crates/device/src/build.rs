@@ -6,7 +6,7 @@ use crate::state::Fill;
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
-use ftl::mapping::{FtlContext, Layout, MappingEntry, mappings};
+use ftl::mapping::{FtlContext, Layout, Lockstep, MappingEntry, mappings};
 use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Value, Values};
 use stripe::StripePlan;
 use zones::ZonePlan;
@@ -19,8 +19,10 @@ use units::{BlockId, DieId, Geometry, Shape, quantity};
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
 pub struct DrivePlan {
-    /// The configuration.
+    /// The configuration; where chips act as one its values are those of a drive of such groups.
     pub config: Config,
+    /// Chips that act as one.
+    pub lockstep: Lockstep,
     /// Shape of the flash.
     pub geometry: Geometry,
     /// Logical pages the user sees.
@@ -66,7 +68,8 @@ impl DrivePlan {
     ///
     /// # Errors
     /// [`ConfigError::Together`], with the limit and how to mend it.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
+    pub fn new(mut config: Config) -> Result<Self, ConfigError> {
+        let lockstep = Lockstep::apply(&mut config.values).map_err(together)?;
         let values = &config.values;
         let page = values.whole("flash.page_size");
         let capacity = values.whole("drive.capacity");
@@ -93,7 +96,8 @@ impl DrivePlan {
             together(format!("{error}; lower drive.capacity or raise flash.page_size"))
         })?;
         let plan = Self {
-            part: Self::part(&config),
+            part: Self::part(&config, lockstep),
+            lockstep,
             deaths: Self::read_deaths(&config, &geometry)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
@@ -178,13 +182,14 @@ impl DrivePlan {
         })
     }
 
-    fn part(config: &Config) -> Part {
+    fn part(config: &Config, lockstep: Lockstep) -> Part {
         let values = &config.values;
         Part {
             read_ns: values.whole("flash.read_time"),
             program_ns: values.whole("flash.program_time"),
             erase_ns: values.whole("flash.erase_time"),
             bus_bytes_per_second: values.whole("flash.bus_bandwidth"),
+            side_by_side: (lockstep.channels, values.whole("flash.page_size") / lockstep.chips()),
             command_ns: values.whole("flash.command_overhead"),
             endurance: values.whole("flash.endurance") as u32,
         }

@@ -15,6 +15,8 @@ pub struct Part {
     /// Bytes per second over the channel between controller and page register; 0 means the
     /// transfer takes no time and the channel is never busy.
     pub bus_bytes_per_second: u64,
+    /// Channels that move parts of a page side by side, where chips act as one (1: none do), and the bytes of such a part.
+    pub side_by_side: (u64, u64),
     /// Command and address cycles of one command, ns. Charged to the channel with the data of a
     /// program, to the die for a read or an erase.
     pub command_ns: Nanos,
@@ -56,11 +58,14 @@ pub struct CommandOptions {
 }
 
 impl Part {
-    /// Time to move `bytes` over the channel, ns, rounded up.
+    /// Time to move `bytes` from the beginning of a page over the channel, ns, rounded up.
     pub fn transfer_ns(&self, bytes: u64) -> Nanos {
+        let (channels, part) = self.side_by_side;
+        // Parts go round the channels, so the first has the most.
+        let longest = if channels == 1 { bytes } else { bytes.min(bytes.div_ceil(part).div_ceil(channels) * part) };
         match self.bus_bytes_per_second {
             0 => 0,
-            rate => (bytes * 1_000_000_000).div_ceil(rate),
+            rate => (longest * 1_000_000_000).div_ceil(rate),
         }
     }
 }

@@ -319,7 +319,7 @@ impl Bench {
         arrivals: Loop,
         monitor: &dyn Monitor,
     ) -> Result<HostMeasurements, StudyError> {
-        let sectors_per_page = self.plan.geometry.sectors_per_page();
+        let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32;
         let plan = RunPlan { arrivals, limit, sectors_per_page, timed: F::HAS_TIME };
         match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; 3])? {
             (Ended::Complete, sheet) => Ok(sheet),

@@ -114,6 +114,7 @@ impl Stack {
             stack.set_size(&shape, stream);
         }
         stack.draw_buffer(&mut own, &shape, layers.buffer);
+        stack.group_chips(&shape, channels);
         if faults == Faults::Rare {
             stack.draw_faults(stream);
         }
@@ -144,6 +145,15 @@ impl Stack {
             share = spare(self.reserve_blocks(user as u32));
         }
         self.set("drive.over_provisioning", format!("{:.4}%", share * 100.0));
+    }
+
+    /// Under a mapping of superpages, twice the channels with half a page each: the same drive.
+    fn group_chips(&mut self, shape: &Shape, channels: u64) {
+        if self.get("ftl.kind") == "superpage" {
+            let together = if shape.page_bytes > 512 { 2 } else { 1 };
+            self.set("ftl.superpage.channels", together).set("ftl.superpage.ways", 1);
+            self.set("flash.channels", channels * together).set("flash.page_size", format!("{}B", shape.page_bytes / together));
+        }
     }
 
     /// Pages of the user on a drive with room for so many, where parity takes its share.

@@ -28,6 +28,7 @@ pub(super) fn result<D: Measurable>(
     let Measured { sheet, status, wall_s, notes } = measured;
     let values = &plan.config.values;
     let core = drive.flash().core();
+    let chips = plan.lockstep.chips();
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
     let mut result = RunResult {
@@ -42,7 +43,8 @@ pub(super) fn result<D: Measurable>(
         config: plan.config.resolved.clone(),
         host: sheet.totals,
         latency: sheet.latency,
-        flash: [core.counters.reads, core.counters.programs, core.counters.erases],
+        // Every chip of a group does what is counted once.
+        flash: [core.counters.reads, core.counters.programs, core.counters.erases].map(|causes| causes.map(|count| count * chips)),
         merges: [0; 3],
         caches: Vec::new(),
         erases: core.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
@@ -50,7 +52,7 @@ pub(super) fn result<D: Measurable>(
         shape: (plan.geometry.pages_per_block, plan.geometry.blocks() / plan.geometry.dies()),
         ram_bytes: Vec::new(),
         counters: flash_counters(plan, core),
-        series: sheet.series.finish(super::programs(drive)),
+        series: sheet.series.finish(super::programs(drive).map(|count| count * chips)),
         addresses: sheet.addresses,
         notes,
     };

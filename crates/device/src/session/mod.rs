@@ -165,9 +165,14 @@ impl Session<'_> {
         RunPlan {
             arrivals,
             limit: values.whole("workload.requests"),
-            sectors_per_page: self.plan.geometry.sectors_per_page(),
+            sectors_per_page: self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32,
             timed: self.plan.is_timed(),
         }
+    }
+
+    /// As [`programs`], in pages of single chips.
+    fn programs<F: Clocked>(&self, drive: &Drive<F>) -> [u64; 3] {
+        programs(drive).map(|count| count * self.plan.lockstep.chips())
     }
 
     fn measure<D: Measurable>(
@@ -183,7 +188,7 @@ impl Session<'_> {
         let bad_before = bad_blocks(device.drive().flash().core());
         let started = watcher.seconds();
         let outcome =
-            run::run(&mut device, &mut *workload, run_plan, &mut Relay(watcher), |device| programs(device.drive()));
+            run::run(&mut device, &mut *workload, run_plan, &mut Relay(watcher), |device| self.programs(device.drive()));
         let wall_s = watcher.seconds() - started;
         let drive = device.drive();
         if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {

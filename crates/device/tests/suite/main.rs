@@ -8,5 +8,6 @@ mod host;
 mod log_block;
 mod serial;
 mod serial_session;
+mod superpage;
 mod support;
 mod translation;

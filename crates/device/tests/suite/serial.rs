@@ -262,6 +262,7 @@ fn small_meter(core: &FlashCore) -> ServiceMeter {
         program_ns: 200_000,
         erase_ns: ERASE_NS,
         bus_bytes_per_second: 819_200_000,
+        side_by_side: (1, 4096),
         command_ns: 0,
         endurance: 0,
     };

@@ -16,11 +16,13 @@ mod leaftl;
 mod log_block;
 mod page;
 mod page_level;
+mod superpage;
 mod tpftl;
 mod tpm;
 
 use layer::{PageLayer, Parameter, Values, Versioned};
 use nand::{Flash, FlashCore, Owner};
+pub use superpage::Lockstep;
 use units::Geometry;
 
 /// Which pages of a mapping belong together.
@@ -142,6 +144,7 @@ pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
         fast::entry(),
         leaftl::entry(),
         page::entry(),
+        superpage::entry(),
         tpftl::entry(),
         tpm::entry(),
     ]

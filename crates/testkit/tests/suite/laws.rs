@@ -29,6 +29,7 @@ fn flash(options: CommandOptions) -> TimedFlash {
         program_ns: 100 * US,
         erase_ns: 1000 * US,
         bus_bytes_per_second: 102_400_000,
+        side_by_side: (1, 512),
         command_ns: 0,
         endurance: 0,
     };

@@ -1,0 +1,94 @@
+//! `superpage`: chips work in lockstep, and their pages are mapped together.
+//!
+//! Faithful to: a drive that keeps one map entry for a page of every chip of a group; a write that is smaller or does not
+//! begin at a superpage reads what is missing and programs the whole; blocks of the group are erased and collected together.
+//! Simplified: the group is one chip with larger pages and a wider bus, so that a read keeps all its chips busy, whatever part of
+//! the superpage it asks for; otherwise see [`super::page_level`].
+//! Protects: what is counted is counted in pages of single chips.
+
+use super::MappingEntry;
+use super::page_level::{self, scheme::Resident};
+use layer::{Parameter, ParameterKind, Value, Values};
+use nand::Flash;
+
+const CHANNELS: &str = "ftl.superpage.channels";
+const WAYS: &str = "ftl.superpage.ways";
+
+/// The line for the table of mappings.
+pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+    let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
+    page_level::entry::<Resident<false>, F>("superpage", doc, || {
+        let mut parameters = page_level::common();
+        parameters.push(Parameter {
+            key: CHANNELS,
+            kind: ParameterKind::Count { min: 0, max: 64 },
+            default: Some("0"),
+            doc: "Channels whose chips act as one; it divides flash.channels. 0: all of them.",
+        });
+        parameters.push(Parameter {
+            key: WAYS,
+            kind: ParameterKind::Count { min: 1, max: 64 },
+            default: Some("1"),
+            doc: "Chips of each of these channels that act as one; it divides flash.dies_per_channel.",
+        });
+        parameters
+    })
+}
+
+/// Chips that act as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lockstep {
+    /// Channels side by side.
+    pub channels: u64,
+    /// Chips of each.
+    pub ways: u64,
+}
+
+impl Lockstep {
+    /// Each chip by itself.
+    pub const NONE: Self = Self { channels: 1, ways: 1 };
+
+    /// Chips of a group, 1 and up.
+    pub fn chips(self) -> u64 {
+        self.channels * self.ways
+    }
+
+    /// Turns the values of a drive into those of one whose chips are the groups, and says how large these are. Values that
+    /// were turned already stay as they are.
+    ///
+    /// # Errors
+    /// In words, where groups do not divide the drive or superpages are too large.
+    pub fn apply(values: &mut Values) -> Result<Self, String> {
+        if values.name("ftl.kind") != "superpage" {
+            return Ok(Self::NONE);
+        }
+        let [all, dies, page] = ["flash.channels", "flash.dies_per_channel", "flash.page_size"].map(|key| values.whole(key));
+        let channels = if values.whole(CHANNELS) == 0 { all } else { values.whole(CHANNELS) };
+        let group = Self { channels, ways: values.whole(WAYS) };
+        for (key, part, of, whole) in [(CHANNELS, channels, "flash.channels", all), (WAYS, group.ways, "flash.dies_per_channel", dies)] {
+            if !whole.is_multiple_of(part) {
+                return Err(format!("{key} is {part}, which does not divide {of} = {whole}; use a number that does, such as 1"));
+            }
+        }
+        if !group.chips().is_power_of_two() {
+            return Err(format!("a superpage of {} chips has no power of two of pages; set {CHANNELS} and {WAYS} to powers of two", group.chips()));
+        }
+        let most = units::SECTOR_BYTES * 64;
+        if page * group.chips() > most {
+            return Err(format!(
+                "a superpage of {} pages of {page} bytes has more than {most} bytes; lower {CHANNELS}, {WAYS} or flash.page_size",
+                group.chips()
+            ));
+        }
+        for (key, value) in [
+            ("flash.page_size", page * group.chips()),
+            ("flash.channels", all / channels),
+            ("flash.dies_per_channel", dies / group.ways),
+            (CHANNELS, 1),
+            (WAYS, 1),
+        ] {
+            values.set(key, Value::Whole(value));
+        }
+        Ok(group)
+    }
+}
