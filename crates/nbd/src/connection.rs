@@ -341,7 +341,8 @@ impl Connection {
         } else if head.payload() > 0 {
             self.phase = Phase::Skip(head.payload(), Refusal::Write { cookie, error });
         } else {
-            self.answer_error(head.kind, cookie, error);
+            let in_chunks = matches!(head.kind, command::READ | command::BLOCK_STATUS);
+            self.answer_error(in_chunks, cookie, error);
         }
         Step::Again
     }
@@ -353,7 +354,7 @@ impl Connection {
                 self.phase = Phase::Options;
             }
             Refusal::Write { cookie, error } => {
-                self.answer_error(command::WRITE, cookie, error);
+                self.answer_error(false, cookie, error);
                 self.phase = Phase::Requests;
             }
         }
@@ -382,7 +383,7 @@ impl Connection {
             unreachable!("called while a long write is received");
         };
         if self.end.is_some() {
-            self.answer_error(command::WRITE, request.cookie, ErrorNumber::ShutDown);
+            self.answer_error(false, request.cookie, ErrorNumber::ShutDown);
             return Step::Again;
         }
         self.payload = Payload::Bulk;

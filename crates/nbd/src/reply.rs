@@ -5,7 +5,7 @@ use std::iter;
 
 use crate::connection::Connection;
 use crate::request::{Command, ErrorNumber, Extent, Request};
-use crate::wire::{ALLOCATION_ID, CHUNK_MAGIC, SIMPLE_REPLY_MAGIC, chunk, command};
+use crate::wire::{ALLOCATION_ID, CHUNK_MAGIC, SIMPLE_REPLY_MAGIC, chunk};
 
 /// Bytes of a simple reply, without data.
 const SIMPLE_HEAD: usize = 16;
@@ -29,12 +29,8 @@ impl Connection {
     /// A request failed.
     pub fn failed(&mut self, request: Request, error: ErrorNumber) {
         self.settle();
-        let kind = match request.command {
-            Command::Read => command::READ,
-            Command::BlockStatus => command::BLOCK_STATUS,
-            _ => command::WRITE,
-        };
-        self.answer_error(kind, request.cookie, error);
+        let in_chunks = matches!(request.command, Command::Read | Command::BlockStatus);
+        self.answer_error(in_chunks, request.cookie, error);
     }
 
     /// Answers a read. `fill` is given room for `length` bytes, with anything in it, and puts the bytes from `offset` on
@@ -121,10 +117,9 @@ impl Connection {
         }
     }
 
-    /// Says that a request of this kind, a number of the protocol, failed.
-    pub(crate) fn answer_error(&mut self, kind: u16, cookie: u64, error: ErrorNumber) {
-        let in_chunks = matches!(kind, command::READ | command::BLOCK_STATUS) && self.terms.structured;
-        if in_chunks {
+    /// Says that a request failed; `in_chunks` if its command is answered in chunks once those are agreed on.
+    pub(crate) fn answer_error(&mut self, in_chunks: bool, cookie: u64, error: ErrorNumber) {
+        if in_chunks && self.terms.structured {
             // The number, and the length of a text that is not sent.
             let body = self.put_chunk(cookie, chunk::DONE, chunk::ERROR, 6);
             body[..4].copy_from_slice(&error.number().to_be_bytes());
@@ -145,7 +140,7 @@ impl Connection {
         let before = self.output.len();
         if let Err(error) = put(self, request) {
             self.output.truncate(before);
-            self.answer_error(command::READ, request.cookie, error);
+            self.answer_error(true, request.cookie, error);
         }
     }
 

@@ -42,9 +42,9 @@ pub struct Request {
     /// Zeros are wanted only if that is faster than writing them; otherwise the answer is
     /// [`ErrorNumber::Unsupported`], at once.
     pub fast_zero: bool,
-    /// The answer to a read comes in one piece. Heeded where reads are answered.
+    /// The answer to a read comes in one piece; [`crate::Connection::read_sparse`] sees to it.
     pub unfragmented: bool,
-    /// One extent is enough. Heeded where extents are answered.
+    /// One extent is enough; [`crate::Connection::extents`] sees to it.
     pub one_extent: bool,
 }
 
