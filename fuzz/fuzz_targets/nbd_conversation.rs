@@ -1,5 +1,5 @@
-//! Any bytes from an NBD client. The first byte chooses what was agreed on before, the export, and how much comes at once;
-//! requests must stay on the drive, memory within bounds, and every connection must close.
+//! Any bytes from an NBD client. The first byte chooses what was agreed on before, the export, and how much
+//! comes at once; requests must stay on the drive, memory within bounds, and every connection must close.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,8 @@ const MOST_MEMORY: usize = 4 * MOST_PAYLOAD as usize;
 
 /// The client's flags, STRUCTURED_REPLY, SET_META_CONTEXT of base:allocation, GO.
 const FLAGS: &[u8] = b"\0\0\0\x03";
-const STRUCTURED: &[u8] = b"IHAVEOPT\0\0\0\x08\0\0\0\0IHAVEOPT\0\0\0\x0a\0\0\0\x1b\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
+const STRUCTURED: &[u8] = b"IHAVEOPT\0\0\0\x08\0\0\0\0\
+    IHAVEOPT\0\0\0\x0a\0\0\0\x1b\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
 const GO: &[u8] = b"IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Bytes that came in and are not read yet, bytes that go out and are not sent yet.
 
-/// Size of the input buffer: more than the longest request that is kept in it whole, and enough that a burst of small
-/// requests comes in with one read of the socket.
+/// Size of the input buffer: more than the longest request that is kept in it whole, and enough that a burst
+/// of small requests comes in with one read of the socket.
 const INPUT_BYTES: usize = 256 << 10;
 /// An output buffer that grew beyond this gives memory back once it is empty.
 const KEPT_OUTPUT_BYTES: usize = 8 << 20;
@@ -47,7 +47,8 @@ impl Input {
         }
     }
 
-    /// Where more bytes may go. Bytes are moved to the front only where that is little work for the room it makes.
+    /// Where more bytes may go. Bytes are moved to the front only where that is little work for the room it
+    /// makes.
     pub fn space(&mut self) -> &mut [u8] {
         let crowded = self.bytes.len() - self.end < self.bytes.len() / 2;
         if crowded && self.start > 0 && self.start >= self.end - self.start {
@@ -67,7 +68,8 @@ impl Input {
     }
 }
 
-/// `bytes[start..end]` waits to be sent. What is behind it stays initialised, so that a reply costs no clearing.
+/// `bytes[start..end]` waits to be sent. What is behind it stays initialised, so that a reply costs no
+/// clearing.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     bytes: Vec<u8>,

@@ -8,7 +8,8 @@ use crate::options::{self, After, MOST_OPTION, OPTION_HEAD, Terms};
 use crate::request::{Command, ErrorNumber, Request};
 use crate::wire::{Fields, OPTION_MAGIC, command, option};
 
-/// Longest payload that waits in the input buffer until it is whole. A longer one is received where it is handed over.
+/// Longest payload that waits in the input buffer until it is whole. A longer one is received where it is
+/// handed over.
 const MOST_SMALL: u32 = 32 << 10;
 /// Longest payload of a refused write or option that is received only to be thrown away.
 const MOST_SKIPPED: u32 = 64 << 20;
@@ -98,9 +99,10 @@ impl Connection {
         }
     }
 
-    /// Where to put the next bytes of the socket; say how many with [`Connection::filled`] before anything else is done.
-    /// The rest of a long write goes straight to its payload. Empty while no bytes can be taken: there are requests
-    /// to take first, or the connection has ended. Do not read from the socket then.
+    /// Where to put the next bytes of the socket; say how many with [`Connection::filled`] before anything
+    /// else is done. The rest of a long write goes straight to its payload. Empty while no bytes can be
+    /// taken: there are requests to take first, or the connection has ended. Do not read from the socket
+    /// then.
     pub fn space(&mut self) -> &mut [u8] {
         match &self.phase {
             Phase::Ended => &mut [],
@@ -124,14 +126,15 @@ impl Connection {
         }
     }
 
-    /// The socket has no more bytes, or broke. Requests that were not taken before are dropped; those that were are still to
-    /// be answered, though perhaps nobody is there to read it.
+    /// The socket has no more bytes, or broke. Requests that were not taken before are dropped; those that
+    /// were are still to be answered, though perhaps nobody is there to read it.
     pub fn hung_up(&mut self) {
         self.finish(End::HungUp);
     }
 
-    /// The next complete, valid request; `None` if more bytes are needed, or if too much waits to be sent. Ask until there
-    /// is none after every [`Connection::filled`] and every [`Connection::taken`]. Ends what [`Connection::payload`] tells.
+    /// The next complete, valid request; `None` if more bytes are needed, or if too much waits to be sent.
+    /// Ask until there is none after every [`Connection::filled`] and every [`Connection::taken`]. Ends what
+    /// [`Connection::payload`] tells.
     pub fn next_request(&mut self) -> Option<Request> {
         self.input.release();
         self.payload = Payload::None;
@@ -163,8 +166,8 @@ impl Connection {
         None
     }
 
-    /// The bytes of the write that [`Connection::next_request`] returned last, where they are; nothing after any other
-    /// request. They are there until it is called again.
+    /// The bytes of the write that [`Connection::next_request`] returned last, where they are; nothing after
+    /// any other request. They are there until it is called again.
     pub fn payload(&self) -> &[u8] {
         match self.payload {
             Payload::None => &[],
@@ -173,9 +176,9 @@ impl Connection {
         }
     }
 
-    /// Puts the bytes of the write that [`Connection::next_request`] returned last into `into`, instead of what is there: to
-    /// keep them longer than [`Connection::payload`] does. Small ones are copied, those of a long write change places with
-    /// `into`. Nothing is allocated where `into` was large enough before.
+    /// Puts the bytes of the write that [`Connection::next_request`] returned last into `into`, instead of
+    /// what is there: to keep them longer than [`Connection::payload`] does. Small ones are copied, those of
+    /// a long write change places with `into`. Nothing is allocated where `into` was large enough before.
     pub fn take_payload(&mut self, into: &mut Vec<u8>) {
         match self.payload {
             Payload::None => into.clear(),
@@ -201,8 +204,9 @@ impl Connection {
         self.output.taken(count);
     }
 
-    /// The server wants to stop. Requests from here on are answered with [`ErrorNumber::ShutDown`], and the connection is
-    /// closed as soon as those before are answered and the answers sent. A negotiation ends at once.
+    /// The server wants to stop. Requests from here on are answered with [`ErrorNumber::ShutDown`], and the
+    /// connection is closed as soon as those before are answered and the answers sent. A negotiation ends at
+    /// once.
     pub fn shut_down(&mut self) {
         if self.is_serving() {
             self.end.get_or_insert(End::ShutDown);

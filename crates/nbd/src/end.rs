@@ -21,7 +21,8 @@ pub enum End {
     /// An option did not begin as options do.
     #[error("an option began with {0:#018x}")]
     OptionMagic(u64),
-    /// A client without fixed newstyle sent another option than the name of an export, which cannot be answered.
+    /// A client without fixed newstyle sent another option than the name of an export, which cannot be
+    /// answered.
     #[error("option {0} of a client without fixed newstyle negotiation")]
     OldClient(u32),
     /// An option was longer than what is worth skipping.

@@ -13,7 +13,8 @@ pub const MOST_NAME: usize = 4096;
 /// What a server offers: one range of bytes under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// What clients may ask for, up to [`MOST_NAME`] bytes. The empty name means this export too, whatever its name is.
+    /// What clients may ask for, up to [`MOST_NAME`] bytes. The empty name means this export too, whatever
+    /// its name is.
     pub name: String,
     /// For people to read, up to [`MOST_NAME`] bytes; empty if there is none.
     pub description: String,
@@ -64,8 +65,8 @@ pub enum ExportError {
 }
 
 impl Export {
-    /// An export of `size` bytes that can be written, flushed (FUA too), trimmed and filled with zeros, in sectors of 512
-    /// bytes and best in pages of 4096.
+    /// An export of `size` bytes that can be written, flushed (FUA too), trimmed and filled with zeros, in
+    /// sectors of 512 bytes and best in pages of 4096.
     pub fn new(name: &str, size: u64) -> Self {
         Self {
             name: name.to_owned(),

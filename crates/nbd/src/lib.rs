@@ -1,8 +1,9 @@
 //! The server side of the network block device protocol (NBD), as a state machine over bytes.
 //!
-//! There are no sockets and no threads here. Whoever has the socket moves bytes between it and a [`Connection`], and
-//! takes requests out and gives answers back, in any order. The connection negotiates, checks each request against the
-//! [`Export`], answers what is invalid by itself, and writes the replies in the form the client agreed on.
+//! There are no sockets and no threads here. Whoever has the socket moves bytes between it and a
+//! [`Connection`], and takes requests out and gives answers back, in any order. The connection negotiates,
+//! checks each request against the [`Export`], answers what is invalid by itself, and writes the replies in
+//! the form the client agreed on.
 //!
 //! ```text
 //! socket -> space, filled -> next_request, payload -> back end
@@ -54,12 +55,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a client can make a connection hold is bounded: an input buffer, one long write that is being received, and
-//! answers. While many answers wait to be sent no request is taken, so whoever limits the requests that are outstanding
-//! limits all of it.
+//! What a client can make a connection hold is bounded: an input buffer, one long write that is being
+//! received, and answers. While many answers wait to be sent no request is taken, so whoever limits the
+//! requests that are outstanding limits all of it.
 //!
-//! Left out: the oldstyle handshake, encryption (STARTTLS is refused), extended headers, resizing, metadata contexts other than
-//! `base:allocation`, and more than one export.
+//! Left out: the oldstyle handshake, encryption (STARTTLS is refused), extended headers, resizing, metadata
+//! contexts other than `base:allocation`, and more than one export.
 
 mod buffers;
 mod check;

@@ -33,8 +33,8 @@ impl Connection {
         self.answer_error(in_chunks, request.cookie, error);
     }
 
-    /// Answers a read. `fill` is given room for `length` bytes, with anything in it, and puts the bytes from `offset` on
-    /// there; if it fails, the read does.
+    /// Answers a read. `fill` is given room for `length` bytes, with anything in it, and puts the bytes from
+    /// `offset` on there; if it fails, the read does.
     ///
     /// # Panics
     /// The request is no read.
@@ -48,9 +48,10 @@ impl Connection {
         });
     }
 
-    /// Answers a read of bytes some of which are known to be zeros; these are not sent if the client can do without.
-    /// `extents` tell from `offset` on what is zero; what they do not reach is data. `fill` is called for each run of data, in
-    /// order, with its first byte and room for all of it, with anything in it; if it fails, the read does.
+    /// Answers a read of bytes some of which are known to be zeros; these are not sent if the client can do
+    /// without. `extents` tell from `offset` on what is zero; what they do not reach is data. `fill` is
+    /// called for each run of data, in order, with its first byte and room for all of it, with anything in
+    /// it; if it fails, the read does.
     ///
     /// # Panics
     /// The request is no read.
@@ -88,8 +89,8 @@ impl Connection {
         });
     }
 
-    /// Answers a block status with what is there from `offset` on. What `extents` do not reach counts as data, what they have
-    /// beyond the request is left out, and neighbours that are alike are joined.
+    /// Answers a block status with what is there from `offset` on. What `extents` do not reach counts as
+    /// data, what they have beyond the request is left out, and neighbours that are alike are joined.
     ///
     /// # Panics
     /// The request is no block status.

@@ -21,7 +21,8 @@ pub enum Command {
     Cache,
 }
 
-/// A request that is complete, allowed, and within the export. It is answered once, by giving it back to its connection.
+/// A request that is complete, allowed, and within the export. It is answered once, by giving it back to its
+/// connection.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use = "a request that is not answered keeps its connection open"]

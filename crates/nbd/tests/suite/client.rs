@@ -1,4 +1,5 @@
-//! A client that writes and reads bytes by the numbers of the protocol, and a drive in memory behind a connection.
+//! A client that writes and reads bytes by the numbers of the protocol, and a drive in memory behind a
+//! connection.
 
 use nbd::{Command, Connection, ErrorNumber, Export, Extent, Request};
 

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use crate::client::*;
 
-/// What a connection may hold: its input buffer, and answers to reads of the whole drive of the tests, rounded up.
+/// What a connection may hold: its input buffer, and answers to reads of the whole drive of the tests,
+/// rounded up.
 const MOST_BYTES: usize = 8 << 20;
 
 fn survives(bytes: &[u8], pieces: &[usize]) -> Result<(), TestCaseError> {
@@ -47,20 +48,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600), pieces in prop::collection::vec(1..99_usize, 1..4)) {
+    fn any_bytes_are_survived(
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+        pieces in prop::collection::vec(1..99_usize, 1..4),
+    ) {
         survives(&bytes, &pieces)?;
         survives(&[flags(3), bytes.clone()].concat(), &pieces)?;
         survives(&[simple_start(), bytes].concat(), &pieces)?;
     }
 
     #[test]
-    fn any_options_are_survived(options in prop::collection::vec((0..13_u32, prop::collection::vec(0..9_u8, 0..60)), 0..20)) {
+    fn any_options_are_survived(
+        options in prop::collection::vec((0..13_u32, prop::collection::vec(0..9_u8, 0..60)), 0..20),
+    ) {
         let options: Vec<_> = options.iter().map(|(number, data)| option(*number, data)).collect();
         survives(&[flags(3), options.concat()].concat(), &[usize::MAX])?;
     }
 
     #[test]
-    fn any_requests_are_survived(heads in prop::collection::vec(any_head(), 0..30), filler in prop::collection::vec(any::<u8>(), 0..9)) {
+    fn any_requests_are_survived(
+        heads in prop::collection::vec(any_head(), 0..30),
+        filler in prop::collection::vec(any::<u8>(), 0..9),
+    ) {
         for start in [simple_start(), structured_start()] {
             survives(&[start, heads.concat(), filler.clone()].concat(), &[usize::MAX])?;
         }
