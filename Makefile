@@ -78,10 +78,10 @@ crash: ## the crash campaign
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --faults
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --deaths
 
-FUZZ_TARGETS := stack_file trace_detect trace_read trace_replay
+FUZZ_TARGETS := nbd_conversation stack_file trace_detect trace_read trace_replay
 FUZZ_SECONDS ?= 60
 
-fuzz: ## the readers of traces and stack files, a minute each (FUZZ_SECONDS)
+fuzz: ## the readers of traces and stack files, and the NBD protocol, a minute each (FUZZ_SECONDS)
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-fuzz
 	mkdir -p $(TARGET)
 	for target in $(FUZZ_TARGETS); do log=$(TARGET)/fuzz-$$target.log; \
