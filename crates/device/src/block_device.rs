@@ -27,6 +27,8 @@ pub struct Completions {
     pub done: Vec<Completion>,
     /// Waiting times the entries refer to.
     pub waits: Vec<WaitVector>,
+    /// Where requests carry cells: those of the successful reads in `done`, one after the other, in its order.
+    pub cells: Vec<u8>,
 }
 
 /// What [`BlockDevice::advance`] achieved.
@@ -47,6 +49,11 @@ pub trait BlockDevice {
     /// Takes a request now; `tag` comes back with its completion. Its arrival is in the device's time
     /// and not in the future; time since then counts as waiting in a queue.
     fn submit(&mut self, tag: u32, request: &Request);
+    /// As [`BlockDevice::submit`] where requests carry cells: those of a write, as many bytes a sector as contents have.
+    fn submit_cells(&mut self, tag: u32, request: &Request, cells: &[u8]) {
+        assert!(cells.is_empty(), "this device carries no cells");
+        self.submit(tag, request);
+    }
     /// Lets time pass until something completes or the wake-up time comes.
     fn advance(&mut self, completions: &mut Completions) -> Progress;
     /// Asks [`BlockDevice::advance`] to return at `time`.

@@ -315,6 +315,7 @@ impl DrivePlan {
     pub fn fresh_core(&self) -> FlashCore {
         let contents = match self.config.values.name("engine.contents") {
             "stamp" => ContentsKind::Stamp,
+            "bytes" => ContentsKind::Bytes,
             _ => ContentsKind::None,
         };
         let mut core = FlashCore::new(self.geometry, contents);

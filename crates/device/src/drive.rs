@@ -77,6 +77,10 @@ pub struct Drive<F: Clocked> {
     link_in: Link,
     link_out: Link,
     oracle: Option<Box<Oracle>>,
+    /// Requests carry the host's cells.
+    carries: bool,
+    /// Cells of the reads in `done`, one after the other.
+    read_cells: Vec<u8>,
 }
 
 impl<F: Clocked> Drive<F> {
@@ -108,6 +112,8 @@ impl<F: Clocked> Drive<F> {
             link_in: Link::default(),
             link_out: Link::default(),
             oracle,
+            carries: false,
+            read_cells: Vec::new(),
         }
     }
 
@@ -303,6 +309,11 @@ impl<F: Clocked> Drive<F> {
     }
 
     #[inline]
+    fn has_contents(&self) -> bool {
+        self.carries || self.oracle.is_some()
+    }
+
+    #[inline]
     fn finish(&mut self, id: u32, wait: Option<u32>) {
         if self.options.link_bytes_per_second > 0 && self.slots[id as usize].request.op == HostOp::Read {
             self.send(id, wait);
@@ -327,8 +338,8 @@ impl<F: Clocked> Drive<F> {
 
     #[inline]
     fn complete(&mut self, id: u32, wait: Option<u32>) {
-        if self.oracle.is_some() {
-            self.check_contents(id);
+        if self.has_contents() {
+            self.detach_contents(id);
         }
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
@@ -478,14 +489,19 @@ impl<F: Clocked> BlockDevice for Drive<F> {
 
     #[inline]
     fn submit(&mut self, tag: u32, request: &Request) {
+        self.submit_cells(tag, request, &[]);
+    }
+
+    #[inline]
+    fn submit_cells(&mut self, tag: u32, request: &Request, cells: &[u8]) {
         assert!(request.end_sector() <= self.sectors, "a request beyond the drive must be refused by its source");
         if self.until_death == 0 {
             self.die_now();
         }
         self.until_death -= 1;
         let id = self.new_slot(tag, request);
-        if self.oracle.is_some() {
-            self.attach_contents(id);
+        if self.has_contents() {
+            self.attach_contents(id, cells);
         }
         let rate = self.options.link_bytes_per_second;
         if rate > 0 {
@@ -520,6 +536,10 @@ impl<F: Clocked> BlockDevice for Drive<F> {
             if !self.done.is_empty() || self.woken {
                 self.woken = false;
                 std::mem::swap(&mut completions.done, &mut self.done);
+                if self.carries {
+                    std::mem::swap(&mut completions.cells, &mut self.read_cells);
+                    self.read_cells.clear();
+                }
                 let core = self.flash.core_mut();
                 std::mem::swap(&mut completions.waits, &mut core.waits);
                 core.waits.clear();

@@ -136,6 +136,15 @@ impl Oracle {
         u64::from(number) << 32 | (sector + 1)
     }
 
+    /// The stamp a sector holds; no stamp at all where its words differ.
+    ///
+    /// # Panics
+    /// If the cell has less than eight bytes.
+    pub fn stamp_in(cell: &[u8]) -> u64 {
+        let (first, _) = cell.split_first_chunk::<8>().expect("a cell has a word");
+        if cell.chunks_exact(8).all(|word| word == first) { u64::from_le_bytes(*first) } else { u64::MAX }
+    }
+
     /// Checks one sector a read returned.
     pub fn check_read(&mut self, id: u32, sector: u64, value: u64) {
         self.reads += 1;

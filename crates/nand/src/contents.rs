@@ -7,6 +7,7 @@
 //! Everything here changes when a command completes, never when it is issued, so a copy of this
 //! structure is what a power cut leaves behind.
 
+use crate::cells::Cells;
 use std::collections::BTreeMap;
 
 /// What a drive stores.
@@ -16,6 +17,8 @@ pub enum ContentsKind {
     None,
     /// An 8-byte version stamp a sector.
     Stamp,
+    /// The 512 bytes of a sector; memory for blocks that hold something.
+    Bytes,
 }
 
 /// What kind of page the out-of-band area says this is.
@@ -72,8 +75,8 @@ pub struct RecordId(pub(crate) u32);
 pub struct Contents {
     sectors_per_page: usize,
     cell_bytes: usize,
-    cells: Vec<u8>,
-    oob: Vec<Oob>,
+    cells: Cells,
+    oob: OobTable,
     records: BTreeMap<u32, Box<[u8]>>,
     pending_records: Vec<Option<Box<[u8]>>>,
     pool: Vec<u8>,
@@ -82,12 +85,13 @@ pub struct Contents {
 }
 
 impl Contents {
-    pub(crate) fn new(pages: usize, sectors_per_page: usize, cell_bytes: usize) -> Self {
+    /// Contents of so many pages; memory for their cells is had for `pages_per_chunk` together.
+    pub(crate) fn new(pages: usize, pages_per_chunk: usize, sectors_per_page: usize, cell_bytes: usize) -> Self {
         Self {
             sectors_per_page,
             cell_bytes,
-            cells: vec![0; pages * sectors_per_page * cell_bytes],
-            oob: vec![ERASED; pages],
+            cells: Cells::new(pages, pages_per_chunk, sectors_per_page * cell_bytes),
+            oob: OobTable::new(pages),
             records: BTreeMap::new(),
             pending_records: Vec::new(),
             pool: Vec::new(),
@@ -107,7 +111,7 @@ impl Contents {
 
     /// Out-of-band area of a page.
     pub fn oob(&self, page: u32) -> Oob {
-        self.oob[page as usize]
+        self.oob.get(page)
     }
 
     /// The record a metadata page holds.
@@ -117,18 +121,18 @@ impl Contents {
 
     /// All cells of a page.
     pub fn page(&self, page: u32) -> &[u8] {
-        let bytes = self.page_bytes();
-        &self.cells[page as usize * bytes..][..bytes]
+        self.cells.page(page)
     }
 
     /// Takes a run of `pages` payload slots, all masks empty, cells unspecified.
     pub fn take_payload(&mut self, pages: u32) -> PayloadId {
-        if let Some(start) = self.free_runs.get_mut(&pages).and_then(Vec::pop) {
+        let run = pages.next_power_of_two();
+        if let Some(start) = self.free_runs.get_mut(&run).and_then(Vec::pop) {
             self.masks[start as usize..(start + pages) as usize].fill(0);
             return PayloadId(start);
         }
         let start = self.masks.len() as u32;
-        self.masks.resize(self.masks.len() + pages as usize, 0);
+        self.masks.resize(self.masks.len() + run as usize, 0);
         self.pool.resize(self.masks.len() * self.page_bytes(), 0);
         PayloadId(start)
     }
@@ -136,7 +140,7 @@ impl Contents {
     /// Gives a run taken with [`Contents::take_payload`] back.
     pub fn release_payload(&mut self, payload: PayloadId, pages: u32) {
         debug_assert!(payload != PayloadId::NONE, "released a payload that was never taken");
-        self.free_runs.entry(pages).or_default().push(payload.0);
+        self.free_runs.entry(pages.next_power_of_two()).or_default().push(payload.0);
     }
 
     /// Says which sectors of the slot are meant.
@@ -175,7 +179,7 @@ impl Contents {
     pub(crate) fn read_into(&mut self, page: u32, payload: PayloadId) {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
         let mask = self.masks[payload.0 as usize];
-        let source = &self.cells[page as usize * bytes..][..bytes];
+        let source = self.cells.page(page);
         let target = &mut self.pool[payload.0 as usize * bytes..][..bytes];
         copy_masked(source, target, mask, cell);
     }
@@ -225,44 +229,42 @@ impl Contents {
     /// Completes the program of a user page: cells of `base` where the payload names none.
     pub(crate) fn write_page(&mut self, page: u32, base: Option<u32>, payload: PayloadId, oob: Oob) {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
-        let start = page as usize * bytes;
         match base {
-            Some(base) => self.cells.copy_within(base as usize * bytes..(base as usize + 1) * bytes, start),
-            None => self.cells[start..start + bytes].fill(0),
+            Some(base) => self.cells.copy(base, page),
+            None => self.cells.page_mut(page).fill(0),
         }
         if payload != PayloadId::NONE {
             let mask = self.masks[payload.0 as usize];
             let source = &self.pool[payload.0 as usize * bytes..][..bytes];
-            copy_masked(source, &mut self.cells[start..start + bytes], mask, cell);
+            copy_masked(source, self.cells.page_mut(page), mask, cell);
         }
-        self.oob[page as usize] = oob;
+        self.oob.set(page, oob);
     }
 
     /// Completes the program of a metadata page.
     pub(crate) fn write_record(&mut self, page: u32, record: RecordId, oob: Oob) {
         let bytes = self.pending_records[record.0 as usize].take().expect("a record is programmed once");
         self.records.insert(page, bytes);
-        let page_bytes = self.page_bytes();
-        self.cells[page as usize * page_bytes..][..page_bytes].fill(0);
-        self.oob[page as usize] = oob;
+        self.cells.page_mut(page).fill(0);
+        self.oob.set(page, oob);
     }
 
     /// Completes a relocation: cells, record and out-of-band area all move.
     pub(crate) fn copy_page(&mut self, from: u32, to: u32) {
-        let bytes = self.page_bytes();
-        self.cells.copy_within(from as usize * bytes..(from as usize + 1) * bytes, to as usize * bytes);
-        self.oob[to as usize] = self.oob[from as usize];
+        self.cells.copy(from, to);
+        self.oob.set(to, self.oob.get(from));
         if let Some(record) = self.records.get(&from).cloned() {
             self.records.insert(to, record);
         }
     }
 
     pub(crate) fn set_oob_kind(&mut self, page: u32, kind: PageKind) {
-        self.oob[page as usize].kind = kind;
+        self.oob.set(page, Oob { kind, ..self.oob.get(page) });
     }
 
     pub(crate) fn erase(&mut self, first: u32, pages: u32) {
-        self.oob[first as usize..(first + pages) as usize].fill(ERASED);
+        self.oob.erase(first, pages);
+        self.cells.erase(first, pages);
         let gone: Vec<u32> = self.records.range(first..first + pages).map(|(page, _)| *page).collect();
         for page in gone {
             self.records.remove(&page);
@@ -320,7 +322,47 @@ impl Contents {
     }
 }
 
+/// Out-of-band areas, apart by what they hold and zero where erased, so that tables of a large drive take memory only
+/// where it was programmed.
+#[derive(Clone, Debug)]
+struct OobTable {
+    kinds: Vec<u8>,
+    logical: Vec<u32>,
+    sequences: Vec<u64>,
+}
+
+impl OobTable {
+    fn new(pages: usize) -> Self {
+        Self { kinds: vec![0; pages], logical: vec![0; pages], sequences: vec![0; pages] }
+    }
+
+    fn get(&self, page: u32) -> Oob {
+        let page = page as usize;
+        let kind = match self.kinds[page] {
+            1 => PageKind::Data,
+            2 => PageKind::Metadata,
+            3 => PageKind::Torn,
+            4 => PageKind::Lost,
+            _ => return ERASED,
+        };
+        Oob { kind, logical: self.logical[page], sequence: self.sequences[page] }
+    }
+
+    fn set(&mut self, page: u32, oob: Oob) {
+        let page = page as usize;
+        (self.kinds[page], self.logical[page], self.sequences[page]) = (oob.kind as u8, oob.logical, oob.sequence);
+    }
+
+    fn erase(&mut self, first: u32, pages: u32) {
+        self.kinds[first as usize..(first + pages) as usize].fill(PageKind::Erased as u8);
+    }
+}
+
 fn copy_masked(source: &[u8], target: &mut [u8], mask: u64, cell: usize) {
+    if mask.count_ones() as usize * cell == target.len() {
+        target.copy_from_slice(source);
+        return;
+    }
     let mut left = mask;
     while left != 0 {
         let at = left.trailing_zeros() as usize * cell;

@@ -24,6 +24,9 @@ pub enum LawBroken {
     FlushBarrierOff,
 }
 
+/// Bytes of a version stamp.
+const STAMP_BYTES: usize = 8;
+
 /// State of one block. 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRow {
@@ -144,13 +147,15 @@ pub struct FlashCore {
 impl FlashCore {
     /// Factory-fresh flash.
     pub fn new(geometry: Geometry, contents: ContentsKind) -> Self {
+        let (pages, sectors) = (geometry.pages() as usize, geometry.sectors_per_page() as usize);
         let contents = match contents {
             ContentsKind::None => None,
-            ContentsKind::Stamp => {
-                let sectors = geometry.sectors_per_page() as usize;
-                Some(Box::new(Contents::new(geometry.pages() as usize, sectors, 8)))
+            ContentsKind::Stamp => Some(Contents::new(pages, pages, sectors, STAMP_BYTES)),
+            ContentsKind::Bytes => {
+                Some(Contents::new(pages, geometry.pages_per_block as usize, sectors, units::SECTOR_BYTES as usize))
             }
         };
+        let contents = contents.map(Box::new);
         Self {
             geometry,
             contents,

@@ -6,6 +6,7 @@
 //! other. Layers are generic over the trait, so there is no dynamic call per command.
 //! Flash never sees a logical address except in the out-of-band area, and reads no configuration.
 
+mod cells;
 pub mod contents;
 mod core;
 mod counted;

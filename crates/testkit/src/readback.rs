@@ -1,6 +1,6 @@
 //! Reading a whole drive back after a power cut, by two paths.
 
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
+use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, FlashCore};
 use units::{HostOp, Request};
@@ -49,8 +49,8 @@ pub fn read_back_from(
         };
         let failed = answer.ok_or_else(|| format!("page {page} cannot be read after a power cut"))?;
         let contents = flash.core().contents.as_deref().ok_or("contents are off")?;
-        let cells = contents.payload(op.payload).chunks_exact(8);
-        found.extend(cells.map(|cell| (!failed).then(|| u64::from_le_bytes(cell.try_into().expect("eight bytes")))));
+        let cells = contents.payload(op.payload).chunks_exact(contents.cell_bytes());
+        found.extend(cells.map(|cell| (!failed).then(|| Oracle::stamp_in(cell))));
     }
     Ok(())
 }

@@ -115,6 +115,9 @@ impl Stack {
         }
         stack.draw_buffer(&mut own, &shape, layers.buffer);
         stack.group_chips(&shape, channels);
+        if own.chance(0.1) {
+            stack.set("engine.contents", "bytes");
+        }
         if faults == Faults::Rare {
             stack.draw_faults(stream);
         }

@@ -20,7 +20,7 @@ const DRIVE: &[Parameter] = &[
     key("drive.fill", Kind::Share { max: 1.0 }, "100%", "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest stays unwritten, which leaves cleaning more room."),
     key("engine.time", Kind::Choice(|| vec!["none", "virtual"]), "virtual", "none: commands complete at once and are only counted; virtual: discrete events in integer nanoseconds."),
     key("engine.service", Kind::Choice(|| vec!["parallel", "serial"]), "parallel", "How requests share virtual time. parallel: dies and channels work side by side. serial: the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work."),
-    key("engine.contents", Kind::Choice(|| vec!["none", "stamp"]), "none", "What pages hold: nothing, or a version stamp a sector, with which every read is checked."),
+    key("engine.contents", Kind::Choice(|| vec!["none", "stamp", "bytes"]), "none", "What pages hold: nothing; a version stamp a sector, with which every read is checked; or the bytes of every sector, with memory for blocks that hold something."),
     key("engine.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the drive's own random streams (victim choice, faults)."),
     key("host.link_bandwidth", Kind::Rate, "unlimited", "Bytes a second the host link moves in each direction."),
     key("host.queue_limit", Kind::Count { min: 1, max: 1 << 20 }, "1024", "Open loop: requests the drive takes at once; further ones wait in the host's queue."),

@@ -1,63 +1,96 @@
-//! What requests carry when contents are on: stamps to write, and the check of what was read.
+//! What requests carry when contents are on: stamps to write and the check of what was read, or the host's own cells.
 
 use super::Drive;
+use crate::Oracle;
 use crate::clocked::Clocked;
-use nand::PayloadId;
-use units::HostOp;
+use nand::{Contents, PayloadId};
+use units::{HostOp, Request};
+
+/// Sectors of a request that are in its page number `page`, from the beginning of that page.
+fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
+    let first = (request.first_sector / per_page + u64::from(page)) * per_page;
+    request.first_sector.max(first) - first..request.end_sector().min(first + per_page) - first
+}
 
 impl<F: Clocked> Drive<F> {
-    /// Gives a request its cells: stamps to write, or room to read into.
+    /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is checked.
+    ///
+    /// # Panics
+    /// If contents are off.
+    pub fn carry_cells(&mut self) {
+        assert!(self.flash.core().contents.is_some(), "cells are carried where contents are on");
+        self.oracle = None;
+        self.carries = true;
+    }
+
+    /// Gives a request its cells: stamps or the host's cells to write, or room to read into.
     #[cold]
-    pub(super) fn attach_contents(&mut self, id: u32) {
-        let (Some(oracle), Some(contents)) = (self.oracle.as_deref_mut(), self.flash.core_mut().contents.as_deref_mut())
-        else {
-            return;
-        };
+    pub(super) fn attach_contents(&mut self, id: u32, given: &[u8]) {
         let slot = &mut self.slots[id as usize];
+        if let Some(oracle) = &mut self.oracle {
+            oracle.submitted(id, &slot.request);
+        }
+        let Some(contents) = self.flash.core_mut().contents.as_deref_mut() else { return };
         let pages = slot.end_page - slot.next_page;
-        oracle.submitted(id, &slot.request);
         if pages == 0 || !matches!(slot.request.op, HostOp::Read | HostOp::Write) {
             return;
         }
         slot.payload = contents.take_payload(pages);
         let per_page = 1_u64 << self.page_shift;
+        let cell = contents.cell_bytes();
+        let mut given = given;
         for page in 0..pages {
             let payload = slot.payload.offset(page);
-            let first = (u64::from(slot.next_page) + u64::from(page)) * per_page;
-            let from = slot.request.first_sector.max(first) - first;
-            let to = slot.request.end_sector().min(first + per_page) - first;
-            contents.set_payload_mask(payload, (self.full_mask >> (per_page - (to - from))) << from);
-            let cell = contents.cell_bytes();
-            let cells = contents.payload_mut(payload);
-            for sector in from..to {
-                let stamp = oracle.stamp(id, first + sector).to_le_bytes();
-                let stamp = if slot.request.op == HostOp::Write { stamp } else { [0xee; 8] };
-                cells[sector as usize * cell..][..8].copy_from_slice(&stamp);
+            let range = within(&slot.request, page, per_page);
+            contents.set_payload_mask(payload, (self.full_mask >> (per_page - (range.end - range.start))) << range.start);
+            let cells = &mut contents.payload_mut(payload)[range.start as usize * cell..range.end as usize * cell];
+            if let Some(oracle) = &self.oracle {
+                let first = (slot.request.first_sector / per_page + u64::from(page)) * per_page;
+                for (sector, cell) in range.zip(cells.chunks_exact_mut(cell)) {
+                    let stamp = oracle.stamp(id, first + sector).to_le_bytes();
+                    let stamp = if slot.request.op == HostOp::Write { stamp } else { [0xee; 8] };
+                    cell.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&stamp));
+                }
+            } else if slot.request.op == HostOp::Write {
+                let (own, rest) = given.split_at(cells.len());
+                cells.copy_from_slice(own);
+                given = rest;
             }
         }
     }
 
+    /// Checks what was read, or hands it over, and gives the request's cells back.
     #[cold]
-    pub(super) fn check_contents(&mut self, id: u32) {
-        let (Some(oracle), Some(contents)) = (self.oracle.as_deref_mut(), self.flash.core_mut().contents.as_deref_mut())
-        else {
-            return;
-        };
-        let slot = &self.slots[id as usize];
+    pub(super) fn detach_contents(&mut self, id: u32) {
+        let Some(contents) = self.flash.core_mut().contents.as_deref_mut() else { return };
+        let slot = &mut self.slots[id as usize];
         let per_page = 1_u64 << self.page_shift;
+        let pages = slot.end_page - (slot.request.first_sector / per_page) as u32;
         if slot.request.op == HostOp::Read && !slot.failed {
-            let cell = contents.cell_bytes();
-            for sector in slot.request.first_sector..slot.request.end_sector() {
-                let page = (sector / per_page - slot.request.first_sector / per_page) as u32;
-                let at = (sector % per_page) as usize * cell;
-                let bytes = &contents.payload(slot.payload.offset(page))[at..at + 8];
-                oracle.check_read(id, sector, u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+            for page in 0..pages {
+                let range = within(&slot.request, page, per_page);
+                let cells = cells_of(contents, slot.payload.offset(page), &range);
+                let Some(oracle) = &mut self.oracle else {
+                    self.read_cells.extend_from_slice(cells);
+                    continue;
+                };
+                let first = (slot.request.first_sector / per_page + u64::from(page)) * per_page;
+                for (sector, cell) in range.zip(cells.chunks_exact(contents.cell_bytes())) {
+                    oracle.check_read(id, first + sector, Oracle::stamp_in(cell));
+                }
             }
         }
-        oracle.completed(id, slot.failed);
+        if let Some(oracle) = &mut self.oracle {
+            oracle.completed(id, slot.failed);
+        }
         if slot.payload != PayloadId::NONE {
-            let first = (slot.request.first_sector / per_page) as u32;
-            contents.release_payload(slot.payload, slot.end_page - first);
+            contents.release_payload(slot.payload, pages);
         }
     }
+}
+
+/// Cells of some sectors of a page in memory.
+fn cells_of<'a>(contents: &'a Contents, page: PayloadId, sectors: &std::ops::Range<u64>) -> &'a [u8] {
+    let cell = contents.cell_bytes() as u64;
+    &contents.payload(page)[(sectors.start * cell) as usize..(sectors.end * cell) as usize]
 }
