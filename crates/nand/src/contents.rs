@@ -9,6 +9,8 @@
 
 use crate::cells::Cells;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::BlockId;
 
 /// What a drive stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,16 @@ impl PayloadId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(pub(crate) u32);
 
+/// Keeps what flash holds outside of the program as well, in the order in which it comes about.
+///
+/// Nothing here can fail a command: a mirror that can no longer follow says so to whoever made it.
+pub trait Mirror: std::fmt::Debug + Send + Sync {
+    /// A page holds this now. A record stands for cells.
+    fn page(&self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>);
+    /// A block was erased so many times by now and holds nothing, or is bad and must not be used again.
+    fn block(&self, block: BlockId, erases: u32, bad: bool);
+}
+
 /// Cells of all pages, their out-of-band areas, and the payloads of operations in progress.
 #[derive(Clone, Debug)]
 pub struct Contents {
@@ -82,6 +94,7 @@ pub struct Contents {
     pool: Vec<u8>,
     masks: Vec<u64>,
     free_runs: BTreeMap<u32, Vec<u32>>,
+    mirror: Option<Arc<dyn Mirror>>,
 }
 
 impl Contents {
@@ -97,6 +110,36 @@ impl Contents {
             pool: Vec::new(),
             masks: Vec::new(),
             free_runs: BTreeMap::new(),
+            mirror: None,
+        }
+    }
+
+    /// Tells a mirror of every page and block that changes from now on.
+    pub fn set_mirror(&mut self, mirror: Arc<dyn Mirror>) {
+        self.mirror = Some(mirror);
+    }
+
+    #[inline]
+    fn reflect(&self, page: u32) {
+        if let Some(mirror) = &self.mirror {
+            mirror.page(page, self.oob.get(page), self.cells.page(page), self.record(page));
+        }
+    }
+
+    pub(crate) fn reflect_block(&self, block: BlockId, erases: u32, bad: bool) {
+        if let Some(mirror) = &self.mirror {
+            mirror.block(block, erases, bad);
+        }
+    }
+
+    /// Puts back what a mirror was told of a page. Nothing is told of it again.
+    pub fn restore_page(&mut self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>) {
+        self.oob.set(page, oob);
+        match record {
+            Some(record) => {
+                self.records.insert(page, record.into());
+            }
+            None => self.cells.page_mut(page).copy_from_slice(cells),
         }
     }
 
@@ -239,6 +282,7 @@ impl Contents {
             copy_masked(source, self.cells.page_mut(page), mask, cell);
         }
         self.oob.set(page, oob);
+        self.reflect(page);
     }
 
     /// Completes the program of a metadata page.
@@ -247,6 +291,7 @@ impl Contents {
         self.records.insert(page, bytes);
         self.cells.page_mut(page).fill(0);
         self.oob.set(page, oob);
+        self.reflect(page);
     }
 
     /// Completes a relocation: cells, record and out-of-band area all move.
@@ -256,10 +301,12 @@ impl Contents {
         if let Some(record) = self.records.get(&from).cloned() {
             self.records.insert(to, record);
         }
+        self.reflect(to);
     }
 
     pub(crate) fn set_oob_kind(&mut self, page: u32, kind: PageKind) {
         self.oob.set(page, Oob { kind, ..self.oob.get(page) });
+        self.reflect(page);
     }
 
     pub(crate) fn erase(&mut self, first: u32, pages: u32) {

@@ -266,6 +266,10 @@ impl FlashCore {
         let row = &mut self.blocks[block.index()];
         assert!(row.pins == 0, "block {block} was marked bad with {} unfinished commands", row.pins);
         row.flags = BAD;
+        let erases = row.erases;
+        if let Some(contents) = self.contents.as_deref() {
+            contents.reflect_block(block, erases, true);
+        }
     }
 
     /// Law 11: a program goes to an erased page, in order, in a usable block.
@@ -436,6 +440,9 @@ impl FlashCore {
         if fails {
             self.counters.failed_erases += 1;
             row.flags = BAD;
+            if let Some(contents) = self.contents.as_deref() {
+                contents.reflect_block(block, erases, true);
+            }
             return false;
         }
         row.flags &= !SKIPS;
@@ -446,6 +453,7 @@ impl FlashCore {
         self.counters.erases[cause.index()] += 1;
         if let Some(contents) = self.contents.as_deref_mut() {
             contents.erase(block.0 * pages, pages);
+            contents.reflect_block(block, erases + 1, false);
         }
         true
     }
@@ -540,6 +548,18 @@ impl FlashCore {
     pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
         let rows = self.blocks.iter().map(|row| [u32::from(row.done), u32::from(row.flags & !SKIPS), row.erases]);
         (rows.collect(), self.faults.state())
+    }
+
+    /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were programmed,
+    /// some passed over or not. What the drive of then ran or waited for is forgotten.
+    ///
+    /// # Panics
+    /// If the block has no so many pages.
+    pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, erases: u32, bad: bool) {
+        assert!(done <= self.geometry.pages_per_block, "a block has {} pages, not {done}", self.geometry.pages_per_block);
+        let done = done as u16;
+        let flags = if bad { BAD } else { 0 } | if gaps { SKIPS } else { 0 };
+        self.blocks[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };
     }
 
     /// Restores what [`FlashCore::export`] gave. `false`: the number of blocks or a page count

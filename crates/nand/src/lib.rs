@@ -18,7 +18,7 @@ mod part;
 mod timed;
 
 pub use crate::core::{BlockRow, Counters, FlashCore, LawBroken, Running};
-pub use contents::{Contents, ContentsKind, Oob, PageKind, PayloadId, RecordId};
+pub use contents::{Contents, ContentsKind, Mirror, Oob, PageKind, PayloadId, RecordId};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
