@@ -1,4 +1,4 @@
-//! Flushes that wait for what was asked for before them.
+//! Flushes that wait for what was asked for before them, and the numbers they go by.
 
 use crate::{Answer, Outbox, PageOp, Signal};
 use std::collections::VecDeque;
@@ -35,5 +35,44 @@ impl FlushLine {
             }
             self.waiting.pop_front();
         }
+    }
+}
+
+/// Numbers of what is under way, in order of their beginning.
+#[derive(Clone, Debug, Default)]
+pub struct Serials {
+    last: u64,
+    /// From the oldest that is not done on: whether they are done.
+    done: VecDeque<bool>,
+}
+
+impl Serials {
+    /// Something begins; its number, from 1.
+    pub fn begin(&mut self) -> u64 {
+        self.last += 1;
+        self.done.push_back(false);
+        self.last
+    }
+
+    /// It is done.
+    ///
+    /// # Panics
+    /// If everything so old is done.
+    pub fn end(&mut self, serial: u64) {
+        let oldest = self.last + 1 - self.done.len() as u64;
+        self.done[(serial - oldest) as usize] = true;
+        while self.done.front() == Some(&true) {
+            self.done.pop_front();
+        }
+    }
+
+    /// Number of the last that began; 0: none ever did.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Whether something is not done that began no later than `serial`.
+    pub fn any_up_to(&self, serial: u64) -> bool {
+        !self.done.is_empty() && self.last + 1 - self.done.len() as u64 <= serial
     }
 }

@@ -14,11 +14,13 @@ pub mod parameter;
 pub mod recency;
 mod slots;
 mod snapshot;
+mod waited;
 
-pub use flushes::FlushLine;
+pub use flushes::{FlushLine, Serials};
 pub use hint::translated;
 pub use parameter::{Parameter, ParameterKind, Value, Values};
 pub use slots::Slots;
+pub use waited::{Waited, charge};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};

@@ -1,7 +1,7 @@
 //! What a stripe has to do: one job at a time, the others wait in line behind it.
 
+use layer::Serials;
 use nand::PayloadId;
-use std::collections::VecDeque;
 
 /// Nothing.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -167,9 +167,7 @@ pub(crate) struct Jobs {
     cells: Vec<PayloadId>,
     data: usize,
     parity: usize,
-    serial: u64,
-    /// Of the jobs from the oldest that is not done on, by serial number: whether they are done.
-    done: VecDeque<bool>,
+    serials: Serials,
 }
 
 /// A page that a job holds in memory.
@@ -190,7 +188,7 @@ pub(crate) enum Cell {
 impl Jobs {
     pub fn new(data: u32, parity: u32) -> Self {
         let (data, parity) = (data as usize, parity as usize);
-        Self { all: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serial: 0, done: VecDeque::new() }
+        Self { all: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serials: Serials::default() }
     }
 
     fn stride(&self) -> usize {
@@ -198,9 +196,7 @@ impl Jobs {
     }
 
     pub fn begin(&mut self, mut job: Job) -> u32 {
-        self.serial += 1;
-        job.serial = self.serial;
-        self.done.push_back(false);
+        job.serial = self.serials.begin();
         if let Some(number) = self.free.pop() {
             self.all[number as usize] = job;
             return number;
@@ -213,16 +209,11 @@ impl Jobs {
 
     /// Serial number of the last job begun.
     pub fn last_serial(&self) -> u64 {
-        self.serial
+        self.serials.last()
     }
 
     pub fn end(&mut self, number: u32) {
-        let serial = self.all[number as usize].serial;
-        let oldest = self.serial + 1 - self.done.len() as u64;
-        self.done[(serial - oldest) as usize] = true;
-        while self.done.front() == Some(&true) {
-            self.done.pop_front();
-        }
+        self.serials.end(self.all[number as usize].serial);
         self.free.push(number);
     }
 
@@ -233,7 +224,7 @@ impl Jobs {
 
     /// Whether a job begun no later than `serial` is not done.
     pub fn any_up_to(&self, serial: u64) -> bool {
-        !self.done.is_empty() && self.serial + 1 - self.done.len() as u64 <= serial
+        self.serials.any_up_to(serial)
     }
 
     #[inline]

@@ -61,6 +61,9 @@ struct Shape {
     spare_blocks: u64,
 }
 
+/// The page map over chips in lockstep: drawn from drives with the page map.
+const SUPERPAGE: &str = "superpage";
+
 impl Stack {
     /// A stack with nothing set but time and contents.
     pub fn plain() -> Self {
@@ -84,7 +87,7 @@ impl Stack {
         let mut stack = Self::plain();
         // What mappings add is drawn apart, so that a seed keeps its drive when a mapping is added.
         let mut own = stream.clone();
-        let names = mapping_names();
+        let names: Vec<_> = mapping_names().into_iter().filter(|name| *name != SUPERPAGE).collect();
         let drawn = names[own.below(names.len() as u64) as usize];
         let has_stripes = faults == Faults::Deaths || layers.stripe.is_some_and(|stripe| stripe != "none");
         let under_stripes = has_stripes.then_some("page");
@@ -114,6 +117,9 @@ impl Stack {
             stack.set_size(&shape, stream);
         }
         stack.draw_buffer(&mut own, &shape, layers.buffer);
+        if drawn == "page" && layers.mapping.is_none() && !has_stripes && stack.get("stripe.kind") == "none" && own.chance(0.3) {
+            stack.set("ftl.kind", SUPERPAGE);
+        }
         stack.group_chips(&shape, channels);
         if own.chance(0.1) {
             stack.set("engine.contents", "bytes");
@@ -152,7 +158,7 @@ impl Stack {
 
     /// Under a mapping of superpages, twice the channels with half a page each: the same drive.
     fn group_chips(&mut self, shape: &Shape, channels: u64) {
-        if self.get("ftl.kind") == "superpage" {
+        if self.get("ftl.kind") == SUPERPAGE {
             let together = if shape.page_bytes > 512 { 2 } else { 1 };
             self.set("ftl.superpage.channels", together).set("ftl.superpage.ways", 1);
             self.set("flash.channels", channels * together).set("flash.page_size", format!("{}B", shape.page_bytes / together));

@@ -7,15 +7,14 @@
 use crate::read::members;
 use crate::settings::{Settings, Stale};
 use crate::zoned::{NONE, Zoned, token};
-use layer::{Answer, PageOp, cells};
+use layer::{Answer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, cells};
 use nand::{Flash, PayloadId};
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use units::{Cause, HostOp};
 
 /// A group of a row being encoded.
 #[derive(Clone, Copy, Debug)]
 struct Encoding {
-    active: bool,
     place: [u32; 3],
     /// Code blocks, as elements.
     codes: u32,
@@ -32,9 +31,13 @@ struct Encoding {
 #[derive(Debug)]
 pub(crate) struct Encoder {
     queue: VecDeque<[u32; 3]>,
+    /// What is in the queue.
+    queued: HashSet<[u32; 3]>,
     slots: Vec<Encoding>,
-    active: u32,
-    window: u32,
+    /// Slots in use by what they encode, those not in use, and those that found no room.
+    active: HashMap<[u32; 3], u32>,
+    free: Vec<u32>,
+    stalled: Vec<u32>,
     /// When the next off-line phase is due; `None`: at the first idle moment.
     pub due: Option<u64>,
     /// Nothing encoding does takes time now.
@@ -43,7 +46,6 @@ pub(crate) struct Encoder {
 }
 
 const FREE: Encoding = Encoding {
-    active: false,
     place: [0; 3],
     codes: 0,
     outstanding: 0,
@@ -57,9 +59,11 @@ impl Encoder {
     pub fn new(settings: &Settings) -> Self {
         Self {
             queue: VecDeque::new(),
+            queued: HashSet::new(),
             slots: vec![FREE; settings.encode_rows],
-            active: 0,
-            window: settings.encode_rows as u32,
+            active: HashMap::new(),
+            free: (0..settings.encode_rows as u32).rev().collect(),
+            stalled: Vec::new(),
             due: (!settings.at_start).then_some(settings.every),
             instant: false,
             again_when_idle: settings.stale == Stale::ReencodeIdle,
@@ -68,26 +72,49 @@ impl Encoder {
 
     /// A source of a group was written: what is being encoded of it does not count.
     pub fn spoil(&mut self, zone: u32, row: u32, group: u32) {
-        if self.active > 0 {
-            let touched = self.slots.iter_mut().filter(|slot| slot.active && slot.place == [zone, row, group]);
-            touched.for_each(|slot| slot.spoiled = true);
+        if let Some(slot) = self.active.get(&[zone, row, group]) {
+            self.slots[*slot as usize].spoiled = true;
         }
     }
 
     /// Code blocks of a group are stale.
     pub fn note_stale(&mut self, zone: u32, row: u32, group: u32) {
-        if self.again_when_idle && self.queue.back() != Some(&[zone, row, group]) {
-            self.queue.push_back([zone, row, group]);
+        if self.again_when_idle {
+            self.enqueue([zone, row, group]);
         }
     }
 
-    fn is_active(&self, place: [u32; 3]) -> bool {
-        self.slots.iter().any(|slot| slot.active && slot.place == place)
+    fn enqueue(&mut self, place: [u32; 3]) {
+        if self.queued.insert(place) {
+            self.queue.push_back(place);
+        }
+    }
+
+    fn next(&mut self) -> Option<[u32; 3]> {
+        let place = self.queue.pop_front()?;
+        self.queued.remove(&place);
+        Some(place)
+    }
+
+    /// When the next off-line phase is due, and what is to be encoded.
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u64("zones.offline_due", self.due.into_iter());
+        let places: Vec<u32> = self.queue.iter().flatten().copied().collect();
+        writer.put_u32("zones.to_encode", places.into_iter());
+    }
+
+    /// As it was saved.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.due = reader.get_u64("zones.offline_due")?.first().copied();
+        let places = reader.get_u32("zones.to_encode")?;
+        (self.queue, self.queued) = Default::default();
+        places.as_chunks::<3>().0.iter().for_each(|place| self.enqueue(*place));
+        Ok(())
     }
 
     /// Nothing is being encoded.
     pub fn is_quiet(&self) -> bool {
-        self.active == 0
+        self.active.is_empty()
     }
 }
 
@@ -147,9 +174,10 @@ impl<F: Flash> Zoned<F> {
             }
         }
         self.encoder.queue.clear();
+        self.encoder.queued.clear();
         for zone in chosen {
             for row in 0..self.layout.rows {
-                (0..self.layout.groups()).for_each(|group| self.encoder.queue.push_back([*zone, row, group]));
+                (0..self.layout.groups()).for_each(|group| self.encoder.enqueue([*zone, row, group]));
             }
         }
         if self.settings.halves {
@@ -159,20 +187,23 @@ impl<F: Flash> Zoned<F> {
 
     /// Encodes as many groups at once as may be.
     pub fn encode_more(&mut self, flash: &mut F) {
-        for slot in 0..self.encoder.slots.len() as u32 {
-            if std::mem::take(&mut self.encoder.slots[slot as usize].stalled) {
-                self.encode_on(flash, slot);
-            }
+        let mut stalled = std::mem::take(&mut self.encoder.stalled);
+        for slot in stalled.drain(..) {
+            self.encoder.slots[slot as usize].stalled = false;
+            self.encode_on(flash, slot);
         }
-        while self.idle && self.encoder.active < self.encoder.window {
-            let Some(place) = self.encoder.queue.pop_front() else { break };
-            if self.encoder.is_active(place) {
-                self.encoder.queue.push_back(place);
+        if self.encoder.stalled.is_empty() {
+            self.encoder.stalled = stalled; // its memory
+        }
+        while self.idle && !self.encoder.free.is_empty() {
+            let Some(place) = self.encoder.next() else { break };
+            if self.encoder.active.contains_key(&place) {
+                self.encoder.enqueue(place);
                 break;
             }
             self.begin_encoding(flash, place);
         }
-        if self.encoder.instant && self.encoder.active == 0 {
+        if self.encoder.instant && self.encoder.active.is_empty() {
             self.encoder.instant = false;
             flash.set_instant(false);
         }
@@ -197,10 +228,10 @@ impl<F: Flash> Zoned<F> {
         if codes == 0 || !members(sources).any(|at| is_written(group * data + at)) {
             return;
         }
-        let slot = self.encoder.slots.iter().position(|slot| !slot.active).expect("fewer are active than there are slots");
+        let slot = self.encoder.free.pop().expect("fewer are active than there are slots") as usize;
         let cells = cells::take(flash, self.known.code().elements() * pages, self.full_mask);
-        self.encoder.active += 1;
-        self.encoder.slots[slot] = Encoding { active: true, place, codes, cells, ..FREE };
+        self.encoder.active.insert(place, slot as u32);
+        self.encoder.slots[slot] = Encoding { place, codes, cells, ..FREE };
         let waits = self.is_written_to(place);
         self.encoder.slots[slot].spoiled = waits;
         let sources = if self.known.code().is_mds() { self.known.code().all_data() } else { sources };
@@ -236,6 +267,7 @@ impl<F: Flash> Zoned<F> {
             Answer::Full { taken, pending } => {
                 encoding.outstanding += u32::from(pending);
                 encoding.stalled = true;
+                self.encoder.stalled.push(slot);
                 return Some(taken);
             }
         }
@@ -308,6 +340,7 @@ impl<F: Flash> Zoned<F> {
         }
         cells::release(flash, cells, self.known.code().elements() * self.layout.pages);
         self.encoder.slots[slot as usize] = FREE;
-        self.encoder.active -= 1;
+        self.encoder.active.remove(&place);
+        self.encoder.free.push(slot);
     }
 }

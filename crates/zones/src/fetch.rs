@@ -4,6 +4,7 @@ use layer::OpHandle;
 use nand::PayloadId;
 
 use crate::zoned::NONE;
+use units::Nanos;
 
 /// Lists of fetches by row and group.
 const BUCKETS: usize = 1024;
@@ -37,6 +38,13 @@ pub(crate) struct Fetch {
     pub failed: u32,
     /// Data blocks whose cells are filled.
     pub filled: u32,
+    /// Elements to be asked for when all other groups of the read have been asked for what they need.
+    pub later: u32,
+    /// Something it counted on has become stale: what is on its way may not do.
+    pub shaken: bool,
+    /// When it began, and when what arrived last was sent to its bank, ns.
+    pub began: Nanos,
+    pub sent: Nanos,
     /// Data blocks written since: not to be kept, and not for later reads.
     pub outdated: u32,
     pub waiters: Vec<Waiter>,
@@ -53,6 +61,8 @@ pub(crate) struct Fetches {
     all: Vec<Fetch>,
     free: Vec<u32>,
     handles: Vec<OpHandle>,
+    /// When each element was sent to its bank, ns.
+    sent: Vec<Nanos>,
     buckets: Vec<u32>,
     elements: u32,
     serial: u32,
@@ -65,7 +75,7 @@ fn bucket(zone: u32, row: u32, group: u32) -> usize {
 
 impl Fetches {
     pub fn new(elements: u32) -> Self {
-        Self { all: Vec::new(), free: Vec::new(), handles: Vec::new(), buckets: vec![NONE; BUCKETS], elements, serial: 0, open: 0 }
+        Self { all: Vec::new(), free: Vec::new(), handles: Vec::new(), sent: Vec::new(), buckets: vec![NONE; BUCKETS], elements, serial: 0, open: 0 }
     }
 
     /// Begins one.
@@ -87,6 +97,10 @@ impl Fetches {
                 tried: 0,
                 failed: 0,
                 filled: 0,
+                later: 0,
+                shaken: false,
+                began: 0,
+                sent: 0,
                 outdated: 0,
                 waiters: Vec::new(),
                 thread: None,
@@ -94,6 +108,7 @@ impl Fetches {
                 next: NONE,
             });
             self.handles.resize(self.all.len() * self.elements as usize, OpHandle(None));
+            self.sent.resize(self.handles.len(), 0);
             self.all.len() as u32 - 1
         });
         let head = &mut self.buckets[bucket(zone, row, group)];
@@ -103,6 +118,7 @@ impl Fetches {
         (fetch.zone, fetch.row, fetch.group, fetch.wanted, fetch.usable) = (zone, row, group, wanted, usable);
         (fetch.have, fetch.pending, fetch.gated, fetch.tried, fetch.failed) = (0, 0, 0, 0, 0);
         (fetch.filled, fetch.outdated, fetch.thread) = (0, 0, None);
+        (fetch.later, fetch.shaken) = (0, false);
         fetch.waiters.clear();
         slot
     }
@@ -141,6 +157,16 @@ impl Fetches {
 
     pub fn set_handle(&mut self, slot: u32, element: u32, handle: OpHandle) {
         self.handles[(slot * self.elements + element) as usize] = handle;
+    }
+
+    /// An element is sent to its bank.
+    pub fn note_sent(&mut self, slot: u32, element: u32, now: Nanos) {
+        self.sent[(slot * self.elements + element) as usize] = now;
+    }
+
+    /// When an element was sent to its bank.
+    pub fn sent(&self, slot: u32, element: u32) -> Nanos {
+        self.sent[(slot * self.elements + element) as usize]
     }
 
     /// Open fetches of a group of a row.

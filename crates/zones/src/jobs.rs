@@ -2,7 +2,9 @@
 
 use crate::layout::ZoneLayout;
 use crate::zoned::NONE;
+use layer::{Serials, Waited};
 use nand::PayloadId;
+use units::Nanos;
 
 /// Where a write is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(crate) enum Phase {
 /// A write or trim of one unit: a stripe block, or in lockstep a row of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    /// Jobs begun before it have smaller numbers; 0: it is done.
+    /// Jobs begun before it have smaller numbers.
     pub serial: u64,
     pub op: u32,
     pub unit: u32,
@@ -63,14 +65,15 @@ pub(crate) struct Jobs {
     /// Stripe blocks of a unit.
     pub unit: u32,
     pub active: u32,
-    /// Number of the last job begun.
-    pub serial: u64,
+    serials: Serials,
+    /// What each job has waited for.
+    waited: Vec<Waited>,
 }
 
 impl Jobs {
     pub fn new(layout: &ZoneLayout, unit: u32, rows: bool) -> Self {
         let lines = if rows { layout.zones * layout.rows * layout.groups() } else { layout.blocks() / unit };
-        Self { all: Vec::new(), free: Vec::new(), heads: units::table(lines as usize, NONE), unit, active: 0, serial: 0 }
+        Self { all: Vec::new(), free: Vec::new(), heads: units::table(lines as usize, NONE), unit, active: 0, serials: Serials::default(), waited: Vec::new() }
     }
 
     /// Nothing stands in a line.
@@ -88,7 +91,7 @@ impl Jobs {
 
     /// Whether a job begun no later than `serial` is not done.
     pub fn any_up_to(&self, serial: u64) -> bool {
-        self.all.iter().any(|job| job.serial != 0 && job.serial <= serial)
+        self.serials.any_up_to(serial)
     }
 
     pub fn at(&self, number: u32) -> &Job {
@@ -99,12 +102,21 @@ impl Jobs {
         &mut self.all[number as usize]
     }
 
-    pub fn begin(&mut self, op: u32, unit: u32, line: u32) -> u32 {
+    /// Number of the last job begun.
+    pub fn last_serial(&self) -> u64 {
+        self.serials.last()
+    }
+
+    #[inline]
+    pub fn waited(&mut self, number: u32) -> &mut Waited {
+        &mut self.waited[number as usize]
+    }
+
+    pub fn begin(&mut self, op: u32, unit: u32, line: u32, now: Nanos) -> u32 {
         self.active += 1;
-        self.serial += 1;
         let number = self.free.pop().unwrap_or(self.all.len() as u32);
         let job = Job {
-            serial: self.serial,
+            serial: self.serials.begin(),
             op,
             unit,
             line,
@@ -125,9 +137,11 @@ impl Jobs {
         };
         if number as usize == self.all.len() {
             self.all.push(job);
+            self.waited.push(Waited::NOTHING);
         } else {
             self.all[number as usize] = job;
         }
+        self.waited[number as usize] = Waited { began: now, since: now, ..Waited::NOTHING };
         let head = self.heads[line as usize];
         if head == NONE {
             self.heads[line as usize] = number;
@@ -158,7 +172,7 @@ impl Jobs {
 
     /// A job is done and out of its line.
     pub fn end(&mut self, number: u32) {
-        self.all[number as usize].serial = 0;
+        self.serials.end(self.all[number as usize].serial);
         self.free.push(number);
         self.active -= 1;
     }

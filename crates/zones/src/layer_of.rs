@@ -190,6 +190,7 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
         writer.put_u64("zones.reads", self.reads.iter().copied());
         writer.put_u32("zones.coded", self.coded.iter().copied());
         writer.put_u64("zones.agrees", self.agrees.iter().copied());
+        self.encoder.save(writer);
         self.below.save(writer);
     }
 
@@ -200,6 +201,7 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
             return Err(SnapshotError::Unfit { section: "zones", problem: "the number of zones or rows differs".to_owned() });
         }
         (self.reads, self.coded, self.agrees) = (reads, coded, agrees);
+        self.encoder.load(reader)?;
         self.code_of.fill(NONE);
         for (code_zone, zone) in (0..).zip(&self.coded).filter(|(_, zone)| **zone != NONE) {
             self.code_of[*zone as usize] = code_zone;

@@ -69,7 +69,7 @@ impl ZoneLayout {
                 let bank = bank.ok_or_else(|| {
                     format!("with a single group of {banks} banks a code block of zones.code is on the bank of one of its own sources; use twice as many banks, or a code of fewer edges")
                 })?;
-                taken |= 1 << bank;
+                taken |= 1_u64.checked_shl(bank).unwrap_or(0); // of use in a single group, which is small
                 layout.code_banks.push(bank);
             }
         }

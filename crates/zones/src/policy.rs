@@ -2,6 +2,7 @@
 //!
 //! A policy is a line in [`READ_POLICIES`] and a function that gets a view of one group of one row.
 
+use crate::read::members;
 use code::Known;
 use nand::Backlog;
 
@@ -60,10 +61,16 @@ impl View<'_> {
 
     /// Elements from `among`, the least queued first, until the wanted ones are known, and none too many.
     fn cheapest(&self, among: u32) -> Option<u32> {
-        let mut order: Vec<u32> = (0..self.known.code().elements()).filter(|element| among >> element & 1 == 1).collect();
-        order.sort_by_key(|element| (self.queued[*element as usize], *element));
+        let mut order = [0; 32];
+        let mut count = 0;
+        for element in members(among) {
+            order[count] = element;
+            count += 1;
+        }
+        let order = &mut order[..count];
+        order.sort_unstable_by_key(|element| (self.queued[*element as usize], *element));
         let mut chosen = 0;
-        for element in &order {
+        for element in &*order {
             if self.known.decodes(self.have | chosen, self.wanted) {
                 break;
             }

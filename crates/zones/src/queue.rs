@@ -18,9 +18,11 @@ pub(crate) enum Sub {
 #[derive(Debug)]
 pub(crate) struct Gate {
     mode: Queues,
-    waiting: VecDeque<(Sub, u64)>,
-    /// Sub-requests on each bank.
+    /// With the bank it takes; in lockstep that is all of them.
+    waiting: VecDeque<(Sub, u32)>,
+    /// Sub-requests on each bank, with one queue.
     busy: Vec<u32>,
+    /// In lockstep: on all of them.
     total: u32,
 }
 
@@ -40,20 +42,20 @@ impl Gate {
         self.mode == Queues::Lockstep
     }
 
-    /// Lets something wait for the banks of a set.
-    pub fn push(&mut self, sub: Sub, banks: u64) {
-        self.waiting.push_back((sub, banks));
+    /// Lets something wait for its bank.
+    pub fn push(&mut self, sub: Sub, bank: u32) {
+        self.waiting.push_back((sub, bank));
     }
 
-    /// The first in the queue that is still wanted, if its banks are free.
+    /// The first in the queue that is still wanted, if its bank is free, or in lockstep all are.
     pub fn pop(&mut self, is_wanted: impl Fn(&Sub) -> bool) -> Option<Sub> {
         while self.waiting.front().is_some_and(|(sub, _)| !is_wanted(sub)) {
             self.waiting.pop_front();
         }
-        let (sub, banks) = *self.waiting.front()?;
+        let (sub, bank) = *self.waiting.front()?;
         let is_free = match self.mode {
             Queues::Bank => true,
-            Queues::One => (0..).zip(&self.busy).all(|(bank, busy)| banks >> bank & 1 == 0 || *busy == 0),
+            Queues::One => self.busy[bank as usize] == 0,
             Queues::Lockstep => self.total == 0,
         };
         is_free.then(|| {
@@ -65,18 +67,20 @@ impl Gate {
     /// A sub-request is on its bank.
     #[inline]
     pub fn enter(&mut self, bank: u32) {
-        if !self.is_open() {
-            self.busy[bank as usize] += 1;
-            self.total += 1;
+        match self.mode {
+            Queues::Bank => {}
+            Queues::One => self.busy[bank as usize] += 1,
+            Queues::Lockstep => self.total += 1,
         }
     }
 
     /// A sub-request has left its bank.
     #[inline]
     pub fn leave(&mut self, bank: u32) {
-        if !self.is_open() {
-            self.busy[bank as usize] -= 1;
-            self.total -= 1;
+        match self.mode {
+            Queues::Bank => {}
+            Queues::One => self.busy[bank as usize] -= 1,
+            Queues::Lockstep => self.total -= 1,
         }
     }
 }

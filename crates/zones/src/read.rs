@@ -13,7 +13,7 @@ use crate::queue::Sub;
 use crate::zoned::{NONE, Zoned, token};
 use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
-use units::{Cause, DieId, HostOp};
+use units::{Cause, DieId, HostOp, Wait};
 
 /// The members of a set, ascending.
 pub(crate) fn members(set: u32) -> impl Iterator<Item = u32> {
@@ -124,6 +124,7 @@ impl<F: Flash> Zoned<F> {
         let slot = self.fetches.begin(place, wanted, data | codes);
         let cells = cells::take(flash, self.known.code().elements() * self.layout.pages, self.full_mask);
         let fetch = self.fetches.at_mut(slot);
+        (fetch.began, fetch.sent) = (flash.now(), flash.now());
         fetch.cells = cells;
         fetch.waiters.push(Waiter { op: number, blocks: asked });
         (fetch.have, fetch.filled) = (held, held);
@@ -154,17 +155,14 @@ impl<F: Flash> Zoned<F> {
 
     /// Asks for what the policy chooses.
     fn ask(&mut self, flash: &mut F, begun: &[u32]) {
-        let mut more = [0_u32; 64];
-        for (index, slot) in begun.iter().enumerate() {
-            let Choice { first, more: later } = self.choose(flash, *slot);
+        for slot in begun {
+            let Choice { first, more } = self.choose(flash, *slot);
             self.request(flash, *slot, first);
-            match more.get_mut(index) {
-                Some(place) => *place = later,
-                None => self.request_more(flash, *slot, later),
-            }
+            self.fetches.at_mut(*slot).later = more;
         }
-        for (slot, more) in begun.iter().zip(more) {
-            self.request_more(flash, *slot, more);
+        for slot in begun {
+            let later = self.fetches.at(*slot).later;
+            self.request_more(flash, *slot, later);
         }
     }
 
@@ -209,15 +207,13 @@ impl<F: Flash> Zoned<F> {
         }
         fetch.gated |= elements;
         let Fetch { serial, zone, row, group, .. } = *fetch;
-        let bank_of = |element| 1_u64 << self.element_page(zone, row, group, element).0;
         if self.gate.is_lockstep() {
-            let banks = members(elements).map(bank_of).sum();
-            self.gate.push(Sub::Fetch { slot, serial, elements }, banks);
-        } else {
-            let banks: Vec<(u32, u64)> = members(elements).map(|element| (element, bank_of(element))).collect();
-            for (element, bank) in banks {
-                self.gate.push(Sub::Fetch { slot, serial, elements: 1 << element }, bank);
-            }
+            self.gate.push(Sub::Fetch { slot, serial, elements }, 0);
+            return;
+        }
+        for element in members(elements) {
+            let (bank, _) = self.element_page(zone, row, group, element);
+            self.gate.push(Sub::Fetch { slot, serial, elements: 1 << element }, bank);
         }
     }
 
@@ -241,6 +237,7 @@ impl<F: Flash> Zoned<F> {
         let pages = self.layout.pages;
         let op = self.own_op(HostOp::Read, page, pages, cells.offset(element * pages), cause, token::new(slot, token::FETCH, element));
         self.gate.enter(bank);
+        self.fetches.note_sent(slot, element, flash.now());
         match self.submit_below(flash, &op) {
             Answer::Done { failed } => {
                 self.gate.leave(bank);
@@ -259,6 +256,7 @@ impl<F: Flash> Zoned<F> {
         let fetch = self.fetches.at_mut(slot);
         fetch.pending &= !(1 << element);
         let Fetch { zone, row, group, .. } = *fetch;
+        self.fetches.at_mut(slot).sent = self.fetches.sent(slot, element);
         let (bank, _) = self.element_page(zone, row, group, element);
         self.gate.leave(bank);
         self.note_arrival(slot, element, failed);
@@ -281,7 +279,8 @@ impl<F: Flash> Zoned<F> {
         if !self.fetches.at(slot).open {
             return;
         }
-        let known = self.known.from(self.fetches.at(slot).have);
+        let Fetch { have, began, sent, .. } = *self.fetches.at(slot);
+        let (known, waited) = (self.known.from(have), sent - began);
         let mut index = 0;
         while index < self.fetches.at(slot).waiters.len() {
             let Waiter { op, blocks } = self.fetches.at(slot).waiters[index];
@@ -289,7 +288,13 @@ impl<F: Flash> Zoned<F> {
             if there != 0 {
                 self.hand_over(flash, slot, op, there);
                 self.fetches.at_mut(slot).waiters[index].blocks &= !there;
-                self.parts_done(op, there.count_ones(), false, outbox);
+                if waited == 0 {
+                    self.parts_done(op, there.count_ones(), false, outbox);
+                } else {
+                    let mut wait = self.last_wait(flash);
+                    layer::charge(&mut wait, Wait::Queue, waited);
+                    self.parts_done_after(flash, &wait, [op, there.count_ones()], false, outbox);
+                }
             }
             index += 1;
         }
@@ -299,8 +304,11 @@ impl<F: Flash> Zoned<F> {
             return;
         }
         members((pending | gated) & known).for_each(|element| self.take_back(flash, slot, element));
+        let shaken = std::mem::take(&mut self.fetches.at_mut(slot).shaken);
         let fetch = self.fetches.at(slot);
-        if fetch.pending | fetch.gated != 0 {
+        let coming = fetch.pending | fetch.gated;
+        let enough = !shaken || self.known.decodes(fetch.have | coming, fetch.wanted);
+        if coming != 0 && enough {
             return;
         }
         let missing = fetch.wanted & !known & !fetch.tried;
@@ -310,7 +318,7 @@ impl<F: Flash> Zoned<F> {
             self.request(flash, slot, missing);
         } else if fetch.failed != 0 && others != 0 {
             self.request(flash, slot, others);
-        } else {
+        } else if coming == 0 {
             self.fail_fetch(flash, slot, outbox);
         }
     }
@@ -498,6 +506,7 @@ impl<F: Flash> Zoned<F> {
         members(dropped).for_each(|element| self.take_back(flash, slot, element));
         self.counters.stale_drops += u64::from(dropped.count_ones());
         if stale != 0 {
+            self.fetches.at_mut(slot).shaken = true;
             self.changed.push(slot);
         }
     }

@@ -30,7 +30,7 @@ impl<F: Flash> Zoned<F> {
         }
         for unit in first..=last {
             let line = self.line_of(unit);
-            let job = self.jobs.begin(number, unit, line);
+            let job = self.jobs.begin(number, unit, line, flash.now());
             if self.jobs.at(job).phase == Phase::Read {
                 self.ready.push_back(job);
             }
@@ -119,7 +119,10 @@ impl<F: Flash> Zoned<F> {
 
     /// Takes a job as far as it gets.
     pub fn advance(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
-        self.jobs.at_mut(number).stalled = false;
+        if std::mem::take(&mut self.jobs.at_mut(number).stalled) {
+            let waited = self.jobs.waited(number);
+            waited.space += flash.now() - waited.since;
+        }
         loop {
             let job = *self.jobs.at(number);
             if job.outstanding > 0 {
@@ -159,14 +162,16 @@ impl<F: Flash> Zoned<F> {
             self.do_phase(flash, number);
             return self.jobs.at(number).begun;
         }
-        let unit = self.jobs.at(number).unit;
-        let banks = (0..self.jobs.unit).map(|block| 1_u64 << self.bank_of(unit, block * self.layout.pages)).sum();
-        self.gate.push(Sub::Job { number }, banks);
+        let bank = self.bank_of(self.jobs.at(number).unit, 0);
+        self.jobs.waited(number).since = flash.now();
+        self.gate.push(Sub::Job { number }, bank);
         false
     }
 
     /// The gate lets a job through.
     pub fn send_job(&mut self, flash: &mut F, number: u32) {
+        let waited = self.jobs.waited(number);
+        waited.queue += flash.now() - waited.since;
         self.do_phase(flash, number);
         if self.jobs.at(number).begun && self.jobs.at(number).outstanding == 0 {
             self.ready.push_back(number);
@@ -237,9 +242,10 @@ impl<F: Flash> Zoned<F> {
         self.jobs.at_mut(number).begun = true;
         for block in 0..self.jobs.unit {
             let range = block * pages..(block + 1) * pages;
+            let element = self.element_of(job.unit, range.start);
             if job.codes != 0 {
                 let first = self.page_below(job.unit, range.start);
-                self.read_for(flash, number, first, pages, job.old, Cause::Code);
+                self.read_for(flash, [number, element], first, pages, job.old, Cause::Code);
                 // What the host did not give is in there too.
                 continue;
             }
@@ -247,30 +253,38 @@ impl<F: Flash> Zoned<F> {
             let Some(from) = needed.next() else { continue };
             let to = needed.next_back().unwrap_or(from) + 1;
             let first = self.page_below(job.unit, from);
-            self.read_for(flash, number, first, to - from, job.cells.offset(from), Cause::Host);
+            self.read_for(flash, [number, element], first, to - from, job.cells.offset(from), Cause::Host);
         }
         if job.codes != 0 {
             let Place { zone, row, bank } = self.layout.place(job.unit);
             for (index, element) in (1..).zip(members(job.codes)) {
                 let (_, first) = self.element_page(zone, row, bank / self.layout.group, element);
-                self.read_for(flash, number, first, pages, job.old.offset(index * pages), Cause::Code);
+                self.read_for(flash, [number, element], first, pages, job.old.offset(index * pages), Cause::Code);
             }
         }
     }
 
-    fn read_for(&mut self, flash: &mut F, number: u32, first: u32, pages: u32, into: PayloadId, cause: Cause) {
-        let bank = self.bank_of_page(first);
-        let op = self.own_op(HostOp::Read, first, pages, into, cause, token::new(number, token::JOB, bank));
+    fn read_for(&mut self, flash: &mut F, [number, element]: [u32; 2], first: u32, pages: u32, into: PayloadId, cause: Cause) {
+        let op = self.own_op(HostOp::Read, first, pages, into, cause, token::new(number, token::JOB, element));
         let op = PageOp { cancellable: false, ..op };
-        self.hand_down(flash, number, bank, &op);
+        self.hand_down(flash, number, &op);
     }
 
-    fn bank_of_page(&self, page: u32) -> u32 {
-        page / (self.layout.rows * self.layout.pages) % self.layout.banks
+    /// The element of its group that a page of the unit belongs to.
+    fn element_of(&self, unit: u32, page: u32) -> u32 {
+        self.bank_of(unit, page) % self.layout.group
+    }
+
+    /// Bank of an element of the group that a job belongs to; in lockstep any will do.
+    fn bank_of_element(&self, number: u32, element: u32) -> u32 {
+        let Place { zone, row, bank } = self.layout.place(self.jobs.at(number).unit * self.jobs.unit);
+        self.element_page(zone, row, bank / self.layout.group, element).0
     }
 
     /// Gives an operation of a job to the mapping. The pages taken, if not all.
-    fn hand_down(&mut self, flash: &mut F, number: u32, bank: u32, op: &PageOp) -> Option<u32> {
+    fn hand_down(&mut self, flash: &mut F, number: u32, op: &PageOp) -> Option<u32> {
+        let (_, _, element) = token::split(op.token);
+        let bank = if self.gate.is_open() { 0 } else { self.bank_of_element(number, element) };
         self.gate.enter(bank);
         let answer = self.submit_below(flash, op);
         let job = self.jobs.at_mut(number);
@@ -293,6 +307,7 @@ impl<F: Flash> Zoned<F> {
             Answer::Full { taken, pending } => {
                 job.outstanding += u32::from(pending);
                 job.stalled = true;
+                self.jobs.waited(number).since = flash.now();
                 if !pending {
                     self.gate.leave(bank);
                 }
@@ -311,13 +326,19 @@ impl<F: Flash> Zoned<F> {
     }
 
     /// A step of a job is done.
-    pub fn job_step_done(&mut self, number: u32, bank: u32, failed: bool) {
-        self.gate.leave(bank);
+    pub fn job_step_done(&mut self, flash: &F, number: u32, element: u32, failed: bool) {
+        if !self.gate.is_open() {
+            self.gate.leave(self.bank_of_element(number, element));
+        }
         self.step_failed(number, failed);
         let job = self.jobs.at_mut(number);
         job.outstanding -= 1;
-        if job.outstanding == 0 && !job.stalled {
-            self.ready.push_back(number);
+        if job.outstanding == 0 {
+            if !job.stalled {
+                self.ready.push_back(number);
+            }
+            let wait = self.last_wait(flash);
+            self.jobs.waited(number).add_step(&wait);
         }
     }
 
@@ -367,16 +388,16 @@ impl<F: Flash> Zoned<F> {
                 continue; // what could not be read, or is not trimmed, stays as it is
             }
             let first = self.page_below(job.unit, page);
-            let bank = self.bank_of(job.unit, page);
+            let element = self.element_of(job.unit, page);
             let payload = if filled == PayloadId::NONE || is_trim { payload } else { filled.offset(page) };
             let cause = if mask == 0 { Cause::Padding } else { Cause::Host };
-            let op = self.own_op(asked.op, first, to - page, payload, cause, token::new(number, token::JOB, bank));
+            let op = self.own_op(asked.op, first, to - page, payload, cause, token::new(number, token::JOB, element));
             let mut op = PageOp { fua: asked.fua, request_sectors: asked.request_sectors, ..op };
             if mask != self.full_mask && (is_trim || job.partial) {
                 (op.first_mask, op.last_mask) = (mask, mask);
                 cells::set_mask(flash, op.payload, mask);
             }
-            if let Some(taken) = self.hand_down(flash, number, bank, &op) {
+            if let Some(taken) = self.hand_down(flash, number, &op) {
                 self.jobs.at_mut(number).sent = page + taken;
                 return;
             }
@@ -405,11 +426,11 @@ impl<F: Flash> Zoned<F> {
         let mut sent = job.sent;
         while sent < all {
             let element = members(job.codes).nth((sent / pages) as usize).expect("it is one of them");
-            let (bank, first) = self.element_page(zone, row, group, element);
+            let (_, first) = self.element_page(zone, row, group, element);
             let (done, left) = (sent % pages, pages - sent % pages);
             let payload = job.old.offset(pages + sent);
-            let op = self.own_op(HostOp::Write, first + done, left, payload, Cause::Code, token::new(number, token::JOB, bank));
-            if let Some(taken) = self.hand_down(flash, number, bank, &op) {
+            let op = self.own_op(HostOp::Write, first + done, left, payload, Cause::Code, token::new(number, token::JOB, element));
+            if let Some(taken) = self.hand_down(flash, number, &op) {
                 self.jobs.at_mut(number).sent = sent + taken;
                 return;
             }
@@ -460,9 +481,12 @@ impl<F: Flash> Zoned<F> {
         let next = self.jobs.leave(number);
         if next != NONE {
             self.jobs.at_mut(next).phase = Phase::Read;
+            let waited = self.jobs.waited(next);
+            waited.queue += flash.now() - waited.since;
             self.ready.push_back(next);
         }
+        let wait = self.jobs.waited(number).in_all(flash.now());
         self.jobs.end(number);
-        self.parts_done(job.op, 1, job.failed, outbox);
+        self.parts_done_after(flash, &wait, [job.op, 1], job.failed, outbox);
     }
 }

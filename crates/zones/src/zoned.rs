@@ -16,14 +16,14 @@ use crate::queue::{Gate, Sub};
 use crate::settings::Settings;
 use code::{GroupCode, Known};
 use layer::{Answer, FlushLine, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
-use nand::{Flash, Owner, PayloadId, Token};
+use nand::{Flash, Owner, PayloadId, Token, WaitVector};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
 
 /// No such thing.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Tokens: a slot, what of it, and which element or part.
+/// Tokens: a slot, what of it, and which element of its group.
 pub(crate) mod token {
     use nand::Token;
 
@@ -258,7 +258,7 @@ impl<F: Flash> Zoned<F> {
     /// A flush goes on to the mapping when the writes before it are done.
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         if !self.flushes.is_empty() || self.jobs.active > 0 {
-            self.flushes.push(self.jobs.serial, op);
+            self.flushes.push(self.jobs.last_serial(), op);
             return Answer::Pending(OpHandle(None));
         }
         let answer = self.below.submit(flash, op, &mut self.inner);
@@ -272,12 +272,29 @@ impl<F: Flash> Zoned<F> {
         let (slot, kind, element) = token::split(done);
         match kind {
             token::FETCH => self.arrived(slot, element, failed),
-            token::JOB => self.job_step_done(slot, element, failed),
+            token::JOB => self.job_step_done(flash, slot, element, failed),
             token::ALONE => self.parts_done(slot, 1, failed, outbox),
             _ => self.encode_step_done(flash, slot, failed),
         }
         self.settle(flash, outbox);
         self.wait = None;
+    }
+
+    /// Parts of an operation are done that waited for so much.
+    pub fn parts_done_after(&mut self, flash: &mut F, wait: &WaitVector, [number, parts]: [u32; 2], failed: bool, outbox: &mut Outbox) {
+        let before = self.wait;
+        if wait.kinds != 0 {
+            let waits = &mut flash.core_mut().waits;
+            waits.push(*wait);
+            self.wait = Some(waits.len() as u32 - 1);
+        }
+        self.parts_done(number, parts, failed, outbox);
+        self.wait = before;
+    }
+
+    /// What the command that ended just now has waited for.
+    pub fn last_wait(&self, flash: &F) -> WaitVector {
+        self.wait.map_or(WaitVector::ZERO, |index| flash.core().waits[index as usize])
     }
 
     /// The next sub-request that may go to its bank.

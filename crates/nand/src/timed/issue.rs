@@ -141,6 +141,11 @@ impl TimedFlash {
                 left.unstarted += 1;
                 return; // dropped when the command it waits for completes
             }
+            _ if self.begins_now(id) => {
+                left.unstarted += 1;
+                self.take_off(id);
+                return;
+            }
             _ => {
                 left.wasted += 1;
                 return;

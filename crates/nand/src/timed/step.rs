@@ -233,6 +233,30 @@ impl TimedFlash {
         self.start(index, id);
     }
 
+    /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous, in
+    /// whatever order it is told of.
+    pub(super) fn begins_now(&self, id: u32) -> bool {
+        let index = self.core.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
+        let die = &self.dies[index];
+        let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && self.slab.get(id).next == NIL;
+        alone && self.queue.armed(index as u32) == Some(self.now + self.part.read_ns + self.part.command_ns)
+    }
+
+    /// Takes a read that begins now off its die, which goes on with the next command.
+    pub(super) fn take_off(&mut self, id: u32) {
+        let block = self.block_of(self.slab.get(id).page);
+        let index = self.core.geometry.die_of(block).index();
+        self.queue.disarm(index as u32);
+        self.dies[index].array = NIL;
+        self.slab.remove(id);
+        self.unpin(block);
+        if self.dies[index].is_idle() {
+            self.meters[index].vacate(self.now);
+        } else {
+            self.dispatch(index);
+        }
+    }
+
     /// Adds queued commands of the same kind for other planes.
     fn gather(&mut self, index: usize, lane: usize, first: u32) {
         let kind = self.slab.get(first).kind;

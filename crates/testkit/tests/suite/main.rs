@@ -12,4 +12,5 @@ mod stripe_costs;
 mod stripe_spares;
 mod striped;
 mod stripes;
+mod zone_times;
 mod zones;

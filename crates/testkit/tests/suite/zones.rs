@@ -9,13 +9,13 @@ use units::{DieId, HostOp, Ppn, Request};
 
 const US: u64 = 1000;
 /// Sectors of a stripe block: two pages of one sector.
-const BLOCK: u64 = 2;
+pub const BLOCK: u64 = 2;
 /// Time to read a stripe block from an idle bank, and to write one.
-const READ: u64 = 2 * 25 * US;
-const WRITE: u64 = 2 * 200 * US;
+pub const READ: u64 = 2 * 25 * US;
+pub const WRITE: u64 = 2 * 200 * US;
 
 /// Eight banks in groups of four, three zones of eight rows, all of them coded; transfers take no time.
-fn stack(settings: &[(&'static str, &str)]) -> Stack {
+pub fn stack(settings: &[(&'static str, &str)]) -> Stack {
     let mut stack = Stack::plain();
     for (key, value) in [
         ("flash.channels", "8"),
@@ -44,11 +44,11 @@ fn stack(settings: &[(&'static str, &str)]) -> Stack {
     stack
 }
 
-fn read(block: u64, blocks: u64) -> Request {
+pub fn read(block: u64, blocks: u64) -> Request {
     request(HostOp::Read, block, blocks)
 }
 
-fn write(block: u64, blocks: u64) -> Request {
+pub fn write(block: u64, blocks: u64) -> Request {
     request(HostOp::Write, block, blocks)
 }
 
@@ -56,12 +56,12 @@ fn request(op: HostOp, block: u64, blocks: u64) -> Request {
     Request { arrival: 0, first_sector: block * BLOCK, sectors: (blocks * BLOCK) as u32, op, fua: false }
 }
 
-fn blocks(drive: &Drive<TimedFlash>) -> u64 {
+pub fn blocks(drive: &Drive<TimedFlash>) -> u64 {
     drive.sectors() / BLOCK
 }
 
 /// A drive that was written once, and encoded then.
-fn encoded(plan: &DrivePlan) -> Drive<TimedFlash> {
+pub fn encoded(plan: &DrivePlan) -> Drive<TimedFlash> {
     encoded_after(plan, &[])
 }
 

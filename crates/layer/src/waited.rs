@@ -1,0 +1,66 @@
+//! What a request has waited for inside a layer, beside what its commands have waited for on flash.
+//!
+//! Time in a line or at the gate is waiting in a queue; time without room below is waiting for space. Of the commands of a step
+//! the one that ends last says what it waited for.
+
+use nand::WaitVector;
+use units::{Nanos, Wait};
+
+/// Waiting of one write, ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited {
+    /// When it was accepted.
+    pub began: Nanos,
+    /// When it last began to wait.
+    pub since: Nanos,
+    /// In lines, and at the gate.
+    pub queue: Nanos,
+    /// For room.
+    pub space: Nanos,
+    /// Its steps on flash.
+    pub steps: WaitVector,
+}
+
+impl Waited {
+    /// Nothing yet, from the beginning of time.
+    pub const NOTHING: Self = Self { began: 0, since: 0, queue: 0, space: 0, steps: WaitVector::ZERO };
+
+    /// The commands of a step are done.
+    pub fn add_step(&mut self, wait: &WaitVector) {
+        add(&mut self.steps, wait);
+    }
+
+    /// All of it, and no more than there was time for.
+    pub fn in_all(&self, now: Nanos) -> WaitVector {
+        let mut sum = self.steps;
+        let left = (now - self.began).saturating_sub(sum.total());
+        let queue = self.queue.min(left);
+        charge(&mut sum, Wait::Queue, queue);
+        // Room may have been waited for while earlier commands of the step were under way.
+        charge(&mut sum, Wait::Space, self.space.min(left - queue));
+        sum
+    }
+}
+
+/// Charges time to something that is both what was in the way and why.
+pub fn charge(wait: &mut WaitVector, kind: Wait, time: Nanos) {
+    if time > 0 {
+        let mut more = WaitVector::ZERO;
+        (more.entries[kind.index()], more.kinds) = ([time; 2], 1 << kind.index());
+        add(wait, &more);
+    }
+}
+
+fn add(sum: &mut WaitVector, wait: &WaitVector) {
+    let mut kinds = wait.kinds;
+    while kinds != 0 {
+        let kind = kinds.trailing_zeros() as usize;
+        kinds &= kinds - 1;
+        let known = sum.kinds >> kind & 1 == 1;
+        for lane in 0..2 {
+            let before = if known { sum.entries[kind][lane] } else { 0 };
+            sum.entries[kind][lane] = before + wait.entries[kind][lane];
+        }
+        sum.kinds |= 1 << kind;
+    }
+}

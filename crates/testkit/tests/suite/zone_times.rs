@@ -1,0 +1,125 @@
+//! Coded striping in time: what a request waited for, what ends at one moment, and drives of many banks.
+
+use crate::striped::{NOTHING, counted, counters, responses, serve};
+use crate::zones::{BLOCK, READ, WRITE, encoded, read, stack, write};
+use device::{BlockDevice, Clocked, Completions, Drive, DriveState, Progress};
+use engine::random::Stream;
+use nand::TimedFlash;
+use units::{HostOp, Request};
+
+/// Serves what was submitted; for each request its operation and what it waited for nothing, ns.
+fn own_times(drive: &mut Drive<TimedFlash>) -> Vec<(HostOp, u64)> {
+    let (mut completions, mut times) = (Completions::default(), Vec::new());
+    while drive.advance(&mut completions) != Progress::Idle {
+        for done in &completions.done {
+            let waited = done.wait.map_or(0, |index| completions.waits[index as usize].total());
+            let latency = drive.now() - done.request.arrival;
+            let explained = waited + done.queue_ns + done.space_ns;
+            assert!(explained <= latency, "{:?} took {latency} ns and waited {explained}", done.request);
+            times.push((done.request.op, latency - explained));
+        }
+    }
+    assert_eq!(drive.outstanding(), 0);
+    times
+}
+
+fn mixed<F: Clocked>(drive: &mut Drive<F>, requests: u64, seed: u64) {
+    let mut stream = Stream::new(seed, "requests");
+    let all = drive.sectors() / BLOCK;
+    for number in 0..requests {
+        let block = stream.below(all);
+        let count = (1 + stream.below(6)).min(all - block);
+        let request = if stream.chance(0.5) { read(block, count) } else { write(block, count) };
+        drive.submit(number as u32, &Request { arrival: drive.now(), ..request });
+    }
+}
+
+/// Requests stand in lines of their blocks and rows, before the gate, and for room in their segment.
+#[test]
+fn what_a_request_waited_for_inside_the_layer_is_not_its_own_work() {
+    for queues in ["bank", "one", "lockstep"] {
+        for stale in ["invalidate", "update"] {
+            let coded = if queues == "lockstep" { "0" } else { "3" };
+            let settings = [("zones.queues", queues), ("zones.stale_codes", stale), ("zones.code_zones", coded)];
+            let mut drive = encoded(&stack(&settings).plan().unwrap());
+            for seed in 0..4 {
+                mixed(&mut drive, 60, seed);
+                for (op, own) in own_times(&mut drive) {
+                    // A write of a part of a row reads the rest first, with update it reads and writes codes as well.
+                    let most = if op == HostOp::Read { READ } else { 2 * READ + 2 * WRITE };
+                    assert!(own <= most, "{queues}, {stale}: {op:?} worked {own} ns of its own, {most} at most");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
+    let mut coded = encoded(&stack(&[("zones.reads", "lazy")]).plan().unwrap());
+    let mut plain = encoded(&stack(&[("zones.code_zones", "0")]).plan().unwrap());
+    for first in (0..48).step_by(8) {
+        // As soon as one ends the next begins: nothing is left of the one before.
+        let [with, without] = [&mut coded, &mut plain].map(|drive| one_after_the_other(drive, &[read(first, 8), read(first + 8, 8)]));
+        assert_eq!(with, without, "from {first}");
+    }
+    let counters = counters(&coded, "zones");
+    assert!(counters["code_blocks_read"] > 0);
+    assert_eq!(counters["block_reads_wasted"], 0);
+}
+
+fn one_after_the_other(drive: &mut Drive<TimedFlash>, requests: &[Request]) -> u64 {
+    let (began, mut completions) = (drive.now(), Completions::default());
+    for request in requests {
+        drive.submit(0, &Request { arrival: drive.now(), ..*request });
+        while drive.advance(&mut completions) != Progress::Idle && completions.done.is_empty() {}
+    }
+    let time = drive.now() - began;
+    assert_eq!(serve(drive), NOTHING);
+    time
+}
+
+#[test]
+fn a_read_of_very_many_groups_asks_for_all_data_before_any_code_block() {
+    let size = [("zones.size", "256KiB"), ("drive.capacity", "768KiB")];
+    let mut coded = encoded(&stack(&[&size[..], &[("zones.reads", "lazy")]].concat()).plan().unwrap());
+    let mut plain = encoded(&stack(&[&size[..], &[("zones.code_zones", "0")]].concat()).plan().unwrap());
+    for count in [256, 512] {
+        let [with, without] = [&mut coded, &mut plain].map(|drive| responses(drive, &[read(0, count)]));
+        assert_eq!(with, without, "{count} blocks");
+    }
+}
+
+#[test]
+fn a_drive_that_was_encoded_before_it_was_saved_is_not_encoded_again_at_once() {
+    let plan = stack(&[("engine.contents", "none")]).plan().unwrap();
+    let mut drive = counted(&plan);
+    (0..drive.sectors() / BLOCK).for_each(|block| drive.submit(0, &write(block, 1)));
+    assert_eq!(serve(&mut drive), NOTHING);
+    drive.prepare();
+    let state = DriveState::of(&drive);
+    let mut drive = state.resume(&plan, plan.fresh_core(), |core| plan.timed(core)).unwrap();
+    // Nothing is to do for a while, twice.
+    for block in [0, 9] {
+        assert_eq!(responses(&mut drive, &[read(block, 1)]), [READ]);
+    }
+    let counters = counters(&drive, "zones");
+    assert_eq!(["offline_phases", "code_blocks_encoded"].map(|name| counters[name]), [0, 0]);
+}
+
+#[test]
+fn banks_may_be_many() {
+    for banks in ["40", "72", "132"] {
+        let row = banks.parse::<u64>().unwrap() * 4;
+        let sizes = [format!("{row}KiB"), format!("{}KiB", 3 * row)];
+        for queues in ["bank", "one"] {
+            let settings = [("flash.channels", banks), ("zones.queues", queues), ("zones.stale_codes", "update"), ("zones.group", "4")];
+            let mut stack = stack(&settings);
+            stack.set("zones.size", &sizes[0]).set("drive.capacity", &sizes[1]);
+            let mut drive = encoded(&stack.plan().unwrap());
+            mixed(&mut drive, 2000, 1);
+            assert_eq!(serve(&mut drive), NOTHING, "{banks} banks, {queues}");
+            assert_eq!(drive.oracle().and_then(|oracle| oracle.violation()), None, "{banks} banks, {queues}");
+        }
+    }
+}
