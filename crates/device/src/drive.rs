@@ -573,6 +573,11 @@ impl Drive<TimedFlash> {
         true
     }
 
+    /// Whether [`BlockDevice::advance`] has something to tell at once.
+    pub fn has_news(&self) -> bool {
+        !self.done.is_empty() || self.woken
+    }
+
     /// Takes what completed since the last look.
     pub fn take_done(&mut self) -> Vec<Completion> {
         std::mem::take(&mut self.done)

@@ -176,6 +176,11 @@ impl FlashCore {
         self.faults = Faults::new(plan, seed);
     }
 
+    /// Chances that a program fails, that an erase does, and that a page turns out uncorrectable, from now on.
+    pub fn set_fault_chances(&mut self, chances: [f64; 3]) {
+        self.faults.set_chances(chances);
+    }
+
     /// Whether any command may fail.
     pub fn may_fail(&self) -> bool {
         self.faults.active

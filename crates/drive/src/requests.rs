@@ -1,0 +1,459 @@
+//! The drive: requests, power, faults.
+
+use crate::error::DriveError;
+use crate::fault::Fault;
+use crate::image::Image;
+use device::{BlockDevice, Completion, Completions, Config, DrivePlan, Progress, Setting};
+use engine::random::Stream;
+use nand::{Flash as _, FlashCore, TimedFlash};
+use std::path::Path;
+use std::sync::Arc;
+use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
+
+/// Most sectors of a request that is served at once; longer ones are served piece by piece.
+const PIECE: u32 = 512;
+
+/// What a drive is while power is on, and what is left of it when it is off.
+enum Power {
+    On(Box<device::Drive<TimedFlash>>),
+    Off(Box<FlashCore>),
+    /// Only while one turns into the other.
+    Between,
+}
+
+/// A simulated drive that holds bytes: see the crate's description.
+pub struct Drive {
+    plan: DrivePlan,
+    power: Power,
+    image: Option<Arc<Image>>,
+    /// Chances that programs, erases and reads fail.
+    chances: [f64; 3],
+    /// Events until power goes, and the seed of what it leaves.
+    cut_after: Option<(u64, u64)>,
+    /// Time of all power cycles before this one, ns.
+    before: Nanos,
+    power_cuts: u64,
+    completions: Completions,
+}
+
+impl Drive {
+    /// A new drive of a built-in stack or of a stack file, with settings as `key=value`. Contents are bytes, and time is
+    /// simulated, whatever the stack says.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    pub fn new(stack: &str, settings: &[&str]) -> Result<Self, DriveError> {
+        let settings: Result<Vec<_>, _> = settings.iter().map(|text| Setting::from_argument(text)).collect();
+        Self::from_config(Config::load(stack, &[settings?, Self::own_settings()].concat())?)
+    }
+
+    /// What a drive needs whatever its stack says.
+    pub fn own_settings() -> Vec<Setting> {
+        let own = [("engine.contents", "bytes"), ("engine.time", "virtual"), ("engine.service", "parallel"), ("drive.precondition", "none")];
+        let setting = |(key, value): (&str, &str)| Setting { key: key.to_owned(), value: value.to_owned(), place: "a drive with bytes".to_owned() };
+        own.into_iter().map(setting).collect()
+    }
+
+    /// A new drive in memory.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    pub fn from_config(config: Config) -> Result<Self, DriveError> {
+        let plan = Self::plan(config)?;
+        let core = plan.fresh_core();
+        Ok(Self::assemble(plan, core, None, true))
+    }
+
+    /// The drive kept in a file, which is made if there is none. What a killed program left is recovered as after a power
+    /// cut. The file is sparse; what it holds is in memory as well while the drive is open.
+    ///
+    /// # Errors
+    /// The configuration cannot be used, or keeps data in non-volatile memory, which the file does not hold; the file cannot be
+    /// read, is open elsewhere, or is of another drive.
+    pub fn in_file(config: Config, path: &Path) -> Result<Self, DriveError> {
+        let lines = config.resolved.iter().filter(|(key, _)| is_lasting(key)).map(|(key, value)| format!("{key} = {value}"));
+        let description = lines.collect::<Vec<_>>().join("\n");
+        let plan = Self::plan(config)?;
+        let values = &plan.config.values;
+        if plan.stripes.is_some() || values.name("buffer.kind") != "none" && values.on("buffer.nonvolatile") {
+            let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use stripe.kind = none or zones and \
+                 buffer.nonvolatile = false, or keep the drive in memory";
+            return Err(DriveError::Unsupported(problem.to_owned()));
+        }
+        let mut core = plan.fresh_core();
+        let (image, holds) = Image::open(path, plan.geometry, &description)?;
+        if holds {
+            image.load(&mut core)?;
+        }
+        if let Some(contents) = core.contents.as_deref_mut() {
+            contents.set_mirror(image.clone());
+        }
+        let mut drive = Self::assemble(plan, core, Some(image), !holds);
+        if holds {
+            drive.reopen()?;
+        }
+        Ok(drive)
+    }
+
+    fn plan(config: Config) -> Result<DrivePlan, DriveError> {
+        Ok(DrivePlan::new(config)?)
+    }
+
+    fn assemble(plan: DrivePlan, core: FlashCore, image: Option<Arc<Image>>, fresh: bool) -> Self {
+        let values = &plan.config.values;
+        let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
+        let power = if fresh {
+            let mut drive = plan.assemble(plan.timed(core));
+            drive.carry_cells();
+            Power::On(Box::new(drive))
+        } else {
+            Power::Off(Box::new(core))
+        };
+        Self { plan, power, image, chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default() }
+    }
+
+    /// Bytes that the user sees.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.plan.user_pages) * u64::from(self.plan.geometry.page_bytes)
+    }
+
+    /// Bytes of the unit that trims work on: a page of the mapping.
+    pub fn page_bytes(&self) -> u32 {
+        self.plan.geometry.page_bytes
+    }
+
+    /// Whether acknowledged writes may be lost with power until they are flushed.
+    pub fn is_volatile(&self) -> bool {
+        self.plan.is_volatile()
+    }
+
+    /// Whether power is on.
+    pub fn is_on(&self) -> bool {
+        matches!(self.power, Power::On(_))
+    }
+
+    /// How often power was cut.
+    pub fn power_cuts(&self) -> u64 {
+        self.power_cuts
+    }
+
+    /// Simulated time since the drive was made, ns; time without power does not count.
+    pub fn now(&self) -> Nanos {
+        self.before + if let Power::On(drive) = &self.power { drive.now() } else { 0 }
+    }
+
+    /// Reads bytes; what was never written, or trimmed, is zeros.
+    ///
+    /// # Errors
+    /// [`DriveError::Failed`] if any of them cannot be corrected; the others are not given either.
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), DriveError> {
+        self.check(offset, into.len() as u64)?;
+        for (offset, piece) in (offset..).step_by(PIECE as usize * SECTOR_BYTES as usize).zip(into.chunks_mut(PIECE as usize * SECTOR_BYTES as usize)) {
+            self.serve(HostOp::Read, offset, piece.len() as u64, &[], false)?;
+            piece.copy_from_slice(&self.completions.cells);
+        }
+        Ok(())
+    }
+
+    /// Writes bytes. They are acknowledged when this returns; with a volatile buffer only a flush makes them last.
+    ///
+    /// # Errors
+    /// [`DriveError::Full`] without room, [`DriveError::Failed`] if flash fails.
+    pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), DriveError> {
+        self.write_pieces(offset, bytes, false)
+    }
+
+    /// Writes bytes that last as soon as this returns (force unit access).
+    ///
+    /// # Errors
+    /// As [`Drive::write`].
+    pub fn write_through(&mut self, offset: u64, bytes: &[u8]) -> Result<(), DriveError> {
+        self.write_pieces(offset, bytes, true)
+    }
+
+    fn write_pieces(&mut self, offset: u64, bytes: &[u8], fua: bool) -> Result<(), DriveError> {
+        self.check(offset, bytes.len() as u64)?;
+        let piece = PIECE as usize * SECTOR_BYTES as usize;
+        (offset..).step_by(piece).zip(bytes.chunks(piece)).try_for_each(|(offset, bytes)| {
+            self.serve(HostOp::Write, offset, bytes.len() as u64, bytes, fua)
+        })
+    }
+
+    /// Says that nobody needs these bytes any more: whole pages of them read as zeros from now on, and after a power cut as zeros or,
+    /// unless they were flushed, as what they last were.
+    ///
+    /// # Errors
+    /// As [`Drive::write`].
+    pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DriveError> {
+        self.check(offset, length)?;
+        let piece = 1_u64 << 30;
+        for from in (offset..offset + length).step_by(piece as usize) {
+            self.serve(HostOp::Trim, from, piece.min(offset + length - from), &[], false)?;
+        }
+        Ok(())
+    }
+
+    /// Everything acknowledged lasts when this returns.
+    ///
+    /// # Errors
+    /// [`DriveError::Failed`] if some of it could not be written.
+    pub fn flush(&mut self) -> Result<(), DriveError> {
+        self.serve(HostOp::Flush, 0, 0, &[], false)
+    }
+
+    /// Lets simulated time pass with nothing to do: buffers and collection may use it.
+    ///
+    /// # Errors
+    /// Power is off, or goes off meanwhile.
+    pub fn rest(&mut self, time: Nanos) -> Result<(), DriveError> {
+        let drive = self.drive()?;
+        let until = drive.now() + time;
+        drive.wake_at(until);
+        let mut completions = Completions::default();
+        while self.drive()?.now() < until && self.step_into(&mut completions)? != Progress::Idle {}
+        Ok(())
+    }
+
+    /// Cuts power now. What is under way is torn, kept or lost as `seed` says; what comes after is refused until
+    /// [`Drive::reopen`].
+    pub fn power_cut(&mut self, seed: u64) {
+        self.cut_after = None;
+        self.power = match std::mem::replace(&mut self.power, Power::Between) {
+            Power::On(drive) => {
+                self.before += drive.now();
+                self.power_cuts += 1;
+                let image = drive.flash().power_cut(&mut Stream::new(seed, "power cut"));
+                Power::Off(Box::new(image))
+            }
+            off => off,
+        };
+    }
+
+    /// Cuts power after so many more events of the simulation (commands that begin, move data, or end): somewhere in the
+    /// middle of what the host asks for next. The call under way then, and those after it, get [`DriveError::PowerOff`].
+    pub fn cut_power_after(&mut self, events: u64, seed: u64) {
+        self.cut_after = Some((events, seed));
+    }
+
+    /// Power comes back: the layers rebuild themselves from what is in flash. Nothing happens if it is on.
+    ///
+    /// # Errors
+    /// [`DriveError::Recovery`] if they cannot; the drive stays off.
+    pub fn reopen(&mut self) -> Result<(), DriveError> {
+        let Power::Off(image) = &self.power else { return Ok(()) };
+        // Layers are rebuilt from a copy, so that what is left stays if they cannot be.
+        let core = FlashCore::clone(image);
+        let mut drive = self.plan.recover(core).map_err(|error| DriveError::Recovery(error.to_string()))?;
+        drive.carry_cells();
+        self.power = Power::On(Box::new(drive));
+        Ok(())
+    }
+
+    /// Lets something fail.
+    ///
+    /// # Errors
+    /// Power is off, or the drive has no such die, channel or block.
+    pub fn inject(&mut self, fault: Fault) -> Result<(), DriveError> {
+        let geometry = self.plan.geometry;
+        let none = |what: &str, number: u32, count: u32| {
+            Err(DriveError::Unsupported(format!("there is no {what} {number}: this drive has {count}, numbered from 0")))
+        };
+        let mut chances = self.chances;
+        let drive = self.drive()?;
+        match fault {
+            Fault::Die(die) if die >= geometry.dies() => return none("die", die, geometry.dies()),
+            Fault::Channel(channel) if channel >= geometry.channels => return none("channel", channel, geometry.channels),
+            Fault::Block(block) if block >= geometry.blocks() => return none("block", block, geometry.blocks()),
+            Fault::Die(die) => drive.kill_die(DieId(die)),
+            Fault::Channel(channel) => {
+                let dies = (0..geometry.dies()).map(DieId).filter(|die| geometry.channel_of(*die).0 == channel);
+                dies.for_each(|die| drive.kill_die(die));
+            }
+            Fault::Block(block) => drive.flash_mut().core_mut().lose_block(BlockId(block)),
+            Fault::Reads(share) => chances[2] = share,
+            Fault::Programs(share) => chances[0] = share,
+            Fault::Erases(share) => chances[1] = share,
+        }
+        drive.flash_mut().core_mut().set_fault_chances(chances);
+        self.chances = chances;
+        Ok(())
+    }
+
+    /// Checks the invariants of all layers.
+    ///
+    /// # Errors
+    /// Power is off; or, in words, what is broken: a defect of the simulation.
+    pub fn check_layers(&mut self) -> Result<(), DriveError> {
+        let drive = self.drive()?;
+        drive.top().check(drive.flash()).map_err(DriveError::Recovery)
+    }
+
+    /// What the drive has counted: reads, programs and erases of flash by cause, then counters of every layer, by name.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let Power::On(drive) = &self.power else { return Vec::new() };
+        let core = drive.flash().core();
+        let kinds = [("flash.reads", &core.counters.reads), ("flash.programs", &core.counters.programs), ("flash.erases", &core.counters.erases)];
+        let mut all = Vec::new();
+        for (kind, counts) in kinds {
+            all.push((format!("{kind}.total"), FlashCore::total(counts)));
+            let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
+            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()])));
+        }
+        let mut reports = Vec::new();
+        drive.top().report(&mut reports);
+        for report in reports {
+            all.extend(report.counters.into_iter().map(|(name, count)| (format!("{}.{name}", report.name), count)));
+        }
+        all
+    }
+
+    /// Wear and health, as a drive's self-report has it.
+    pub fn smart(&self) -> Vec<(&'static str, u64)> {
+        let core = match &self.power {
+            Power::On(drive) => drive.flash().core(),
+            Power::Off(core) => core,
+            Power::Between => return Vec::new(),
+        };
+        let rows = core.blocks();
+        let erases = || rows.iter().map(|row| u64::from(row.erases));
+        vec![
+            ("power_on", u64::from(self.is_on())),
+            ("power_cuts", self.power_cuts),
+            ("simulated_ns", self.now()),
+            ("blocks", rows.len() as u64),
+            ("bad_blocks", rows.iter().filter(|row| row.is_bad() || row.has_failed()).count() as u64),
+            ("dead_dies", (0..self.plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u64),
+            ("least_erases", erases().min().unwrap_or(0)),
+            ("mean_erases_thousandths", erases().sum::<u64>() * 1000 / rows.len().max(1) as u64),
+            ("most_erases", erases().max().unwrap_or(0)),
+            ("endurance", u64::from(self.plan.part.endurance)),
+            ("programs_failed", core.counters.failed_programs),
+            ("erases_failed", core.counters.failed_erases),
+            ("reads_failed", core.counters.failed_reads),
+        ]
+    }
+
+    /// Takes a request and lets no time pass; `tag` comes back with its completion. `cells` are the bytes of a write. Whole sectors
+    /// are asked for by number, at most 2^32 - 1 at once.
+    ///
+    /// # Errors
+    /// Power is off, or the request ends beyond the drive.
+    pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
+        self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
+        let drive = self.drive()?;
+        let request = Request { arrival: drive.now(), ..*request };
+        drive.submit_cells(tag, &request, cells);
+        Ok(())
+    }
+
+    /// Lets time pass until something has completed (see [`Completions`]) or the moment of [`Drive::wake_at`] comes.
+    /// `false`: nothing is under way, or what is waits for room that nothing will ever make.
+    ///
+    /// # Errors
+    /// Power is off, or went off.
+    pub fn advance(&mut self, completions: &mut Completions) -> Result<bool, DriveError> {
+        Ok(self.step_into(completions)? != Progress::Idle)
+    }
+
+    /// Lets [`Drive::advance`] return at this moment, ns of [`Drive::now`].
+    ///
+    /// # Errors
+    /// Power is off.
+    pub fn wake_at(&mut self, time: Nanos) -> Result<(), DriveError> {
+        let before = self.before;
+        let drive = self.drive()?;
+        let time = time.saturating_sub(before).max(drive.now());
+        drive.wake_at(time);
+        Ok(())
+    }
+
+    /// Requests taken and not completed.
+    pub fn outstanding(&self) -> u32 {
+        if let Power::On(drive) = &self.power { drive.outstanding() } else { 0 }
+    }
+
+    /// Waits until the file, if there is one, is on the disk below as well.
+    ///
+    /// # Errors
+    /// The operating system says so.
+    pub fn sync(&self) -> Result<(), DriveError> {
+        self.image.as_ref().map_or(Ok(()), |image| image.broken().map_or_else(|| image.sync(), Err))
+    }
+
+    fn drive(&mut self) -> Result<&mut device::Drive<TimedFlash>, DriveError> {
+        match &mut self.power {
+            Power::On(drive) => Ok(drive),
+            Power::Off(_) | Power::Between => Err(DriveError::PowerOff),
+        }
+    }
+
+    fn check(&self, offset: u64, length: u64) -> Result<(), DriveError> {
+        for (what, bytes) in [("the offset", offset), ("the length", length)] {
+            if !bytes.is_multiple_of(SECTOR_BYTES) {
+                return Err(DriveError::Alignment { what, bytes });
+            }
+        }
+        let end = offset.saturating_add(length);
+        if end > self.bytes() {
+            return Err(DriveError::Beyond { end, bytes: self.bytes() });
+        }
+        Ok(())
+    }
+
+    /// Serves one request by itself; what it read is in `self.completions`.
+    fn serve(&mut self, op: HostOp, offset: u64, length: u64, cells: &[u8], fua: bool) -> Result<(), DriveError> {
+        let request = Request { arrival: 0, first_sector: offset / SECTOR_BYTES, sectors: (length / SECTOR_BYTES) as u32, op, fua };
+        self.submit(u32::MAX, &request, cells)?;
+        let mut completions = std::mem::take(&mut self.completions);
+        let done = self.wait_for_it(&mut completions);
+        self.completions = completions;
+        if let Some(error) = self.image.as_ref().and_then(|image| image.broken()) {
+            return Err(error);
+        }
+        if done?.failed {
+            let verb = if op == HostOp::Read { "read" } else { "written" };
+            return Err(DriveError::Failed { offset, length, verb });
+        }
+        Ok(())
+    }
+
+    fn wait_for_it(&mut self, completions: &mut Completions) -> Result<Completion, DriveError> {
+        loop {
+            let progress = self.step_into(completions)?;
+            if let Some(done) = completions.done.iter().find(|done| done.tag == u32::MAX) {
+                return Ok(*done);
+            }
+            if progress == Progress::Idle {
+                return Err(DriveError::Full);
+            }
+        }
+    }
+
+    /// As [`BlockDevice::advance`], but for a power cut that comes first.
+    fn step_into(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
+        let Some((mut left, seed)) = self.cut_after else { return Ok(self.drive()?.advance(completions)) };
+        let drive = self.drive()?;
+        loop {
+            if drive.has_news() {
+                let progress = drive.advance(completions);
+                self.cut_after = Some((left, seed));
+                return Ok(progress);
+            }
+            if left == 0 {
+                self.power_cut(seed);
+                return Err(DriveError::PowerOff);
+            }
+            left -= 1;
+            if !drive.step() {
+                self.cut_after = Some((left, seed));
+                completions.done.clear();
+                return Ok(Progress::Idle);
+            }
+        }
+    }
+}
+
+/// Keys of a stack that say what its flash is and what is written there.
+fn is_lasting(key: &str) -> bool {
+    !["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill"].iter().any(|other| key.starts_with(other))
+}

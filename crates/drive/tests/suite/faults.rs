@@ -1,0 +1,60 @@
+//! Faults are errors, and never other data.
+
+use crate::contents::small;
+use drive::{Drive, DriveError, Fault};
+
+#[test]
+fn a_die_that_fails_takes_its_data_with_it() {
+    let mut drive = small(&[]);
+    let pages = drive.bytes() / 4096;
+    (0..pages).for_each(|page| drive.write(page * 4096, &[page as u8; 4096]).unwrap());
+    drive.inject(Fault::Die(1)).unwrap();
+    let mut failed = 0;
+    for page in 0..pages {
+        let mut found = [0; 4096];
+        match drive.read(page * 4096, &mut found) {
+            Ok(()) => assert_eq!(found, [page as u8; 4096]),
+            Err(DriveError::Failed { .. }) => failed += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(failed > pages / 3 && failed < pages * 2 / 3, "{failed} of {pages} pages were on one of two dies");
+    assert!(drive.smart().contains(&("dead_dies", 1)));
+}
+
+#[test]
+fn stripes_answer_for_a_die_that_failed() {
+    let settings = ["drive.capacity=2MiB", "flash.channels=5", "flash.dies_per_channel=1", "flash.pages_per_block=16", "drive.over_provisioning=150%"];
+    let mut drive = Drive::new("raid5", &[&settings[..], &["stripe.chips=5"]].concat()).unwrap();
+    let pages = drive.bytes() / 4096;
+    (0..pages).for_each(|page| drive.write(page * 4096, &[page as u8; 4096]).unwrap());
+    drive.inject(Fault::Die(2)).unwrap();
+    let mut found = [0; 4096];
+    (0..pages).for_each(|page| {
+        drive.read(page * 4096, &mut found).unwrap();
+        assert_eq!(found, [page as u8; 4096], "page {page}");
+    });
+}
+
+#[test]
+fn uncorrectable_pages_are_errors() {
+    let mut drive = small(&[]);
+    drive.inject(Fault::Reads(1.0)).unwrap();
+    drive.write(0, &[1; 4096]).unwrap();
+    assert!(matches!(drive.read(0, &mut [0; 4096]), Err(DriveError::Failed { offset: 0, length: 4096, .. })));
+    drive.inject(Fault::Reads(0.0)).unwrap();
+    drive.write(0, &[2; 4096]).unwrap();
+    assert!(drive.read(0, &mut [0; 4096]).is_ok());
+    for fault in [Fault::Die(2), Fault::Channel(9), Fault::Block(1 << 20)] {
+        assert!(matches!(drive.inject(fault), Err(DriveError::Unsupported(_))), "{fault:?}");
+    }
+}
+
+#[test]
+fn faults_are_written_as_they_are_said() {
+    assert_eq!("die 3".parse(), Ok(Fault::Die(3)));
+    assert_eq!("reads 0.5%".parse(), Ok(Fault::Reads(0.005)));
+    for text in ["", "die", "die x", "dye 3", "reads 2", "reads 101%", "programs -1%", "erases NaN%"] {
+        assert!(text.parse::<Fault>().is_err_and(|error| error.contains("write `die N`")), "{text}");
+    }
+}

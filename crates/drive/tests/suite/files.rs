@@ -1,0 +1,110 @@
+//! A drive in a file outlives its program.
+
+use crate::contents::SMALL;
+use device::{Config, Setting};
+use drive::{Drive, DriveError};
+use std::path::Path;
+
+fn config(settings: &[&str]) -> Config {
+    let settings: Vec<_> = SMALL.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect();
+    Config::load("page", &[settings, Drive::own_settings()].concat()).unwrap()
+}
+
+fn open(path: &Path, settings: &[&str]) -> Result<Drive, DriveError> {
+    Drive::in_file(config(settings), path)
+}
+
+/// Nothing is told to the file when a drive is dropped, so that a drop is what a kill is.
+#[test]
+fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
+    for settings in [&[][..], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["ftl.kind=superpage"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive");
+        let mut known = vec![0_u8; 2 << 20];
+        for round in 1..=4_u64 {
+            let mut drive = open(&path, settings).unwrap();
+            let mut found = vec![1; known.len()];
+            drive.read(0, &mut found).unwrap();
+            assert!(found == known, "{settings:?}, round {round}");
+            for number in 0..700 {
+                let place = (number * 7919 + round * 31) % 512 * 4096;
+                let bytes = [(number + round) as u8; 4096];
+                drive.write(place, &bytes).unwrap();
+                known[place as usize..place as usize + 4096].copy_from_slice(&bytes);
+            }
+            drive.trim(round * 65_536, 8192).unwrap();
+            known[round as usize * 65_536..round as usize * 65_536 + 8192].fill(0);
+            drive.flush().unwrap();
+        }
+        assert!(std::fs::metadata(&path).unwrap().len() > 2 << 20);
+    }
+}
+
+#[test]
+fn cuts_and_erases_leave_the_file_as_the_drive_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    for seed in 0..30_u64 {
+        let mut drive = open(&path, &[]).unwrap();
+        drive.cut_power_after(300 + 17 * seed, seed);
+        let mut last = vec![None; 512];
+        for number in 0.. {
+            let page = number * 7919 % 512;
+            if drive.write(page * 4096, &[(number % 251) as u8; 4096]).is_err() {
+                last[page as usize] = None;
+                break;
+            }
+            last[page as usize] = Some((number % 251) as u8);
+        }
+        drop(drive);
+        let mut drive = open(&path, &[]).unwrap();
+        drive.check_layers().unwrap();
+        let mut found = [0; 4096];
+        for (page, wanted) in last.iter().enumerate().filter_map(|(page, wanted)| Some((page, (*wanted)?))) {
+            drive.read(page as u64 * 4096, &mut found).unwrap();
+            assert_eq!(found, [wanted; 4096], "seed {seed}, page {page}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_drive_is_refused_with_the_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    drop(open(&path, &[]).unwrap());
+    let error = open(&path, &["flash.pages_per_block=32"]).err().unwrap().to_string();
+    assert!(error.contains("flash.pages_per_block = 16") && error.contains("flash.pages_per_block = 32"), "{error}");
+    let first = open(&path, &[]).unwrap();
+    let error = open(&path, &[]).err().unwrap().to_string();
+    assert!(error.contains("another program has this drive open"), "{error}");
+    drop(first);
+    std::fs::write(&path, "something else altogether, and long enough").unwrap();
+    let error = open(&path, &[]).err().unwrap().to_string();
+    assert!(error.contains("not the file of a drive"), "{error}");
+    assert!(matches!(open(&folder.path().join("no/such/folder"), &[]), Err(DriveError::File { .. })));
+    for settings in [&["stripe.kind=raid0", "flash.channels=5"][..], &["buffer.kind=page-lru", "buffer.nonvolatile=true"]] {
+        assert!(matches!(open(&folder.path().join("other"), settings), Err(DriveError::Unsupported(_))), "{settings:?}");
+    }
+}
+
+#[test]
+fn a_page_cut_in_two_by_the_end_of_the_program_counts_as_torn() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let mut drive = open(&path, &[]).unwrap();
+    drive.write(0, &[1; 4096]).unwrap();
+    drive.write(0, &[2; 4096]).unwrap();
+    drop(drive);
+    // The newest place that was written: half of its cells never came.
+    let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    let at = bytes.windows(64).rposition(|window| window == [2; 64]).unwrap() + 64 - 2048;
+    file.write_all_at(&[0; 2048], at as u64).unwrap();
+    drop(file);
+    let mut drive = open(&path, &[]).unwrap();
+    let mut found = [0; 4096];
+    drive.read(0, &mut found).unwrap();
+    assert_eq!(found, [1; 4096], "the version before it is the newest there is");
+}
