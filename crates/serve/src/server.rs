@@ -1,0 +1,514 @@
+//! The loop: sockets, connections, requests, answers.
+
+use crate::control::{Controller, Wish};
+use crate::record::Record;
+use crate::target::{Answers, Order, OrderKind, Target};
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use mio::{Events, Interest, Poll, Token};
+use nbd::{Command, Connection, Export, Request};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Requests of one connection that are served at once; further ones wait in its socket.
+const DEPTH: usize = 1024;
+/// Longest time without a look at whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long clients get to take their last answers when the server ends.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+const NBD: Token = Token(0);
+const CONTROL: Token = Token(1);
+const FIRST: usize = 2;
+
+/// Where clients find the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A unix socket.
+    Unix(PathBuf),
+    /// A port of this machine that only programs on it reach; 0: any that is free.
+    Loopback(u16),
+}
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where clients connect.
+    pub address: Address,
+    /// Where commands are given, if they are.
+    pub control: Option<PathBuf>,
+    /// Name of the export.
+    pub name: String,
+    /// What it is, in a line.
+    pub description: String,
+    /// Clients may only read.
+    pub read_only: bool,
+}
+
+/// A server that cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The operating system refuses a socket.
+    #[error("{place}: {source}{hint}")]
+    Socket {
+        /// Path or port.
+        place: String,
+        /// What the operating system said.
+        source: io::Error,
+        /// How to mend it, or nothing.
+        hint: &'static str,
+    },
+    /// The export cannot be offered.
+    #[error(transparent)]
+    Export(#[from] nbd::ExportError),
+    /// Waiting for events fails.
+    #[error("waiting for clients: {0}")]
+    Wait(#[from] io::Error),
+    /// The target could not be closed.
+    #[error("when the server ended: {0}")]
+    Close(String),
+}
+
+enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Unix(stream) => stream,
+            Self::Tcp(stream) => stream,
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(into),
+            Self::Tcp(stream) => stream.read(into),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+}
+
+struct Client {
+    stream: Stream,
+    connection: Connection,
+    readable: bool,
+    writable: bool,
+    /// Its place was given to another one since.
+    serial: u64,
+}
+
+/// A request under way: whose it is, and which use of that place.
+type Asked = Option<(usize, u64, Request)>;
+
+/// Serves a target until it is told to stop.
+pub struct Server<'a> {
+    target: &'a mut dyn Target,
+    export: Export,
+    poll: Poll,
+    listener: Listener,
+    control: Option<UnixListener>,
+    clients: Vec<Option<Client>>,
+    controllers: Vec<Option<Controller>>,
+    asked: Vec<Asked>,
+    free: Vec<u32>,
+    payload: Vec<u8>,
+    answers: Answers,
+    record: Option<Record>,
+    serial: u64,
+    sockets: Vec<PathBuf>,
+    address: Address,
+    stopping: Option<Instant>,
+}
+
+impl<'a> Server<'a> {
+    /// Binds the sockets. From now on clients can connect; they are served by [`Server::run`].
+    ///
+    /// # Errors
+    /// A socket cannot be had, or the export cannot be offered so.
+    pub fn new(target: &'a mut dyn Target, options: &ServerOptions, record: Option<Record>) -> Result<Self, ServeError> {
+        let mut export = Export::new(&options.name, target.bytes());
+        options.description.clone_into(&mut export.description);
+        export.preferred_block = target.preferred_bytes();
+        (export.read_only, export.multi_conn) = (options.read_only, true);
+        export.check()?;
+        let poll = Poll::new()?;
+        let mut sockets = Vec::new();
+        let (mut listener, address) = match &options.address {
+            Address::Unix(path) => (Listener::Unix(bind(path, &mut sockets)?), options.address.clone()),
+            Address::Loopback(port) => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+                let refused = |source| ServeError::Socket { place: address.to_string(), source, hint: "; choose another port, or 0 for any that is free" };
+                let listener = TcpListener::bind(address).map_err(refused)?;
+                let port = listener.local_addr().map_err(refused)?.port();
+                (Listener::Tcp(listener), Address::Loopback(port))
+            }
+        };
+        let mut control = options.control.as_ref().map(|path| bind(path, &mut sockets)).transpose()?;
+        let source: &mut dyn Source = match &mut listener {
+            Listener::Unix(listener) => listener,
+            Listener::Tcp(listener) => listener,
+        };
+        poll.registry().register(source, NBD, Interest::READABLE)?;
+        if let Some(control) = &mut control {
+            poll.registry().register(control, CONTROL, Interest::READABLE)?;
+        }
+        Ok(Self {
+            target,
+            export,
+            poll,
+            listener,
+            control,
+            clients: Vec::new(),
+            controllers: Vec::new(),
+            asked: Vec::new(),
+            free: Vec::new(),
+            payload: Vec::new(),
+            answers: Answers::default(),
+            record,
+            serial: 0,
+            sockets,
+            address,
+            stopping: None,
+        })
+    }
+
+    /// Where clients find it: the port that was free, if any was asked for.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The same as clients write it.
+    pub fn uri(&self) -> String {
+        match &self.address {
+            Address::Unix(path) => format!("nbd+unix:///{}?socket={}", self.export.name, path.display()),
+            Address::Loopback(port) => format!("nbd://127.0.0.1:{port}/{}", self.export.name),
+        }
+    }
+
+    /// Serves until `stop` is set or a command says so. Requests under way are answered and everything is made to last.
+    ///
+    /// # Errors
+    /// The operating system fails, or the target cannot be closed.
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), ServeError> {
+        let mut events = Events::with_capacity(256);
+        let mut wait = Some(Duration::ZERO);
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                self.shut_down();
+            }
+            if let Some(since) = self.stopping
+                && (self.clients.iter().all(Option::is_none) || since.elapsed() > PATIENCE)
+            {
+                break;
+            }
+            let time = wait.map_or(LOOK, |wait| if wait < Duration::from_millis(1) { Duration::ZERO } else { wait.min(LOOK) });
+            match self.poll.poll(&mut events, Some(time)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                done => done?,
+            }
+            if events.is_empty() && time.is_zero() && wait.is_some_and(|wait| !wait.is_zero()) {
+                std::thread::sleep(wait.unwrap_or_default());
+            }
+            for event in &events {
+                self.on_event(event.token(), event.is_readable(), event.is_writable());
+            }
+            wait = self.serve();
+        }
+        self.hang_up();
+        if let Some(record) = &mut self.record
+            && let Err(error) = record.finish()
+        {
+            tracing::warn!("the record of requests is not whole: {error}");
+        }
+        self.target.close().map_err(ServeError::Close)
+    }
+
+    fn on_event(&mut self, token: Token, readable: bool, writable: bool) {
+        match token {
+            NBD => self.accept(),
+            CONTROL => self.accept_controllers(),
+            Token(number) if number.is_multiple_of(2) => {
+                if let Some(Some(client)) = self.clients.get_mut((number - FIRST) / 2) {
+                    client.readable |= readable;
+                    client.writable |= writable;
+                }
+            }
+            Token(number) => self.command((number - FIRST) / 2),
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            let accepted = match &self.listener {
+                Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+                Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
+                    // Small answers are not to wait for larger ones.
+                    let _ = stream.set_nodelay(true);
+                    Stream::Tcp(stream)
+                }),
+            };
+            let mut stream = match accepted {
+                Ok(stream) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    tracing::warn!("a client could not connect: {error}");
+                    return;
+                }
+            };
+            if self.stopping.is_some() {
+                continue; // dropped: nobody new is served
+            }
+            let place = free_place(&mut self.clients);
+            let token = Token(FIRST + 2 * place);
+            if let Err(error) = self.poll.registry().register(stream.source(), token, Interest::READABLE | Interest::WRITABLE) {
+                tracing::warn!("a client could not be served: {error}");
+                continue;
+            }
+            self.serial += 1;
+            let connection = Connection::new(&self.export);
+            self.clients[place] = Some(Client { stream, connection, readable: true, writable: true, serial: self.serial });
+        }
+    }
+
+    fn accept_controllers(&mut self) {
+        while let Some(Ok((mut stream, _))) = self.control.as_ref().map(UnixListener::accept) {
+            let place = free_place(&mut self.controllers);
+            let token = Token(FIRST + 2 * place + 1);
+            if self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_ok() {
+                self.controllers[place] = Some(Controller::new(stream));
+            }
+        }
+    }
+
+    fn command(&mut self, place: usize) {
+        let Some(Some(controller)) = self.controllers.get_mut(place) else { return };
+        let wish = controller.serve(self.target);
+        if controller.is_over {
+            self.controllers[place] = None;
+        }
+        match wish {
+            Wish::Nothing => {}
+            Wish::ShutDown => self.shut_down(),
+            Wish::HangUp => {
+                // What was under way has no answer: the device is gone.
+                self.clients.iter_mut().for_each(|client| *client = None);
+            }
+        }
+    }
+
+    fn shut_down(&mut self) {
+        if self.stopping.is_none() {
+            self.stopping = Some(Instant::now());
+            self.clients.iter_mut().flatten().for_each(|client| client.connection.shut_down());
+        }
+    }
+
+    /// Moves bytes, takes requests, gives answers, as long as there are any. When to look again.
+    fn serve(&mut self) -> Option<Duration> {
+        loop {
+            let mut moved = false;
+            for place in 0..self.clients.len() {
+                moved |= self.hear(place);
+            }
+            let again = self.target.poll(&mut self.answers);
+            moved |= !self.answers.all.is_empty();
+            self.answer();
+            for place in 0..self.clients.len() {
+                moved |= self.speak(place);
+            }
+            if !moved {
+                return again;
+            }
+        }
+    }
+
+    /// Reads what a client has sent, and takes its requests. Whether there was anything.
+    fn hear(&mut self, place: usize) -> bool {
+        let Some(client) = &mut self.clients[place] else { return false };
+        let mut moved = false;
+        while client.readable && client.connection.outstanding() < DEPTH {
+            let space = client.connection.space();
+            if space.is_empty() {
+                break;
+            }
+            let room = space.len();
+            match client.stream.read(space) {
+                Ok(0) => {
+                    client.connection.hung_up();
+                    client.readable = false;
+                }
+                Ok(count) => {
+                    client.connection.filled(count);
+                    // A socket that gave less than there was room for is empty, and says when it is not.
+                    client.readable = count == room;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    client.readable = false;
+                    break;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => {
+                    client.connection.hung_up();
+                    client.readable = false;
+                }
+            }
+            moved = true;
+            while let Some(request) = client.connection.next_request() {
+                let order = order_of(&request);
+                if order.as_ref().is_some_and(|order| order.kind == OrderKind::Write) {
+                    client.connection.take_payload(&mut self.payload);
+                }
+                let Some(order) = order else {
+                    answer_at_once(&mut client.connection, request);
+                    continue;
+                };
+                if let Some(record) = &mut self.record {
+                    record.note(&order);
+                }
+                let tag = self.free.pop().unwrap_or_else(|| {
+                    self.asked.push(None);
+                    self.asked.len() as u32 - 1
+                });
+                self.asked[tag as usize] = Some((place, client.serial, request));
+                self.target.submit(tag, &order, &self.payload);
+            }
+        }
+        moved
+    }
+
+    /// Hands answers of the target to whom they belong.
+    fn answer(&mut self) {
+        for answer in self.answers.all.drain(..) {
+            let Some((place, serial, request)) = self.asked[answer.tag as usize].take() else { continue };
+            self.free.push(answer.tag);
+            let Some(client) = self.clients[place].as_mut().filter(|client| client.serial == serial) else { continue };
+            match answer.result {
+                Err(error) => client.connection.failed(request, error),
+                Ok(at) if request.command == Command::Read => {
+                    let bytes = &self.answers.bytes[at..at + request.length as usize];
+                    client.connection.read(request, |into| {
+                        into.copy_from_slice(bytes);
+                        Ok(())
+                    });
+                }
+                Ok(_) => client.connection.done(request),
+            }
+        }
+        self.answers.bytes.clear();
+    }
+
+    /// Sends what a client can take, and lets it go when all is said. Whether anything was sent.
+    fn speak(&mut self, place: usize) -> bool {
+        let Some(client) = &mut self.clients[place] else { return false };
+        let mut moved = false;
+        while client.writable && !client.connection.output().is_empty() {
+            match client.stream.write(client.connection.output()) {
+                Ok(count) if count > 0 => {
+                    client.connection.taken(count);
+                    moved = true;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => client.writable = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                _ => {
+                    client.connection.hung_up();
+                    self.clients[place] = None;
+                    return true;
+                }
+            }
+        }
+        if client.connection.is_closed() {
+            if let Some(end) = client.connection.end().filter(|end| !end.is_orderly()) {
+                tracing::info!("a client left: {end}");
+            }
+            self.clients[place] = None;
+        }
+        moved
+    }
+
+    fn hang_up(&mut self) {
+        self.clients.clear();
+        self.controllers.iter_mut().flatten().for_each(Controller::send);
+        self.controllers.clear();
+    }
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        for path in &self.sockets {
+            // It may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn free_place<T>(places: &mut Vec<Option<T>>) -> usize {
+    places.iter().position(Option::is_none).unwrap_or_else(|| {
+        places.push(None);
+        places.len() - 1
+    })
+}
+
+/// A unix socket at `path`; one that a killed server left behind is replaced.
+fn bind(path: &Path, sockets: &mut Vec<PathBuf>) -> Result<UnixListener, ServeError> {
+    let place = path.display().to_string();
+    let refused = |source, hint| ServeError::Socket { place: place.clone(), source, hint };
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        let source = io::Error::from(ErrorKind::AddrInUse);
+        return Err(refused(source, "; another server listens there: end it, or choose another path"));
+    }
+    let is_socket = std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
+    if is_socket {
+        std::fs::remove_file(path).map_err(|source| refused(source, ""))?;
+    }
+    let listener = UnixListener::bind(path).map_err(|source| {
+        let hint = if source.kind() == ErrorKind::AddrInUse { "; a file of that name is in the way" } else { "; choose a path in a folder that is there, of less than 100 bytes" };
+        refused(source, hint)
+    })?;
+    sockets.push(path.to_owned());
+    Ok(listener)
+}
+
+/// What a request asks of the target; nothing, if it can be answered at once.
+fn order_of(request: &Request) -> Option<Order> {
+    let kind = match request.command {
+        Command::Read => OrderKind::Read,
+        Command::Write => OrderKind::Write,
+        Command::Flush => OrderKind::Flush,
+        Command::Trim => OrderKind::Trim,
+        Command::WriteZeroes => OrderKind::Zeroes { keep: request.no_hole },
+        Command::BlockStatus | Command::Cache => return None,
+    };
+    let is_empty = request.length == 0 && kind != OrderKind::Flush;
+    (!is_empty).then_some(Order { kind, offset: request.offset, length: request.length, fua: request.fua })
+}
+
+/// Answers what needs no target.
+fn answer_at_once(connection: &mut Connection, request: Request) {
+    match request.command {
+        Command::BlockStatus => {
+            let all = [nbd::Extent::data(u64::from(request.length))];
+            connection.extents(request, &all);
+        }
+        Command::Read => connection.read(request, |_| Ok(())),
+        Command::Cache | Command::Write | Command::Trim | Command::WriteZeroes | Command::Flush => connection.done(request),
+    }
+}

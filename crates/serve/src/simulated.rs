@@ -1,0 +1,331 @@
+//! A simulated drive as a target, with simulated time off, at the pace of the clock, or scaled.
+
+use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
+use drive::{Completions, Drive, DriveError, Fault};
+use nbd::ErrorNumber;
+use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+use units::{HostOp, Request, SECTOR_BYTES};
+
+/// Most bytes that the drive gets as one request; longer orders are taken apart.
+const PIECE: u64 = 256 << 10;
+/// How long to sleep while paced requests are under way: finer than what flash takes for a page.
+const TICK: Duration = Duration::from_micros(20);
+
+/// How simulated time follows the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Requests are answered as soon as they are simulated.
+    Off,
+    /// So many seconds of the clock for a simulated one: 1 is real time, 10 a drive ten times as slow.
+    Scaled(f64),
+}
+
+/// An order under way.
+#[derive(Debug, Default)]
+struct Entry {
+    tag: u32,
+    /// Pieces not done.
+    left: u32,
+    failed: bool,
+    /// Bytes of a read of several pieces.
+    bytes: Vec<u8>,
+    whole: bool,
+    offset: u64,
+    /// A flush follows: the order must last, and the drive lets only writes last by themselves.
+    flush: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Free,
+    /// Somebody waits for its answer.
+    Asked,
+    /// It was answered with an error while parts of it were in the drive, which waits for room.
+    GivenUp,
+}
+
+/// A drive that is served.
+pub struct SimulatedDrive {
+    drive: Drive,
+    pace: Pace,
+    began: Instant,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Orders that were not answered.
+    active: u32,
+    refused: Vec<(u32, ErrorNumber)>,
+    completions: Completions,
+    zeros: Vec<u8>,
+}
+
+impl SimulatedDrive {
+    /// Serves `drive` at this pace, from now on.
+    pub fn new(drive: Drive, pace: Pace) -> Self {
+        Self {
+            drive,
+            pace,
+            began: Instant::now(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            active: 0,
+            refused: Vec::new(),
+            completions: Completions::default(),
+            zeros: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self, tag: u32, order: &Order) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            self.entries.len() as u32 - 1
+        });
+        let entry = &mut self.entries[slot as usize];
+        (entry.tag, entry.left, entry.failed, entry.offset) = (tag, 0, false, order.offset);
+        (entry.flush, entry.state) = (false, State::Asked);
+        self.active += 1;
+        let entry = &mut self.entries[slot as usize];
+        entry.whole = order.kind != OrderKind::Read || u64::from(order.length) <= PIECE;
+        entry.bytes.clear();
+        if !entry.whole {
+            entry.bytes.resize(order.length as usize, 0);
+        }
+        slot
+    }
+
+    fn piece(&mut self, slot: u32, op: HostOp, offset: u64, bytes: &[u8], length: u64, fua: bool) -> Result<(), DriveError> {
+        let request = Request { arrival: 0, first_sector: offset / SECTOR_BYTES, sectors: (length / SECTOR_BYTES) as u32, op, fua };
+        self.drive.submit(slot, &request, bytes)?;
+        self.entries[slot as usize].left += 1;
+        Ok(())
+    }
+
+    fn begin(&mut self, slot: u32, order: &Order, payload: &[u8]) -> Result<(), DriveError> {
+        let (from, end) = (order.offset, order.offset + u64::from(order.length));
+        match order.kind {
+            OrderKind::Flush => self.piece(slot, HostOp::Flush, 0, &[], 0, false),
+            OrderKind::Read => (from..end).step_by(PIECE as usize).try_for_each(|at| self.piece(slot, HostOp::Read, at, &[], PIECE.min(end - at), false)),
+            OrderKind::Write => (from..end).step_by(PIECE as usize).try_for_each(|at| {
+                let bytes = &payload[(at - from) as usize..(PIECE.min(end - at) + at - from) as usize];
+                self.piece(slot, HostOp::Write, at, bytes, bytes.len() as u64, order.fua)
+            }),
+            OrderKind::Trim => {
+                self.entries[slot as usize].flush = order.fua;
+                self.piece(slot, HostOp::Trim, from, &[], end - from, false)
+            }
+            OrderKind::Zeroes { keep } => {
+                // What a trim reads as before it is on flash may be the old data once more after a power cut, as with any
+                // write that was not flushed.
+                let page = u64::from(self.drive.page_bytes());
+                let (first, last) = (from.next_multiple_of(page).min(end), end / page * page);
+                let [first, last] = if keep || first >= last { [end, end] } else { [first, last] };
+                self.zeros(slot, from, first, order.fua)?;
+                if first < last {
+                    self.entries[slot as usize].flush = order.fua;
+                    self.piece(slot, HostOp::Trim, first, &[], last - first, false)?;
+                }
+                self.zeros(slot, last, end, order.fua)
+            }
+        }
+    }
+
+    fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {
+        let mut zeros = std::mem::take(&mut self.zeros);
+        zeros.resize(PIECE as usize, 0);
+        let done = (from..end).step_by(PIECE as usize).try_for_each(|at| {
+            let length = PIECE.min(end - at);
+            self.piece(slot, HostOp::Write, at, &zeros[..length as usize], length, fua)
+        });
+        self.zeros = zeros;
+        done
+    }
+
+    /// Takes what the drive has done.
+    fn take(&mut self, answers: &mut Answers) {
+        let mut completions = std::mem::take(&mut self.completions);
+        let mut cells = completions.cells.as_slice();
+        for done in &completions.done {
+            let slot = done.tag;
+            let is_read = done.request.op == HostOp::Read && !done.failed;
+            let bytes = if is_read { cells.split_off(..done.request.sectors as usize * SECTOR_BYTES as usize).unwrap_or(&[]) } else { &[] };
+            let entry = &mut self.entries[slot as usize];
+            entry.left -= 1;
+            entry.failed |= done.failed;
+            if is_read && !entry.whole {
+                let at = (done.request.first_sector * SECTOR_BYTES - entry.offset) as usize;
+                entry.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+            }
+            if entry.left > 0 {
+                continue;
+            }
+            if std::mem::take(&mut entry.flush) && !entry.failed && self.piece(slot, HostOp::Flush, 0, &[], 0, false).is_ok() {
+                continue;
+            }
+            let entry = &mut self.entries[slot as usize];
+            if entry.state == State::GivenUp {
+                self.leave(slot);
+                continue;
+            }
+            let result = if entry.failed { Err(ErrorNumber::Io) } else { Ok(answers.bytes.len()) };
+            if result.is_ok() {
+                answers.bytes.extend_from_slice(if entry.whole { bytes } else { &entry.bytes });
+            }
+            answers.all.push(Answer { tag: entry.tag, result });
+            self.active -= 1;
+            self.leave(slot);
+        }
+        completions.done.clear();
+        self.completions = completions;
+    }
+
+    fn advance(&mut self) -> Result<bool, DriveError> {
+        let mut completions = std::mem::take(&mut self.completions);
+        let progress = self.drive.advance(&mut completions);
+        self.completions = completions;
+        progress
+    }
+
+    /// Ends every order under way with an error.
+    fn give_up(&mut self, answers: &mut Answers, error: ErrorNumber) {
+        let is_on = self.drive.is_on();
+        for slot in 0..self.entries.len() as u32 {
+            let entry = &mut self.entries[slot as usize];
+            if entry.state == State::Asked {
+                answers.all.push(Answer { tag: entry.tag, result: Err(error) });
+                self.active -= 1;
+            } else if entry.state == State::Free {
+                continue;
+            }
+            entry.state = State::GivenUp;
+            if !is_on {
+                self.leave(slot); // nothing more will be heard of it
+            }
+        }
+    }
+
+    /// The slot can be used again.
+    fn leave(&mut self, slot: u32) {
+        self.entries[slot as usize].state = State::Free;
+        self.free.push(slot);
+    }
+
+    fn under_way(&self) -> bool {
+        self.active > 0
+    }
+
+    /// Where simulated time ought to be, ns.
+    fn due(&self) -> Option<u64> {
+        match self.pace {
+            Pace::Off => None,
+            Pace::Scaled(factor) => Some((self.began.elapsed().as_nanos() as f64 / factor) as u64),
+        }
+    }
+
+    /// Serves what can be served by now.
+    fn run(&mut self, answers: &mut Answers) -> Result<(), DriveError> {
+        let Some(due) = self.due() else {
+            while self.under_way() {
+                if !self.advance()? {
+                    return Err(DriveError::Full);
+                }
+                self.take(answers);
+            }
+            return Ok(());
+        };
+        while self.drive.now() < due {
+            self.drive.wake_at(due)?;
+            let goes_on = self.advance()?;
+            self.take(answers);
+            if !goes_on {
+                return if self.under_way() { Err(DriveError::Full) } else { Ok(()) };
+            }
+        }
+        Ok(())
+    }
+
+    fn power_off(&mut self, seed: &str) -> Result<u64, String> {
+        let seed = if seed.is_empty() { Ok(0) } else { seed.parse() };
+        let seed = seed.map_err(|_| "the seed of a power cut is a whole number from 0, for example `power-cut 7`".to_owned())?;
+        self.drive.power_cut(seed);
+        Ok(seed)
+    }
+
+    fn power_on(&mut self) -> Result<(), String> {
+        self.drive.reopen().map_err(|error| error.to_string())
+    }
+}
+
+const COMMANDS: &str = "smart, stats, power-cut [SEED], power-off [SEED], power-on, fault KIND NUMBER";
+
+impl Target for SimulatedDrive {
+    fn bytes(&self) -> u64 {
+        self.drive.bytes()
+    }
+
+    fn preferred_bytes(&self) -> u32 {
+        self.drive.page_bytes().max(4096)
+    }
+
+    fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
+        // Time that has passed with nothing to do has passed for the drive as well.
+        if !self.under_way() {
+            let mut none = Answers::default();
+            if let Err(error) = self.run(&mut none) {
+                tracing::debug!("while the drive had nothing to do: {error}");
+            }
+        }
+        let slot = self.enter(tag, order);
+        let begun = self.begin(slot, order, payload);
+        let entry = &mut self.entries[slot as usize];
+        if let Err(error) = &begun {
+            tracing::debug!("an order is refused: {error}");
+            entry.failed = true;
+        }
+        if entry.left == 0 {
+            // The drive is off, or nothing was asked for.
+            self.active -= 1;
+            self.leave(slot);
+            self.refused.push((tag, if begun.is_err() { ErrorNumber::Io } else { ErrorNumber::Invalid }));
+        }
+    }
+
+    fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
+        answers.all.extend(self.refused.drain(..).map(|(tag, error)| Answer { tag, result: Err(error) }));
+        if let Err(error) = self.run(answers) {
+            let number = if matches!(error, DriveError::Full) { ErrorNumber::Space } else { ErrorNumber::Io };
+            tracing::warn!("requests under way have failed: {error}");
+            self.give_up(answers, number);
+        }
+        self.under_way().then_some(TICK)
+    }
+
+    fn control(&mut self, command: &str) -> Control {
+        let (verb, rest) = command.trim().split_once(char::is_whitespace).unwrap_or((command.trim(), ""));
+        let table = |rows: Vec<(String, u64)>| rows.into_iter().map(|(name, value)| (name, Value::from(value))).collect::<Map<_, _>>();
+        let done = match verb {
+            "smart" => Ok(Control::Done(table(self.drive.smart().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()).into())),
+            "stats" => Ok(Control::Done(table(self.drive.counters()).into())),
+            "power-cut" => self.power_off(rest.trim()).and_then(|seed| {
+                self.power_on()?;
+                Ok(Control::HangUp(json!({ "power": "cut and back", "seed": seed, "power_cuts": self.drive.power_cuts() })))
+            }),
+            "power-off" => self.power_off(rest.trim()).map(|seed| Control::HangUp(json!({ "power": "off", "seed": seed }))),
+            "power-on" => self.power_on().map(|()| Control::Done(json!({ "power": "on" }))),
+            "fault" => rest.parse::<Fault>().and_then(|fault| {
+                self.drive.inject(fault).map_err(|error| error.to_string())?;
+                Ok(Control::Done(json!({ "fault": rest.trim() })))
+            }),
+            _ => Err(format!("`{verb}` is no command; there are: {COMMANDS}")),
+        };
+        done.unwrap_or_else(Control::Refused)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        if !self.drive.is_on() {
+            return Ok(());
+        }
+        self.drive.flush().and_then(|()| self.drive.sync()).map_err(|error| error.to_string())
+    }
+}
