@@ -1,5 +1,6 @@
 //! Virtual address reclamation (VAR): valid pages of virtual superpages with few of them are copied together.
 
+use crate::checkpoint::Startup;
 use crate::disk::NOWHERE;
 use crate::hard::{Hard, Work};
 use crate::write::NOBODY;
@@ -30,7 +31,7 @@ impl Hard {
     /// Fewer are free than should be while the host is idle, and something can be done about it.
     pub(crate) fn short_of_free(&self) -> bool {
         let wanted = self.options.var_background * f64::from(self.layout.superpages);
-        f64::from(self.soon_free()) < wanted && self.space.best_victim().is_some()
+        self.startup == Startup::Ready && f64::from(self.soon_free()) < wanted && self.space.best_victim().is_some()
     }
 
     fn wants_reclamation(&self) -> bool {
@@ -40,6 +41,10 @@ impl Hard {
     }
 
     pub(crate) fn pump_reclaim(&mut self) -> bool {
+        // Before the first checkpoint nothing may go to the journal.
+        if self.startup != Startup::Ready {
+            return false;
+        }
         if self.place_copies() {
             return true;
         }
@@ -143,7 +148,7 @@ impl Hard {
         if self.journal.committed > self.journal.durable && self.begin_cycle() {
             return true;
         }
-        if self.begin_victim() {
+        if self.startup == Startup::Ready && self.begin_victim() {
             return true;
         }
         // Reads of the host hold what they read; they may be all that is in the way.

@@ -91,7 +91,7 @@ impl Hard {
         }
         heads.sort_by_key(|head| std::cmp::Reverse(head.number));
         let found = self.find_journal(read, &mut bytes)?;
-        let mut problem = "no checkpoint is sound";
+        let mut problem = None;
         for head in &heads {
             match self.try_checkpoint(*head, &found, read, &mut bytes)? {
                 Ok(()) => {
@@ -103,10 +103,10 @@ impl Hard {
                     self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
                     return Ok(());
                 }
-                Err(why) => problem = why,
+                Err(why) => problem = problem.or(Some(why)),
             }
         }
-        Err(OpenError::Map(problem))
+        Err(OpenError::Map(problem.unwrap_or("no checkpoint is sound")))
     }
 
     fn find_journal(&self, read: &mut Read, bytes: &mut [u8]) -> Result<Found, OpenError> {

@@ -130,9 +130,6 @@ impl Space {
         self.free.count
     }
 
-    pub fn is_empty(&self, number: u32) -> bool {
-        self.valid(number) == 0
-    }
 
     /// The next free one in ascending order, from the beginning again after the last.
     pub fn take(&mut self) -> Option<u32> {
@@ -255,9 +252,6 @@ impl Space {
         Settled::Nothing
     }
 
-    pub fn is_pinned(&self, number: u32) -> bool {
-        self.pins.contains_key(&number)
-    }
 
     /// The device is being told that a free one is free.
     pub fn trim(&mut self, number: u32) {
