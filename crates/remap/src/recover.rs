@@ -96,7 +96,9 @@ impl Hard {
             match self.try_checkpoint(*head, &found, read, &mut bytes)? {
                 Ok(()) => {
                     let froms = heads.iter().map(|head| head.more);
-                    self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 1;
+                    // The next number may be in a superpage that the power cut tore: the same number must not be torn there
+                    // again, or both parts together could be the old one.
+                    self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
                     self.journal.from = self.journal.number;
                     // The next one takes the slot of the other.
                     let next = heads[0].number + 1;

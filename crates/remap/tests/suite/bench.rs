@@ -187,6 +187,12 @@ impl Bench {
         }
     }
 
+    /// Asks for a checkpoint while all else goes on.
+    pub fn checkpoint(&mut self) {
+        self.hard.write_checkpoint();
+        self.answers();
+    }
+
     /// Opens what a cut left and looks at all of it.
     pub fn check_image(&self, image: Vec<u8>) -> Vec<u8> {
         let mut drive = Blocking::open(image, &self.options).expect("a power cut damages nothing");

@@ -29,6 +29,9 @@ fn run(seed: u64, faults: f64) -> u64 {
         } else if random.chance(0.3) {
             bench.wait();
         }
+        if random.chance(0.02) {
+            bench.checkpoint();
+        }
         if random.chance(0.01) {
             bench.restart();
         }
