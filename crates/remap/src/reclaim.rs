@@ -51,13 +51,15 @@ impl Hard {
         self.wants_reclamation() && self.victims.len() < VICTIMS && self.has_records(0) && self.begin_victim()
     }
 
-    /// Begins to read a victim, if there will be room for its pages.
+    /// Begins to read a victim, if there will be room for one of its pages. All of them need not fit: a virtual
+    /// superpage that is filled frees at least one victim, and what is left over goes to that one.
     fn begin_victim(&mut self) -> bool {
         let slots = self.layout.slots();
         let open = self.copies.as_ref().map_or(0, |open| slots - open.filled);
         let taken: u32 = self.victims.iter().map(|victim| self.space.valid(victim.superpage)).sum();
         let room = (open + self.space.free().saturating_mul(slots)).saturating_sub(taken);
-        let Some(superpage) = self.space.victim(room) else { return false };
+        let victim = if room > 0 { self.space.victim() } else { None };
+        let Some(superpage) = victim else { return false };
         let buffer = self.buffers.take();
         let mut victim = Victim { superpage, buffer, reads: 0, failed: false, done: 0 };
         let mut slot = 0;
@@ -142,13 +144,11 @@ impl Hard {
         if self.busy > 0 || (self.ready.is_empty() && self.held.is_empty()) {
             return false;
         }
-        if self.issue_host() || self.issue_copies() {
+        if self.issue_host() || (self.journal.committed > self.journal.durable && self.begin_cycle()) {
             return true;
         }
-        if self.journal.committed > self.journal.durable && self.begin_cycle() {
-            return true;
-        }
-        if self.startup == Startup::Ready && self.begin_victim() {
+        // Copies are written before they fill a virtual superpage only if there are no more: that may gain nothing.
+        if (self.startup == Startup::Ready && self.begin_victim()) || self.issue_copies() {
             return true;
         }
         // Reads of the host hold what they read; they may be all that is in the way.

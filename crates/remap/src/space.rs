@@ -219,8 +219,8 @@ impl Space {
     }
 
     /// Takes the one with the fewest valid pages, if it has fewer than it could have.
-    pub fn victim(&mut self, most_valid: u32) -> Option<u32> {
-        let number = self.best_victim().filter(|number| self.valid(*number) <= most_valid)?;
+    pub fn victim(&mut self) -> Option<u32> {
+        let number = self.best_victim()?;
         self.unlist(number);
         self.superpages[number as usize].state = State::Victim;
         Some(number)

@@ -177,7 +177,7 @@ impl Bench {
     pub fn drain(&mut self) {
         let mut steps = 0;
         while self.outstanding() > 0 {
-            assert!(steps < 1_000_000, "something goes on for ever: {:?}", self.hard);
+            assert!(steps < 1_000_000, "something goes on for ever: {:?}", self.hard.report());
             steps += 1;
             if self.device.held.is_empty() {
                 assert!(self.wait(), "{} requests wait for nothing: {:?}", self.outstanding(), self.hard.report());

@@ -75,8 +75,3 @@ fn what_was_flushed_is_there_after_a_cut_at_every_command() {
 fn commands_that_fail_lose_nothing_silently() {
     campaign(1_000_000, wanted(100_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
 }
-
-#[test]
-fn one() {
-    run(std::env::var("SEED").unwrap().parse().unwrap(), 0.0);
-}
