@@ -42,6 +42,8 @@ pub(crate) struct Checkpoint {
     number: u64,
     /// First journal superpage to be read over it.
     from: u64,
+    /// Records that are not, because they were durable before it was begun.
+    skip: u64,
     /// The next piece.
     next: u32,
     /// Writes under way.
@@ -75,8 +77,8 @@ impl Hard {
             }
             Stage::Settle { target, cycle } if self.durable >= target && self.journal.finished >= cycle => {
                 checkpoint.stage = Stage::Head;
-                let (number, more) = (checkpoint.number, checkpoint.from);
-                self.write_head(number, more);
+                let (number, more, skip) = (checkpoint.number, checkpoint.from, checkpoint.skip);
+                self.write_head(number, more, skip);
                 true
             }
             _ => false,
@@ -101,8 +103,8 @@ impl Hard {
     fn begin_checkpoint(&mut self) -> bool {
         self.journal.wants_checkpoint = false;
         self.checkpoint_pages = self.counts.host_pages;
-        let (number, from) = (self.checkpoint_number, self.journal.number);
-        self.checkpoint = Some(Checkpoint { number, from, next: 0, under_way: 0, failed: false, stage: Stage::Pieces });
+        let (number, from, skip) = (self.checkpoint_number, self.journal.number, self.journal.recorded());
+        self.checkpoint = Some(Checkpoint { number, from, skip, next: 0, under_way: 0, failed: false, stage: Stage::Pieces });
         if self.startup == Startup::Format {
             let buffer = self.buffers.take();
             let layout = self.layout;
@@ -147,10 +149,11 @@ impl Hard {
         true
     }
 
-    fn write_head(&mut self, number: u64, more: u64) {
+    fn write_head(&mut self, number: u64, more: u64, skip: u64) {
         let buffer = self.buffers.take();
         let bytes = self.buffers.get_mut(buffer);
         if !bytes.is_empty() {
+            disk::put_u64(bytes, HEAD_BYTES, skip);
             disk::seal(bytes, Kind::Head, Head { id: self.id, number, more, count: self.layout.pieces });
         }
         self.write_metadata(self.layout.checkpoint_at(number), Work::Head { buffer });

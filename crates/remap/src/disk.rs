@@ -7,7 +7,7 @@
 //! | kind | number | more | count | body |
 //! |---|---|---|---|---|
 //! | superblock | 0 | 0 | 0 | the layout |
-//! | head of a checkpoint | its number | first journal superpage to read | pieces | nothing |
+//! | head of a checkpoint | its number | first journal superpage to read | pieces | records before the first to read, 8 bytes |
 //! | piece of a checkpoint | its number | which one | entries | virtual pages, 4 bytes each |
 //! | journal | its number | records before it | records | first page, virtual page, pages, number: 4 bytes each |
 

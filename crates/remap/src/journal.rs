@@ -80,6 +80,11 @@ impl Journal {
             wants_checkpoint: false,
         }
     }
+
+    /// Records in superpages since the drive was opened that are durable.
+    pub fn recorded(&self) -> u64 {
+        self.before + self.sent as u64
+    }
 }
 
 impl Hard {

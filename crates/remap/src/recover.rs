@@ -87,21 +87,21 @@ impl Hard {
         for slot in 0..2 {
             read(layout.sector_of(layout.checkpoint_at(slot)), &mut bytes)?;
             let head = disk::unseal(&bytes, Kind::Head).filter(|head| head.id == self.id && head.number % 2 == slot);
-            heads.extend(head.filter(|head| head.count == layout.pieces));
+            heads.extend(head.filter(|head| head.count == layout.pieces).map(|head| (head, disk::u64_at(&bytes, disk::HEAD_BYTES))));
         }
-        heads.sort_by_key(|head| std::cmp::Reverse(head.number));
+        heads.sort_by_key(|(head, _)| std::cmp::Reverse(head.number));
         let found = self.find_journal(read, &mut bytes)?;
         let mut problem = None;
-        for head in &heads {
-            match self.try_checkpoint(*head, &found, read, &mut bytes)? {
+        for (head, skip) in &heads {
+            match self.try_checkpoint(*head, *skip, &found, read, &mut bytes)? {
                 Ok(()) => {
-                    let froms = heads.iter().map(|head| head.more);
+                    let froms = heads.iter().map(|(head, _)| head.more);
                     // The next number may be in a superpage that the power cut tore: the same number must not be torn there
                     // again, or both parts together could be the old one.
                     self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
                     self.journal.from = self.journal.number;
                     // The next one takes the slot of the other.
-                    let next = heads[0].number + 1;
+                    let next = heads[0].0.number + 1;
                     self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
                     return Ok(());
                 }
@@ -132,7 +132,7 @@ impl Hard {
 
     /// Makes the map from a checkpoint. The inner error says why it cannot be trusted.
     fn try_checkpoint(
-        &mut self, head: Head, found: &Found, read: &mut Read, bytes: &mut [u8],
+        &mut self, head: Head, skip: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
     ) -> Result<Result<(), &'static str>, OpenError> {
         self.space = crate::space::Space::new(&self.layout);
         let entries = self.layout.entries_a_piece() as usize;
@@ -149,12 +149,12 @@ impl Hard {
                 *place = disk::u32_at(bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
             }
         }
-        let read_over = self.replay(head.more, found, read, bytes)?;
+        let read_over = self.replay(head.more, skip, found, read, bytes)?;
         Ok(read_over.and_then(|()| if self.space.rebuild() { Ok(()) } else { Err("two pages share a place") }))
     }
 
     fn replay(
-        &mut self, from: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
+        &mut self, from: u64, skip: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
     ) -> Result<Result<(), &'static str>, OpenError> {
         let layout = self.layout;
         let mut before = None;
@@ -171,7 +171,10 @@ impl Hard {
             if disk::unseal(bytes, Kind::Journal) != Some(head) {
                 return Ok(Err("the journal changes while it is read"));
             }
-            if !self.apply(bytes, head.count) {
+            // The map has the first ones already. Had the last version of this superpage been damaged, reading them again
+            // from the version before would undo what came after them.
+            let known = if number == from { skip.saturating_sub(head.more) } else { 0 };
+            if !self.apply(bytes, known.min(u64::from(head.count)) as usize..head.count as usize) {
                 return Ok(Err("a record of the journal leads nowhere"));
             }
             before = Some(head.more + u64::from(head.count));
@@ -185,9 +188,9 @@ impl Hard {
         Ok(if lost { Err("a superpage of the journal is damaged") } else { Ok(()) })
     }
 
-    fn apply(&mut self, bytes: &[u8], count: u32) -> bool {
+    fn apply(&mut self, bytes: &[u8], records: std::ops::Range<usize>) -> bool {
         let places = self.space.back.len() as u32;
-        for index in 0..count as usize {
+        for index in records {
             let entry = disk::entry(bytes, index);
             let end = entry.page.checked_add(entry.pages).filter(|end| *end as usize <= self.space.map.len());
             let (Some(end), true) = (end, entry.place == NOWHERE || (entry.place < places && entry.pages == 1)) else {
