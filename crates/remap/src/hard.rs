@@ -13,6 +13,8 @@ use units::{HostOp, Nanos};
 
 /// Failures in a row after which nothing is tried any more.
 const MOST_FAILURES: u32 = 8;
+/// Buffers of reads kept to be used again.
+const MOST_SPARE: usize = 64;
 
 /// What a command is for.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +55,8 @@ pub struct Hard {
     pub(crate) dones: VecDeque<u32>,
     /// The answer handed out last, whose data may be looked at.
     pub(crate) taken: Option<u32>,
+    /// Memory of reads that were answered, to be used again.
+    pub(crate) spare: Vec<Vec<u8>>,
     pub(crate) commands: Table<(Work, Command)>,
     pub(crate) outgoing: VecDeque<u32>,
     /// Commands that are no reads of the host.
@@ -127,6 +131,7 @@ impl Hard {
             requests: Table::default(),
             dones: VecDeque::new(),
             taken: None,
+            spare: Vec::new(),
             commands: Table::default(),
             outgoing: VecDeque::new(),
             busy: 0,
@@ -257,7 +262,10 @@ impl Hard {
     /// The next answer. Ends what [`Hard::done_data`] tells.
     pub fn next_done(&mut self) -> Option<Done> {
         if let Some(request) = self.taken.take() {
-            self.requests.remove(request);
+            let data = self.requests.remove(request).data;
+            if data.capacity() > 0 && self.spare.len() < MOST_SPARE {
+                self.spare.push(data);
+            }
         }
         let request = self.dones.pop_front()?;
         self.taken = Some(request);
@@ -420,7 +428,9 @@ impl Hard {
         self.checkpoint = None;
         let ended = self.requests.iter_mut().filter(|(_, request)| request.op != HostOp::Read && !request.ended);
         let ended: Vec<u32> = ended.map(|(number, _)| number).collect();
-        ended.into_iter().for_each(|request| self.end(request, true));
+        for request in ended {
+            self.end(request, true);
+        }
         let opens = self.host.iter_mut().chain(&mut self.copies).map(|open| &mut open.owners);
         let entries = self.entries.iter_mut().map(|entry| &mut entry.owners);
         opens.chain(entries).for_each(|owners| owners.fill(crate::write::NOBODY));

@@ -100,11 +100,15 @@ impl Hard {
     /// Makes durable what was answered.
     pub(crate) fn flush(&mut self, request: u32) {
         self.counts.host_flushes += 1;
+        if self.counts.broken {
+            self.end(request, true);
+            return;
+        }
         self.issue_host();
         let target = self.issued();
         self.requests.at(request).target = target;
-        if self.counts.broken || self.durable >= target {
-            self.end(request, self.counts.broken);
+        if self.durable >= target {
+            self.end(request, false);
         } else {
             self.waiters.push(request);
         }

@@ -18,7 +18,9 @@ impl Hard {
     pub(crate) fn read(&mut self, request: u32, first_sector: u64, sectors: u32) {
         let (size, cell) = (u64::from(self.layout.page_sectors), self.options.cell_bytes as usize);
         let slots = self.layout.slots();
-        let mut data = vec![0; sectors as usize * cell];
+        let mut data = self.spare.pop().unwrap_or_default();
+        data.clear();
+        data.resize(sectors as usize * cell, 0);
         let mut run: Option<Run> = None;
         let (mut done, mut commands) = (0, 0);
         while done < sectors {
@@ -42,13 +44,14 @@ impl Hard {
                     }
                     _ => {
                         let next = Run { sector: at, sectors: count, cell: done as usize, first: superpage, last: superpage };
-                        commands += u64::from(self.read_run(request, run.replace(next)));
+                        commands += u64::from(self.read_run(request, run.as_ref()));
+                        run = Some(next);
                     }
                 }
             }
             done += count;
         }
-        commands += u64::from(self.read_run(request, run));
+        commands += u64::from(self.read_run(request, run.as_ref()));
         self.counts.reads += 1;
         self.counts.read_commands += commands;
         self.counts.reads_split += u64::from(commands > 1);
@@ -56,8 +59,8 @@ impl Hard {
         self.part_done(request, false);
     }
 
-    fn read_run(&mut self, request: u32, run: Option<Run>) -> bool {
-        let Some(Run { sector, sectors, cell, first, last }) = run else { return false };
+    fn read_run(&mut self, request: u32, run: Option<&Run>) -> bool {
+        let Some(&Run { sector, sectors, cell, first, last }) = run else { return false };
         self.requests.at(request).pending += 1;
         (first..=last).for_each(|superpage| self.space.pin(superpage));
         self.send(Work::Read { request, cell, first, last }, HostOp::Read, sector, sectors);

@@ -54,9 +54,8 @@ pub fn random_options(random: &mut Stream) -> Options {
 /// Sectors of a device with so many virtual superpages, or a few more.
 pub fn device_sectors(options: &Options, superpages: u32) -> u64 {
     let size = u64::from(options.superpage_sectors);
-    (1..).map(|count| count * size).find(|sectors| {
-        Layout::new(options, *sectors).is_ok_and(|layout| layout.superpages() >= superpages)
-    }).expect("a large one will do")
+    let fits = |sectors: &u64| Layout::new(options, *sectors).is_ok_and(|layout| layout.superpages() >= superpages);
+    (u64::from(superpages)..1 << 20).map(|count| count * size).find(fits).expect("a large one will do")
 }
 
 impl Bench {

@@ -25,7 +25,7 @@ fn run(seed: u64, faults: f64) -> u64 {
             bench.cut();
             cuts += 1;
         } else if full {
-            assert!(bench.wait() , "requests wait for nothing: {:?}", bench.hard);
+            assert!(bench.wait(), "requests wait for nothing: {:?}", bench.hard);
         } else if random.chance(0.3) {
             bench.wait();
         }

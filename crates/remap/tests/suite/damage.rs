@@ -47,10 +47,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_superpage_is_refused_or_made_up_for(at in any::<prop::sample::Index>(), bits in prop::collection::vec((0..4096usize, 1..255u8), 1..20)) {
+    fn a_damaged_superpage_is_refused_or_made_up_for(
+        at in any::<prop::sample::Index>(), bits in prop::collection::vec((0..4096usize, 1..255u8), 1..20),
+    ) {
         let mut image = closed().0.clone();
         let first = at.index(metadata_bytes() / 4096) * 4096;
-        bits.iter().for_each(|(byte, flip)| image[first + byte] ^= flip);
+        for (byte, flip) in bits {
+            image[first + byte] ^= flip;
+        }
         opens_well(image);
     }
 
@@ -58,7 +62,7 @@ proptest! {
     fn rubbish_never_panics(bytes in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 1..200)) {
         let mut image = closed().0.clone();
         let length = metadata_bytes();
-        bits(&mut image[..length], &bytes);
+        damage(&mut image[..length], &bytes);
         if let Ok(mut drive) = Blocking::open(image, &options()) {
             let mut all = vec![0; drive.sectors() as usize * 512];
             drive.read(0, &mut all).unwrap();
@@ -67,8 +71,10 @@ proptest! {
     }
 }
 
-fn bits(image: &mut [u8], flips: &[(prop::sample::Index, u8)]) {
-    flips.iter().for_each(|(at, flip)| image[at.index(image.len())] ^= flip);
+fn damage(image: &mut [u8], flips: &[(prop::sample::Index, u8)]) {
+    for (at, flip) in flips {
+        image[at.index(image.len())] ^= flip;
+    }
 }
 
 #[test]
