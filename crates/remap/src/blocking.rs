@@ -1,0 +1,214 @@
+//! A driver that does one request after the other.
+
+use crate::recover::fresh_id;
+use crate::{BlockStore, Command, Hard, Layout, LayoutError, OpenError, Options, Report, Submit};
+use std::io::{self, Error};
+use units::{HostOp, Nanos, SECTOR_BYTES};
+
+/// A remapped drive over a store. Time stands still here, but for waits: where only a timeout could go on, it is over at
+/// once. So [`crate::WriteCache::Volatile`] is the choice that merges writes of different calls.
+#[derive(Debug)]
+pub struct Blocking<S> {
+    hard: Hard,
+    store: S,
+    now: Nanos,
+    buffer: Vec<u8>,
+}
+
+/// Why a store could not be formatted.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// The layout cannot be.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// `cell_bytes` is not 512.
+    #[error("cell_bytes is {0}, and a store holds contents: set it to 512")]
+    NoContents(u32),
+    /// The store failed.
+    #[error("the metadata could not be written: {0}")]
+    Store(#[from] io::Error),
+}
+
+impl<S: BlockStore> Blocking<S> {
+    /// A fresh drive over a store, whose contents are lost (with [`crate::Start::Identity`], but for the metadata, they
+    /// are read where the layout puts them).
+    ///
+    /// # Errors
+    /// The options do not fit the store, or the store fails.
+    pub fn format(mut store: S, options: &Options) -> Result<Self, FormatError> {
+        if options.cell_bytes != 512 {
+            return Err(FormatError::NoContents(options.cell_bytes));
+        }
+        let layout = Layout::new(options, store.sectors())?;
+        let id = fresh_id(&layout, &mut |sector, into| store.read(sector, into))?;
+        let mut blocking = Self { hard: Hard::format(layout, options, id), store, now: 0, buffer: Vec::new() };
+        blocking.run();
+        blocking.healthy()?;
+        Ok(blocking)
+    }
+
+    /// The drive that a store holds. Of `options` those count that are not the layout's.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(mut store: S, options: &Options) -> Result<Self, OpenError> {
+        let hard = Hard::open(options, store.sectors(), &mut |sector, into| store.read(sector, into))?;
+        Ok(Self { hard, store, now: 0, buffer: Vec::new() })
+    }
+
+    /// Sectors of the drive.
+    pub fn sectors(&self) -> u64 {
+        self.hard.layout().sectors()
+    }
+
+    /// Fills `into`, whole sectors, from `first_sector` on.
+    ///
+    /// # Errors
+    /// The store failed.
+    ///
+    /// # Panics
+    /// As [`Hard::submit`].
+    pub fn read(&mut self, first_sector: u64, into: &mut [u8]) -> io::Result<()> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        let sectors = sectors_of(into);
+        self.ask(HostOp::Read, first_sector, sectors, &[], false)?;
+        into.copy_from_slice(self.hard.done_data());
+        Ok(())
+    }
+
+    /// Writes `data`, whole sectors, from `first_sector` on; durable when it returns if `fua` is set.
+    ///
+    /// # Errors
+    /// The store failed.
+    ///
+    /// # Panics
+    /// As [`Hard::submit`].
+    pub fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> io::Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.ask(HostOp::Write, first_sector, sectors_of(data), data, fua)
+    }
+
+    /// Makes durable what was written and trimmed.
+    ///
+    /// # Errors
+    /// The store failed. A later flush tries again.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.ask(HostOp::Flush, 0, 0, &[], false)
+    }
+
+    /// Whole pages among these sectors read zeros from now on.
+    ///
+    /// # Errors
+    /// The store failed.
+    ///
+    /// # Panics
+    /// As [`Hard::submit`].
+    pub fn trim(&mut self, first_sector: u64, sectors: u32) -> io::Result<()> {
+        if sectors == 0 {
+            return Ok(());
+        }
+        self.ask(HostOp::Trim, first_sector, sectors, &[], false)
+    }
+
+    /// Reclaims as much as is worth it while nothing else is to be done.
+    ///
+    /// # Errors
+    /// The store failed too often.
+    pub fn idle(&mut self) -> io::Result<()> {
+        while let Some(at) = self.hard.wake_at() {
+            self.now = self.now.max(at);
+            self.hard.woken(self.now);
+            self.run();
+        }
+        self.healthy()
+    }
+
+    /// Makes everything durable, writes a checkpoint, so that the next start is short, and gives the store back.
+    ///
+    /// # Errors
+    /// The store failed; it is lost, and what was flushed before is on it.
+    pub fn close(mut self) -> io::Result<S> {
+        self.flush()?;
+        self.hard.write_checkpoint();
+        self.run();
+        self.healthy()?;
+        Ok(self.store)
+    }
+
+    /// See [`Hard::check`].
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn check(&self) -> Result<(), String> {
+        self.hard.check()
+    }
+
+    /// See [`Hard::report`].
+    pub fn report(&self) -> Report {
+        self.hard.report()
+    }
+
+    /// The state machine.
+    pub fn hard(&self) -> &Hard {
+        &self.hard
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The store, as a power cut would leave it.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    fn healthy(&self) -> io::Result<()> {
+        let broken = self.hard.report().broken;
+        if broken { Err(Error::other("too many commands of the store failed: only reads are served")) } else { Ok(()) }
+    }
+
+    fn ask(&mut self, op: HostOp, first_sector: u64, sectors: u32, data: &[u8], fua: bool) -> io::Result<()> {
+        self.hard.submit(self.now, Submit { tag: 0, op, first_sector, sectors, fua }, data);
+        loop {
+            self.run();
+            if let Some(done) = self.hard.next_done() {
+                return if done.failed { Err(Error::other(format!("the store failed: {} not done", op.name()))) } else { Ok(()) };
+            }
+            let at = self.hard.wake_at().expect("a request that nothing is done for waits for a time");
+            self.now = self.now.max(at);
+            self.hard.woken(self.now);
+        }
+    }
+
+    /// Does all commands there are.
+    fn run(&mut self) {
+        while let Some(command) = self.hard.next_command() {
+            let failed = self.perform(&command).is_err();
+            let data: &[u8] = if command.op == HostOp::Read && !failed { &self.buffer } else { &[] };
+            self.hard.completed(self.now, command.id, failed, data);
+        }
+    }
+
+    fn perform(&mut self, command: &Command) -> io::Result<()> {
+        let Command { id, op, first_sector, sectors, fua } = *command;
+        match op {
+            HostOp::Read => {
+                self.buffer.resize(sectors as usize * SECTOR_BYTES as usize, 0);
+                self.store.read(first_sector, &mut self.buffer)
+            }
+            HostOp::Write => self.store.write(first_sector, self.hard.command_data(id), fua),
+            HostOp::Trim => self.store.trim(first_sector, u64::from(sectors)),
+            HostOp::Flush => self.store.flush(),
+        }
+    }
+}
+
+fn sectors_of(data: &[u8]) -> u32 {
+    assert!(data.len().is_multiple_of(SECTOR_BYTES as usize), "{} bytes are not whole sectors", data.len());
+    u32::try_from(data.len() / SECTOR_BYTES as usize).expect("one request has fewer than 2^32 sectors")
+}

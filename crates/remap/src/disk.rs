@@ -1,0 +1,159 @@
+//! Metadata as bytes: little endian, one checksum over the whole superpage.
+//!
+//! ```text
+//! 0 magic 8 | 8 crc32 4 | 12 version 4 | 16 id 8 | 24 number 8 | 32 more 8 | 40 count 4 | 44 zeros | 64 body
+//! ```
+//!
+//! | kind | number | more | count | body |
+//! |---|---|---|---|---|
+//! | superblock | 0 | 0 | 0 | the layout |
+//! | head of a checkpoint | its number | first journal superpage to read | pieces | records before the first to read, 8 bytes |
+//! | piece of a checkpoint | its number | which one | entries | virtual pages, 4 bytes each |
+//! | journal | its number | records before it | records | first page, virtual page, pages, number: 4 bytes each |
+
+use crate::{Layout, Start};
+
+/// Bytes before the body.
+pub(crate) const HEAD_BYTES: usize = 64;
+/// Bytes of a journal record.
+pub(crate) const RECORD_BYTES: usize = 16;
+/// Bytes of an entry of the map.
+pub(crate) const ENTRY_BYTES: usize = 4;
+/// No virtual page.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+const VERSION: u32 = 1;
+
+/// What a superpage of metadata is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Superblock,
+    Head,
+    Piece,
+    Journal,
+}
+
+impl Kind {
+    fn magic(self) -> &'static [u8; 8] {
+        match self {
+            Kind::Superblock => b"HARDsupr",
+            Kind::Head => b"HARDhead",
+            Kind::Piece => b"HARDmap.",
+            Kind::Journal => b"HARDjrnl",
+        }
+    }
+}
+
+/// The fields before the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub id: u64,
+    pub number: u64,
+    pub more: u64,
+    pub count: u32,
+}
+
+/// A change of the map, as the journal keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// First page.
+    pub page: u32,
+    /// Where it is now; [`NOWHERE`] if nowhere.
+    pub place: u32,
+    /// Pages; more than one only where they are nowhere.
+    pub pages: u32,
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+pub(crate) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[..8]);
+    hasher.update(&[0; 4]);
+    hasher.update(&bytes[12..]);
+    hasher.finalize()
+}
+
+/// Writes the head over a superpage whose body is there.
+pub(crate) fn seal(bytes: &mut [u8], kind: Kind, head: Head) {
+    bytes[..8].copy_from_slice(kind.magic());
+    put_u32(bytes, 12, VERSION);
+    put_u64(bytes, 16, head.id);
+    put_u64(bytes, 24, head.number);
+    put_u64(bytes, 32, head.more);
+    put_u32(bytes, 40, head.count);
+    bytes[44..HEAD_BYTES].fill(0);
+    let checksum = checksum(bytes);
+    put_u32(bytes, 8, checksum);
+}
+
+/// Reads the head; `None` if this is not such a superpage or is damaged.
+pub(crate) fn unseal(bytes: &[u8], kind: Kind) -> Option<Head> {
+    let known = &bytes[..8] == kind.magic() && u32_at(bytes, 12) == VERSION && u32_at(bytes, 8) == checksum(bytes);
+    known.then(|| Head { id: u64_at(bytes, 16), number: u64_at(bytes, 24), more: u64_at(bytes, 32), count: u32_at(bytes, 40) })
+}
+
+/// Whether these bytes begin as a superblock does, damaged or not.
+pub(crate) fn looks_like_superblock(bytes: &[u8]) -> bool {
+    &bytes[..8] == Kind::Superblock.magic()
+}
+
+/// The identity that metadata of any kind carries, if it is sound.
+pub(crate) fn any_id(bytes: &[u8]) -> Option<u64> {
+    let kinds = [Kind::Superblock, Kind::Head, Kind::Piece, Kind::Journal];
+    kinds.into_iter().find_map(|kind| unseal(bytes, kind)).map(|head| head.id)
+}
+
+pub(crate) fn put_layout(bytes: &mut [u8], layout: &Layout) {
+    let body = &mut bytes[HEAD_BYTES..];
+    put_u64(body, 0, layout.device_sectors);
+    let fields = [
+        layout.page_sectors,
+        layout.superpage_sectors,
+        layout.superpages,
+        layout.pages,
+        layout.pieces,
+        layout.ring,
+        u32::from(layout.start == Start::Identity),
+    ];
+    fields.iter().enumerate().for_each(|(field, value)| put_u32(body, 8 + 4 * field, *value));
+}
+
+pub(crate) fn layout(bytes: &[u8]) -> Layout {
+    let body = &bytes[HEAD_BYTES..];
+    let field = |field: usize| u32_at(body, 8 + 4 * field);
+    Layout {
+        page_sectors: field(0),
+        superpage_sectors: field(1),
+        device_sectors: u64_at(body, 0),
+        superpages: field(2),
+        pages: field(3),
+        pieces: field(4),
+        ring: field(5),
+        start: if field(6) == 0 { Start::Empty } else { Start::Identity },
+    }
+}
+
+pub(crate) fn put_entry(bytes: &mut [u8], index: usize, entry: Entry, number: u64) {
+    let at = HEAD_BYTES + index * RECORD_BYTES;
+    let fields = [entry.page, entry.place, entry.pages, number as u32];
+    fields.iter().enumerate().for_each(|(field, value)| put_u32(bytes, at + 4 * field, *value));
+}
+
+pub(crate) fn entry(bytes: &[u8], index: usize) -> Entry {
+    let at = HEAD_BYTES + index * RECORD_BYTES;
+    Entry { page: u32_at(bytes, at), place: u32_at(bytes, at + 4), pages: u32_at(bytes, at + 8) }
+}

@@ -1,0 +1,81 @@
+//! A remapping driver of a host (HARD): small random writes become aligned writes of whole superpages.
+//!
+//! Drives that map superpages have to read and modify where less is written. This driver stands above one: it gathers
+//! pages in *virtual superpages*, writes each with one aligned command, and keeps a map. Virtual superpages with few
+//! valid pages are reclaimed (VAR).
+//!
+//! [`Hard`] is a state machine: requests of the host go in, commands for the device come out, completions go in, answers
+//! come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive as over a real one, with
+//! contents or without. [`Blocking`] runs it over a file, a block device or memory.
+//!
+//! ```text
+//! submit -> next_command, command_data -> device -> completed -> next_done, done_data      wake_at -> woken
+//! ```
+//!
+//! ```
+//! use remap::{Blocking, Options};
+//!
+//! let mut drive = Blocking::format(vec![0; 2 << 20], &Options::default())?;
+//! drive.write(3, &[7; 512], false)?;
+//! drive.write(1000, &[8; 4096], false)?;
+//! drive.flush()?;
+//!
+//! // The power fails, and the drive is opened again.
+//! let mut drive = Blocking::open(drive.into_store(), &Options::default())?;
+//! let mut sectors = [0; 1024];
+//! drive.read(3, &mut sectors)?;
+//! assert_eq!((sectors[0], sectors[512]), (7, 0));
+//! drive.check()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! On the device, in superpages; `C` is the map's size, 4 bytes a page:
+//!
+//! ```text
+//! | superblock | head, C pieces | head, C pieces | 2 tails | ring of 3C + 8 | virtual superpages ...      |
+//!   layout, id   checkpoint       checkpoint       journal:   journal: full    4 pages of 4 KiB each,
+//!                of even number   of odd number    not full   superpages       of which the host sees 90 %
+//! ```
+//!
+//! *Faithful to* the paper (Jang and Shin, ITCS 2011): the map, the list of virtual superpages, merging of small writes
+//! into writes of a superpage, old pages invalid at once, reclamation of those with most invalid pages into a free one.
+//!
+//! *Decided here*, where the paper is silent: the share held back, the timeout, pads, the order of allocation, all of
+//! the journal, and recovery. States are explicit: the paper says of its status field both that it shows allocated ones
+//! and that a set one is free.
+//!
+//! *Simplified*: a trim of a part of a page does nothing; one page of 4 KiB is the unit of the map whatever the file
+//! system uses; virtual superpages set aside after failed writes are tried again after a restart.
+//!
+//! *Protects*: the device below may have a volatile cache that a power cut empties of any sectors written since the last
+//! flush. What was acknowledged before an acknowledged flush reads as that version or a newer one. A page is replaced
+//! as a whole, but for `bypass`. Data are flushed before the journal leads to them; the journal is flushed before a
+//! virtual superpage that it leads away from is written again. Metadata carry checksums and the identity of their
+//! format. Contents do not.
+
+mod blocking;
+mod buffers;
+mod checkpoint;
+mod complete;
+mod disk;
+mod hard;
+mod journal;
+mod layout;
+mod options;
+mod read;
+mod reclaim;
+mod recover;
+mod report;
+mod request;
+mod space;
+mod store;
+mod write;
+
+pub use blocking::{Blocking, FormatError};
+pub use hard::Hard;
+pub use layout::{Layout, LayoutError};
+pub use options::{Options, Partial, Start, WriteCache};
+pub use recover::OpenError;
+pub use report::Report;
+pub use request::{Command, Done, Submit};
+pub use store::BlockStore;

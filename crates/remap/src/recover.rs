@@ -1,0 +1,220 @@
+//! Opening a device that holds a drive: the newest good checkpoint, and the journal read over it.
+
+use crate::disk::{self, Head, Kind, NOWHERE};
+use crate::hard::Hard;
+use crate::{Layout, Options};
+use std::io;
+use units::SECTOR_BYTES;
+
+/// Why a drive could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The device could not be read.
+    #[error("the metadata could not be read: {0}")]
+    Read(#[from] io::Error),
+    /// There is no superblock.
+    #[error("the device holds no remapped drive: its first sector is no superblock; format it first")]
+    Foreign,
+    /// The superblock is damaged or of another version.
+    #[error("the superblock is damaged or of another version; restore the first sector of the device, or format it anew and lose its data")]
+    Superblock,
+    /// The device is smaller than when it was formatted.
+    #[error("the device has {sectors} sectors and was formatted with {formatted}; open the whole device")]
+    Shrunk {
+        /// Sectors there are.
+        sectors: u64,
+        /// Sectors there were.
+        formatted: u64,
+    },
+    /// No checkpoint is good together with its journal.
+    #[error("the map is lost: {0}; restore the metadata, or format the device anew and lose its data")]
+    Map(&'static str),
+    /// There is nothing to read without contents.
+    #[error("cell_bytes is 0: a drive without contents cannot be opened; set it to 512")]
+    NoContents,
+}
+
+type Read<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
+
+/// What the journal's superpages say of themselves.
+struct Found {
+    /// Full ones, by place in the ring.
+    ring: Vec<Option<Head>>,
+    /// Those of the two other places.
+    tails: [Option<Head>; 2],
+    highest: Option<u64>,
+}
+
+impl Hard {
+    /// A drive that was formatted before, on a device of so many sectors. `read` fills sectors from the device, beginning
+    /// with the given one. Nothing is written until the host changes something. Of `options` those count that are
+    /// not the layout's.
+    ///
+    /// A metadata superpage that was damaged in a way no power cut can cause is noticed where there is a later one, or one
+    /// that leads to it. Damage to the very last superpage of the journal looks like a write that the power cut.
+    ///
+    /// # Errors
+    /// The device cannot be read, or does not hold a drive whose map can be trusted.
+    pub fn open(options: &Options, device_sectors: u64, read: &mut Read) -> Result<Self, OpenError> {
+        if options.cell_bytes == 0 {
+            return Err(OpenError::NoContents);
+        }
+        let mut sector = [0; SECTOR_BYTES as usize];
+        read(0, &mut sector)?;
+        let Some(head) = disk::unseal(&sector, Kind::Superblock) else {
+            let known = disk::looks_like_superblock(&sector);
+            return Err(if known { OpenError::Superblock } else { OpenError::Foreign });
+        };
+        let layout = disk::layout(&sector);
+        if !layout.is_sound() {
+            return Err(OpenError::Superblock);
+        }
+        if layout.device_sectors > device_sectors {
+            return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors });
+        }
+        let start = layout.start;
+        let (page_sectors, superpage_sectors) = (layout.page_sectors, layout.superpage_sectors);
+        let options = Options { page_sectors, superpage_sectors, start, ..*options };
+        let mut hard = Self::bare(layout, &options, head.id);
+        hard.recover(read)?;
+        Ok(hard)
+    }
+
+    fn recover(&mut self, read: &mut Read) -> Result<(), OpenError> {
+        let layout = self.layout;
+        let mut bytes = vec![0; layout.superpage_bytes()];
+        let mut heads = Vec::new();
+        for slot in 0..2 {
+            read(layout.sector_of(layout.checkpoint_at(slot)), &mut bytes)?;
+            let head = disk::unseal(&bytes, Kind::Head).filter(|head| head.id == self.id && head.number % 2 == slot);
+            heads.extend(head.filter(|head| head.count == layout.pieces).map(|head| (head, disk::u64_at(&bytes, disk::HEAD_BYTES))));
+        }
+        heads.sort_by_key(|(head, _)| std::cmp::Reverse(head.number));
+        let found = self.find_journal(read, &mut bytes)?;
+        let mut problem = None;
+        for (head, skip) in &heads {
+            match self.try_checkpoint(*head, *skip, &found, read, &mut bytes)? {
+                Ok(()) => {
+                    let froms = heads.iter().map(|(head, _)| head.more);
+                    // The next number may be in a superpage that the power cut tore: the same number must not be torn there
+                    // again, or both parts together could be the old one.
+                    self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
+                    self.journal.from = self.journal.number;
+                    // The next one takes the slot of the other.
+                    let next = heads[0].0.number + 1;
+                    self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
+                    return Ok(());
+                }
+                Err(why) => problem = problem.or(Some(why)),
+            }
+        }
+        Err(OpenError::Map(problem.unwrap_or("no checkpoint is sound")))
+    }
+
+    fn find_journal(&self, read: &mut Read, bytes: &mut [u8]) -> Result<Found, OpenError> {
+        let layout = self.layout;
+        let mut found = Found { ring: Vec::new(), tails: [None; 2], highest: None };
+        let sound = |head: &Head| head.id == self.id && head.count as usize <= layout.records();
+        for place in 0..u64::from(layout.ring) {
+            read(layout.sector_of(layout.ring_at(place)), bytes)?;
+            let full = |head: &Head| {
+                sound(head) && head.number % u64::from(layout.ring) == place && head.count as usize == layout.records()
+            };
+            found.ring.push(disk::unseal(bytes, Kind::Journal).filter(full));
+        }
+        for place in 0..2 {
+            read(layout.sector_of(layout.tail_at(place)), bytes)?;
+            found.tails[place as usize] = disk::unseal(bytes, Kind::Journal).filter(sound);
+        }
+        found.highest = found.ring.iter().chain(&found.tails).flatten().map(|head| head.number).max();
+        Ok(found)
+    }
+
+    /// Makes the map from a checkpoint. The inner error says why it cannot be trusted.
+    fn try_checkpoint(
+        &mut self, head: Head, skip: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
+    ) -> Result<Result<(), &'static str>, OpenError> {
+        self.space = crate::space::Space::new(&self.layout);
+        let entries = self.layout.entries_a_piece() as usize;
+        for piece in 0..self.layout.pieces {
+            let superpage = self.layout.checkpoint_at(head.number) + 1 + u64::from(piece);
+            read(self.layout.sector_of(superpage), bytes)?;
+            let first = (piece as usize * entries).min(self.space.map.len());
+            let count = entries.min(self.space.map.len() - first);
+            let wanted = Head { id: self.id, number: head.number, more: u64::from(piece), count: count as u32 };
+            if disk::unseal(bytes, Kind::Piece) != Some(wanted) {
+                return Ok(Err("a piece of the checkpoint is damaged"));
+            }
+            for (index, place) in self.space.map[first..first + count].iter_mut().enumerate() {
+                *place = disk::u32_at(bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
+            }
+        }
+        let read_over = self.replay(head.more, skip, found, read, bytes)?;
+        Ok(read_over.and_then(|()| if self.space.rebuild() { Ok(()) } else { Err("two pages share a place") }))
+    }
+
+    fn replay(
+        &mut self, from: u64, skip: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
+    ) -> Result<Result<(), &'static str>, OpenError> {
+        let layout = self.layout;
+        let mut before = None;
+        let mut number = from;
+        loop {
+            let ring = found.ring[(number % u64::from(layout.ring)) as usize].filter(|head| head.number == number);
+            let tails = [0, 1].into_iter().filter_map(|place| Some((found.tails[place]?, layout.tail_at(place as u64))));
+            let tail = tails.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count);
+            let Some((head, at)) = ring.map(|head| (head, layout.ring_at(number))).or(tail) else { break };
+            if before.is_some_and(|before| before != head.more) {
+                return Ok(Err("the journal has a gap"));
+            }
+            read(layout.sector_of(at), bytes)?;
+            if disk::unseal(bytes, Kind::Journal) != Some(head) {
+                return Ok(Err("the journal changes while it is read"));
+            }
+            // The map has the first ones already. Had the last version of this superpage been damaged, reading them again
+            // from the version before would undo what came after them.
+            let known = if number == from { skip.saturating_sub(head.more) } else { 0 };
+            if !self.apply(bytes, known.min(u64::from(head.count)) as usize..head.count as usize) {
+                return Ok(Err("a record of the journal leads nowhere"));
+            }
+            before = Some(head.more + u64::from(head.count));
+            number += 1;
+            if (head.count as usize) < layout.records() {
+                break;
+            }
+        }
+        // Superpages of the journal are durable one after the other: nothing can be behind one that is missing.
+        let lost = found.highest.is_some_and(|highest| highest >= number);
+        Ok(if lost { Err("a superpage of the journal is damaged") } else { Ok(()) })
+    }
+
+    fn apply(&mut self, bytes: &[u8], records: std::ops::Range<usize>) -> bool {
+        let places = self.space.back.len() as u32;
+        for index in records {
+            let entry = disk::entry(bytes, index);
+            let end = entry.page.checked_add(entry.pages).filter(|end| *end as usize <= self.space.map.len());
+            let (Some(end), true) = (end, entry.place == NOWHERE || (entry.place < places && entry.pages == 1)) else {
+                return false;
+            };
+            self.space.map[entry.page as usize..end as usize].fill(entry.place);
+        }
+        true
+    }
+}
+
+/// One more than the highest identity in the metadata that a drive of this layout would look at: an identity for a new
+/// one.
+///
+/// # Errors
+/// The device cannot be read.
+pub(crate) fn fresh_id(layout: &Layout, read: &mut Read) -> io::Result<u64> {
+    let mut bytes = vec![0; layout.superpage_bytes()];
+    let mut highest = 0;
+    for superpage in 0..layout.first_data() {
+        read(layout.sector_of(superpage), &mut bytes)?;
+        let superblock = &bytes[..SECTOR_BYTES as usize];
+        let id = disk::any_id(&bytes).or_else(|| disk::any_id(superblock));
+        highest = highest.max(id.unwrap_or(0));
+    }
+    Ok(highest.wrapping_add(1))
+}

@@ -1,0 +1,107 @@
+//! What goes in and comes out.
+
+use units::HostOp;
+
+/// What the device is asked for. The data of a write are in [`crate::Hard::command_data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Say this when it is completed. Used again afterwards.
+    pub id: u32,
+    /// What to do. Commands that are handed out and not completed may be done in any order.
+    pub op: HostOp,
+    /// First sector of the device; 0 for a flush.
+    pub first_sector: u64,
+    /// Sectors; 0 for a flush.
+    pub sectors: u32,
+    /// Always false: what has to be durable is flushed.
+    pub fua: bool,
+}
+
+/// The answer to a request of the host. The data of a read are in [`crate::Hard::done_data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What the request was submitted with.
+    pub tag: u64,
+    /// What was asked.
+    pub op: HostOp,
+    /// It was not done. A write that failed left the old contents, the new ones, or for some of its pages each.
+    pub failed: bool,
+}
+
+/// A request of the host, as submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submit {
+    /// Comes back in [`Done`]; any number.
+    pub tag: u64,
+    /// What is asked.
+    pub op: HostOp,
+    /// First sector; 0 for a flush.
+    pub first_sector: u64,
+    /// Sectors; 0 for a flush, and at least 1 for anything else.
+    pub sectors: u32,
+    /// Answer only when it would survive a power cut.
+    pub fua: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub tag: u64,
+    pub op: HostOp,
+    pub fua: bool,
+    pub failed: bool,
+    /// It is answered, or put among those that are.
+    pub ended: bool,
+    /// Parts that are not done, and one more while it is being taken apart.
+    pub pending: u32,
+    /// Entries that have to be durable for it.
+    pub target: u64,
+    /// What was read.
+    pub data: Vec<u8>,
+}
+
+/// A table of things under way, by number; numbers are used again.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    all: Vec<Option<T>>,
+    unused: Vec<u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), unused: Vec::new() }
+    }
+}
+
+impl<T> Table<T> {
+    pub fn insert(&mut self, entry: T) -> u32 {
+        if let Some(number) = self.unused.pop() {
+            self.all[number as usize] = Some(entry);
+            return number;
+        }
+        self.all.push(Some(entry));
+        self.all.len() as u32 - 1
+    }
+
+    pub fn remove(&mut self, number: u32) -> T {
+        let entry = self.all[number as usize].take().expect("what is under way ends once");
+        self.unused.push(number);
+        entry
+    }
+
+    pub fn get(&self, number: u32) -> Option<&T> {
+        self.all.get(number as usize)?.as_ref()
+    }
+
+    pub fn at(&mut self, number: u32) -> &mut T {
+        self.all[number as usize].as_mut().expect("it is under way")
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len() - self.unused.len()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        self.all.iter_mut().enumerate().filter_map(|(number, entry)| Some((number as u32, entry.as_mut()?)))
+    }
+}

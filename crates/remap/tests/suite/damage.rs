@@ -1,0 +1,113 @@
+//! Metadata that something else than a power cut damaged.
+
+use proptest::prelude::*;
+use remap::{Blocking, OpenError, Options, WriteCache};
+use std::sync::OnceLock;
+
+fn options() -> Options {
+    Options { page_sectors: 2, superpage_sectors: 8, write_cache: WriteCache::Volatile, ..Options::default() }
+}
+
+/// A drive closed after some use, and what it holds.
+fn closed() -> &'static (Vec<u8>, Vec<u8>) {
+    static CLOSED: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
+    CLOSED.get_or_init(|| {
+        let mut drive = Blocking::format(vec![0; 80 * 4096], &options()).unwrap();
+        let sectors = drive.sectors();
+        let mut all = vec![0; sectors as usize * 512];
+        for turn in 0..600 {
+            let sector = turn * 37 % (sectors - 3);
+            let data = vec![(turn % 251) as u8 + 1; 3 * 512];
+            drive.write(sector, &data, false).unwrap();
+            all[sector as usize * 512..][..data.len()].copy_from_slice(&data);
+            if turn % 7 == 0 {
+                drive.flush().unwrap();
+            }
+        }
+        (drive.close().unwrap(), all)
+    })
+}
+
+fn metadata_bytes() -> usize {
+    let drive = Blocking::open(closed().0.clone(), &options()).unwrap();
+    drive.hard().layout().data_sector() as usize * 512
+}
+
+/// It is refused, or reads as it should.
+fn opens_well(image: Vec<u8>) -> bool {
+    let Ok(mut drive) = Blocking::open(image, &options()) else { return false };
+    let mut all = vec![0; drive.sectors() as usize * 512];
+    drive.read(0, &mut all).unwrap();
+    assert!(all == closed().1, "it reads as something else");
+    drive.check().unwrap();
+    true
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_superpage_is_refused_or_made_up_for(
+        at in any::<prop::sample::Index>(), bits in prop::collection::vec((0..4096usize, 1..255u8), 1..20),
+    ) {
+        let mut image = closed().0.clone();
+        let first = at.index(metadata_bytes() / 4096) * 4096;
+        for (byte, flip) in bits {
+            image[first + byte] ^= flip;
+        }
+        opens_well(image);
+    }
+
+    #[test]
+    fn rubbish_never_panics(bytes in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 1..200)) {
+        let mut image = closed().0.clone();
+        let length = metadata_bytes();
+        damage(&mut image[..length], &bytes);
+        if let Ok(mut drive) = Blocking::open(image, &options()) {
+            let mut all = vec![0; drive.sectors() as usize * 512];
+            drive.read(0, &mut all).unwrap();
+            drive.check().unwrap();
+        }
+    }
+}
+
+fn damage(image: &mut [u8], flips: &[(prop::sample::Index, u8)]) {
+    for (at, flip) in flips {
+        image[at.index(image.len())] ^= flip;
+    }
+}
+
+#[test]
+fn the_older_checkpoint_and_the_journal_make_up_for_the_newest() {
+    // Superpages 1 and 2 are one slot, 3 and 4 the other.
+    let good = (1..5).filter(|superpage| {
+        let mut image = closed().0.clone();
+        image[superpage * 4096 + 100] ^= 1;
+        opens_well(image)
+    });
+    assert!(good.count() >= 2, "damage to one slot can be made up for");
+}
+
+#[test]
+fn every_damage_to_the_superblock_is_named() {
+    for byte in 0..512 {
+        let mut image = closed().0.clone();
+        image[byte] ^= 0x10;
+        let error = Blocking::open(image, &options()).unwrap_err();
+        assert!(matches!(error, OpenError::Foreign | OpenError::Superblock), "{error}");
+        assert!(error.to_string().contains("format"), "{error}");
+    }
+}
+
+#[test]
+fn a_foreign_a_short_and_an_empty_device_are_refused_with_a_remedy() {
+    let error = Blocking::open(vec![0; 1 << 20], &options()).unwrap_err();
+    assert!(matches!(error, OpenError::Foreign) && error.to_string().contains("format it first"), "{error}");
+    let mut short = closed().0.clone();
+    short.truncate(40 * 4096);
+    let error = Blocking::open(short, &options()).unwrap_err();
+    assert!(matches!(error, OpenError::Shrunk { .. }) && error.to_string().contains("whole device"), "{error}");
+    assert!(matches!(Blocking::open(Vec::new(), &options()), Err(OpenError::Read(_))));
+    let none = Options { cell_bytes: 0, ..options() };
+    assert!(matches!(Blocking::open(closed().0.clone(), &none), Err(OpenError::NoContents)));
+}

@@ -1,0 +1,10 @@
+//! Runs of the driver over devices in memory: power cuts, faults, damage, figures.
+
+mod bench;
+mod cuts;
+mod damage;
+mod device;
+mod figures;
+mod oracle;
+mod regressions;
+mod stores;

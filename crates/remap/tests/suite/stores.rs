@@ -1,0 +1,117 @@
+//! The blocking driver over files, and layouts that cannot be.
+
+use remap::{BlockStore, Blocking, FormatError, Layout, LayoutError, Options, WriteCache};
+use std::fs::File;
+
+#[test]
+fn a_file_keeps_what_was_written() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(4 << 20).unwrap();
+    let options = Options { write_cache: WriteCache::Volatile, ..Options::default() };
+    let mut drive = Blocking::format(file.try_clone().unwrap(), &options).unwrap();
+    drive.write(10, &[1; 1024], false).unwrap();
+    drive.write(11, &[2; 512], true).unwrap();
+    drive.write(800, &[3; 8192], false).unwrap();
+    drive.trim(808, 8).unwrap();
+    drive.idle().unwrap();
+    let _: File = drive.close().unwrap();
+    let mut drive = Blocking::open(file, &Options::default()).unwrap();
+    let mut read = |sector| {
+        let mut bytes = [9; 512];
+        drive.read(sector, &mut bytes).unwrap();
+        assert!(bytes.iter().all(|byte| *byte == bytes[0]));
+        bytes[0]
+    };
+    assert_eq!([9, 10, 11, 12, 800, 807, 808, 815].map(&mut read), [0, 1, 2, 0, 3, 3, 0, 0]);
+}
+
+#[test]
+fn a_device_that_was_formatted_before_is_empty_after() {
+    let options = Options { write_cache: WriteCache::Volatile, ..Options::default() };
+    let mut store = vec![0; 2 << 20];
+    for life in 1..4 {
+        let mut drive = Blocking::format(store, &options).unwrap();
+        let mut bytes = [9; 4096];
+        drive.read(16, &mut bytes).unwrap();
+        assert_eq!(bytes, [0; 4096]);
+        drive.write(16, &[life; 4096], true).unwrap();
+        let mut drive = Blocking::open(drive.into_store(), &options).unwrap();
+        drive.read(16, &mut bytes).unwrap();
+        assert_eq!(bytes, [life; 4096]);
+        store = drive.into_store();
+    }
+}
+
+#[test]
+fn options_out_of_range_say_what_is_right() {
+    let sectors = 1 << 16;
+    let with = |change: fn(&mut Options)| {
+        let mut options = Options::default();
+        change(&mut options);
+        Layout::new(&options, sectors).unwrap_err()
+    };
+    assert_eq!(with(|options| options.page_sectors = 3), LayoutError::Page(3));
+    assert_eq!(with(|options| options.superpage_sectors = 4), LayoutError::Superpage(4));
+    assert_eq!(with(|options| options.hold_back = 1.0), LayoutError::HoldBack(1.0));
+    assert_eq!(with(|options| options.var_free = 0), LayoutError::VarFree(0));
+    let error = Layout::new(&Options::default(), 100).unwrap_err();
+    let LayoutError::Small { least, .. } = error else { panic!("{error}") };
+    assert!(Layout::new(&Options::default(), least).is_ok() && Layout::new(&Options::default(), least - 1).is_err());
+    assert!(matches!(Layout::new(&Options::default(), u64::MAX), Err(LayoutError::Large { .. })));
+    let none = Options { cell_bytes: 0, ..Options::default() };
+    assert!(matches!(Blocking::format(vec![0; 1 << 20], &none), Err(FormatError::NoContents(0))));
+}
+
+#[test]
+fn a_tenth_is_held_back_and_metadata_are_small() {
+    let layout = Layout::new(&Options::default(), 128 << 21).unwrap();
+    let device = layout.device_sectors() as f64;
+    assert!((0.89..0.9).contains(&(layout.sectors() as f64 / device)), "{layout:?}");
+    assert!((layout.data_sector() as f64 / device) < 0.006, "{layout:?}");
+}
+
+/// A store whose flushes fail while it is told so.
+struct Stubborn {
+    bytes: Vec<u8>,
+    failing: std::rc::Rc<std::cell::Cell<bool>>,
+}
+
+impl BlockStore for Stubborn {
+    fn sectors(&self) -> u64 {
+        self.bytes.sectors()
+    }
+
+    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
+        self.bytes.read(first_sector, into)
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
+        self.bytes.write(first_sector, data, fua)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.failing.get() { Err(std::io::Error::other("not now")) } else { Ok(()) }
+    }
+
+    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
+        self.bytes.trim(first_sector, sectors)
+    }
+}
+
+#[test]
+fn a_flush_that_fails_says_so_and_the_next_one_tries_again() {
+    let failing = std::rc::Rc::new(std::cell::Cell::new(false));
+    let store = Stubborn { bytes: vec![0; 2 << 20], failing: failing.clone() };
+    let mut drive = Blocking::format(store, &Options::default()).unwrap();
+    drive.write(0, &[1; 4096], false).unwrap();
+    failing.set(true);
+    for _ in 0..20 {
+        assert!(drive.flush().is_err());
+    }
+    failing.set(false);
+    drive.flush().unwrap();
+    let mut drive = Blocking::open(drive.into_store().bytes, &Options::default()).unwrap();
+    let mut bytes = [0; 4096];
+    drive.read(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [1; 4096]);
+}
