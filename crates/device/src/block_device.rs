@@ -42,6 +42,10 @@ pub enum Progress {
 
 /// Something that serves block requests in simulated time.
 pub trait BlockDevice {
+    /// Whether time passes at all.
+    fn has_time(&self) -> bool {
+        true
+    }
     /// Simulated time, ns.
     fn now(&self) -> Nanos;
     /// Size in sectors; requests must end within it.

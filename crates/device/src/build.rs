@@ -2,6 +2,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::clocked::Clocked;
+use crate::remapped::RemapPlan;
 use crate::state::Fill;
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
@@ -31,6 +32,8 @@ pub struct DrivePlan {
     pub stripes: Option<StripePlan>,
     /// Zones over the banks, if there are any.
     pub zones: Option<ZonePlan>,
+    /// The driver of the host over the drive, if there is one. It is not part of what this builds.
+    pub remap: Option<RemapPlan>,
     /// Values of the buffer that gathers their pages.
     gather: Option<Values>,
     /// Dies that fail during the measured run.
@@ -99,6 +102,7 @@ impl DrivePlan {
             part: Self::part(&config, lockstep),
             lockstep,
             deaths: Self::read_deaths(&config, &geometry)?,
+            remap: RemapPlan::new(&config.values, &geometry, user_pages as u32).map_err(together)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
             zones,
@@ -291,6 +295,12 @@ impl DrivePlan {
             endurance: self.part.endurance,
             ..FaultPlan::default()
         }
+    }
+
+    /// Sectors the host sees: the drive's, or its driver's.
+    pub fn host_sectors(&self) -> u64 {
+        let drive = u64::from(self.user_pages) * u64::from(self.geometry.sectors_per_page());
+        self.remap.map_or(drive, |remap| remap.layout.sectors())
     }
 
     fn seed(&self) -> u64 {

@@ -478,6 +478,10 @@ fn link_time(bytes: u64, rate: u64) -> Nanos {
 }
 
 impl<F: Clocked> BlockDevice for Drive<F> {
+    fn has_time(&self) -> bool {
+        F::HAS_TIME
+    }
+
     #[inline]
     fn now(&self) -> Nanos {
         self.flash.now()

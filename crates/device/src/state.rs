@@ -81,8 +81,12 @@ impl Fill {
 
     /// The fill of a drive, of which every stretch is written to the same `share`, 0 to 1.
     pub fn new<F: Clocked>(drive: &Drive<F>, share: f64) -> Self {
-        let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
-        Self { next: 0, sectors: drive.sectors(), extent: Self::PAGES * per_page, share }
+        Self::of(drive.sectors(), drive.flash().core().geometry.sectors_per_page(), share)
+    }
+
+    /// The same for anything of so many sectors with pages of so many.
+    pub fn of(sectors: u64, sectors_per_page: u32, share: f64) -> Self {
+        Self { next: 0, sectors, extent: Self::PAGES * u64::from(sectors_per_page), share }
     }
 
     /// Whether a fill of this share writes a page.

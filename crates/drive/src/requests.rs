@@ -96,7 +96,13 @@ impl Drive {
     }
 
     fn plan(config: Config) -> Result<DrivePlan, DriveError> {
-        Ok(DrivePlan::new(config)?)
+        let plan = DrivePlan::new(config)?;
+        if plan.remap.is_some() {
+            // A driver of the host would hide what the drive itself does.
+            let problem = "remap.kind = hard is a driver of the host, and this is a drive alone; use remap.kind = none".to_owned();
+            return Err(device::ConfigError::Together { problem }.into());
+        }
+        Ok(plan)
     }
 
     fn assemble(plan: DrivePlan, core: FlashCore, image: Option<Arc<Image>>, fresh: bool) -> Self {

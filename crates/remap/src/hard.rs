@@ -302,6 +302,13 @@ impl Hard {
         self.pump();
     }
 
+    /// What waits for others to fill its virtual superpage waits no longer, as if its time were over: for devices without
+    /// time, where nothing else can happen any more.
+    pub fn expire(&mut self) {
+        self.close_host |= self.host.as_ref().is_some_and(Open::has_unissued);
+        self.pump();
+    }
+
     /// Requests that are not answered.
     pub fn outstanding(&self) -> usize {
         self.requests.len() - self.dones.len() - usize::from(self.taken.is_some())

@@ -54,3 +54,31 @@ pub struct Report {
     /// Too many commands failed in a row, or no space is left: only reads are served.
     pub broken: bool,
 }
+
+impl Report {
+    /// What was counted since an earlier report, and how it stands now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            host_pages: self.host_pages - earlier.host_pages,
+            in_place_pages: self.in_place_pages - earlier.in_place_pages,
+            var_copies: self.var_copies - earlier.var_copies,
+            moved_pages: self.moved_pages - earlier.moved_pages,
+            superpages: self.superpages - earlier.superpages,
+            pad_pages: self.pad_pages - earlier.pad_pages,
+            victims: self.victims - earlier.victims,
+            unreadable: self.unreadable - earlier.unreadable,
+            merge_reads: self.merge_reads - earlier.merge_reads,
+            reads: self.reads - earlier.reads,
+            reads_split: self.reads_split - earlier.reads_split,
+            read_commands: self.read_commands - earlier.read_commands,
+            journal_superpages: self.journal_superpages - earlier.journal_superpages,
+            checkpoint_superpages: self.checkpoint_superpages - earlier.checkpoint_superpages,
+            checkpoints: self.checkpoints - earlier.checkpoints,
+            device_flushes: self.device_flushes - earlier.device_flushes,
+            host_flushes: self.host_flushes - earlier.host_flushes,
+            failed_commands: self.failed_commands - earlier.failed_commands,
+            ..*self
+        }
+    }
+}

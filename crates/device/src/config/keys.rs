@@ -88,6 +88,7 @@ pub fn all_keys() -> Vec<Parameter> {
     keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
     let mappings = ftl::mapping::mappings::<nand::CountedFlash>();
     add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));
+    keys.extend(crate::remapped::parameters());
     keys.extend_from_slice(WORKLOAD);
     keys
 }

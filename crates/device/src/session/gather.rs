@@ -2,7 +2,7 @@
 
 use super::{Measurable, WorkloadSource};
 use crate::run::HostMeasurements;
-use crate::DrivePlan;
+use crate::{DrivePlan, remapped};
 use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
@@ -61,6 +61,9 @@ pub(super) fn result<D: Measurable>(
     for report in reports {
         add_layer(&mut result, report);
     }
+    if let Some(report) = device.remap_report() {
+        add_remap(plan, &report, &mut result);
+    }
     add_notes(plan, &mut result);
     result.hash = hash(core.hash(), sheet.hash, &result);
     result
@@ -77,6 +80,23 @@ fn add_layer(result: &mut RunResult, report: LayerReport) {
     result.counters.extend(counters);
     if !report.valid_pages.is_empty() {
         result.valid = report.valid_pages;
+    }
+}
+
+/// What the host's remapping driver did, and what the host sees of the drive.
+fn add_remap(plan: &DrivePlan, report: &remap::Report, result: &mut RunResult) {
+    let counters = remapped::counters(report).into_iter().map(|(name, count)| (format!("remap.{name}"), count));
+    result.counters.extend(counters);
+    result.ram_bytes.push(("remap".to_owned(), report.ram_bytes));
+    let layout = plan.remap.expect("a driver was planned").layout;
+    result.notes.push(format!(
+        "The host sees {} of the drive's {}: its remapping driver holds back the rest and keeps its map there. Flash commands for what \
+         the driver reads and writes by itself are counted as the host's.",
+        quantity::format_size(layout.sectors() * units::SECTOR_BYTES),
+        quantity::format_size(layout.device_sectors() * units::SECTOR_BYTES),
+    ));
+    if report.broken {
+        result.notes.push("The remapping driver gave up: too many commands of the drive failed in a row, and only reads were served.".to_owned());
     }
 }
 

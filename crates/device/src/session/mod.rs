@@ -25,6 +25,8 @@ use crate::block_device::BlockDevice;
 use crate::build::Service;
 use crate::clocked::Clocked;
 use crate::drive::Drive;
+use crate::oracle::Oracle;
+use crate::remapped::Remapped;
 use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
@@ -101,16 +103,26 @@ pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) 
     let session = Session { plan: &plan, source: &source };
     match plan.service() {
         Service::Counted => {
-            let (drive, notes) = initial.into_drive(&plan, CountedFlash::new)?;
-            session.measure(drive, workload, notes, watcher)
+            let (drive, driver, notes) = initial.into_drive(&plan, CountedFlash::new)?;
+            match driver {
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
+                None => session.measure(drive, workload, notes, watcher),
+            }
         }
         Service::Parallel => {
-            let (drive, notes) = initial.into_drive(&plan, |core| plan.timed(core))?;
-            session.measure(drive, workload, notes, watcher)
+            let (drive, driver, notes) = initial.into_drive(&plan, |core| plan.timed(core))?;
+            match driver {
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
+                None => session.measure(drive, workload, notes, watcher),
+            }
         }
         Service::Serial => {
-            let (drive, notes) = initial.into_drive(&plan, |core| plan.metered(core))?;
-            session.measure(SerialDrive::new(drive), workload, notes, watcher)
+            let (drive, driver, notes) = initial.into_drive(&plan, |core| plan.metered(core))?;
+            let drive = SerialDrive::new(drive);
+            match driver {
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
+                None => session.measure(drive, workload, notes, watcher),
+            }
         }
     }
 }
@@ -126,6 +138,36 @@ trait Measurable: BlockDevice {
     /// Time its only server was busy, where there is just one, ns.
     fn server_busy_ns(&self) -> Option<Nanos> {
         None
+    }
+
+    /// What reads of the host are checked against, where contents are on.
+    fn oracle(&self) -> Option<&Oracle> {
+        self.drive().oracle()
+    }
+
+    /// What a remapping driver of the host counted, where there is one.
+    fn remap_report(&self) -> Option<remap::Report> {
+        None
+    }
+}
+
+impl<D: Measurable> Measurable for Remapped<D> {
+    type Flash = D::Flash;
+
+    fn drive(&self) -> &Drive<D::Flash> {
+        self.device().drive()
+    }
+
+    fn server_busy_ns(&self) -> Option<Nanos> {
+        self.device().server_busy_ns()
+    }
+
+    fn oracle(&self) -> Option<&Oracle> {
+        Remapped::oracle(self)
+    }
+
+    fn remap_report(&self) -> Option<remap::Report> {
+        Some(self.report())
     }
 }
 
@@ -191,7 +233,7 @@ impl Session<'_> {
             run::run(&mut device, &mut *workload, run_plan, &mut Relay(watcher), |device| self.programs(device.drive()));
         let wall_s = watcher.seconds() - started;
         let drive = device.drive();
-        if let Some(violation) = drive.oracle().and_then(|oracle| oracle.violation()) {
+        if let Some(violation) = device.oracle().and_then(|oracle| oracle.violation()) {
             return Err(SessionError::Integrity { problem: violation.to_owned() });
         }
         let (ended, sheet) = outcome?;

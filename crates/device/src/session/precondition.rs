@@ -7,11 +7,12 @@
 //! because both ways go through the same tables.
 
 use super::snapshot::Snapshots;
-use super::{Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
+use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
 use crate::block_device::{BlockDevice, Completions, Progress};
 use crate::clocked::Clocked;
 use crate::drive::Drive;
 use crate::oracle::Oracle;
+use crate::remapped::{Driver, RemapPlan, Remapped};
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};
 use crate::DrivePlan;
@@ -32,6 +33,8 @@ const GROUP: usize = 16;
 /// The state a drive starts its measured run with.
 pub(super) struct Initial {
     image: Image,
+    /// The host's remapping driver, where there is one.
+    driver: Option<Driver>,
     notes: Vec<String>,
 }
 
@@ -40,8 +43,8 @@ enum Image {
     Fresh,
     /// Tables of flash and layers.
     Tables(DriveState),
-    /// With contents: the flash itself moves, and the oracle with it.
-    Moved { core: Box<FlashCore>, oracle: Box<Oracle>, state: DriveState },
+    /// With contents: the flash itself moves, and its oracle with it where it has one.
+    Moved { core: Box<FlashCore>, oracle: Option<Box<Oracle>>, state: DriveState },
 }
 
 /// Computes the initial state, or takes it from a snapshot.
@@ -52,8 +55,11 @@ pub(super) fn initial_state(
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
     let kind = plan.config.values.name("drive.precondition");
+    if let Some(remap) = &plan.remap {
+        return behind_driver(plan, remap, source, watcher);
+    }
     if kind == "none" {
-        return Ok(Initial { image: Image::Fresh, notes: Vec::new() });
+        return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new() });
     }
     // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
     // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
@@ -61,20 +67,55 @@ pub(super) fn initial_state(
     let identity = super::snapshot::identity(plan, (kind == "steady").then_some(source));
     if let Some(found) = snapshots.and_then(|snapshots| snapshots.load(&identity, watcher)) {
         watcher.remark("initial state taken from a snapshot");
-        return Ok(Initial { image: Image::Tables(DriveState::from_bytes(found.tables)), notes: found.notes });
+        return Ok(Initial { image: Image::Tables(DriveState::from_bytes(found.tables)), driver: None, notes: found.notes });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
-    let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
-    let state = DriveState::of(&drive);
-    if let Some(snapshots) = snapshots {
+    let image = Image::of(drive);
+    if let (Some(snapshots), Image::Tables(state)) = (snapshots, &image) {
         snapshots.store(&identity, state.as_bytes(), &notes, watcher);
     }
-    let image = match oracle {
-        None => Image::Tables(state),
-        Some(oracle) => Image::Moved { core: Box::new(drive.into_parts().0.into_core()), oracle, state },
-    };
-    Ok(Initial { image, notes })
+    Ok(Initial { image, driver: None, notes })
+}
+
+/// As [`initial_state`] for a drive that the host sees through a remapping driver: formatted at least. Snapshots are not
+/// used: the driver's map is not among their tables.
+fn behind_driver(
+    plan: &DrivePlan,
+    remap: &RemapPlan,
+    source: &WorkloadSource,
+    watcher: &mut dyn Watcher,
+) -> Result<Initial, SessionError> {
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    if remap.options.cell_bytes > 0 {
+        drive.carry_cells();
+    }
+    let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
+    drive.settle();
+    let mut notes = Vec::new();
+    match plan.config.values.name("drive.precondition") {
+        "none" => {}
+        kind => notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?,
+    }
+    drive.settle();
+    let (mut drive, mut driver) = drive.into_parts();
+    // What the driver did after the host's flush, such as trims, is kept as well.
+    drive.submit(0, &Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
+    while drive.outstanding() > 0 && drive.advance(&mut Completions::default()) == Progress::Worked {}
+    driver.reset_counters();
+    Ok(Initial { image: Image::of(drive), driver: Some(driver), notes })
+}
+
+impl Image {
+    /// What a drained drive holds.
+    fn of(mut drive: Drive<CountedFlash>) -> Self {
+        let state = DriveState::of(&drive);
+        let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
+        if drive.flash().core().contents.is_none() {
+            return Image::Tables(state);
+        }
+        Image::Moved { core: Box::new(drive.into_parts().0.into_core()), oracle, state }
+    }
 }
 
 impl Initial {
@@ -83,34 +124,66 @@ impl Initial {
         self,
         plan: &DrivePlan,
         flash: impl FnOnce(FlashCore) -> F,
-    ) -> Result<(Drive<F>, Vec<String>), SnapshotError> {
+    ) -> Result<(Drive<F>, Option<Driver>, Vec<String>), SnapshotError> {
         let (mut drive, oracle) = match self.image {
             Image::Fresh => (plan.assemble(flash(plan.fresh_core())), None),
             Image::Tables(state) => (state.resume(plan, plan.fresh_core(), flash)?, None),
-            Image::Moved { core, oracle, state } => (state.resume(plan, *core, flash)?, Some(oracle)),
+            Image::Moved { core, oracle, state } => (state.resume(plan, *core, flash)?, oracle),
         };
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
+        if plan.remap.is_some_and(|remap| remap.options.cell_bytes > 0) {
+            drive.carry_cells();
+        }
         plan.arm_deaths(&mut drive);
-        Ok((drive, self.notes))
+        Ok((drive, self.driver, self.notes))
+    }
+}
+
+/// What can be preconditioned: a drive, or one behind a remapping driver.
+pub(super) trait Primed: Measurable<Flash = CountedFlash> {
+    /// Requests taken and not completed.
+    fn outstanding(&self) -> u32;
+    /// Lets the layers do what they do before the first request that is measured.
+    fn prepare(&mut self);
+}
+
+impl Primed for Drive<CountedFlash> {
+    fn outstanding(&self) -> u32 {
+        Drive::outstanding(self)
+    }
+
+    fn prepare(&mut self) {
+        Drive::prepare(self);
+    }
+}
+
+impl Primed for Remapped<Drive<CountedFlash>> {
+    fn outstanding(&self) -> u32 {
+        Remapped::outstanding(self)
+    }
+
+    fn prepare(&mut self) {
+        self.settle();
+        self.device_mut().prepare();
     }
 }
 
 /// A drive being preconditioned.
-pub(super) struct Preconditioner<'a> {
+pub(super) struct Preconditioner<'a, D> {
     pub plan: &'a DrivePlan,
     pub source: &'a WorkloadSource,
-    pub drive: &'a mut Drive<CountedFlash>,
+    pub drive: &'a mut D,
     pub watcher: &'a mut dyn Watcher,
 }
 
-impl Preconditioner<'_> {
+impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
-        let pages = u64::from(self.plan.user_pages);
-        let spp = self.plan.geometry.sectors_per_page();
+        let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.layout.page_sectors());
+        let pages = self.drive.sectors() / u64::from(spp);
         let share = self.plan.config.values.real("drive.fill");
-        let mut fill = Fill::new(self.drive, share);
+        let mut fill = Fill::of(self.drive.sectors(), spp, share);
         self.watcher.phase(Phase::Fill, Some(pages.div_ceil(Fill::PAGES)));
         self.pour(Phase::Fill, &mut fill)?;
         let part = if share < 1.0 { format!(", {:.0} % of it, evenly spread", share * 100.0) } else { String::new() };
@@ -135,7 +208,7 @@ impl Preconditioner<'_> {
 
     /// Runs a workload to its end, measuring nothing: this is most of the time of a large drive.
     fn pour(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<(), SessionError> {
-        let bad_before = bad_blocks(self.drive.flash().core());
+        let bad_before = bad_blocks(self.drive.drive().flash().core());
         let mut batch = Vec::with_capacity(BATCH);
         let mut completions = Completions::default();
         let mut done = 0;
@@ -169,7 +242,7 @@ impl Preconditioner<'_> {
     }
 
     fn stuck(&self, phase: Phase, bad_before: usize) -> SessionError {
-        let worn = bad_blocks(self.drive.flash().core()) > bad_before;
+        let worn = bad_blocks(self.drive.drive().flash().core()) > bad_before;
         let (what, remedy) = if worn {
             ("worn out", "raise flash.endurance, lower the fault shares, or choose a shorter drive.precondition")
         } else {
@@ -184,11 +257,11 @@ impl Preconditioner<'_> {
         let run_plan = RunPlan {
             arrivals: Loop::Closed { depth: 1 },
             limit: u64::MAX,
-            sectors_per_page: self.plan.geometry.sectors_per_page(),
+            sectors_per_page: self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32,
             timed: false,
         };
-        let bad_before = bad_blocks(self.drive.flash().core());
-        let (ended, sheet) = run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), programs)?;
+        let bad_before = bad_blocks(self.drive.drive().flash().core());
+        let (ended, sheet) = run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), |device| programs(device.drive()))?;
         match ended {
             Ended::Complete => Ok(sheet),
             Ended::Stopped => Err(SessionError::Interrupted),

@@ -44,7 +44,7 @@ impl WorkloadSource {
     /// No such workload, or an option that cannot be read.
     pub fn new(name: &str, plan: &DrivePlan) -> Result<Self, SessionError> {
         let values = &plan.config.values;
-        let sectors = u64::from(plan.user_pages) * u64::from(plan.geometry.sectors_per_page());
+        let sectors = plan.host_sectors();
         let kind = if synthetic::find(name).is_some() {
             refuse(values, name, &TRACE_KEYS, "only a trace has a use for it")?;
             Kind::Generator(generator_parameters(values, sectors))

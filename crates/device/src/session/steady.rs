@@ -8,7 +8,7 @@
 //! time passes here. A workload that hardly writes does not fill a round: the overwritten state is then
 //! taken as it is, and a note says so.
 
-use super::precondition::Preconditioner;
+use super::precondition::{Preconditioner, Primed};
 use super::{Phase, SessionError, WorkloadSource};
 use super::source::Opened;
 use nand::{Flash, FlashCore};
@@ -35,7 +35,7 @@ const READ_ONLY_AFTER: u64 = 1 << 20;
 const STEP: usize = 64;
 
 /// Runs rounds until steady; says how many it took.
-pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionError> {
+pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<String, SessionError> {
     if !work.source.is_repeatable() {
         return Err(SessionError::SteadyNeedsFile);
     }
@@ -46,7 +46,7 @@ pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionErro
     let mut requests = Endless::new(work.source)?;
     let mut history: Vec<f64> = Vec::new();
     while history.len() < ROUNDS_MAX {
-        let before = FlashCore::total(&work.drive.flash().core().counters.programs);
+        let before = programs(work.drive);
         let mut round = Round { inner: &mut requests, bytes_left: round_bytes, requests_left: round_requests };
         let sheet = work.measured(Phase::Steady, &mut round)?;
         let unfinished = round.bytes_left > 0;
@@ -62,7 +62,8 @@ pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionErro
                 quantity::format_size(round_bytes)
             ));
         }
-        let programs = FlashCore::total(&work.drive.flash().core().counters.programs) - before;
+        // Every chip of a group programs what is counted once.
+        let programs = (programs(work.drive) - before) * work.plan.lockstep.chips();
         history.push(programs as f64 / sheet.totals[HostOp::Write.index()].pages.max(1) as f64);
         if is_steady(&history) {
             let rounds = history.len();
@@ -78,6 +79,10 @@ pub(super) fn reach(work: &mut Preconditioner<'_>) -> Result<String, SessionErro
         last: listed(&history[ROUNDS_MAX - WINDOW..]),
         round_bytes: quantity::format_size(round_bytes),
     })
+}
+
+fn programs(drive: &impl Primed) -> u64 {
+    FlashCore::total(&drive.drive().flash().core().counters.programs)
 }
 
 fn listed(values: &[f64]) -> String {

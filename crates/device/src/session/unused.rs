@@ -38,6 +38,8 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         ("flash.suspend", serial, one_server),
         ("flash.read_in_flight", serial, one_server),
         ("flash.fault.dies_after", plan.deaths().is_empty(), "no die is to fail (flash.fault.dies)"),
+        ("remap.timeout", !plan.is_timed(), "no time passes (engine.time = none)"),
+        ("remap.idle_after", !plan.is_timed(), "no time passes (engine.time = none)"),
         ("flash.suspend_time", values.name("flash.suspend") == "off", "flash.suspend is off"),
         ("ftl.gc.choices", !is_victim("d-choices"), "ftl.gc.victim is not d-choices"),
         ("ftl.gc.window_blocks", !is_victim("windowed-greedy"), "ftl.gc.victim is not windowed-greedy"),
@@ -46,8 +48,10 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     let unused = unused.map(|(key, _, why)| format!("{key} has no effect here because {why}."));
     let stripes = stripe::unused(values).into_iter().filter(|(key, _)| is_changed(key));
     let stripes = stripes.map(|(key, why)| format!("{key} has no effect here because {why}."));
+    let driver = crate::remapped::parameters().into_iter().filter(|known| plan.remap.is_none() && is_changed(known.key));
+    let driver = driver.map(|known| format!("{} has no effect here because remap.kind is none.", known.key));
     let foreign = foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note);
-    unused.chain(stripes).chain(foreign).collect()
+    unused.chain(stripes).chain(driver).chain(foreign).collect()
 }
 
 /// Keys of other mappings and buffers than those in use.

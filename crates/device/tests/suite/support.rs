@@ -13,6 +13,10 @@ pub fn plan(settings: &[&str]) -> DrivePlan {
     DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap()
 }
 
+pub fn plan_of(config: Config) -> DrivePlan {
+    DrivePlan::new(config).unwrap()
+}
+
 pub fn timed(settings: &[&str]) -> Drive<TimedFlash> {
     let plan = plan(settings);
     plan.assemble(plan.timed(plan.fresh_core()))

@@ -7,6 +7,7 @@ mod laws;
 mod mutations;
 mod properties;
 mod regressions;
+mod remapped;
 mod stacked;
 mod stripe_costs;
 mod stripe_spares;
