@@ -38,6 +38,9 @@ pub enum Command {
     Check(CheckArguments),
     /// Count what decodes a group of blocks, for published codes or your own, and look for better ones.
     Code(CodeArguments),
+    /// Find out about a drive from outside.
+    #[command(subcommand)]
+    Probe(ProbeCommand),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
 }
@@ -283,6 +286,43 @@ pub struct CodeArguments {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Verbs of `probe`.
+#[derive(Debug, Subcommand)]
+pub enum ProbeCommand {
+    /// Find the superpage: random aligned writes of 4 KiB to 1 MiB, and the smallest size at full speed.
+    Superpage(SuperpageArguments),
+}
+
+/// Arguments of `probe superpage`.
+#[derive(Debug, Args)]
+pub struct SuperpageArguments {
+    /// A built-in stack or a TOML file, which is simulated; a file or block device, or an export of an NBD server
+    /// (`nbd://HOST:PORT/NAME`, `nbd+unix:///NAME?socket=PATH`), which are overwritten.
+    #[arg(value_name = "STACK|FILE|URI")]
+    pub target: String,
+    /// Change a key of a stack; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Writes under way at once; for files: writes before each sync.
+    #[arg(short = 'd', long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub queue_depth: u32,
+    /// Bytes that each size writes, and at least 64 writes.
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    pub bytes: String,
+    /// Seed of the places.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Overwrite a file, a device or an export.
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Arguments of `report`.

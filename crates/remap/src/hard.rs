@@ -448,9 +448,10 @@ impl Hard {
         while !self.counts.broken {
             let steps = [
                 Self::pump_held,
+                // Before the host's pages are placed: they would take all that a write of the journal freed.
+                Self::pump_reclaim,
                 Self::pump_ready,
                 Self::pump_close,
-                Self::pump_reclaim,
                 Self::pump_checkpoint,
                 Self::pump_journal,
                 Self::pump_stuck,

@@ -34,10 +34,20 @@ impl Hard {
         self.startup == Startup::Ready && f64::from(self.soon_free()) < wanted && self.space.best_victim().is_some()
     }
 
-    fn wants_reclamation(&self) -> bool {
+    /// How many more than `var_free` should be free or about to be.
+    fn ahead(&self) -> u32 {
         let most = (self.layout.records() as u32 / self.layout.slots()).max(1);
-        let ahead = self.options.var_ahead.unwrap_or((self.layout.spare() / 8).min(most));
-        self.soon_free() <= self.options.var_free.saturating_add(ahead) || (self.background && self.short_of_free())
+        self.options.var_ahead.unwrap_or((self.layout.spare() / 8).min(most))
+    }
+
+    fn wants_reclamation(&self) -> bool {
+        self.soon_free() <= self.options.var_free.saturating_add(self.ahead()) || (self.background && self.short_of_free())
+    }
+
+    /// The host takes faster than reclamation gives: it waits while that works. Otherwise the host would be given the
+    /// few that each write of the journal frees at once, and every few pages would cost such a write.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.victims.is_empty() && self.soon_free() <= self.options.var_free.saturating_add(self.ahead() / 2)
     }
 
     pub(crate) fn pump_reclaim(&mut self) -> bool {

@@ -126,7 +126,8 @@ impl Hard {
     /// A page of the host can be placed.
     fn has_room(&self) -> bool {
         let open = self.host.is_some();
-        let another = self.space.free() > self.options.var_free && self.host_buffers < self.options.buffers.max(2);
+        let is_there = self.space.free() > self.options.var_free && !self.is_behind();
+        let another = is_there && self.host_buffers < self.options.buffers.max(2);
         (open || another) && self.startup == Startup::Ready && self.has_records(0)
     }
 

@@ -10,7 +10,7 @@ use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
 use layer::LayerReport;
 use metrics::{Histogram, OpTotals};
-use nand::{CountedFlash, Counters, Flash, FlashCore};
+use nand::{CountedFlash, Counters, Flash, FlashCore, TimedFlash};
 use std::collections::BTreeMap;
 use trace::Workload;
 use units::{Cause, HostOp, Request};
@@ -117,7 +117,7 @@ impl Measurement {
 }
 
 /// Stops a run when the user wants to.
-struct Watch<'a>(&'a dyn Monitor);
+pub(crate) struct Watch<'a>(pub &'a dyn Monitor);
 
 impl Observer for Watch<'_> {
     fn progress(&mut self, _: u64) -> bool {
@@ -144,7 +144,17 @@ impl Bench {
 
     /// Sectors the user sees.
     pub fn sectors(&self) -> u64 {
-        u64::from(self.plan.user_pages) * u64::from(self.plan.geometry.sectors_per_page())
+        self.plan.host_sectors()
+    }
+
+    /// What its drives are built from.
+    pub(crate) fn plan(&self) -> &DrivePlan {
+        &self.plan
+    }
+
+    /// A factory-fresh drive in virtual time, without a driver of the host.
+    pub(crate) fn factory_fresh(&self) -> Drive<TimedFlash> {
+        self.plan.assemble(self.plan.timed(self.plan.fresh_core()))
     }
 
     /// The value of a key that counts something.

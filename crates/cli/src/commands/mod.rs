@@ -6,6 +6,7 @@ mod compare;
 mod explain;
 mod glossary;
 mod list;
+mod probe;
 mod report;
 mod repro;
 mod results;
@@ -29,6 +30,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Explain(arguments) => explain::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
         Command::Code(arguments) => code::execute(arguments),
+        Command::Probe(command) => probe::execute(command),
         Command::Report(arguments) => report::execute(arguments),
     }
 }

@@ -3,6 +3,7 @@
 mod explained;
 mod golden;
 mod mistakes;
+mod probe;
 mod repro;
 mod runs;
 mod support;

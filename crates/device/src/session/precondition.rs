@@ -30,6 +30,9 @@ const BATCH: usize = 8192;
 /// Requests between two stages of hints, as in a measured run.
 const GROUP: usize = 16;
 
+/// A drive to be measured, the driver of the host that goes over it, and notes.
+type Begun<F> = (Drive<F>, Option<Driver>, Vec<String>);
+
 /// The state a drive starts its measured run with.
 pub(super) struct Initial {
     image: Image,
@@ -124,7 +127,7 @@ impl Initial {
         self,
         plan: &DrivePlan,
         flash: impl FnOnce(FlashCore) -> F,
-    ) -> Result<(Drive<F>, Option<Driver>, Vec<String>), SnapshotError> {
+    ) -> Result<Begun<F>, SnapshotError> {
         let (mut drive, oracle) = match self.image {
             Image::Fresh => (plan.assemble(flash(plan.fresh_core())), None),
             Image::Tables(state) => (state.resume(plan, plan.fresh_core(), flash)?, None),
@@ -255,7 +258,8 @@ impl<D: Primed> Preconditioner<'_, D> {
     pub fn measured(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<HostMeasurements, SessionError> {
         self.watcher.phase(phase, None);
         let run_plan = RunPlan {
-            arrivals: Loop::Closed { depth: 1 },
+            // A driver of the host that is given one write after the other pads each of them.
+            arrivals: Loop::Closed { depth: if self.plan.remap.is_some() { GROUP as u32 } else { 1 } },
             limit: u64::MAX,
             sectors_per_page: self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32,
             timed: false,

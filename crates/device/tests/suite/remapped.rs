@@ -149,6 +149,17 @@ fn every_explained_wait_fits_into_its_latency() {
 }
 
 #[test]
+fn a_host_that_writes_faster_than_reclamation_does_not_cost_a_journal_write_for_every_few_pages() {
+    for ways in ["flash.dies_per_channel=1", "flash.dies_per_channel=2"] {
+        let more = [ways, "drive.capacity=256MiB", "drive.precondition=overwrite", "workload.requests=60000", "remap.hold_back=10%"];
+        let result = session("hard", "uniform-write", &more).unwrap();
+        let [journal, pages] = ["journal_superpages", "host_pages"].map(|name| result.counters[&format!("remap.{name}")]);
+        // One frees a good part of an eighth of what is held back, 200 virtual superpages here.
+        assert!(journal * 50 < pages, "{journal} journal superpages for {pages} pages of the host, {ways}");
+    }
+}
+
+#[test]
 fn sessions_run_with_every_service_and_precondition() {
     for more in [
         &["engine.time=none"][..],

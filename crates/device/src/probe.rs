@@ -1,0 +1,85 @@
+//! Finding the superpage of a drive from outside: random aligned writes of growing size, and where the rate stops growing.
+//!
+//! Faithful to: the tool of the paper on remapping (Jang and Shin, ITCS 2011), which writes 4 KiB to 1 MiB.
+//! Decided here: sizes between the powers of two, and what a knee is.
+
+/// Bytes of the writes of a sweep: powers of two, and some between them, of which those that are no multiple of the superpage
+/// show what a write costs that covers one in part.
+pub const SIZES: [u64; 13] = {
+    let mut sizes = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
+    let mut at = 0;
+    while at < sizes.len() {
+        sizes[at] <<= 10;
+        at += 1;
+    }
+    sizes
+};
+
+/// Share of the best rate that counts as full speed.
+pub const FULL: f64 = 0.9;
+
+/// Writes of one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Bytes of a write.
+    pub bytes: u64,
+    /// Writes done.
+    pub writes: u64,
+    /// How long all of them took, seconds.
+    pub seconds: f64,
+}
+
+impl Point {
+    /// Writes a second.
+    pub fn writes_per_second(&self) -> f64 {
+        self.writes as f64 / self.seconds
+    }
+
+    /// Bytes a second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.bytes as f64 * self.writes_per_second()
+    }
+}
+
+/// The smallest size at full speed: it and every multiple of it in the sweep reach [`FULL`] of the best rate per byte. `None`
+/// if not even the largest size does, or if there are no points.
+pub fn knee(points: &[Point]) -> Option<u64> {
+    let best = points.iter().map(Point::bytes_per_second).fold(0.0, f64::max);
+    let is_full = |size: u64| {
+        let mut multiples = points.iter().filter(|point| point.bytes.is_multiple_of(size));
+        multiples.all(|point| point.bytes_per_second() >= FULL * best)
+    };
+    points.iter().map(|point| point.bytes).filter(|size| is_full(*size)).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points of a drive that takes a millisecond for each superpage touched.
+    fn model(superpage: u64) -> Vec<Point> {
+        let cost = |bytes: u64| bytes.div_ceil(superpage) as f64 + if bytes.is_multiple_of(superpage) { 0.0 } else { 0.25 };
+        SIZES.map(|bytes| Point { bytes, writes: 1000, seconds: cost(bytes) }).to_vec()
+    }
+
+    #[test]
+    fn the_knee_is_the_superpage() {
+        for superpage in [8 << 10, 16 << 10, 32 << 10, 64 << 10] {
+            assert_eq!(knee(&model(superpage)), Some(superpage));
+        }
+    }
+
+    #[test]
+    fn a_lucky_size_whose_multiples_are_slow_is_no_knee() {
+        let mut points = model(16 << 10);
+        points[0].seconds = 0.01;
+        assert_ne!(knee(&points), Some(4 << 10));
+        assert_eq!(knee(&[]), None);
+    }
+
+    #[test]
+    fn rates_are_per_second() {
+        let point = Point { bytes: 4096, writes: 500, seconds: 2.0 };
+        assert!((point.writes_per_second() - 250.0).abs() < 1e-9 && (point.bytes_per_second() - 1_024_000.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,79 @@
+//! The drives of the study.
+
+use super::PART;
+use crate::error::StudyError;
+use crate::simulate::Bench;
+use crate::study::Options;
+use units::quantity;
+
+/// Bytes of a KiB.
+pub const KIB: u64 = 1024;
+/// Bytes of a drive at full size.
+const CAPACITY: u64 = 4 << 30;
+/// Bytes of the file at full size.
+const FILE: u64 = 1 << 30;
+/// The smallest drive that is left by a scale, bytes.
+const LEAST: u64 = 32 << 20;
+/// Share of the drive that the driver holds back in the rows, %.
+pub const HELD: u64 = 10;
+/// Shares that are run for the steady state, %.
+pub const SHARES: [u64; 4] = [5, HELD, 20, 30];
+/// Chips on each of the four channels: the drive of the rows, and that of figure 14.1.
+pub const WAYS: [u64; 2] = [1, 2];
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A map of superpages alone.
+    Plain,
+    /// The same behind the driver.
+    Hard,
+    /// The same behind the driver, which answers writes from memory.
+    Volatile,
+    /// A map of pages of 4 KiB.
+    Pages,
+}
+
+impl Kind {
+    /// Name in figures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Plain => "superpages",
+            Kind::Hard => "HARD",
+            Kind::Volatile => "HARD, volatile",
+            Kind::Pages => "page map",
+        }
+    }
+}
+
+/// Bytes of a drive.
+pub fn capacity(options: &Options) -> u64 {
+    options.scale.of(CAPACITY).max(LEAST)
+}
+
+/// Sectors of the file.
+pub fn file(options: &Options) -> u64 {
+    capacity(options) / (CAPACITY / FILE) / units::SECTOR_BYTES
+}
+
+/// A drive with so many chips on each channel, of which a driver holds back so many per cent.
+///
+/// # Errors
+/// The scale leaves too little flash.
+pub fn bench(options: &Options, kind: Kind, ways: u64, held: u64) -> Result<Bench, StudyError> {
+    let is_remapped = matches!(kind, Kind::Hard | Kind::Volatile);
+    let settings = [
+        ("drive.capacity", quantity::format_size(capacity(options))),
+        ("drive.over_provisioning", "29%".to_owned()),
+        ("flash.part", options.setting(&PART).to_owned()),
+        ("flash.channels", "4".to_owned()),
+        ("flash.dies_per_channel", ways.to_string()),
+        ("flash.pages_per_block", "64".to_owned()),
+        ("ftl.kind", if kind == Kind::Pages { "page" } else { "superpage" }.to_owned()),
+        ("engine.seed", options.seed.to_string()),
+        ("remap.kind", if is_remapped { "hard" } else { "none" }.to_owned()),
+        ("remap.hold_back", format!("{held}%")),
+        ("remap.write_cache", if kind == Kind::Volatile { "volatile" } else { "through" }.to_owned()),
+    ];
+    Bench::new(&format!("{}, {ways} ways, {held} % held back", kind.name()), &settings)
+}

@@ -1,0 +1,82 @@
+//! The figures of the study.
+
+use super::drives::{HELD, KIB, Kind, SHARES, WAYS};
+use super::phases::Phase;
+use super::runs::{DEPTH, Place, RECORDS, Results};
+use crate::figure::{Figure, Panel, Series, Shape};
+use device::probe::{Point, SIZES};
+
+/// Figures 14.4 and 14.5 of the publication, and the steady state.
+pub fn figures(results: &Results) -> Vec<Figure> {
+    vec![probe(results), iozone(results), steady(results)]
+}
+
+fn kib(sizes: &[u64]) -> Vec<String> {
+    sizes.iter().map(|size| (size / KIB).to_string()).collect()
+}
+
+fn probe(results: &Results) -> Figure {
+    let series = |(ways, points): (u64, &Vec<Point>)| Series {
+        name: if ways == 1 { "one way".to_owned() } else { format!("{ways} ways") },
+        values: points.iter().map(|point| Some(point.bytes_per_second() / 1e6)).collect(),
+    };
+    Figure {
+        name: "figure-14-4",
+        title: "Random writes of a fresh drive",
+        axis: "MB/s, over KiB of a write",
+        shape: Shape::Lines,
+        most: None,
+        panels: vec![Panel { categories: kib(&SIZES), series: WAYS.into_iter().zip(&results.probes).map(series).collect(), ..Panel::default() }],
+        published: Vec::new(),
+        caption: "The published values are lost; full speed was reached at 16 KB. Sizes that are no multiple of 16 KiB touch superpages in part.".to_owned(),
+    }
+}
+
+fn iozone(results: &Results) -> Figure {
+    let bytes = results.capacity as f64 / 4.0;
+    let panel = |(title, phase): (&str, Phase)| {
+        let series = |kind: Kind| {
+            let rate = |record| bytes * 1e3 / results.time(Place { kind, ways: WAYS[0], record, depth: DEPTH }, phase);
+            Series { name: kind.name().to_owned(), values: RECORDS.into_iter().map(|record| Some(rate(record))).collect() }
+        };
+        let series = [Kind::Plain, Kind::Hard, Kind::Pages].map(series).to_vec();
+        Panel { title: title.to_owned(), categories: kib(&RECORDS), series, ..Panel::default() }
+    };
+    let phases = [
+        ("SW", Phase::Write),
+        ("SR", Phase::Read),
+        ("RR", Phase::RandomRead),
+        ("RW", Phase::RandomWrite),
+        ("SR after RW", Phase::ReadAgain),
+        ("RR after RW", Phase::RandomReadAgain),
+    ];
+    Figure {
+        name: "figure-14-5",
+        title: "IOzone",
+        axis: "MB/s, over KiB of a record",
+        shape: Shape::Lines,
+        most: None,
+        panels: phases.map(panel).to_vec(),
+        published: Vec::new(),
+        caption: "Fresh drives, 32 requests under way. The published values are lost; the last two panels are not among them.".to_owned(),
+    }
+}
+
+fn steady(results: &Results) -> Figure {
+    let plain = results.steady(Kind::Plain, WAYS[0], HELD).rates[0] / 1e3;
+    let hard = SHARES.map(|held| Some(results.steady(Kind::Hard, WAYS[0], held).rates[0] / 1e3)).to_vec();
+    let series = vec![
+        Series { name: Kind::Plain.name().to_owned(), values: SHARES.map(|_| Some(plain)).to_vec() },
+        Series { name: Kind::Hard.name().to_owned(), values: hard },
+    ];
+    Figure {
+        name: "steady",
+        title: "Random writes of 4 KiB to a drive that was overwritten twice",
+        axis: "thousand writes a second, over % held back",
+        shape: Shape::Lines,
+        most: None,
+        panels: vec![Panel { categories: SHARES.map(|held| held.to_string()).to_vec(), series, ..Panel::default() }],
+        published: Vec::new(),
+        caption: "Both reclaim: the drive its blocks, the driver its virtual superpages.".to_owned(),
+    }
+}

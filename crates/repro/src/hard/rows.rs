@@ -1,0 +1,122 @@
+//! Rows from measurements.
+
+use super::drives::{HELD, KIB, Kind, SHARES, WAYS};
+use super::exact::Reclaimed;
+use super::phases::Phase;
+use super::runs::{DEPTH, ONE, Place, RECORDS, Results};
+use super::targets::TARGETS;
+use crate::row::Row;
+use crate::target::Measured::{self, Figures, Number};
+use device::probe::knee;
+use units::quantity;
+
+/// The knee that was published, bytes.
+const PUBLISHED_KNEE: u64 = 16 * KIB;
+/// Index into the rates of a steady drive: many requests under way, or one.
+const MANY: usize = 0;
+const SINGLE: usize = 1;
+
+fn row(id: &str, measured: Measured, note: &str) -> Row {
+    TARGETS.row(id, measured, "generated", note)
+}
+
+fn list(values: impl IntoIterator<Item = f64>) -> String {
+    values.into_iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(", ")
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    values.sum::<f64>() / count
+}
+
+fn place(kind: Kind, ways: u64, depth: u32) -> impl Fn(u64) -> Place {
+    move |record| Place { kind, ways, record, depth }
+}
+
+/// The rows of the study, in the order of their numbers.
+pub fn rows(results: &Results) -> Vec<Row> {
+    let mut rows = vec![knees(results)];
+    rows.extend(fresh(results));
+    rows.extend(steady(results));
+    rows.extend(ideal(results));
+    rows.extend(in_order(results));
+    rows.push(reclamation(results.reclaimed));
+    rows
+}
+
+fn knees(results: &Results) -> Row {
+    let knees: Vec<Option<u64>> = results.probes.iter().map(|points| knee(points)).collect();
+    let holds = knees.iter().all(|knee| *knee == Some(PUBLISHED_KNEE));
+    let text = knees.iter().map(|knee| knee.map_or_else(|| "none".to_owned(), quantity::format_size)).collect::<Vec<_>>().join(", ");
+    row("4.1", Measured::statement(holds, text), "It and all its multiples reach 90 % of the best rate; 32 writes under way.")
+}
+
+/// Speed-ups of random writes by record.
+fn by_record(results: &Results, kind: Kind, ways: u64, depth: u32) -> Vec<f64> {
+    let of = place(kind, ways, depth);
+    RECORDS.into_iter().map(|record| results.speed_up(of(record), Phase::RandomWrite)).collect()
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+fn fresh(results: &Results) -> Vec<Row> {
+    let [one, two] = WAYS.map(|ways| by_record(results, Kind::Hard, ways, DEPTH));
+    let victims = format!("{} virtual superpages were reclaimed in all these runs: this is merging alone.", results.victims);
+    vec![
+        row("4.2", Number(largest(&one)), &victims),
+        row("4.2g", Number(largest(&two)), "Figure 14.1: four channels, two ways; superpages of four chips."),
+        row("4.2s", Figures(format!("{}; {}", list(one), list(two))), "4 KiB to 1 MiB, powers of two."),
+        row("4.2q", Figures(list(by_record(results, Kind::Hard, WAYS[0], ONE))), "A write that fills no superpage waits for the timeout."),
+        row("4.2v", Figures(list(by_record(results, Kind::Volatile, WAYS[0], ONE))), "4 KiB to 1 MiB."),
+    ]
+}
+
+fn steady(results: &Results) -> Vec<Row> {
+    let plain = |ways| results.steady(Kind::Plain, ways, HELD);
+    let aged = WAYS.map(|ways| {
+        let fresh = results.time(place(Kind::Hard, ways, DEPTH)(RECORDS[0]), Phase::RandomWrite);
+        let writes = results.capacity / 4 / RECORDS[0];
+        writes as f64 * 1e9 / fresh / plain(ways).rates[MANY]
+    });
+    let against = |held| results.steady(Kind::Hard, WAYS[0], held).rates[MANY] / plain(WAYS[0]).rates[MANY];
+    let amplification = SHARES.map(|held| results.steady(Kind::Hard, WAYS[0], held).amplification);
+    let [two, one] = [(WAYS[1], MANY), (WAYS[0], SINGLE)]
+        .map(|(ways, depth)| results.steady(Kind::Hard, ways, HELD).rates[depth] / plain(ways).rates[depth]);
+    vec![
+        row("4.2a", Figures(list(aged)), "The publication does not say that its drive was aged."),
+        row("4.2r", Figures(format!("{}; {}", list(SHARES.map(against)), list(amplification))), "Pads, journal and checkpoints included."),
+        row("4.2t", Figures(list([two, one])), "Each write of a single request is padded."),
+    ]
+}
+
+fn ideal(results: &Results) -> Vec<Row> {
+    let ram = results.steady(Kind::Hard, WAYS[0], HELD).ram_bytes as f64 / results.capacity as f64 * 1024.0 * 1024.0;
+    vec![
+        row("4.2i", Figures(list(by_record(results, Kind::Pages, WAYS[0], DEPTH))), "What a map of four times the size in the drive would give."),
+        row("4.2m", Number(ram), "4 bytes a page each way, the list of virtual superpages, buffers."),
+    ]
+}
+
+fn in_order(results: &Results) -> Vec<Row> {
+    let of = place(Kind::Hard, WAYS[0], DEPTH);
+    let speed = |phase| mean(RECORDS.into_iter().map(|record| results.speed_up(of(record), phase)));
+    let loss = |record, phase| (1.0 - results.speed_up(of(record), phase)) * 100.0;
+    let mean_loss = |phase| mean(RECORDS.into_iter().map(|record| loss(record, phase)));
+    let after = |phase| list([4, 16, 64, 1024].map(|kib| loss(kib * KIB, phase)));
+    let speeds = RECORDS.map(|record| results.speed_up(of(record), Phase::Write));
+    vec![
+        row("4.3", Number(speed(Phase::Write)), &format!("Mean over records of 4 KiB to 1 MiB: {}.", list(speeds))),
+        row("4.4a", Number(mean_loss(Phase::Read)), "Mean over records; the file was written in order, so that nothing is split."),
+        row("4.4b", Number(mean_loss(Phase::RandomRead)), "Mean over records; before the random writes, as IOzone does."),
+        row("4.4v", Figures(format!("{}; {}", after(Phase::ReadAgain), after(Phase::RandomReadAgain))), "Records written at random lie in the order of their writing."),
+    ]
+}
+
+fn reclamation(done: Reclaimed) -> Row {
+    let Reclaimed { victims, copies, written, more_free } = done;
+    let holds = done == Reclaimed { victims: 2, copies: 4, written: 1, more_free: 1 };
+    let text = format!("{victims} victims, {copies} copies, {written} superpage written, {more_free} more free");
+    row("4.5", Measured::statement(holds, text), "With real bytes, and all pages read back.")
+}

@@ -1,0 +1,219 @@
+//! Every simulation of the study, on all cores.
+
+use super::drives::{self, HELD, KIB, Kind, SHARES, WAYS};
+use super::elevator::Elevator;
+use super::exact::{self, Reclaimed};
+use super::phases::{PHASES, Phase, Records, Scattered};
+use crate::error::StudyError;
+use crate::simulate::{Bench, Watch};
+use crate::study::{Monitor, Options};
+use device::probe::Point;
+use device::run::{self, Ended, Loop, RunPlan};
+use device::{BlockDevice, Drive, DriveState, Driver, Fill, Remapped};
+use nand::TimedFlash;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use trace::Workload;
+use units::SECTOR_BYTES;
+
+/// Bytes of a record.
+pub const RECORDS: [u64; 9] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB];
+/// Requests under way in the rows: what writes through the host's page cache come to.
+pub const DEPTH: u32 = 32;
+/// Direct requests, one at a time.
+pub const ONE: u32 = 1;
+/// Random overwrites before the steady state is timed, as a multiple of the drive.
+const OVERWRITES: u64 = 2;
+/// Sectors of a page.
+const PAGE_SECTORS: u32 = 8;
+
+/// One run of all phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The drive.
+    pub kind: Kind,
+    /// Chips on each channel.
+    pub ways: u64,
+    /// Bytes of a record.
+    pub record: u64,
+    /// Requests under way.
+    pub depth: u32,
+}
+
+/// Random writes of a page to a drive that was overwritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steady {
+    /// Writes a second with 32 under way, and with one.
+    pub rates: [f64; 2],
+    /// Pages that left the host for each page written, with 32 under way: copies, pads and the driver's own included.
+    pub amplification: f64,
+    /// Bytes of the driver's memory.
+    pub ram_bytes: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// Nanoseconds of each phase on a fresh drive.
+    pub fresh: BTreeMap<Place, [u64; PHASES.len()]>,
+    /// Virtual superpages reclaimed in all those runs together.
+    pub victims: u64,
+    /// On overwritten drives: by kind, ways and per cent held back.
+    pub steady: BTreeMap<(Kind, u64, u64), Steady>,
+    /// The sweep of fresh drives with one way, and with two.
+    pub probes: Vec<Vec<Point>>,
+    /// The figure of reclamation.
+    pub reclaimed: Reclaimed,
+    /// Bytes of a drive.
+    pub capacity: u64,
+}
+
+fn places() -> Vec<Place> {
+    let of = |kind, ways, depth| RECORDS.into_iter().map(move |record| Place { kind, ways, record, depth });
+    let compared = [Kind::Plain, Kind::Hard, Kind::Pages].into_iter().flat_map(|kind| WAYS.map(|ways| (kind, ways, DEPTH)));
+    let alone = [Kind::Plain, Kind::Hard, Kind::Volatile].map(|kind| (kind, WAYS[0], ONE));
+    compared.chain(alone).flat_map(|(kind, ways, depth)| of(kind, ways, depth)).collect()
+}
+
+fn steady_places() -> Vec<(Kind, u64, u64)> {
+    let plain = WAYS.map(|ways| (Kind::Plain, ways, HELD));
+    let held = SHARES.map(|held| (Kind::Hard, WAYS[0], held));
+    plain.into_iter().chain(held).chain([(Kind::Hard, WAYS[1], HELD)]).collect()
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// A drive that cannot be built, or the user stopped.
+pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyError> {
+    let (places, steady_places) = (places(), steady_places());
+    for (kind, ways, held) in &steady_places {
+        drives::bench(options, *kind, *ways, *held)?;
+    }
+    monitor.expect(places.len() + steady_places.len());
+    let mut results = Results {
+        probes: exact::probes(options, monitor)?,
+        reclaimed: exact::reclamation().map_err(StudyError::Usage)?,
+        capacity: drives::capacity(options),
+        ..Results::default()
+    };
+    // The longest first.
+    let steady: Vec<_> = steady_places.par_iter().with_max_len(1).map(|place| steady(options, *place, monitor)).collect::<Result<_, _>>()?;
+    results.steady = steady_places.into_iter().zip(steady).collect();
+    let fresh: Vec<_> = places.par_iter().with_max_len(1).map(|place| fresh(options, place, monitor)).collect::<Result<_, _>>()?;
+    results.victims = fresh.iter().map(|(_, victims)| victims).sum();
+    results.fresh = places.into_iter().zip(fresh.into_iter().map(|(times, _)| times)).collect();
+    Ok(results)
+}
+
+/// Runs a workload to its end; how long it took, ns.
+///
+/// # Errors
+/// The drive cannot go on, or the user stopped.
+pub fn race<D: BlockDevice>(device: &mut D, workload: &mut dyn Workload, depth: u32, monitor: &dyn Monitor) -> Result<u64, StudyError> {
+    let plan = RunPlan { arrivals: Loop::Closed { depth }, limit: u64::MAX, sectors_per_page: PAGE_SECTORS, timed: device.has_time() };
+    match run::run(device, workload, plan, &mut Watch(monitor), |_| [0; 3])? {
+        (Ended::Complete, sheet) => Ok(sheet.ended - sheet.started),
+        (Ended::Stopped, _) => Err(StudyError::Interrupted),
+        (Ended::Stuck, _) => Err(StudyError::Full { name: "hard".to_owned() }),
+    }
+}
+
+/// All phases on a fresh drive, and how many virtual superpages were reclaimed meanwhile.
+fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<([u64; PHASES.len()], u64), StudyError> {
+    let bench = drives::bench(options, place.kind, place.ways, HELD)?;
+    let drive = bench.factory_fresh();
+    let result = match bench.plan().remap {
+        Some(remap) => {
+            let mut drive = Remapped::new(drive, Driver::format(&remap, options.seed));
+            drive.settle();
+            let mut drive = Elevator::new(drive);
+            let times = phases(options, &mut drive, place, monitor)?;
+            (times, drive.device().report().victims)
+        }
+        None => (phases(options, &mut Elevator::new(drive), place, monitor)?, 0),
+    };
+    monitor.ended(&format!("{}, {} ways, records of {} KiB, {} under way", place.kind.name(), place.ways, place.record / KIB, place.depth));
+    Ok(result)
+}
+
+fn phases<D: BlockDevice>(options: &Options, device: &mut D, place: &Place, monitor: &dyn Monitor) -> Result<[u64; PHASES.len()], StudyError> {
+    let mut times = [0; PHASES.len()];
+    for (phase, time) in PHASES.into_iter().zip(&mut times) {
+        let mut records = Records::new(phase, drives::file(options), (place.record / SECTOR_BYTES) as u32, options.seed);
+        *time = race(device, &mut records, place.depth, monitor)?;
+    }
+    Ok(times)
+}
+
+/// Writes everything in order and then at random, without time: as many requests at once as later, so that a driver fills its
+/// virtual superpages.
+fn overwrite<D: BlockDevice>(options: &Options, device: &mut D, monitor: &dyn Monitor) -> Result<(), StudyError> {
+    let sectors = device.sectors();
+    race(device, &mut Fill::of(sectors, PAGE_SECTORS, 1.0), DEPTH, monitor)?;
+    let pages = sectors / u64::from(PAGE_SECTORS);
+    race(device, &mut Scattered::new(sectors, OVERWRITES * pages, options.seed, "hard.overwrite"), DEPTH, monitor)?;
+    Ok(())
+}
+
+fn steady(options: &Options, place: (Kind, u64, u64), monitor: &dyn Monitor) -> Result<Steady, StudyError> {
+    let (kind, ways, held) = place;
+    let bench = drives::bench(options, kind, ways, held)?;
+    let plan = bench.plan();
+    let mut counted = bench.fresh();
+    let steady = if let Some(remap) = plan.remap {
+        let mut drive = Remapped::new(counted, Driver::format(&remap, options.seed));
+        drive.settle();
+        overwrite(options, &mut drive, monitor)?;
+        drive.settle();
+        let (drive, mut driver) = drive.into_parts();
+        driver.reset_counters();
+        let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&drive))?, driver));
+        let with_many = rate(options, &mut device, DEPTH, monitor)?;
+        let report = device.device().report();
+        let own = (report.journal_superpages + report.checkpoint_superpages + report.superpages) * u64::from(remap.layout.slots());
+        let with_one = rate(options, &mut device, ONE, monitor)?;
+        Steady { rates: [with_many, with_one], amplification: own as f64 / report.host_pages as f64, ram_bytes: report.ram_bytes }
+    } else {
+        overwrite(options, &mut counted, monitor)?;
+        let mut device = Elevator::new(timed(&bench, &DriveState::of(&counted))?);
+        let rates = [rate(options, &mut device, DEPTH, monitor)?, rate(options, &mut device, ONE, monitor)?];
+        Steady { rates, amplification: 1.0, ram_bytes: 0 }
+    };
+    monitor.ended(&format!("{}, {ways} ways, {held} % held back, steady", kind.name()));
+    Ok(steady)
+}
+
+fn timed(bench: &Bench, state: &DriveState) -> Result<Drive<TimedFlash>, StudyError> {
+    let plan = bench.plan();
+    Ok(state.resume(plan, plan.fresh_core(), |core| plan.timed(core))?)
+}
+
+/// Random writes of a page all over a drive, a second.
+fn rate<D: BlockDevice>(options: &Options, device: &mut D, depth: u32, monitor: &dyn Monitor) -> Result<f64, StudyError> {
+    let writes = drives::file(options) / u64::from(PAGE_SECTORS);
+    let mut scattered = Scattered::new(device.sectors(), writes, options.seed, "hard.steady");
+    let elapsed = race(device, &mut scattered, depth, monitor)?;
+    Ok(writes as f64 * 1e9 / elapsed as f64)
+}
+
+impl Results {
+    /// How long a phase took on a fresh drive, ns.
+    ///
+    /// # Panics
+    /// If the study did not run it.
+    pub fn time(&self, place: Place, phase: Phase) -> f64 {
+        let at = PHASES.iter().position(|known| *known == phase).expect("all phases are run");
+        self.fresh.get(&place).unwrap_or_else(|| panic!("{place:?} is run"))[at] as f64
+    }
+
+    /// How much faster a drive is than the plain one in a phase.
+    pub fn speed_up(&self, place: Place, phase: Phase) -> f64 {
+        self.time(Place { kind: Kind::Plain, ..place }, phase) / self.time(place, phase)
+    }
+
+    /// A drive that was overwritten.
+    pub fn steady(&self, kind: Kind, ways: u64, held: u64) -> Steady {
+        self.steady[&(kind, ways, held)]
+    }
+}
