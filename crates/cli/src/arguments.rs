@@ -1,5 +1,9 @@
 //! What the command line accepts.
 
+mod serving;
+
+pub use serving::{CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments, ServerArguments};
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -38,6 +42,13 @@ pub enum Command {
     Check(CheckArguments),
     /// Count what decodes a group of blocks, for published codes or your own, and look for better ones.
     Code(CodeArguments),
+    /// Serve a simulated drive with real bytes over NBD: for fio, QEMU, file systems and databases.
+    Serve(ServeArguments),
+    /// Ask a server for wear and counters, cut its power, let something fail.
+    Ctl(CtlArguments),
+    /// A driver that remaps small random writes into superpages, over a file or block device.
+    #[command(subcommand)]
+    Hard(HardCommand),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
 }

@@ -22,6 +22,11 @@ pub fn catch_interrupts() {
     }
 }
 
+/// Set when somebody wants the program to end.
+pub fn stop() -> &'static AtomicBool {
+    &STOP
+}
+
 /// Where sessions show their progress.
 #[derive(Debug)]
 pub struct Stage {

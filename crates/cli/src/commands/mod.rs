@@ -3,13 +3,16 @@
 mod check;
 mod code;
 mod compare;
+mod ctl;
 mod explain;
 mod glossary;
+mod hard;
 mod list;
 mod report;
 mod repro;
 mod results;
 mod run;
+mod serve;
 mod trace;
 
 use crate::arguments::Command;
@@ -29,6 +32,9 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Explain(arguments) => explain::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
         Command::Code(arguments) => code::execute(arguments),
+        Command::Serve(arguments) => serve::execute(arguments),
+        Command::Ctl(arguments) => ctl::execute(arguments),
+        Command::Hard(command) => hard::execute(command),
         Command::Report(arguments) => report::execute(arguments),
     }
 }
