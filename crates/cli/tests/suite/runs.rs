@@ -310,3 +310,17 @@ fn calibrated_workloads_state_hits_and_misses() {
         }
     }
 }
+
+#[test]
+fn codes_of_twelve_and_more_data_blocks_are_counted() {
+    let table = said(nandarium(&["code", "regular-2", "-n", "13"])).out;
+    // The spanning trees of a wheel: a Lucas number less two.
+    assert!(table.contains("271441"), "{table}");
+    assert!(["no code", "blocks (gauss)", "share (peel)"].iter().all(|column| table.contains(column)), "{table}");
+}
+
+#[test]
+fn a_search_of_large_groups_ends_when_its_time_is_up() {
+    let found = said(nandarium(&["code", "--search", "-n", "14", "--restarts", "50", "--seconds", "1"])).out;
+    assert!(found.contains("of 50 climbs reached their top within --seconds 1"), "{found}");
+}
