@@ -1,6 +1,7 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
+use super::run::wrapped;
 use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, size, time};
 use metrics::RunResult;
 use units::{CAUSES, HostOp};
@@ -61,7 +62,20 @@ pub fn comparison(results: &[RunResult]) -> String {
     }
     let mut text = format!("{} stacks under {}  ({arrivals})\n\n", results.len(), first.workload);
     text.push_str(&grid.render(""));
+    text.push_str(&cautions(results));
     text
+}
+
+/// Notes of what had no effect or did not happen: why a number may be the same. Everything else is told by each run alone.
+fn cautions(results: &[RunResult]) -> String {
+    let is_caution = |note: &&String| note.starts_with("No ") || note.starts_with("Only ") || note.contains(" has no effect here because ");
+    let mut text = String::new();
+    for result in results {
+        for note in result.notes.iter().filter(is_caution) {
+            text.push_str(&format!("\nnote      {}", wrapped(&format!("{}: {note}", result.stack))));
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 fn status(result: &RunResult) -> String {
