@@ -27,7 +27,9 @@ pub(crate) fn words(columns: u32) -> usize {
 fn pairs(sets: usize, column: u32, mut change: impl FnMut(usize, usize)) {
     let step = 1 << (column - COVERED);
     for from in (0..sets).step_by(2 * step) {
-        (from..from + step).for_each(|low| change(low, low + step));
+        for low in from..from + step {
+            change(low, low + step);
+        }
     }
 }
 
@@ -50,7 +52,9 @@ pub(crate) fn add_parts(sets: &mut [u64], columns: u32) {
     for column in 0..columns {
         if column < COVERED {
             let without = WITHOUT[column as usize];
-            sets.iter_mut().for_each(|sets| *sets |= *sets >> (1_u32 << column) & without);
+            for sets in sets.iter_mut() {
+                *sets |= *sets >> (1_u32 << column) & without;
+            }
         } else {
             pairs(sets.len(), column, |low, high| sets[low] |= sets[high]);
         }

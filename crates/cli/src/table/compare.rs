@@ -1,9 +1,10 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
-use super::run::wrapped;
 use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, size, time};
+use super::run::wrapped;
 use metrics::RunResult;
+use std::fmt::Write;
 use units::{CAUSES, HostOp};
 
 /// Takes a number out of a result.
@@ -72,7 +73,7 @@ fn cautions(results: &[RunResult]) -> String {
     let mut text = String::new();
     for result in results {
         for note in result.notes.iter().filter(is_caution) {
-            text.push_str(&format!("\nnote      {}", wrapped(&format!("{}: {note}", result.stack))));
+            let _ = write!(text, "\nnote      {}", wrapped(&format!("{}: {note}", result.stack)));
         }
     }
     if text.is_empty() { text } else { text + "\n" }
