@@ -286,8 +286,11 @@ pub struct CodeArguments {
           value_parser = PossibleValuesParser::new(code::DECODERS.iter().map(|(name, ..)| *name)))]
     pub decoder: String,
     /// Random codes to climb from, where not all can be tried.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "search")]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "search", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub restarts: u64,
+    /// Most seconds of climbing; what was found until then is shown.
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "search", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub seconds: u64,
     /// Seed of those.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
     pub seed: u64,
