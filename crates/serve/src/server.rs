@@ -341,58 +341,66 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Reads what a client has sent, and takes its requests. Whether there was anything.
+    /// Takes a client's requests and reads what it has sent, as far as it may have answers waiting. Whether there was anything.
     fn hear(&mut self, place: usize) -> bool {
-        let Some(client) = &mut self.clients[place] else { return false };
         let mut moved = false;
-        while client.readable && client.connection.outstanding() < DEPTH {
-            let space = client.connection.space();
-            if space.is_empty() {
-                break;
+        loop {
+            moved |= self.take_requests(place);
+            let Some(client) = &mut self.clients[place] else { return moved };
+            if !client.readable || client.connection.outstanding() >= DEPTH {
+                return moved;
             }
+            let space = client.connection.space();
             let room = space.len();
+            if room == 0 {
+                return moved; // it has to take answers first
+            }
             match client.stream.read(space) {
-                Ok(0) => {
-                    client.connection.hung_up();
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     client.readable = false;
+                    return moved;
                 }
-                Ok(count) => {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(count) if count > 0 => {
                     client.connection.filled(count);
                     // A socket that gave less than there was room for is empty, and says when it is not.
                     client.readable = count == room;
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    client.readable = false;
-                    break;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => {
+                _ => {
                     client.connection.hung_up();
                     client.readable = false;
                 }
             }
             moved = true;
-            while let Some(request) = client.connection.next_request() {
-                let order = order_of(&request);
-                if order.as_ref().is_some_and(|order| order.kind == OrderKind::Write) {
-                    client.connection.take_payload(&mut self.payload);
-                }
-                let Some(order) = order else {
-                    answer_at_once(&mut client.connection, request);
-                    continue;
-                };
-                if let Some(record) = &mut self.record {
-                    record.note(&order);
-                }
-                let tag = self.free.pop().unwrap_or_else(|| {
-                    self.asked.push(None);
-                    self.asked.len() as u32 - 1
-                });
-                self.asked[tag as usize] = Some((place, client.serial, request));
-                self.target.submit(tag, &order, &self.payload);
-            }
         }
-        moved
+    }
+
+    /// Gives the target what has been understood so far.
+    fn take_requests(&mut self, place: usize) -> bool {
+        let Some(client) = &mut self.clients[place] else { return false };
+        let mut any = false;
+        while client.connection.outstanding() < DEPTH
+            && let Some(request) = client.connection.next_request()
+        {
+            any = true;
+            let Some(order) = order_of(&request) else {
+                answer_at_once(&mut client.connection, request);
+                continue;
+            };
+            if order.kind == OrderKind::Write {
+                client.connection.take_payload(&mut self.payload);
+            }
+            if let Some(record) = &mut self.record {
+                record.note(&order);
+            }
+            let tag = self.free.pop().unwrap_or_else(|| {
+                self.asked.push(None);
+                self.asked.len() as u32 - 1
+            });
+            self.asked[tag as usize] = Some((place, client.serial, request));
+            self.target.submit(tag, &order, &self.payload);
+        }
+        any
     }
 
     /// Hands answers of the target to whom they belong.

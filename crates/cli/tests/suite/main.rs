@@ -5,5 +5,6 @@ mod golden;
 mod mistakes;
 mod repro;
 mod runs;
+mod serving;
 mod support;
 mod tidy;
