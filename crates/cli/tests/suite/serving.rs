@@ -56,6 +56,12 @@ impl Serving {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        resident.trim().trim_end_matches("kB").trim().parse().unwrap()
+    }
+
     /// Ends it as a user would, and sees that it removes its sockets.
     fn end(mut self) -> TempDir {
         self.ctl(&["shut-down"]);
@@ -287,10 +293,47 @@ fn a_remapped_file_is_served_checked_and_outlives_a_kill() {
 fn a_large_export_takes_memory_for_what_was_written() {
     let serving = Serving::begin(&["serve", "--quiet", "--set", "drive.capacity=64GiB"]);
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(64): h.pwrite(b'x' * 4096, at << 30)", "-c", "assert h.pread(4096, 63 << 30) == b'x' * 4096"]);
-    let status = fs::read_to_string(format!("/proc/{}/status", serving.child.id())).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kib: u64 = resident.trim().trim_end_matches("kB").trim().parse().unwrap();
+    let kib = serving.resident_kib();
     assert!(kib < 1 << 20, "{kib} KiB are resident for 64 pages of a 64 GiB drive");
+    serving.end();
+}
+
+/// A client of some bytes a request could ask for gigabytes.
+#[test]
+fn a_client_that_asks_for_much_and_takes_nothing_costs_little_memory() {
+    use std::io::{Read as _, Write as _};
+    let serving = Serving::begin(&small(&[]));
+    let mut greedy = std::os::unix::net::UnixStream::connect(serving.path("s")).unwrap();
+    greedy.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    let mut welcome = [0; 28];
+    greedy.read_exact(&mut welcome).unwrap();
+    for cookie in 0..2000_u64 {
+        let request = [&b"\x25\x60\x95\x13\0\0\0\0"[..], &cookie.to_be_bytes(), &0_u64.to_be_bytes(), &(32_u32 << 20).to_be_bytes()].concat();
+        greedy.write_all(&request).unwrap();
+    }
+    // Others are served meanwhile.
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"]);
+    let kib = serving.resident_kib();
+    assert!(kib < 600 << 10, "{kib} KiB are resident");
+    drop(greedy);
+    succeeds("nbdinfo", &[&serving.uri()]);
+    serving.end();
+}
+
+#[test]
+fn bytes_that_are_no_conversation_end_their_connection_alone() {
+    use std::io::{Read as _, Write as _};
+    let serving = Serving::begin(&small(&[]));
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 5000], b"\0\0\0\x03IHAVEOPT\0\0\0\x07\xff\xff\xff\xff", b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x14aaaaaaaaaaaaaaaaaaaaaaaa"] {
+        let mut client = std::os::unix::net::UnixStream::connect(serving.path("s")).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let _ = client.write_all(bytes);
+        let _ = client.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = client.read_to_end(&mut said);
+        assert!(said.starts_with(b"NBDMAGICIHAVEOPT"));
+    }
+    succeeds("nbdinfo", &[&serving.uri()]);
     serving.end();
 }
 
