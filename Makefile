@@ -41,13 +41,18 @@ demo: build ## a generator and the recorded trace; prints the path of the report
 	  --quiet --out $(OUT)/demo
 	@echo; echo "Why the tail was slow, over time and on a map of the drive:"; realpath $(OUT)/demo/report.html
 
+# What the tests run beside the program: a browser for the report page, clients for the block device server.
+CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils fusermount3:fuse3 mkfs.ext4:e2fsprogs
+
 setup:
-	@if [[ -n "$(CHROMIUM)" ]]; then exit 0; fi; \
+	@missing=(); [[ -n "$(CHROMIUM)" ]] || missing+=(chromium); \
+	for client in $(CLIENTS); do PATH="$$PATH:/usr/sbin:/sbin" command -v "$${client%%:*}" >/dev/null || missing+=("$${client##*:}"); done; \
+	if [[ "$${#missing[@]}" == 0 ]]; then exit 0; fi; \
 	if [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"; \
 	else \
-	  echo "chromium is missing, and the report page is tested in it: install it (apt-get install chromium)," >&2; \
-	  echo "or give its path: make test CHROMIUM=/path/to/chromium" >&2; exit 1; \
+	  echo "the tests need these packages: install them (apt-get install $${missing[*]});" >&2; \
+	  echo "where the browser is elsewhere, give its path: make test CHROMIUM=/path/to/chromium" >&2; exit 1; \
 	fi
 
 test: setup build ## all tests, lints included

@@ -1,5 +1,9 @@
 //! What the command line accepts.
 
+mod serving;
+
+pub use serving::{CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments, ServerArguments};
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -41,6 +45,13 @@ pub enum Command {
     /// Find out about a drive from outside.
     #[command(subcommand)]
     Probe(ProbeCommand),
+    /// Serve a simulated drive with real bytes over NBD: for fio, QEMU, file systems and databases.
+    Serve(ServeArguments),
+    /// Ask a server for wear and counters, cut its power, let something fail.
+    Ctl(CtlArguments),
+    /// A driver that remaps small random writes into superpages, over a file or block device.
+    #[command(subcommand)]
+    Hard(HardCommand),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
 }
@@ -278,8 +289,11 @@ pub struct CodeArguments {
           value_parser = PossibleValuesParser::new(code::DECODERS.iter().map(|(name, ..)| *name)))]
     pub decoder: String,
     /// Random codes to climb from, where not all can be tried.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "search")]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "search", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub restarts: u64,
+    /// Most seconds of climbing; what was found until then is shown.
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "search", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub seconds: u64,
     /// Seed of those.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
     pub seed: u64,

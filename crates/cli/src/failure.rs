@@ -2,6 +2,7 @@
 
 use device::ConfigError;
 use device::session::SessionError;
+use drive::DriveError;
 use repro::StudyError;
 use std::fmt::Display;
 use std::io;
@@ -52,6 +53,17 @@ impl Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         Self::usage(error)
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        let code = match &error {
+            DriveError::Config(_) | DriveError::Foreign { .. } | DriveError::Unsupported(_) => USAGE,
+            DriveError::Full => DRIVE_FULL,
+            _ => FAILED,
+        };
+        Self { code, message: error.to_string() }
     }
 }
 

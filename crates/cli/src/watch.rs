@@ -4,7 +4,7 @@ use device::session::{Phase, Watcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repro::Monitor;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Set by Ctrl-C or a request to terminate (SIGTERM, SIGHUP); a second one ends the program at once.
@@ -20,6 +20,11 @@ pub fn catch_interrupts() {
     if let Err(error) = caught {
         tracing::warn!("Ctrl-C will end the program without a result: {error}");
     }
+}
+
+/// Set when somebody wants the program to end.
+pub fn stop() -> &'static AtomicBool {
+    &STOP
 }
 
 /// Where sessions show their progress.
@@ -85,6 +90,55 @@ impl Monitor for Simulations {
 impl Drop for Simulations {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Seconds between two lines of progress where there is no terminal to draw on.
+const LINE_EVERY: u64 = 10;
+
+/// The progress of long work that is no simulation: a bar on a terminal, else a line now and then.
+#[derive(Debug)]
+pub struct Work {
+    bar: ProgressBar,
+    is_drawn: bool,
+    begun: Instant,
+    /// Seconds after which the next line is due.
+    next_line: AtomicU64,
+}
+
+impl Work {
+    /// Nothing is shown before something is told.
+    pub fn new() -> Self {
+        let is_drawn = std::io::stderr().is_terminal();
+        let bar = ProgressBar::no_length();
+        if !is_drawn {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(style("{spinner} {msg}, {elapsed} so far"));
+        Self { bar, is_drawn, begun: Instant::now(), next_line: AtomicU64::new(LINE_EVERY) }
+    }
+
+    /// Says how far the work has got. `false`: the user wants it to stop.
+    pub fn tell(&self, how_far: impl FnOnce() -> String) -> bool {
+        let (now, due) = (self.seconds() as u64, self.next_line.load(Ordering::Relaxed));
+        if self.is_drawn {
+            self.bar.set_message(how_far());
+            self.bar.tick();
+        } else if now >= due && self.next_line.compare_exchange(due, now + LINE_EVERY, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            crate::output::complain(&format!("{}, {now} s so far", how_far()));
+        }
+        !STOP.load(Ordering::Relaxed)
+    }
+
+    /// Seconds since it began.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -2,6 +2,14 @@
 
 use crate::decode::{Decoder, Known};
 use crate::group::GroupCode;
+use crate::sets;
+use crate::words::choose;
+use rayon::prelude::*;
+
+/// Most data blocks of a code whose sets are counted: a group of a drive has no more.
+pub const MOST_COUNTED: u32 = 16;
+/// Most blocks of a code whose misses are counted: they are looked for set by set.
+const MOST_LOOKED_AT: u32 = 22;
 
 /// All sets of `size` of the elements below `elements`, ascending.
 fn subsets(elements: u32, size: u32) -> impl Iterator<Item = u32> {
@@ -17,9 +25,15 @@ fn subsets(elements: u32, size: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Sets of exactly `n` blocks that decode all `n` data blocks: |G| of the publication when the decoder is elimination.
+///
+/// # Panics
+/// There are more data blocks than [`MOST_COUNTED`].
 pub fn decodable_sets(code: &GroupCode, decoder: Decoder) -> u64 {
-    let known = Known::new(code.clone(), decoder);
-    subsets(code.elements(), code.data()).filter(|have| known.decodes(*have, code.all_data())).count() as u64
+    assert!(code.data() <= MOST_COUNTED, "sets of {} data blocks are not counted", code.data());
+    if decoder == Decoder::Gauss && !code.is_mds() {
+        return sets::minors(code);
+    }
+    sets::decoded(code, decoder)[code.data() as usize]
 }
 
 /// Ways to read `wanted` when `buffered` is known already: sets of as many blocks as are wanted that decode them. Blocks are
@@ -32,36 +46,37 @@ pub fn ways(code: &GroupCode, decoder: Decoder, wanted: u32, buffered: u32) -> u
 }
 
 /// By number of blocks from 0 on: sets of that many, and how many of them decode all data.
+///
+/// # Panics
+/// There are more data blocks than [`MOST_COUNTED`].
 pub fn counts(code: &GroupCode, decoder: Decoder) -> Vec<(u64, u64)> {
-    let known = Known::new(code.clone(), decoder);
-    let of_size = |size| {
-        subsets(code.elements(), size).fold((0, 0), |(all, decoded), have| (all + 1, decoded + u64::from(known.decodes(have, code.all_data()))))
-    };
-    (0..=code.elements()).map(of_size).collect()
+    assert!(code.data() <= MOST_COUNTED, "sets of {} data blocks are not counted", code.data());
+    let decoded = sets::decoded(code, decoder);
+    (0..=code.elements()).map(|size| (choose(code.elements(), size), decoded[size as usize])).collect()
 }
 
 /// What peeling does not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misses {
-    /// Sets of `n` blocks that decode everything, though not by peeling.
-    pub full: u64,
     /// Sets of any size after which something is known that peeling does not find.
     pub any: u64,
     /// Of those, the ones where a data block is missed.
     pub data: u64,
 }
 
-/// Counts what peeling does not see of a code.
-pub fn misses(code: &GroupCode) -> Misses {
-    let [peel, gauss] = [Decoder::Peel, Decoder::Gauss].map(|decoder| Known::new(code.clone(), decoder));
-    let mut misses = Misses { full: 0, any: 0, data: 0 };
-    for have in 0..1_u64 << code.elements() {
-        let have = have as u32;
-        let missed = gauss.from(have) & !peel.from(have);
-        misses.any += u64::from(missed != 0);
-        misses.data += u64::from(missed & code.all_data() != 0);
-        let decodes = have.count_ones() == code.data() && gauss.decodes(have, code.all_data());
-        misses.full += u64::from(decodes && missed & code.all_data() != 0);
+/// Counts what peeling does not see of a code. `None`: it has more than 22 blocks, too many to look at each set.
+pub fn misses(code: &GroupCode) -> Option<Misses> {
+    if code.elements() > MOST_LOOKED_AT {
+        return None;
     }
-    misses
+    let [peel, gauss] = [Decoder::Peel, Decoder::Gauss].map(|decoder| Known::new(code.clone(), decoder));
+    let of = |have: u32| {
+        let peeled = peel.from(have);
+        // Where all data is known, so is everything.
+        let missed = if code.all_data() & !peeled == 0 { 0 } else { gauss.from(have) & !peeled };
+        (u64::from(missed != 0), u64::from(missed & code.all_data() != 0))
+    };
+    let all = (0..1_u32 << code.elements()).into_par_iter().map(of);
+    let (any, data) = all.reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    Some(Misses { any, data })
 }

@@ -112,7 +112,7 @@ impl GroupCode {
             let edges = edges.parse().map_err(|_| CodeError::Unknown(text.to_owned()))?;
             return Self::regular(data, edges);
         }
-        if text.is_empty() || !text.chars().all(|letter| matches!(letter, '0' | '1' | ' ')) {
+        if text.trim().is_empty() || !text.chars().all(|letter| matches!(letter, '0' | '1' | ' ')) {
             return Err(CodeError::Unknown(text.to_owned()));
         }
         let row = |word: &str| {

@@ -13,10 +13,12 @@ mod count;
 mod decode;
 mod group;
 mod search;
+mod sets;
 mod timing;
+mod words;
 
-pub use count::{Misses, counts, decodable_sets, misses, ways};
+pub use count::{MOST_COUNTED, Misses, counts, decodable_sets, misses, ways};
 pub use decode::{DECODERS, Decoder, Known};
 pub use group::{CodeError, GroupCode, MOST_ELEMENTS, NAMED_CODES};
-pub use search::{Best, Goal, best_by_climbing, best_of_all, graphs};
-pub use timing::{completion, decoded_after};
+pub use search::{Best, Goal, MOST_TRIED, Step, best_by_climbing, best_of_all, graphs};
+pub use timing::{completion, completion_of, decoded_after, harmonic};

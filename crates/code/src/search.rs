@@ -1,17 +1,21 @@
 //! Which code of n data and n code blocks is best.
 //!
-//! The sets of n blocks that decode are the nonsingular minors of the matrix of code blocks. The minors of a set of rows, one
-//! for each set of as many columns, are one word of 2^n bits, and one more row changes it by n shifts: that is the wedge
-//! product over GF(2). Up to n = 6 a word holds them, and all codes can be tried.
+//! Up to n = 6 all codes are tried, one of each that differ in the names of the data blocks only. What a set of code blocks can
+//! do is one word then, a bit for each set of data blocks: its minors for elimination, what it peels for peeling.
 
 use crate::count::decodable_sets;
 use crate::decode::Decoder;
 use crate::group::GroupCode;
+use crate::words::WITHOUT;
 use engine::random::Stream;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// What is counted.
 pub type Goal = Decoder;
+
+/// Most data blocks of which all codes are tried.
+pub const MOST_TRIED: u32 = 6;
 
 /// The best that was found.
 #[derive(Clone, Debug)]
@@ -20,8 +24,10 @@ pub struct Best {
     pub sets: u64,
     /// Codes with as many; 0 if not all were tried.
     pub optima: u64,
-    /// Codes tried.
+    /// Codes tried, or stood for by one that was.
     pub tried: u64,
+    /// Climbs that reached their top; 0 if all codes were tried.
+    pub climbs: u64,
     /// One of the best.
     pub code: GroupCode,
 }
@@ -32,142 +38,232 @@ pub fn graphs(n: u32) -> u64 {
     (0..u64::from(n)).fold(1, |graphs, i| graphs * (rows + i) / (i + 1))
 }
 
+/// Code blocks in ascending order.
+type Rows = Vec<u32>;
+
+/// Other names for the data blocks: by naming, by row, the row under the new names.
+struct Names(Vec<Vec<u32>>);
+
+impl Names {
+    fn of(n: u32) -> Self {
+        let mut orders = vec![Vec::new()];
+        for _ in 0..n {
+            let longer = |order: &Vec<u32>| (0..n).filter(|name| !order.contains(name)).map(|name| [&order[..], &[name]].concat()).collect::<Vec<_>>();
+            orders = orders.iter().flat_map(longer).collect();
+        }
+        let renamed = |order: &Vec<u32>, row: u32| (0..n).filter(|at| row >> at & 1 == 1).fold(0, |new, at| new | 1 << order[at as usize]);
+        Self(orders.iter().map(|order| (0..1 << n).map(|row| renamed(order, row)).collect()).collect())
+    }
+
+    /// The rows under each naming.
+    fn renamed<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = Rows> + 'a {
+        self.0.iter().map(|names| {
+            let mut rows: Rows = rows.iter().map(|row| names[*row as usize]).collect();
+            rows.sort_unstable();
+            rows
+        })
+    }
+
+    /// No naming makes the rows smaller. What follows then holds without the last row as well, so that codes can be built row
+    /// by row: a smaller form of the first rows would be one of all.
+    fn is_least(&self, rows: &[u32]) -> bool {
+        self.renamed(rows).all(|other| other.as_slice() >= rows)
+    }
+
+    /// The least form, and how many forms there are.
+    fn orbit(&self, rows: &[u32]) -> (Rows, u64) {
+        let forms: BTreeSet<Rows> = self.renamed(rows).collect();
+        let count = forms.len() as u64;
+        (forms.into_iter().next().unwrap_or_default(), count)
+    }
+
+    /// Every `count` rows in least form.
+    fn all_least(&self, n: u32, count: u32) -> Vec<Rows> {
+        (0..count).fold(vec![Vec::new()], |shorter: Vec<Rows>, _| {
+            let longer = |rows: &Rows| {
+                let least = rows.last().copied().unwrap_or(1);
+                (least..1 << n).map(|row| [rows.as_slice(), &[row]].concat()).filter(|rows| self.is_least(rows)).collect::<Vec<_>>()
+            };
+            shorter.par_iter().flat_map_iter(longer).collect()
+        })
+    }
+}
+
+/// What a set of rows can do, and the rows.
+#[derive(Clone)]
+struct Able {
+    /// Bit T: the sets T of data blocks that these rows alone, or these and the data blocks beside T, tell.
+    sets: u64,
+    rows: Rows,
+}
+
 /// The minors of a set of rows and one more.
 fn wedge(minors: u64, row: u32) -> u64 {
-    // Bit T of a word stands for a set T of columns; column i joins those sets that it is not in.
-    const WITHOUT: [u64; 6] = [
-        0x5555_5555_5555_5555,
-        0x3333_3333_3333_3333,
-        0x0f0f_0f0f_0f0f_0f0f,
-        0x00ff_00ff_00ff_00ff,
-        0x0000_ffff_0000_ffff,
-        0x0000_0000_ffff_ffff,
-    ];
-    let columns = (0..6_u32).filter(|column| row >> column & 1 == 1);
+    let columns = (0..MOST_TRIED).filter(|column| row >> column & 1 == 1);
     columns.fold(0, |sum, column| sum ^ (minors & WITHOUT[column as usize]) << (1_u32 << column))
 }
 
-#[derive(Clone, Copy)]
-struct Found {
-    sets: u64,
-    optima: u64,
-    rows: [u32; 6],
-}
-
-impl Found {
-    fn better(self, other: Self) -> Self {
-        match self.sets.cmp(&other.sets) {
-            std::cmp::Ordering::Less => other,
-            std::cmp::Ordering::Greater => self,
-            // The first in order, whoever found it.
-            std::cmp::Ordering::Equal => Self { optima: self.optima + other.optima, rows: self.rows.min(other.rows), ..self },
-        }
-    }
-}
-
-const NOTHING: Found = Found { sets: 0, optima: 0, rows: [0; 6] };
-
-/// Tries every code whose rows from `depth` on are not smaller than `least`. `minors`: of each set of the rows so far.
-fn try_rows(n: usize, depth: usize, least: u32, minors: &mut Vec<u64>, rows: &mut [u32; 6], best: &mut Found) {
-    let before = minors.len();
-    let so_far: u64 = minors.iter().map(|minors| u64::from(minors.count_ones())).sum();
-    for row in least..1 << n {
-        rows[depth] = row;
-        if depth + 1 == n {
-            let more: u64 = minors[..before].iter().map(|minors| u64::from(wedge(*minors, row).count_ones())).sum();
-            if so_far + more >= best.sets {
-                *best = best.better(Found { sets: so_far + more, optima: 1, rows: *rows });
+/// What rows peel with one more, if without it they peel `peeled`.
+fn peel(mut peeled: u64, rows: &[u32], more: u32) -> u64 {
+    loop {
+        let before = peeled;
+        for row in rows.iter().copied().chain([more]) {
+            for column in (0..MOST_TRIED).filter(|column| row >> column & 1 == 1) {
+                // Sets that the row meets in this column only, and of which the rest can be peeled.
+                let others = (0..MOST_TRIED).filter(|other| *other != column && row >> other & 1 == 1);
+                let free = others.fold(WITHOUT[column as usize], |free, other| free & WITHOUT[other as usize]);
+                peeled |= (peeled & free) << (1_u32 << column);
             }
-            continue;
         }
-        for set in 0..before {
-            minors.push(wedge(minors[set], row));
+        if peeled == before {
+            return peeled;
         }
-        try_rows(n, depth + 1, row, minors, rows, best);
-        minors.truncate(before);
     }
 }
 
-/// Tries every code of `n` data and `n` code blocks, up to 6 for elimination and 5 for peeling. `None`: too many.
+impl Able {
+    fn nothing() -> Self {
+        Self { sets: 1, rows: Vec::new() }
+    }
+
+    fn with(&self, row: u32, goal: Goal) -> u64 {
+        match goal {
+            Decoder::Gauss => wedge(self.sets, row),
+            Decoder::Peel => peel(self.sets, &self.rows, row),
+        }
+    }
+}
+
+/// Of the sets, those of so many columns.
+fn of_size(sets: u64, size: usize) -> u64 {
+    /// Bits of a word by the columns of their sets.
+    const OF_SIZE: [u64; 7] = {
+        let mut of_size = [0; 7];
+        let mut set = 0_u64;
+        while set < 64 {
+            of_size[set.count_ones() as usize] |= 1 << set;
+            set += 1;
+        }
+        of_size
+    };
+    u64::from((sets & OF_SIZE[size]).count_ones())
+}
+
+/// The best of all codes that begin with these rows: sets that decode, and the last row of each.
+fn best_last_rows(n: u32, rows: &Rows, goal: Goal) -> (u64, Vec<Rows>) {
+    let chosen = rows.iter().fold(vec![Able::nothing()], |chosen, row| {
+        let with = |able: &Able| Able { sets: able.with(*row, goal), rows: [able.rows.as_slice(), &[*row]].concat() };
+        let more: Vec<Able> = chosen.iter().map(with).collect();
+        [chosen, more].concat()
+    });
+    let so_far: u64 = chosen.iter().map(|able| of_size(able.sets, able.rows.len())).sum();
+    let mut best = (0, Vec::new());
+    for last in rows.last().copied().unwrap_or(1)..1 << n {
+        let more: u64 = chosen.iter().map(|able| of_size(able.with(last, goal), able.rows.len() + 1)).sum();
+        if so_far + more > best.0 {
+            best = (so_far + more, Vec::new());
+        }
+        if so_far + more == best.0 {
+            best.1.push([rows.as_slice(), &[last]].concat());
+        }
+    }
+    best
+}
+
+/// Tries every code of `n` data and `n` code blocks. `None`: there are too many, or none; see [`MOST_TRIED`].
 pub fn best_of_all(n: u32, goal: Goal) -> Option<Best> {
-    let most = if goal == Decoder::Gauss { 6 } else { 5 };
-    if n == 0 || n > most {
+    if n == 0 || n > MOST_TRIED {
         return None;
     }
-    let first_rows: Vec<u32> = (1..1 << n).collect();
-    let found = first_rows.par_iter().map(|first| {
-        let (mut best, mut rows) = (NOTHING, [0; 6]);
-        rows[0] = *first;
-        if goal == Decoder::Gauss {
-            let mut minors = vec![1, wedge(1, *first)];
-            if n == 1 {
-                return Found { sets: 2, optima: 1, rows };
-            }
-            try_rows(n as usize, 1, *first, &mut minors, &mut rows, &mut best);
-        } else {
-            peel_rows(n as usize, 1, *first, &mut rows, &mut best);
-        }
-        best
-    });
-    // In order, so that the code shown does not depend on who was first.
-    let best = found.collect::<Vec<_>>().into_iter().fold(NOTHING, Found::better);
-    let code = GroupCode::new(n, &best.rows[..n as usize]).expect("rows are not empty");
-    Some(Best { sets: best.sets, optima: best.optima, tried: graphs(n), code })
+    let names = Names::of(n);
+    let found: Vec<(u64, Vec<Rows>)> = names.all_least(n, n - 1).par_iter().map(|rows| best_last_rows(n, rows, goal)).collect();
+    let sets = found.iter().map(|(sets, _)| *sets).max()?;
+    let best = found.iter().filter(|found| found.0 == sets).flat_map(|(_, codes)| codes);
+    let orbits: BTreeSet<(Rows, u64)> = best.map(|rows| names.orbit(rows)).collect();
+    let code = GroupCode::new(n, &orbits.first()?.0).ok()?;
+    let optima = orbits.iter().map(|(_, forms)| forms).sum();
+    Some(Best { sets, optima, tried: graphs(n), climbs: 0, code })
 }
 
-fn peel_rows(n: usize, depth: usize, least: u32, rows: &mut [u32; 6], best: &mut Found) {
-    if depth == n {
-        let code = GroupCode::new(n as u32, &rows[..n]).expect("rows are not empty");
-        let sets = decodable_sets(&code, Decoder::Peel);
-        *best = best.better(Found { sets, optima: 1, rows: *rows });
-        return;
-    }
-    for row in least..1 << n {
-        rows[depth] = row;
-        peel_rows(n, depth + 1, row, rows, best);
-    }
+/// How a climb goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Codes tried since the last step.
+    pub tried: u64,
+    /// Sets that decode with the best code of this climb so far.
+    pub sets: u64,
+    /// This was the last step: no other row is better.
+    pub is_top: bool,
 }
 
-/// Climbs from random codes, each time to the best neighbour with one other row, `restarts` times.
+/// Climbs from random codes `restarts` times: row after row is replaced by the best of those that differ in one data block,
+/// until no other row is better. `watch` is told of each step, and returns `false` to stop all climbs where they are.
 ///
 /// # Panics
-/// `n` is not 1 to 16.
-pub fn best_by_climbing(n: u32, goal: Goal, restarts: u64, seed: u64) -> Best {
+/// `n` is not 1 to 16, or there is no restart.
+pub fn best_by_climbing(n: u32, goal: Goal, restarts: u64, seed: u64, watch: &(dyn Fn(Step) -> bool + Sync)) -> Best {
+    assert!(restarts > 0, "a climb has to begin somewhere");
     let climbs = (0..restarts).into_par_iter().map(|restart| {
         let mut stream = Stream::new(seed, &format!("code.{restart}"));
         let rows: Vec<u32> = (0..n).map(|_| 1 + stream.below((1 << n) - 1) as u32).collect();
-        climb(n, goal, rows)
+        let mut climb = Climb { n, goal, rows, sets: 0, tried: 0, is_top: false };
+        climb.go(watch);
+        climb
     });
-    let all: Vec<(u64, u64, GroupCode)> = climbs.collect();
-    let tried = all.iter().map(|climb| climb.1).sum();
-    let best = all.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
-    let (sets, _, code) = best.unwrap_or_else(|| climb(n, goal, vec![1; n as usize]));
-    Best { sets, optima: 0, tried, code }
+    let climbs: Vec<Climb> = climbs.collect();
+    // In order, so that the code shown does not depend on who was first.
+    let best = climbs.iter().reduce(|a, b| if b.sets > a.sets { b } else { a }).expect("there is a restart");
+    let code = GroupCode::new(n, &best.rows).expect("rows are not empty");
+    let tops = climbs.iter().filter(|climb| climb.is_top).count() as u64;
+    Best { sets: best.sets, optima: 0, tried: climbs.iter().map(|climb| climb.tried).sum(), climbs: tops, code }
 }
 
-fn climb(n: u32, goal: Goal, mut rows: Vec<u32>) -> (u64, u64, GroupCode) {
-    let code = |rows: &[u32]| GroupCode::new(n, rows).expect("rows are not empty");
-    let mut sets = decodable_sets(&code(&rows), goal);
-    let mut tried = 1;
-    loop {
-        let mut better = None;
-        for at in 0..rows.len() {
-            let old = rows[at];
-            for bit in 0..n {
-                let row = old ^ 1 << bit;
-                if row == 0 {
-                    continue;
-                }
-                rows[at] = row;
-                tried += 1;
-                let found = decodable_sets(&code(&rows), goal);
-                if found > sets {
-                    (sets, better) = (found, Some((at, row)));
-                }
-            }
-            rows[at] = old;
+/// One climb, as far as it has got.
+struct Climb {
+    n: u32,
+    goal: Goal,
+    rows: Rows,
+    sets: u64,
+    tried: u64,
+    is_top: bool,
+}
+
+impl Climb {
+    fn go(&mut self, watch: &(dyn Fn(Step) -> bool + Sync)) {
+        // A stop that came before the climb began costs it no count.
+        if !watch(Step { tried: 0, sets: 0, is_top: false }) {
+            return;
         }
-        let Some((at, row)) = better else { return (sets, tried, code(&rows)) };
-        rows[at] = row;
+        self.sets = self.count(None);
+        self.tried = 1;
+        let mut tried = 1;
+        let mut unchanged = 0;
+        for at in (0..self.rows.len()).cycle() {
+            let others: Vec<u32> = (0..self.n).map(|bit| self.rows[at] ^ 1 << bit).filter(|row| *row != 0).collect();
+            let counts: Vec<u64> = others.par_iter().map(|row| self.count(Some((at, *row)))).collect();
+            tried += others.len() as u64;
+            self.tried += others.len() as u64;
+            unchanged += 1;
+            // The first of those that are as good.
+            let best = counts.into_iter().zip(others).reduce(|a, b| if b.0 > a.0 { b } else { a });
+            if let Some((sets, row)) = best.filter(|best| best.0 > self.sets) {
+                (self.sets, self.rows[at], unchanged) = (sets, row, 0);
+            }
+            self.is_top = unchanged == self.rows.len();
+            let goes_on = watch(Step { tried, sets: self.sets, is_top: self.is_top });
+            if self.is_top || !goes_on {
+                return;
+            }
+            tried = 0;
+        }
+    }
+
+    /// Sets that decode, with another row if there is one.
+    fn count(&self, other: Option<(usize, u32)>) -> u64 {
+        let mut rows = self.rows.clone();
+        if let Some((at, row)) = other {
+            rows[at] = row;
+        }
+        decodable_sets(&GroupCode::new(self.n, &rows).expect("rows are not empty"), self.goal)
     }
 }

@@ -4,9 +4,15 @@ use crate::count::counts;
 use crate::decode::Decoder;
 use crate::group::GroupCode;
 
+/// The sum of the first `k` reciprocals: the mean of the longest of `k` exponential times, in means.
+pub fn harmonic(k: u32) -> f64 {
+    (1..=k).map(|i| 1.0 / f64::from(i)).sum()
+}
+
 /// By number of blocks that arrived, from 0 on: the probability that they decode the group, if all orders are equally likely.
-pub fn decoded_after(code: &GroupCode, decoder: Decoder) -> Vec<f64> {
-    counts(code, decoder).iter().map(|(all, decoded)| *decoded as f64 / *all as f64).collect()
+/// `counts` are those of [`counts`].
+pub fn decoded_after(counts: &[(u64, u64)]) -> Vec<f64> {
+    counts.iter().map(|(all, decoded)| *decoded as f64 / *all as f64).collect()
 }
 
 /// Mean time until the group is known, in mean service times, and mean number of blocks that arrived until then.
@@ -14,9 +20,13 @@ pub fn decoded_after(code: &GroupCode, decoder: Decoder) -> Vec<f64> {
 /// Idle banks, exponential service times, every block asked for at once, the rest taken back: the j-th block of k arrives
 /// at H(k) - H(k - j), where H is the harmonic number.
 pub fn completion(code: &GroupCode, decoder: Decoder) -> (f64, f64) {
-    let blocks = code.elements();
-    let harmonic = |k: u32| (1..=k).map(|i| 1.0 / f64::from(i)).sum::<f64>();
-    let after = decoded_after(code, decoder);
+    completion_of(&counts(code, decoder))
+}
+
+/// The same, from the counts of a code ([`counts`]).
+pub fn completion_of(counts: &[(u64, u64)]) -> (f64, f64) {
+    let after = decoded_after(counts);
+    let blocks = counts.len() as u32 - 1;
     let (mut time, mut arrived) = (0.0, 0.0);
     for j in 1..=blocks {
         let first = after[j as usize] - after[j as usize - 1];

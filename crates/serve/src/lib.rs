@@ -12,11 +12,13 @@
 
 mod control;
 mod record;
+mod remapped;
 mod server;
 mod simulated;
 mod target;
 
 pub use record::Record;
+pub use remapped::{RemappedStore, remap_report};
 pub use server::{Address, ServeError, Server, ServerOptions};
 pub use simulated::{Pace, SimulatedDrive};
 pub use target::{Answer, Answers, Control, Order, OrderKind, Target};

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Requests of one connection that are served at once; further ones wait in its socket.
 const DEPTH: usize = 1024;
+/// Bytes of requests that are served at once, of all connections together; a single request may have more.
+const MOST_BYTES: u64 = 32 << 20;
 /// Longest time without a look at whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long clients get to take their last answers when the server ends.
@@ -129,6 +131,8 @@ pub struct Server<'a> {
     controllers: Vec<Option<Controller>>,
     asked: Vec<Asked>,
     free: Vec<u32>,
+    /// Bytes that requests under way ask for or bring.
+    bytes: u64,
     payload: Vec<u8>,
     answers: Answers,
     record: Option<Record>,
@@ -180,6 +184,7 @@ impl<'a> Server<'a> {
             controllers: Vec::new(),
             asked: Vec::new(),
             free: Vec::new(),
+            bytes: 0,
             payload: Vec::new(),
             answers: Answers::default(),
             record,
@@ -341,58 +346,68 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Reads what a client has sent, and takes its requests. Whether there was anything.
+    /// Takes a client's requests and reads what it has sent, as far as it may have answers waiting. Whether there was anything.
     fn hear(&mut self, place: usize) -> bool {
-        let Some(client) = &mut self.clients[place] else { return false };
         let mut moved = false;
-        while client.readable && client.connection.outstanding() < DEPTH {
-            let space = client.connection.space();
-            if space.is_empty() {
-                break;
+        loop {
+            moved |= self.take_requests(place);
+            let Some(client) = &mut self.clients[place] else { return moved };
+            if !client.readable || client.connection.outstanding() >= DEPTH || self.bytes >= MOST_BYTES {
+                return moved;
             }
+            let space = client.connection.space();
             let room = space.len();
+            if room == 0 {
+                return moved; // it has to take answers first
+            }
             match client.stream.read(space) {
-                Ok(0) => {
-                    client.connection.hung_up();
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     client.readable = false;
+                    return moved;
                 }
-                Ok(count) => {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(count) if count > 0 => {
                     client.connection.filled(count);
                     // A socket that gave less than there was room for is empty, and says when it is not.
                     client.readable = count == room;
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    client.readable = false;
-                    break;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => {
+                _ => {
                     client.connection.hung_up();
                     client.readable = false;
                 }
             }
             moved = true;
-            while let Some(request) = client.connection.next_request() {
-                let order = order_of(&request);
-                if order.as_ref().is_some_and(|order| order.kind == OrderKind::Write) {
-                    client.connection.take_payload(&mut self.payload);
-                }
-                let Some(order) = order else {
-                    answer_at_once(&mut client.connection, request);
-                    continue;
-                };
-                if let Some(record) = &mut self.record {
-                    record.note(&order);
-                }
-                let tag = self.free.pop().unwrap_or_else(|| {
-                    self.asked.push(None);
-                    self.asked.len() as u32 - 1
-                });
-                self.asked[tag as usize] = Some((place, client.serial, request));
-                self.target.submit(tag, &order, &self.payload);
-            }
         }
-        moved
+    }
+
+    /// Gives the target what has been understood so far.
+    fn take_requests(&mut self, place: usize) -> bool {
+        let Some(client) = &mut self.clients[place] else { return false };
+        let mut any = false;
+        while client.connection.outstanding() < DEPTH
+            && self.bytes < MOST_BYTES
+            && let Some(request) = client.connection.next_request()
+        {
+            any = true;
+            let Some(order) = order_of(&request) else {
+                answer_at_once(&mut client.connection, request);
+                continue;
+            };
+            if order.kind == OrderKind::Write {
+                client.connection.take_payload(&mut self.payload);
+            }
+            if let Some(record) = &mut self.record {
+                record.note(&order);
+            }
+            let tag = self.free.pop().unwrap_or_else(|| {
+                self.asked.push(None);
+                self.asked.len() as u32 - 1
+            });
+            self.bytes += moved_by(&request);
+            self.asked[tag as usize] = Some((place, client.serial, request));
+            self.target.submit(tag, &order, &self.payload);
+        }
+        any
     }
 
     /// Hands answers of the target to whom they belong.
@@ -400,6 +415,7 @@ impl<'a> Server<'a> {
         for answer in self.answers.all.drain(..) {
             let Some((place, serial, request)) = self.asked[answer.tag as usize].take() else { continue };
             self.free.push(answer.tag);
+            self.bytes -= moved_by(&request);
             let Some(client) = self.clients[place].as_mut().filter(|client| client.serial == serial) else { continue };
             match answer.result {
                 Err(error) => client.connection.failed(request, error),
@@ -499,6 +515,11 @@ fn order_of(request: &Request) -> Option<Order> {
     };
     let is_empty = request.length == 0 && kind != OrderKind::Flush;
     (!is_empty).then_some(Order { kind, offset: request.offset, length: request.length, fua: request.fua })
+}
+
+/// Bytes that a request moves.
+fn moved_by(request: &Request) -> u64 {
+    if matches!(request.command, Command::Read | Command::Write) { u64::from(request.length) } else { 0 }
 }
 
 /// Answers what needs no target.

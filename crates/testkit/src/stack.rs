@@ -47,7 +47,7 @@ pub struct Stack {
 }
 
 /// Stripes of this kind lose nothing with a die.
-fn stands_deaths(kind: &str) -> bool {
+pub(crate) fn stands_deaths(kind: &str) -> bool {
     !matches!(kind, "none" | "raid0" | "fra" | zones::KIND)
 }
 

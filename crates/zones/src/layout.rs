@@ -58,29 +58,46 @@ impl ZoneLayout {
         if code.code() > group {
             return Err(format!("zones.code has {} code blocks for {group} data blocks; the banks of a group hold one each", code.code()));
         }
-        for number in 0..banks / group {
-            let mut taken = 0_u64;
-            for row in 0..code.code() {
-                let bank = if banks == group {
-                    Self::other_bank(code, row, taken)
-                } else {
-                    Some((number * group + row + banks - group) % banks)
-                };
-                let bank = bank.ok_or_else(|| {
-                    format!("with a single group of {banks} banks a code block of zones.code is on the bank of one of its own sources; use twice as many banks, or a code of fewer edges")
-                })?;
-                taken |= 1_u64.checked_shl(bank).unwrap_or(0); // of use in a single group, which is small
-                layout.code_banks.push(bank);
-            }
+        if banks == group {
+            layout.code_banks = Self::other_banks(code).ok_or_else(|| {
+                format!("with a single group of {banks} banks the code blocks of zones.code cannot each have a bank of their own without one of their sources; use twice as many banks, or a code of fewer edges")
+            })?;
+        } else {
+            let bank = |number: u32, row: u32| (number * group + row + banks - group) % banks;
+            layout.code_banks = (0..banks / group).flat_map(|number| (0..code.code()).map(move |row| bank(number, row))).collect();
         }
         Ok(layout)
     }
 
-    /// In a single group: a bank without a source of this code block, and not taken.
-    fn other_bank(code: &GroupCode, row: u32, taken: u64) -> Option<u32> {
-        let away = u64::from(code.sources(row)) | taken;
+    /// In a single group: for each code block a bank of its own without a source of it, or nothing if there are too few.
+    /// The nearest free bank is taken, and who has it moves where that helps (a bipartite matching).
+    fn other_banks(code: &GroupCode) -> Option<Vec<u32>> {
+        let mut rows = vec![None; code.data() as usize];
+        for row in 0..code.code() {
+            Self::settle(code, row, &mut rows, &mut 0).then_some(())?;
+        }
+        let bank_of = |row| rows.iter().position(|other| *other == Some(row)).map(|bank| bank as u32);
+        (0..code.code()).map(bank_of).collect()
+    }
+
+    /// Finds a bank for a code block. `tried`: banks that were asked for already.
+    fn settle(code: &GroupCode, row: u32, rows: &mut [Option<u32>], tried: &mut u32) -> bool {
         let data = code.data();
-        (1..=data).map(|step| (row + step) % data).find(|bank| away >> bank & 1 == 0)
+        let banks: Vec<u32> = (1..=data).map(|step| (row + step) % data).filter(|bank| code.sources(row) >> bank & 1 == 0).collect();
+        let free = banks.iter().find(|bank| rows[**bank as usize].is_none()).copied();
+        if let Some(bank) = free {
+            rows[bank as usize] = Some(row);
+            return true;
+        }
+        for bank in banks {
+            let holder = rows[bank as usize].filter(|_| *tried >> bank & 1 == 0);
+            *tried |= 1 << bank;
+            if holder.is_some_and(|holder| Self::settle(code, holder, rows, tried)) {
+                rows[bank as usize] = Some(row);
+                return true;
+            }
+        }
+        false
     }
 
     /// The place of a stripe block.
@@ -173,6 +190,29 @@ mod tests {
         assert!(of(10, 4, &code).is_err());
         assert!(of(4, 4, &GroupCode::regular(4, 4).expect("a regular code")).is_err());
         assert!(of(2, 2, &GroupCode::regular(2, 2).expect("a regular code")).is_err());
+    }
+
+    /// Whether the rows from `row` on can each have a bank that is not taken, by trying all.
+    fn has_place(rows: &[u32], taken: u32) -> bool {
+        let Some((first, rest)) = rows.split_first() else { return true };
+        (0..4).filter(|bank| (taken | first) >> bank & 1 == 0).any(|bank| has_place(rest, taken | 1 << bank))
+    }
+
+    #[test]
+    fn every_code_of_a_single_group_that_has_a_place_gets_one() {
+        let mut placed = 0;
+        for all in 0..15_u32.pow(4) {
+            let rows = [0, 1, 2, 3].map(|at| 1 + all / 15_u32.pow(at) % 15);
+            let code = GroupCode::new(4, &rows).expect("rows are not empty");
+            let layout = of(4, 4, &code);
+            assert_eq!(layout.is_ok(), has_place(&rows, 0), "{}", code.matrix());
+            let Ok(layout) = layout else { continue };
+            placed += 1;
+            let banks = [0, 1, 2, 3].map(|row| layout.code_bank(0, row));
+            assert!((0..4).all(|bank| banks.contains(&bank)), "{}: {banks:?}", code.matrix());
+            assert!(rows.iter().zip(banks).all(|(row, bank)| row >> bank & 1 == 0), "{}: {banks:?}", code.matrix());
+        }
+        assert_eq!(placed, 26_590);
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod write;
 mod zoned;
 
 pub use layout::{Place, ZoneLayout};
-pub use settings::parameters;
+pub use settings::{parameters, unused};
 
 use ftl::mapping::{FtlContext, RecoverError, StripeShape, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};

@@ -222,6 +222,32 @@ fn ahead_parameters() -> Vec<Parameter> {
     ]
 }
 
+/// Settings that this configuration does not read, and why.
+pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
+    let name = values.name("stripe.kind");
+    if name != crate::KIND {
+        return parameters().into_iter().map(|own| (own.key, format!("stripe.kind is {name}"))).collect();
+    }
+    let mut unused = vec![("drive.over_provisioning", "the segments of stripe.kind = zones have spare blocks of their own (zones.spare_blocks)".to_owned())];
+    let mut add = |keys: &[&'static str], why: &str| unused.extend(keys.iter().map(|key| (*key, why.to_owned())));
+    if values.whole("zones.code_zones") == 0 {
+        let why = "there are no code zones (zones.code_zones = 0)";
+        add(&["zones.code", "zones.decoder", "zones.stale_codes"], why);
+        add(&["zones.offline_every", "zones.offline_first", "zones.encoding_takes_time", "zones.popularity_halves", "zones.encode_rows"], why);
+        // Direct is what all do then.
+        if values.name("zones.reads") != "direct" {
+            add(&["zones.reads"], why);
+        }
+    }
+    if queues(values) == Queues::Lockstep {
+        add(&["zones.group"], "all banks work in step (zones.queues = lockstep)");
+    }
+    if values.whole("zones.read_ahead.after") == 0 {
+        add(&["zones.read_ahead.streams", "zones.read_ahead.window"], "nothing is read ahead (zones.read_ahead.after = 0B)");
+    }
+    unused
+}
+
 /// Whether banks clean one after the other.
 pub(crate) fn cleans_in_turn(values: &Values) -> bool {
     values.name("zones.cleaning") == CLEANING[1]

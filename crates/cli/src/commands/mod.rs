@@ -3,14 +3,17 @@
 mod check;
 mod code;
 mod compare;
+mod ctl;
 mod explain;
 mod glossary;
+mod hard;
 mod list;
 mod probe;
 mod report;
 mod repro;
 mod results;
 mod run;
+mod serve;
 mod trace;
 
 use crate::arguments::Command;
@@ -31,6 +34,9 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Check(arguments) => check::execute(arguments),
         Command::Code(arguments) => code::execute(arguments),
         Command::Probe(command) => probe::execute(command),
+        Command::Serve(arguments) => serve::execute(arguments),
+        Command::Ctl(arguments) => ctl::execute(arguments),
+        Command::Hard(command) => hard::execute(command),
         Command::Report(arguments) => report::execute(arguments),
     }
 }

@@ -84,14 +84,21 @@ pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     let missing = |result: &RunResult| ["stripe.dies_missing", "flash.dies_lost"].iter().find_map(|name| result.counters.get(*name)).copied();
     let has_lost_dies = |result: &&RunResult| missing(result).is_some_and(|dies| dies > 0);
     let ended_so = ended(Status::WornOut).or(ended(Status::DriveFull));
-    let (result, what, remedy) = if let Some(result) = ended_so.filter(has_lost_dies) {
-        (result, "full", "dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or raise drive.over_provisioning")
-    } else if let Some(result) = ended(Status::WornOut) {
-        (result, "worn out", "blocks went bad until nothing could be reclaimed; raise flash.endurance or drive.over_provisioning, or lower the fault shares")
-    } else if let Some(result) = ended(Status::DriveFull) {
-        (result, "full", "no block could be reclaimed; raise drive.over_provisioning")
+    let Some(result) = ended_so else { return Ok(()) };
+    // Zones have spare blocks of their own, and nothing in place of a lost die.
+    let is_zoned = result.config.get("stripe.kind").is_some_and(|kind| kind == "zones");
+    let spare = if is_zoned { "zones.spare_blocks" } else { "drive.over_provisioning" };
+    let (what, remedy) = if has_lost_dies(&result) {
+        let remedy = if is_zoned {
+            "dies failed, and a zone cannot be written without one of its banks; use stripe.kind = raid5 (or another with parity)".to_owned()
+        } else {
+            format!("dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or raise {spare}")
+        };
+        ("full", remedy)
+    } else if result.status == Status::WornOut {
+        ("worn out", format!("blocks went bad until nothing could be reclaimed; raise flash.endurance or {spare}, or lower the fault shares"))
     } else {
-        return Ok(());
+        ("full", format!("no block could be reclaimed; raise {spare}"))
     };
     let written = result.host[units::HostOp::Write.index()].bytes;
     Err(Failure {

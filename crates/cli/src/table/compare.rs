@@ -2,7 +2,9 @@
 
 use super::grid::Grid;
 use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, size, time};
+use super::run::wrapped;
 use metrics::RunResult;
+use std::fmt::Write;
 use units::{CAUSES, HostOp};
 
 /// Takes a number out of a result.
@@ -61,7 +63,20 @@ pub fn comparison(results: &[RunResult]) -> String {
     }
     let mut text = format!("{} stacks under {}  ({arrivals})\n\n", results.len(), first.workload);
     text.push_str(&grid.render(""));
+    text.push_str(&cautions(results));
     text
+}
+
+/// Notes of what had no effect or did not happen: why a number may be the same. Everything else is told by each run alone.
+fn cautions(results: &[RunResult]) -> String {
+    let is_caution = |note: &&String| note.starts_with("No ") || note.starts_with("Only ") || note.contains(" has no effect here because ");
+    let mut text = String::new();
+    for result in results {
+        for note in result.notes.iter().filter(is_caution) {
+            let _ = write!(text, "\nnote      {}", wrapped(&format!("{}: {note}", result.stack)));
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 fn status(result: &RunResult) -> String {

@@ -165,7 +165,27 @@ fn state(result: &RunResult) -> String {
         let all = (hits + misses).max(1) as f64;
         let _ = writeln!(text, "cache     {layer}: {} of {} hit", share(*hits as f64 / all), count(hits + misses));
     }
-    text
+    text + &zones(result)
+}
+
+/// What code zones did, of a drive that has some.
+fn zones(result: &RunResult) -> String {
+    let counter = |name: &str| result.counters.get(&format!("zones.{name}")).copied().unwrap_or(0);
+    if result.config.get("stripe.kind").is_none_or(|kind| kind != "zones") || result.config.get("zones.code_zones").is_none_or(|zones| zones == "0") {
+        return String::new();
+    }
+    let [coded, decoded] = ["zones_coded", "blocks_decoded"].map(counter);
+    let [data, code] = ["blocks_read", "code_blocks_read"].map(counter);
+    let [back, wasted] = ["block_reads_taken_back", "block_reads_wasted"].map(counter);
+    format!(
+        "zones     {} coded; {} blocks and {} code blocks read, {} decoded; {} taken back, {} wasted\n",
+        count(coded),
+        count(data),
+        count(code),
+        count(decoded),
+        count(back),
+        count(wasted),
+    )
 }
 
 fn notes(result: &RunResult) -> String {
@@ -176,7 +196,7 @@ fn notes(result: &RunResult) -> String {
 }
 
 /// Text in lines of a readable length, under the first.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut width = 0;
     for word in text.split(' ') {

@@ -6,5 +6,6 @@ mod mistakes;
 mod probe;
 mod repro;
 mod runs;
+mod serving;
 mod support;
 mod tidy;

@@ -204,3 +204,10 @@ fn small_slips_are_answered_with_what_helps() {
     refused(nandarium(&["explain", "op"]), 2, &["did you mean `over-provisioning`"]);
     refused(run_tiny(&["--set", "flash.pages_per_block=16383"]), 2, &["smaller flash.pages_per_block"]);
 }
+
+#[test]
+fn codes_of_nothing_and_searches_for_nothing_are_refused() {
+    refused(nandarium(&["code", " "]), 2, &["no code is called", "rows of bits"]);
+    refused(nandarium(&["code", "--search", "-n", "7", "--restarts", "0"]), 2, &["--restarts", "1.."]);
+    refused(nandarium(&["code", "11111111111111111"]), 2, &["17 data blocks", "more than 16", "at most 16 digits"]);
+}

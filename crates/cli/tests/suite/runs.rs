@@ -310,3 +310,88 @@ fn calibrated_workloads_state_hits_and_misses() {
         }
     }
 }
+
+#[test]
+fn codes_of_twelve_and_more_data_blocks_are_counted() {
+    let table = said(nandarium(&["code", "regular-2", "-n", "13"])).out;
+    // The spanning trees of a wheel: a Lucas number less two.
+    assert!(table.contains("271441"), "{table}");
+    assert!(["no code", "blocks (gauss)", "share (peel)"].iter().all(|column| table.contains(column)), "{table}");
+}
+
+#[test]
+fn a_search_of_large_groups_ends_when_its_time_is_up() {
+    let found = said(nandarium(&["code", "--search", "-n", "14", "--restarts", "50", "--seconds", "1"])).out;
+    assert!(found.contains("of 50 climbs reached their top within --seconds 1"), "{found}");
+}
+
+/// Settings of a small drive with code zones.
+const ZONED: [&str; 10] = [
+    "drive.capacity=16MiB",
+    "flash.part=slc-2k",
+    "flash.channels=8",
+    "flash.dies_per_channel=1",
+    "ftl.gc.frontier=shared",
+    "ftl.gc.free_blocks=0",
+    "stripe.kind=zones",
+    "zones.size=4MiB",
+    "zones.block=8KiB",
+    "zones.code_zones=2",
+];
+
+/// Arguments of a command on that drive.
+fn zoned<'a>(command: &'a [&'a str], settings: &'a [&'a str]) -> Vec<&'a str> {
+    let settings = ZONED.iter().chain(settings).flat_map(|setting| ["--set", setting]);
+    command.iter().copied().chain(["--no-snapshots", "--requests", "2000"]).chain(settings).collect()
+}
+
+/// Text of notes without its line breaks.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_drive_with_code_zones_that_coded_nothing_says_so() {
+    let table = |settings: &[&str]| unwrapped(&said(nandarium(&zoned(&["run"], settings))).out);
+    let closed = table(&[]);
+    for part in ["No zone was coded", "closed loop leave no idle time", "zones 0 coded", "code zones 50.0 % of the user data, spare blocks"] {
+        assert!(closed.contains(part), "{part}: {closed}");
+    }
+    for (settings, why) in [
+        (&["engine.service=serial"][..], "engine.service = serial"),
+        (&["workload.loop=open", "workload.interarrival=1ms"], "waits for an idle moment"),
+        (&["zones.offline_first=at-start"], "set drive.precondition"),
+    ] {
+        let out = table(settings);
+        assert!(out.contains("No zone was coded") && out.contains(why), "{why}: {out}");
+    }
+    let coded = table(&["zones.offline_first=at-start", "drive.precondition=fill"]);
+    assert!(!coded.contains("No zone was coded") && coded.contains("zones 2 coded"), "{coded}");
+    let compared = unwrapped(&said(nandarium(&zoned(&["compare", "page", "striping-coded"], &[]))).out);
+    assert!(compared.contains("striping-coded: No zone was coded"), "{compared}");
+}
+
+#[test]
+fn settings_that_zones_do_not_read_are_noted() {
+    let notes = |settings: &[&str]| unwrapped(&said(nandarium(&zoned(&["run"], settings))).out);
+    for (settings, key) in [
+        (&["drive.over_provisioning=15%"][..], "drive.over_provisioning"),
+        (&["zones.code_zones=0", "zones.reads=lazy"], "zones.reads"),
+        (&["zones.code_zones=0", "zones.decoder=gauss"], "zones.decoder"),
+        (&["zones.read_ahead.after=0B", "zones.read_ahead.window=7"], "zones.read_ahead.window"),
+        (&["engine.service=serial", "zones.offline_every=1s"], "zones.offline_every"),
+    ] {
+        let out = notes(settings);
+        assert!(out.contains(&format!("{key} has no effect here because")), "{key}: {out}");
+    }
+    let none = notes(&["zones.reads=eager", "zones.decoder=gauss", "zones.offline_every=1s"]);
+    assert!(!none.contains("has no effect"), "{none}");
+}
+
+#[test]
+fn a_full_or_worn_drive_of_zones_is_told_to_raise_what_zones_use() {
+    let settings = ["drive.precondition=fill", "flash.endurance=1", "zones.code_zones=0"];
+    let worn = said(nandarium(&zoned(&["run", "--workload", "uniform-write", "--quiet"], &settings)));
+    assert!(worn.err.contains("worn out") && worn.err.contains("or zones.spare_blocks"), "{}", worn.err);
+    assert!(!worn.err.contains("over_provisioning"), "{}", worn.err);
+}

@@ -10,7 +10,10 @@ pub use keys::{all_keys, find_key};
 pub use presets::{Part, Preset, parts, stacks};
 
 use layer::{Parameter, Values};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Place of settings given beside the stack.
+const GIVEN: &str = "--set";
 
 /// A configuration in which every key has a checked value.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct Config {
     pub values: Values,
     /// The same, as text, to be stored with the result.
     pub resolved: BTreeMap<String, String>,
+    /// Keys given beside the stack (`--set`), whatever their value.
+    pub given: BTreeSet<&'static str>,
 }
 
 /// One `key = value` with the place it came from, for messages.
@@ -41,7 +46,7 @@ impl Setting {
     /// There is no `=`.
     pub fn from_argument(text: &str) -> Result<Self, ConfigError> {
         let (key, value) = text.split_once('=').ok_or_else(|| ConfigError::NoValue { text: text.to_owned() })?;
-        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: "--set".to_owned() })
+        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: GIVEN.to_owned() })
     }
 }
 
@@ -96,7 +101,8 @@ impl Config {
                 None => problems.push(ConfigError::unknown_key(setting, &keys)),
             }
         }
-        let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new() };
+        let given = chosen.iter().filter(|(_, setting)| setting.place == GIVEN).map(|(key, _)| *key).collect();
+        let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given };
         for parameter in &keys {
             let default = parameter.default.map(|text| config.set(parameter, text, "the default"));
             problems.extend(default.and_then(Result::err));

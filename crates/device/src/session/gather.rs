@@ -2,6 +2,7 @@
 
 use super::{Measurable, WorkloadSource};
 use crate::run::HostMeasurements;
+use crate::build::Service;
 use crate::{DrivePlan, remapped};
 use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
@@ -116,18 +117,64 @@ fn flash_counters(plan: &DrivePlan, core: &FlashCore) -> BTreeMap<String, u64> {
     counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
+/// How much flash there is for how much data.
+fn space(plan: &DrivePlan) -> String {
     let (pages, user) = (u64::from(plan.geometry.pages()), u64::from(plan.user_pages));
+    let percent = |pages: u64| pages as f64 / user as f64 * 100.0;
     let has_more = plan.stripes.is_some_and(|stripes| stripes.layout().parity > 0 || stripes.spares() > 0);
     let with = if has_more { ", parity and spare dies included," } else { "" };
-    result.notes.push(format!(
-        "Over-provisioning: {:.1} %{with} after rounding up to whole blocks ({} blocks of {} pages, {} of flash for {} of user data).",
-        (pages as f64 / user as f64 - 1.0) * 100.0,
+    let code = plan.zones.as_ref().map_or(0, |zones| zones.layout().mapped_pages().saturating_sub(user));
+    let shares = if code > 0 {
+        let spare = pages - user - code;
+        format!("code zones {:.1} % of the user data, spare blocks {:.1} %, those of code zones included", percent(code), percent(spare))
+    } else {
+        format!("{:.1} %{with} after rounding up to whole blocks", percent(pages - user))
+    };
+    format!(
+        "Over-provisioning: {shares} ({} blocks of {} pages, {} of flash for {} of user data).",
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,
         quantity::format_size(pages * u64::from(plan.geometry.page_bytes)),
         quantity::format_size(user * u64::from(plan.geometry.page_bytes)),
-    ));
+    )
+}
+
+/// Why no code zone was ever used, if so: nobody should take the result for one of coding.
+fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
+    let code_zones = plan.zones.as_ref().map_or(0, |zones| zones.layout().code_zones);
+    if code_zones == 0 || result.counters.get("zones.zones_coded").is_some_and(|coded| *coded > 0) {
+        return None;
+    }
+    let values = &plan.config.values;
+    let at_start = values.name("zones.offline_first") == "at-start";
+    let why = match plan.service() {
+        Service::Counted => "no time passes (engine.time = none)".to_owned(),
+        Service::Serial => "one server does everything in order (engine.service = serial) and does nothing in idle time".to_owned(),
+        Service::Parallel if values.whole("host.idle_after") == 0 => "no idle time is used (host.idle_after = 0ns)".to_owned(),
+        Service::Parallel if result.queue_depth.is_some() => "requests that follow each other in a closed loop leave no idle time".to_owned(),
+        Service::Parallel => {
+            let every = if at_start { String::new() } else { format!(" once zones.offline_every, {}, has passed", quantity::format_duration(values.whole("zones.offline_every"))) };
+            format!("it waits for an idle moment{every}, and none came in the {} simulated", quantity::format_duration(result.sim_ns))
+        }
+    };
+    let remedy = if at_start {
+        "zones.offline_first = at-start codes at the end of the initial state: set drive.precondition to fill, overwrite or steady".to_owned()
+    } else {
+        let later = match plan.service() {
+            Service::Parallel if result.queue_depth.is_some() => ", or workload.loop = open with a shorter zones.offline_every",
+            Service::Parallel => ", or a shorter zones.offline_every",
+            Service::Counted | Service::Serial => "",
+        };
+        format!("Set zones.offline_first = at-start and drive.precondition = fill (or overwrite, or steady) to begin with coded zones, the first ones while nothing was read{later}")
+    };
+    Some(format!("No zone was coded, and all reads were plain: no off-line phase came, as {why}. {remedy}."))
+}
+
+fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
+    result.notes.push(space(plan));
+    // First, as everything else would be read in its light.
+    let uncoded = uncoded(plan, result);
+    result.notes.splice(0..0, uncoded);
     if !plan.is_timed() {
         result.notes.push("Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned());
     }

@@ -1,4 +1,4 @@
-//! Settings that were changed and have no effect on this run. They are no mistakes, as one
+//! Settings that were changed, or given beside the stack, and have no effect on this run. They are no mistakes, as one
 //! configuration serves many workloads, but nobody should wonder why a number did not move.
 
 use super::WorkloadSource;
@@ -10,11 +10,14 @@ use ftl::mapping::mappings;
 use layer::Parameter;
 use nand::CountedFlash;
 
-/// A sentence for each key that differs from its default and is not used.
+/// A sentence for each key that differs from its default, or was given, and is not used.
 pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     let values = &plan.config.values;
     let known = all_keys();
     let is_changed = |key: &str| {
+        if plan.config.given.contains(key) {
+            return true;
+        }
         let default = find_key(&known, key).and_then(|known| known.default.map(|text| known.kind.parse(text)));
         values.get(key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
     };
@@ -31,6 +34,7 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         ("engine.service", !plan.is_timed(), "no time passes (engine.time = none)"),
         ("host.link_bandwidth", serial, one_server),
         ("host.idle_after", serial, one_server),
+        ("zones.offline_every", serial && plan.zones.is_some(), one_server),
         ("flash.multi_plane", serial, one_server),
         ("flash.cache_read", serial, one_server),
         ("flash.cache_program", serial, one_server),
@@ -46,7 +50,7 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     ];
     let unused = unused.into_iter().filter(|(key, is_unused, _)| *is_unused && is_changed(key));
     let unused = unused.map(|(key, _, why)| format!("{key} has no effect here because {why}."));
-    let stripes = stripe::unused(values).into_iter().filter(|(key, _)| is_changed(key));
+    let stripes = stripe::unused(values).into_iter().chain(zones::unused(values)).filter(|(key, _)| is_changed(key));
     let stripes = stripes.map(|(key, why)| format!("{key} has no effect here because {why}."));
     let driver = crate::remapped::parameters().into_iter().filter(|known| plan.remap.is_none() && is_changed(known.key));
     let driver = driver.map(|known| format!("{} has no effect here because remap.kind is none.", known.key));

@@ -221,6 +221,6 @@ trait FlashCounters {
 impl<F: device::Clocked> FlashCounters for device::Drive<F> {
     fn flash_counters(&self) -> [u64; 2] {
         let counters = &self.flash().core().counters;
-        [&counters.reads, &counters.programs].map(|causes| nand::FlashCore::total(causes))
+        [&counters.reads, &counters.programs].map(nand::FlashCore::total)
     }
 }

@@ -34,7 +34,7 @@ const LINES: [Line; 34] = [
     ("0.17d", "stale code blocks not used, updated, encoded when idle", "read; write response, static = 1", "", "not said", Recorded, Anything),
     ("0.17e", "no read-ahead in both systems", "read response, static = 1; read-ahead in the static system alone", "", "not said", Recorded, Anything),
     ("0.17f", "sequential reads", "% shorter than a group; % not aligned to groups", "", "figure 7, no numbers", Recorded, Anything),
-    ("0.17g", "8 code zones of 80, 90 % in use", "% of block reads of code blocks; of those wasted; % of coded groups partly stale", "", "not said", Recorded, Anything),
+    ("0.17g", "8 code zones of 80, 90 % in use", "% of block reads that were of code blocks; % that were wasted; % of coded groups partly stale", "", "not said", Recorded, Anything),
     ("0.17h", "best code for n = 4 by elimination and by peeling", "sets that decode", "", "G_4^3 has most, G_4^2 is taken", Recorded, Anything),
     ("5.5a", "cleaning in turn, reads around it", "99 to 99.99th percentile of reads, no cleaning = 1", "", "1.0 to 2.6", Numeric, Holds("at most 3.5 each, under Financial1")),
     ("5.5b", "cleaning anywhere, plain reads", "99 to 99.99th percentile of reads, no cleaning = 1", "", "5 to 138", Numeric, Holds("at least 4 each, under Financial1")),

@@ -63,6 +63,9 @@ fn main() -> ExitCode {
             return say(&format!("{argument} is not understood\n{USAGE}"), 2);
         }
     }
+    if let Err(problem) = campaign.check() {
+        return say(&problem, 2);
+    }
     let begun = Instant::now();
     if survey {
         return look_everywhere(&campaign, begun);

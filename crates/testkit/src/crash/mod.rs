@@ -11,7 +11,7 @@ mod life;
 
 pub use life::{Ending, Life};
 
-use crate::stack::{Faults, Layers};
+use crate::stack::{Faults, Layers, stands_deaths};
 use engine::random::Stream;
 use nand::FlashCore;
 use std::fmt;
@@ -38,6 +38,20 @@ impl Campaign {
     /// A campaign of so many cuts.
     pub fn new(cuts: u64, seed: u64) -> Self {
         Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, layers: Layers::default(), prepare: |_| {} }
+    }
+
+    /// Whether there are drives such as it asks for.
+    ///
+    /// # Errors
+    /// What does not go together, in words.
+    pub fn check(&self) -> Result<(), String> {
+        match self.layers.stripe {
+            Some(kind) if self.faults == Faults::Deaths && !stands_deaths(kind) => Err(format!(
+                "--deaths needs stripes from which a lost die can be computed, and {kind} has none that stand it; use --stripe {}",
+                stripe::stripe_names().into_iter().filter(|name| stands_deaths(name)).collect::<Vec<_>>().join(" or ")
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Runs it. `watch` sees the tally after each life.

@@ -1,0 +1,125 @@
+//! Arguments of the verbs that serve block devices.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Where a server is found, and what it writes down.
+#[derive(Debug, Args)]
+pub struct ServerArguments {
+    /// The unix socket to listen on.
+    #[arg(long, value_name = "PATH", default_value = "nandarium.sock", conflicts_with = "tcp")]
+    pub socket: PathBuf,
+    /// Listen on this port instead, for programs on this machine only; 0: any that is free.
+    #[arg(long, value_name = "PORT")]
+    pub tcp: Option<u16>,
+    /// The socket for `nandarium ctl`; by default the other one's path with .ctl behind it.
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// Name of the export; clients that give none get it as well.
+    #[arg(long, value_name = "NAME", default_value = "nandarium")]
+    pub export: String,
+    /// Clients may only read.
+    #[arg(long)]
+    pub read_only: bool,
+    /// Write the requests down as a trace, in the project's own CSV.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Say nothing on standard error but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: nandarium serve --stack page --set drive.capacity=1GiB --socket /tmp/drive.sock
+then: fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --rw=randwrite --bs=4k --size=256M --verify=crc32c
+and:  nandarium ctl /tmp/drive.sock.ctl smart")]
+pub struct ServeArguments {
+    /// A built-in stack, or a TOML file.
+    #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
+    pub stack: String,
+    /// Change a key, for example --set drive.capacity=4GiB; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Keep the drive in this file, which is made if there is none; otherwise it is in memory and ends with the server.
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// How simulated time passes: off (requests are answered as soon as they are simulated), real, or a factor: 10 is a drive
+    /// ten times as slow.
+    #[arg(long, value_name = "off|real|FACTOR", default_value = "off")]
+    pub time: String,
+    /// The rest.
+    #[command(flatten)]
+    pub server: ServerArguments,
+}
+
+/// Arguments of `ctl`.
+#[derive(Debug, Args)]
+#[command(after_help = "Commands of a simulated drive: smart; stats; power-cut [SEED] (cut, and back at once: clients are hung up on); \
+power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: shut-down.")]
+pub struct CtlArguments {
+    /// The control socket.
+    pub socket: PathBuf,
+    /// The command.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Verbs of `hard`.
+#[derive(Debug, Subcommand)]
+pub enum HardCommand {
+    /// Put an empty remapped drive onto a file or block device. What it held is lost.
+    Format(HardFormatArguments),
+    /// Serve the remapped drive of a file or block device.
+    Serve(HardServeArguments),
+    /// Recover the map of a file or block device, say what is there, and whether it agrees. Changes nothing.
+    Check(HardCheckArguments),
+}
+
+/// Arguments of `hard format`.
+#[derive(Debug, Args)]
+pub struct HardFormatArguments {
+    /// A file, or a block device.
+    pub target: PathBuf,
+    /// Size of a file that is to be made, such as 1GiB; it is sparse.
+    #[arg(long, value_name = "SIZE")]
+    pub create: Option<String>,
+    /// The unit the device below works with, such as 16KiB; `nandarium probe superpage` finds it.
+    #[arg(long, value_name = "SIZE", default_value = "16KiB")]
+    pub superpage: String,
+    /// Share of the device that is held back, so that reclaiming makes progress: 5% to 50%.
+    #[arg(long, value_name = "SHARE", default_value = "10%")]
+    pub hold_back: String,
+    /// Yes, what the target holds may be lost.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Arguments of `hard serve`.
+#[derive(Debug, Args)]
+pub struct HardServeArguments {
+    /// A file, or a block device, that was formatted.
+    pub target: PathBuf,
+    /// Acknowledge writes only when their superpage is on the device; one write waits for no fellow then, and little is merged.
+    #[arg(long)]
+    pub write_through: bool,
+    /// Trim superpages that have become free.
+    #[arg(long)]
+    pub trim: bool,
+    /// The rest.
+    #[command(flatten)]
+    pub server: ServerArguments,
+}
+
+/// Arguments of `hard check`.
+#[derive(Debug, Args)]
+pub struct HardCheckArguments {
+    /// A file, or a block device.
+    pub target: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,70 @@
+//! `nandarium serve`.
+
+use crate::arguments::{ServeArguments, ServerArguments};
+use crate::failure::Failure;
+use crate::{output, watch};
+use device::{Config, Setting};
+use drive::Drive;
+use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use units::quantity;
+
+pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
+    let pace = pace(&arguments.time)?;
+    let mut settings = vec![];
+    for text in &arguments.set {
+        settings.push(Setting::from_argument(text)?);
+    }
+    for own in Drive::own_settings() {
+        if let Some(set) = settings.iter().find(|set| set.key == own.key && set.value != own.value) {
+            return Err(Failure::usage(format!("--set {}={}: a drive that is served needs {} = {}; leave it out", set.key, set.value, own.key, own.value)));
+        }
+        settings.push(own);
+    }
+    let config = Config::load(&arguments.stack, &settings)?;
+    let name = config.name.clone();
+    let drive = match &arguments.file {
+        Some(path) => Drive::in_file(config, path)?,
+        None => Drive::from_config(config)?,
+    };
+    let what = format!("{name}, {}{}", quantity::format_size(drive.bytes()), arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display())));
+    run(&mut SimulatedDrive::new(drive, pace), &arguments.server, &what)
+}
+
+fn pace(text: &str) -> Result<Pace, Failure> {
+    match text {
+        "off" => Ok(Pace::Off),
+        "real" => Ok(Pace::Scaled(1.0)),
+        text => {
+            let factor = text.parse::<f64>().ok().filter(|factor| (1e-6..=1e6).contains(factor));
+            factor.map(Pace::Scaled).ok_or_else(|| Failure::usage(format!("--time {text}: write off, real, or a factor from 0.000001 to 1000000")))
+        }
+    }
+}
+
+/// Serves a target until somebody says stop.
+pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str) -> Result<(), Failure> {
+    let control = arguments.control.clone().unwrap_or_else(|| beside(arguments));
+    let options = ServerOptions {
+        address: arguments.tcp.map_or_else(|| Address::Unix(arguments.socket.clone()), Address::Loopback),
+        control: Some(control.clone()),
+        name: arguments.export.clone(),
+        description: what.to_owned(),
+        read_only: arguments.read_only,
+    };
+    let record = arguments.record.as_ref().map(|path| Record::create(path).map_err(|error| Failure::file(path, "written", &error))).transpose()?;
+    watch::catch_interrupts();
+    let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
+    if !arguments.quiet {
+        output::complain(&format!("serving {what}\nclients: {}\ncontrol: nandarium ctl {} smart\nCtrl-C ends it", server.uri(), control.display()));
+    }
+    server.run(watch::stop()).map_err(Failure::failed)
+}
+
+/// The control socket that belongs to the other one.
+fn beside(arguments: &ServerArguments) -> PathBuf {
+    let mut path: OsString = arguments.socket.clone().into();
+    path.push(".ctl");
+    path.into()
+}

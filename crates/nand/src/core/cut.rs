@@ -1,0 +1,97 @@
+//! What a power cut leaves.
+
+use super::{BAD, BlockRow, FlashCore, SKIPS};
+use crate::contents::PageKind;
+use engine::random::Stream;
+use units::{BlockId, Cause, Ppn};
+
+/// A command that was on its die when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// A program of this page.
+    Program(Ppn),
+    /// An erase of this block.
+    Erase(BlockId),
+}
+
+impl FlashCore {
+    /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
+    /// holds and payloads are gone; pages below each completion mark, wear and bad flags stay. That a
+    /// program failed is forgotten unless its block has been given up since; the page it failed at
+    /// is torn.
+    /// What becomes of a running program or erase is drawn from `stream`.
+    #[must_use]
+    pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashCore {
+        let mut image = self.clone();
+        image.events.clear();
+        image.waits.clear();
+        image.skips.clear();
+        for index in 0..image.blocks.len() {
+            if image.blocks[index].has_failed() {
+                image.tear_failed_page(BlockId(index as u32));
+            }
+        }
+        for row in &mut image.blocks {
+            *row = BlockRow { done: row.done, issued: row.done, entered: row.done, erases: row.erases,
+                flags: row.flags & (BAD | SKIPS), ..BlockRow::NEW };
+        }
+        let pages = self.geometry.pages_per_block;
+        for command in running {
+            match *command {
+                Running::Program(page) => image.tear_program(page, stream),
+                Running::Erase(block) => image.tear_erase(block, pages, stream),
+            }
+        }
+        if let Some(contents) = image.contents.as_deref_mut() {
+            let kept: Vec<_> = image.nvram.oldest_first().iter().map(|(_, page)| (page.payload, page.mask)).collect();
+            contents.lose_volatile(&kept);
+        }
+        image
+    }
+
+    /// The page at which a program failed is neither programmed nor erased.
+    fn tear_failed_page(&mut self, block: BlockId) {
+        let done = u32::from(self.blocks[block.index()].done);
+        if self.blocks[block.index()].is_bad() || done == self.geometry.pages_per_block {
+            return;
+        }
+        self.blocks[block.index()].done += 1;
+        if let Some(contents) = self.contents.as_deref_mut() {
+            contents.set_oob_kind(self.geometry.page_at(block, done).0, PageKind::Torn);
+        }
+    }
+
+    fn tear_program(&mut self, page: Ppn, stream: &mut Stream) {
+        let block = self.geometry.block_of(page);
+        let position = self.geometry.page_in_block(page);
+        let row = &mut self.blocks[block.index()];
+        let passed_over = row.flags & SKIPS != 0 && u32::from(row.done) < position;
+        if u32::from(row.done) != position && !passed_over || stream.chance(0.5) {
+            return; // the array had not been touched yet
+        }
+        row.done = position as u16 + 1;
+        row.issued = row.done;
+        row.entered = row.done;
+        if let Some(contents) = self.contents.as_deref_mut() {
+            contents.set_oob_kind(page.0, PageKind::Torn);
+        }
+    }
+
+    fn tear_erase(&mut self, block: BlockId, pages: u32, stream: &mut Stream) {
+        match stream.below(3) {
+            0 => {} // not begun
+            1 => {
+                self.complete_erase(block, Cause::Gc);
+            }
+            _ => {
+                let done = u32::from(self.blocks[block.index()].done);
+                let first = block.0 * pages;
+                if let Some(contents) = self.contents.as_deref_mut() {
+                    for page in first..first + done {
+                        contents.set_oob_kind(page, PageKind::Torn);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The remapping driver over a file or a block device as a target. One thing is done after the other.
+
+use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
+use nbd::ErrorNumber;
+use remap::{BlockStore, Blocking};
+use serde_json::{Value, json};
+use std::io;
+use std::time::Duration;
+use units::SECTOR_BYTES;
+
+/// Bytes of a page of the map; what a trim of less does is nothing.
+const PAGE: u64 = 4096;
+
+/// A remapped drive that is served.
+pub struct RemappedStore<S: BlockStore> {
+    /// Nothing once it is closed.
+    drive: Option<Blocking<S>>,
+    done: Vec<(u32, Result<usize, ErrorNumber>)>,
+    bytes: Vec<u8>,
+}
+
+impl<S: BlockStore> RemappedStore<S> {
+    /// Serves a drive that was opened.
+    pub fn new(drive: Blocking<S>) -> Self {
+        Self { drive: Some(drive), done: Vec::new(), bytes: Vec::new() }
+    }
+
+    fn serve(&mut self, order: &Order, payload: &[u8]) -> io::Result<usize> {
+        let Some(drive) = &mut self.drive else { return Err(io::Error::other("the drive is closed")) };
+        let (first, sectors) = (order.offset / SECTOR_BYTES, order.length / SECTOR_BYTES as u32);
+        let at = self.bytes.len();
+        match order.kind {
+            OrderKind::Read => {
+                self.bytes.resize(at + order.length as usize, 0);
+                drive.read(first, &mut self.bytes[at..])?;
+            }
+            OrderKind::Write => drive.write(first, payload, order.fua)?,
+            OrderKind::Flush => drive.flush()?,
+            OrderKind::Trim => drive.trim(first, sectors)?,
+            OrderKind::Zeroes { keep } => {
+                let (from, end) = (order.offset, order.offset + u64::from(order.length));
+                let (whole, last) = (from.next_multiple_of(PAGE).min(end), (end / PAGE * PAGE).max(from));
+                let [whole, last] = if keep || whole >= last { [end, end] } else { [whole, last] };
+                let zeros = |drive: &mut Blocking<S>, from: u64, end: u64| -> io::Result<()> {
+                    let zeros = vec![0; 64 << 10];
+                    (from..end).step_by(zeros.len()).try_for_each(|at| {
+                        drive.write(at / SECTOR_BYTES, &zeros[..(end - at).min(zeros.len() as u64) as usize], false)
+                    })
+                };
+                zeros(drive, from, whole)?;
+                if whole < last {
+                    drive.trim(whole / SECTOR_BYTES, ((last - whole) / SECTOR_BYTES) as u32)?;
+                }
+                zeros(drive, last, end)?;
+            }
+        }
+        if order.fua && !matches!(order.kind, OrderKind::Write | OrderKind::Read) {
+            drive.flush()?;
+        }
+        Ok(at)
+    }
+}
+
+/// What the driver has counted, by name.
+pub fn remap_report<S: BlockStore>(drive: &Blocking<S>) -> Value {
+    let report = drive.report();
+    json!({
+        "host_pages": report.host_pages,
+        "superpages_written": report.superpages,
+        "pad_pages": report.pad_pages,
+        "pages_reclaimed": report.var_copies,
+        "superpages_reclaimed": report.victims,
+        "superpages_free": report.free,
+        "superpages_set_aside": report.aside,
+        "mapped_pages": report.mapped_pages,
+        "reads": report.reads,
+        "reads_split": report.reads_split,
+        "journal_superpages": report.journal_superpages,
+        "checkpoints": report.checkpoints,
+        "device_flushes": report.device_flushes,
+        "commands_failed": report.failed_commands,
+        "ram_bytes": report.ram_bytes,
+        "broken": report.broken,
+    })
+}
+
+impl<S: BlockStore> Target for RemappedStore<S> {
+    fn bytes(&self) -> u64 {
+        self.drive.as_ref().map_or(0, Blocking::sectors) * SECTOR_BYTES
+    }
+
+    fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
+        let before = self.bytes.len();
+        let result = self.serve(order, payload).map_err(|error| {
+            tracing::warn!("an order failed: {error}");
+            self.bytes.truncate(before);
+            match error.kind() {
+                io::ErrorKind::StorageFull => ErrorNumber::Space,
+                _ => ErrorNumber::Io,
+            }
+        });
+        self.done.push((tag, result));
+    }
+
+    fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
+        let base = answers.bytes.len();
+        answers.bytes.append(&mut self.bytes);
+        answers.all.extend(self.done.drain(..).map(|(tag, result)| Answer { tag, result: result.map(|at| base + at) }));
+        None
+    }
+
+    fn control(&mut self, command: &str) -> Control {
+        match (command.trim(), &self.drive) {
+            ("stats", Some(drive)) => Control::Done(remap_report(drive)),
+            (other, _) => Control::Refused(format!("`{other}` is no command; there are: stats, shut-down")),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        let Some(drive) = self.drive.take() else { return Ok(()) };
+        drive.close().map(drop).map_err(|error| error.to_string())
+    }
+}
