@@ -69,7 +69,7 @@ impl Target {
     /// What a reader should know.
     pub fn note(&self) -> &'static str {
         match self {
-            Self::Stack => "Each size was written to a drive of its own in the state of drive.precondition.",
+            Self::Stack => "Each size was written to a drive of its own in the state of drive.precondition; on one in use cleaning blurs the knee, and a larger --bytes helps.",
             Self::File(..) => "Writes go through the cache of the operating system, with a sync after each batch: that blurs the knee, and small files more.",
             Self::Export(_) => "What lies behind the server may have caches that blur the knee.",
         }
