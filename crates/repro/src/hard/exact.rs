@@ -39,7 +39,8 @@ pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<
     let point = |bytes: u64| {
         let bench = drives::bench(options, Kind::Plain, ways, drives::HELD)?;
         let mut drive = bench.factory_fresh();
-        let writes = (PROBED / bytes).max(LEAST_WRITES);
+        // No more than half of it: what cleaning does is not asked here.
+        let writes = (PROBED / bytes).max(LEAST_WRITES).min(drives::capacity(options) / 2 / bytes);
         let parameters = WorkloadParameters { seed: options.seed, request_bytes: Some(bytes), ..WorkloadParameters::new(bench.sectors(), writes) };
         let mut workload = build("uniform-write", &parameters)?;
         let elapsed = race(&mut drive, &mut *workload, DEPTH, monitor)?;
