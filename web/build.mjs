@@ -1,7 +1,7 @@
 // Builds the three files the Rust binary embeds: dist/report.js, dist/report.css and dist/template.html.
 // With --tests it bundles the test files into .build/ instead.
 import { build } from "esbuild";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 
 const PLACEHOLDERS = ["/*CSS*/", "/*JS*/", "<!--TITLE-->", "/*RESULTS*/"];
 
@@ -18,33 +18,25 @@ if (process.argv.includes("--tests")) {
     target: "node20",
   });
 } else {
-  await rm("dist", { recursive: true, force: true });
-  await mkdir("dist");
-  await build({
-    entryPoints: { report: "src/main.ts" },
-    outdir: "dist",
-    bundle: true,
-    minify: true,
-    format: "iife",
-    target: "es2022",
-    legalComments: "none",
-    charset: "ascii",
-  });
-  await build({
-    entryPoints: { report: "src/style/report.css" },
-    outdir: "dist",
-    bundle: true,
-    minify: true,
-    legalComments: "none",
-    charset: "ascii",
-  });
+  await mkdir("dist", { recursive: true });
+  const bundle = { bundle: true, minify: true, write: false, legalComments: "none", charset: "ascii" };
+  const script = await build({ ...bundle, entryPoints: ["src/main.ts"], format: "iife", target: "es2022" });
+  const style = await build({ ...bundle, entryPoints: ["src/style/report.css"] });
+  await writeIfChanged("dist/report.js", script.outputFiles[0].text);
+  await writeIfChanged("dist/report.css", style.outputFiles[0].text);
   const template = await readFile("src/template.html", "utf8");
   for (const placeholder of PLACEHOLDERS) {
     if (template.split(placeholder).length !== 2) throw new Error(`template.html needs ${placeholder} exactly once`);
   }
-  await writeFile("dist/template.html", template);
+  await writeIfChanged("dist/template.html", template);
   await assertEmbeddable("dist/report.js", /<\/script|<!--|\/\*(CSS|JS|RESULTS)\*\//i);
   await assertEmbeddable("dist/report.css", /<\/style|@import|url\((?!["']?data:)|\/\*(CSS|JS|RESULTS)\*\//i);
+}
+
+/** The program that embeds the files is built anew whenever one is written. */
+async function writeIfChanged(file, text) {
+  const old = await readFile(file, "utf8").catch(() => undefined);
+  if (old !== text) await writeFile(file, text);
 }
 
 /** A bundle that closes its own tag, holds a placeholder or points to another file would break the page only once embedded. */

@@ -208,6 +208,7 @@ macro_rules! conducts {
 
 conducts! {
     dftl_keeps_to_what_schemes_promise: super::dftl::Dftl, super::dftl::parameters, "ftl.dftl.";
+    shrd_keeps_to_what_schemes_promise: super::shrd::Shrd, super::shrd::parameters, "ftl.shrd.";
     tpm_keeps_to_what_schemes_promise: super::tpm::Tpm, super::tpm::parameters, "ftl.tpm.";
     cdftl_keeps_to_what_schemes_promise: super::cdftl::Cdftl, super::cdftl::parameters, "ftl.cdftl.";
     tpftl_keeps_to_what_schemes_promise: super::tpftl::Tpftl, super::tpftl::parameters, "ftl.tpftl.";

@@ -16,6 +16,7 @@ mod leaftl;
 mod log_block;
 mod page;
 mod page_level;
+mod shrd;
 mod superpage;
 mod tpftl;
 mod tpm;
@@ -144,6 +145,7 @@ pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
         fast::entry(),
         leaftl::entry(),
         page::entry(),
+        shrd::entry(),
         superpage::entry(),
         tpftl::entry(),
         tpm::entry(),

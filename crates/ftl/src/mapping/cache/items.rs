@@ -120,6 +120,16 @@ impl ItemTable {
         cleaned
     }
 
+    /// Removes all dirty entries of a translation page; returns how many those were.
+    pub fn remove_dirty(&mut self, page: u32) -> u32 {
+        let mut removed = 0;
+        while let Some(slot) = self.dirty_of[page as usize].tail() {
+            self.remove(slot);
+            removed += 1;
+        }
+        removed
+    }
+
     /// Brings what finding `logical` touches into the processor's cache.
     #[inline]
     pub fn prefetch(&self, logical: u32) {

@@ -472,6 +472,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         self.trimmed_pages = 0;
         self.levelled_blocks = 0;
         self.translation.counters = translation::TranslationCounters::default();
+        self.translation.scheme.reset_counters();
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {

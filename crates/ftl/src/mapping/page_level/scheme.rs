@@ -159,6 +159,9 @@ pub(crate) trait Scheme: Sized + 'static {
     /// Adds counters of its own.
     fn report(&self, _: &mut LayerReport) {}
 
+    /// Starts counting anew.
+    fn reset_counters(&mut self) {}
+
     /// Writes the cache into a snapshot.
     fn save(&self, writer: &mut SnapshotWriter);
 
