@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test lint bench crash fuzz golden tidy docs setup page-test
+.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup page-test
 
 build: web/dist/report.js ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -42,7 +42,7 @@ demo: build ## a generator and the recorded trace; prints the path of the report
 	@echo; echo "Why the tail was slow, over time and on a map of the drive:"; realpath $(OUT)/demo/report.html
 
 # What the tests run beside the program: a browser for the report page, clients for the block device server.
-CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils fusermount3:fuse3 mkfs.ext4:e2fsprogs
+CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils nbdkit:nbdkit fusermount3:fuse3 mkfs.ext4:e2fsprogs
 
 setup:
 	@missing=(); [[ -n "$(CHROMIUM)" ]] || missing+=(chromium); \
@@ -77,6 +77,9 @@ lint: web/dist/report.js ## clippy and the type checker
 
 bench: ## speed, with the hash of each result
 	$(CARGO) run --release -p nandarium-bench
+
+bench-serving: build ## the block device server against another, by fio
+	$(CARGO) run --release -p nandarium-bench -- --serving
 
 crash: ## the crash campaign
 	$(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-10000000} --seed $${CRASH_SEED:-1}

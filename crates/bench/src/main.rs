@@ -4,22 +4,26 @@
 //! one of those `rows::GROUPS` lists, or `dftl` and the like for one mapping. Machines are noisy:
 //! where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run
 //! before and after, and each row shows its ratio to the better of the two.
+//!
+//! `-- --serving [--out DIR]` races the block device server of the program beside this one against `nbdkit memory`, by fio.
 
 mod rows;
 mod yardstick;
 
 use rows::{Row, Scale};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--serving") {
+        return race(&arguments);
+    }
     let scale = if arguments.iter().any(|argument| argument == "--smoke") { Scale::Smoke } else { Scale::Full };
-    let option = |name| arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1));
-    let out = option("--out");
+    let out = option(&arguments, "--out");
     let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
     let before = yardsticks.as_deref().map(yardstick::measure);
-    let rows = rows::measure(scale, option("--only").map(String::as_str));
+    let rows = rows::measure(scale, option(&arguments, "--only").map(String::as_str));
     let after = yardsticks.as_deref().map(yardstick::measure);
     let references = yardstick::better(before, after);
     println!(
@@ -33,12 +37,39 @@ fn main() {
         let lines: Vec<_> = rows.iter().map(|row| row.to_json(references.as_ref().and_then(|r| r.ratio(row)))).collect();
         let text = json!({"scale": format!("{scale:?}"), "command": arguments.join(" "), "rows": lines,
             "yardsticks": references.as_ref().map(yardstick::References::to_json)});
-        let path = PathBuf::from(folder).join("bench.json");
-        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, format!("{text:#}\n")));
-        match written {
-            Ok(()) => eprintln!("wrote {}", path.display()),
-            Err(error) => eprintln!("{}: {error}", path.display()),
-        }
+        write(folder, "bench.json", &text);
+    }
+}
+
+/// What follows `name`.
+fn option<'a>(arguments: &'a [String], name: &str) -> Option<&'a String> {
+    arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1))
+}
+
+fn write(folder: &str, name: &str, text: &Value) {
+    let path = PathBuf::from(folder).join(name);
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, format!("{text:#}\n")));
+    match written {
+        Ok(()) => eprintln!("wrote {}", path.display()),
+        Err(error) => eprintln!("{}: {error}", path.display()),
+    }
+}
+
+/// The servers' race: five rounds of two seconds each.
+fn race(arguments: &[String]) {
+    let program = std::env::current_exe().expect("a program knows where it is").with_file_name("nandarium");
+    let folder = tempfile::tempdir().expect("there is room for sockets");
+    let races = match bench::serving::race(&program, folder.path(), 5, 2) {
+        Ok(races) => races,
+        Err(error) => return eprintln!("{error}; `make setup` installs fio and nbdkit, `make build` the program"),
+    };
+    println!("{:<10} {:>5} {:>14} {:>14} {:>6}", "pattern", "depth", "nandarium k/s", "nbdkit k/s", "ratio");
+    for race in &races {
+        println!("{:<10} {:>5} {:>14.1} {:>14.1} {:>6.2}", race.pattern, race.depth, race.ours / 1e3, race.other / 1e3, race.ratio());
+    }
+    if let Some(out) = option(arguments, "--out") {
+        let rows: Vec<_> = races.iter().map(|race| json!({"pattern": race.pattern, "depth": race.depth, "nandarium": race.ours, "nbdkit": race.other})).collect();
+        write(out, "serving.json", &json!({"rounds": 5, "seconds": 2, "rows": rows}));
     }
 }
 

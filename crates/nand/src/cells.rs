@@ -1,11 +1,16 @@
 //! The cells of all pages: memory for what was programmed, not for what could be.
 
+/// Chunks kept to be used again.
+const MOST_SPARE: usize = 8;
+
 /// Cells by page, in chunks that have memory from the first program of one of their pages until they are erased.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     page_bytes: usize,
     pages_per_chunk: usize,
     chunks: Vec<Option<Box<[u8]>>>,
+    /// Memory of erased chunks, to be used again: the system takes long to give new memory.
+    spare: Vec<Box<[u8]>>,
     /// What a page without memory reads as.
     zeros: Box<[u8]>,
 }
@@ -14,7 +19,7 @@ impl Cells {
     /// None of so many pages has memory; each `pages_per_chunk` of them will get it together.
     pub fn new(pages: usize, pages_per_chunk: usize, page_bytes: usize) -> Self {
         let chunks = vec![None; pages.div_ceil(pages_per_chunk)];
-        Self { page_bytes, pages_per_chunk, chunks, zeros: vec![0; page_bytes].into() }
+        Self { page_bytes, pages_per_chunk, chunks, spare: Vec::new(), zeros: vec![0; page_bytes].into() }
     }
 
     #[inline]
@@ -37,7 +42,14 @@ impl Cells {
     pub fn page_mut(&mut self, page: u32) -> &mut [u8] {
         let (chunk, at) = self.place(page);
         let bytes = self.pages_per_chunk * self.page_bytes;
-        &mut self.chunks[chunk].get_or_insert_with(|| vec![0; bytes].into())[at..at + self.page_bytes]
+        let cells = self.chunks[chunk].get_or_insert_with(|| {
+            let used = self.spare.pop().map(|mut cells| {
+                cells.fill(0);
+                cells
+            });
+            used.unwrap_or_else(|| vec![0; bytes].into())
+        });
+        &mut cells[at..at + self.page_bytes]
     }
 
     /// Copies a page over another one.
@@ -62,7 +74,8 @@ impl Cells {
     /// Pages that make up one chunk were erased: its memory is given back.
     pub fn erase(&mut self, first: u32, pages: u32) {
         if pages as usize == self.pages_per_chunk {
-            self.chunks[first as usize / self.pages_per_chunk] = None;
+            let gone = self.chunks[first as usize / self.pages_per_chunk].take();
+            self.spare.extend(gone.filter(|_| self.spare.len() < MOST_SPARE));
         }
     }
 }

@@ -272,12 +272,14 @@ impl Contents {
     /// Completes the program of a user page: cells of `base` where the payload names none.
     pub(crate) fn write_page(&mut self, page: u32, base: Option<u32>, payload: PayloadId, oob: Oob) {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
+        let mask = if payload == PayloadId::NONE { 0 } else { self.masks[payload.0 as usize] };
+        let is_whole = mask.count_ones() as usize * cell == bytes;
         match base {
-            Some(base) => self.cells.copy(base, page),
-            None => self.cells.page_mut(page).fill(0),
+            Some(base) if !is_whole => self.cells.copy(base, page),
+            None if !is_whole => self.cells.page_mut(page).fill(0),
+            _ => {}
         }
-        if payload != PayloadId::NONE {
-            let mask = self.masks[payload.0 as usize];
+        if mask != 0 {
             let source = &self.pool[payload.0 as usize * bytes..][..bytes];
             copy_masked(source, self.cells.page_mut(page), mask, cell);
         }

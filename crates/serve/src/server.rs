@@ -19,6 +19,8 @@ const DEPTH: usize = 1024;
 const MOST_BYTES: u64 = 32 << 20;
 /// Longest time without a look at whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long to look for the next request before falling asleep.
+const SPIN: Duration = Duration::from_micros(50);
 /// How long clients get to take their last answers when the server ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -140,6 +142,8 @@ pub struct Server<'a> {
     sockets: Vec<PathBuf>,
     address: Address,
     stopping: Option<Instant>,
+    /// There is a processor for the client beside this one.
+    spins: bool,
 }
 
 impl<'a> Server<'a> {
@@ -192,6 +196,7 @@ impl<'a> Server<'a> {
             sockets,
             address,
             stopping: None,
+            spins: std::thread::available_parallelism().is_ok_and(|count| count.get() > 1),
         })
     }
 
@@ -215,6 +220,7 @@ impl<'a> Server<'a> {
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), ServeError> {
         let mut events = Events::with_capacity(256);
         let mut wait = Some(Duration::ZERO);
+        let mut worked = false;
         loop {
             if stop.load(Ordering::Relaxed) {
                 self.shut_down();
@@ -225,10 +231,11 @@ impl<'a> Server<'a> {
                 break;
             }
             let time = wait.map_or(LOOK, |wait| if wait < Duration::from_millis(1) { Duration::ZERO } else { wait.min(LOOK) });
-            match self.poll.poll(&mut events, Some(time)) {
+            match self.await_events(&mut events, time, worked) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 done => done?,
             }
+            worked = !events.is_empty();
             if events.is_empty() && time.is_zero() && wait.is_some_and(|wait| !wait.is_zero()) {
                 std::thread::sleep(wait.unwrap_or_default());
             }
@@ -244,6 +251,20 @@ impl<'a> Server<'a> {
             tracing::warn!("the record of requests is not whole: {error}");
         }
         self.target.close().map_err(ServeError::Close)
+    }
+
+    /// Waits for something to do. Who just worked looks for a moment whether the client goes on: to fall asleep and to be woken
+    /// takes longer than most clients between two requests.
+    fn await_events(&mut self, events: &mut Events, time: Duration, worked: bool) -> io::Result<()> {
+        let begun = Instant::now();
+        while worked && self.spins && begun.elapsed() < time.min(SPIN) {
+            self.poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        self.poll.poll(events, Some(time))
     }
 
     fn on_event(&mut self, token: Token, readable: bool, writable: bool) {

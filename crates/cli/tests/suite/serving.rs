@@ -377,3 +377,14 @@ fn a_file_system_lives_on_it() {
     }
     serving.end();
 }
+
+/// The full race is `make bench-serving`; here the program has no link-time optimisation, and other tests run beside it.
+#[test]
+fn the_server_keeps_up_with_one_that_only_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let races = bench::serving::race(&assert_cmd::cargo::cargo_bin("nandarium"), folder.path(), 3, 1).unwrap();
+    for race in races {
+        println!("{} at depth {}: {:.0} against {:.0}", race.pattern, race.depth, race.ours, race.other);
+        assert!(race.ratio() > 0.75, "{race:?}");
+    }
+}
