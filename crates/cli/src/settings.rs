@@ -6,6 +6,7 @@ use device::config::did_you_mean;
 use device::session::{SessionOptions, Snapshots};
 use device::{Config, Setting};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 /// Characters `NAME+key=value` is taken apart at.
@@ -52,15 +53,22 @@ pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure
 
 /// What a session needs besides its configuration.
 pub fn options(arguments: &SessionArguments) -> SessionOptions {
-    let folder = if arguments.no_snapshots {
-        None
-    } else {
-        arguments.snapshots.clone().or_else(cache_folder)
-    };
-    SessionOptions {
-        workload: arguments.workload.clone(),
-        snapshots: folder.map(|folder| Snapshots { folder, build: build() }),
-    }
+    let snapshots = if arguments.no_snapshots { None } else { snapshots(arguments.snapshots.clone()) };
+    SessionOptions { workload: arguments.workload.clone(), snapshots }
+}
+
+/// Preconditioned states of this build in `folder`, or in the user's cache folder.
+pub fn snapshots(folder: Option<PathBuf>) -> Option<Snapshots> {
+    folder.or_else(cache_folder).map(|folder| Snapshots { folder, build: build() })
+}
+
+/// The file this code was loaded from, where that is not the program itself.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says which file this code was loaded from, where the running program is another one, such as an interpreter. Only
+/// the first call counts.
+pub fn set_program(file: PathBuf) {
+    let _ = PROGRAM.set(file);
 }
 
 /// The user's cache folder for this program.
@@ -72,7 +80,8 @@ fn cache_folder() -> Option<PathBuf> {
 
 /// Names this build: a rebuilt program may compute other states, and must not find old ones.
 fn build() -> String {
-    let program = std::env::current_exe().and_then(std::fs::metadata).ok();
+    let file = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok);
+    let program = file.and_then(std::fs::metadata).ok();
     let age = program.as_ref().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     let length = program.map_or(0, |file| file.len());
     format!("{} {length} {}", env!("CARGO_PKG_VERSION"), age.map_or(0, |age| age.as_nanos()))

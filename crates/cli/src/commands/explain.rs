@@ -13,7 +13,14 @@ use trace::formats::FORMATS;
 use trace::synthetic::{Aim, Calibration, find};
 
 pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
-    let name = arguments.name.trim();
+    output::print(&text(arguments.name.trim())?)
+}
+
+/// What there is to say about a name.
+///
+/// # Errors
+/// Nothing is called so.
+pub fn text(name: &str) -> Result<String, Failure> {
     let found: Vec<String> =
         [keys(name), stack(name), part(name), workload(name), format(name), policy(name), glossary::explain(name)]
             .into_iter()
@@ -25,7 +32,7 @@ pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
             settings::hint(name, known().iter().map(String::as_str))
         )));
     }
-    output::print(&found.join("\n"))
+    Ok(found.join("\n"))
 }
 
 /// Every name that can be explained.

@@ -12,8 +12,8 @@ pub use presets::{Part, Preset, parts, stacks};
 use layer::{Parameter, Values};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Place of settings given beside the stack.
-const GIVEN: &str = "--set";
+/// Places of settings given beside the stack: on a command line, and by a program.
+const GIVEN: [&str; 2] = ["--set", "settings"];
 
 /// A configuration in which every key has a checked value.
 #[derive(Clone, Debug)]
@@ -46,7 +46,14 @@ impl Setting {
     /// There is no `=`.
     pub fn from_argument(text: &str) -> Result<Self, ConfigError> {
         let (key, value) = text.split_once('=').ok_or_else(|| ConfigError::NoValue { text: text.to_owned() })?;
-        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: GIVEN.to_owned() })
+        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: GIVEN[0].to_owned() })
+    }
+}
+
+impl Setting {
+    /// A setting given beside the stack by a program.
+    pub fn given(key: String, value: String) -> Self {
+        Self { key, value, place: GIVEN[1].to_owned() }
     }
 }
 
@@ -66,7 +73,17 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn from_text(name: &str, text: &str) -> Result<Self, ConfigError> {
-        Self::resolve(name.to_owned(), &file::read(text, name, 0)?)
+        Self::from_text_with(name, text, &[])
+    }
+
+    /// The stack written in `text`, changed by `overrides`.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_text_with(name: &str, text: &str, overrides: &[Setting]) -> Result<Self, ConfigError> {
+        let mut settings = file::read(text, name, 0)?;
+        settings.extend_from_slice(overrides);
+        Self::resolve(name.to_owned(), &settings)
     }
 
     /// Checks settings (later ones win) and completes them with part values and defaults.
@@ -101,7 +118,7 @@ impl Config {
                 None => problems.push(ConfigError::unknown_key(setting, &keys)),
             }
         }
-        let given = chosen.iter().filter(|(_, setting)| setting.place == GIVEN).map(|(key, _)| *key).collect();
+        let given = chosen.iter().filter(|(_, setting)| GIVEN.contains(&setting.place.as_str())).map(|(key, _)| *key).collect();
         let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given };
         for parameter in &keys {
             let default = parameter.default.map(|text| config.set(parameter, text, "the default"));

@@ -1,0 +1,57 @@
+//! The command line of nandarium: argument parsing and printing, nothing else.
+//!
+//! A library, so that the program and the Python package are one command line: [`execute`] is all of it. The rest
+//! is what the package shows of results without a second copy: tables, pages, explanations.
+
+mod arguments;
+mod commands;
+mod failure;
+mod library;
+mod output;
+mod page;
+mod panics;
+mod settings;
+mod table;
+mod watch;
+
+pub use arguments::Listing;
+pub use library::{ended_early, explanation, failed, items, pretty, snapshots, text, write_folder, write_page};
+pub use settings::set_program;
+
+use arguments::Arguments;
+use clap::Parser;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use tracing::level_filters::LevelFilter;
+
+/// Does what a command line asks, the program's name being the first of `arguments`. The answer is the exit code.
+///
+/// Signals are caught once a simulation runs: a first one ends it early with a result, a second one the process.
+pub fn execute(arguments: Vec<OsString>) -> u8 {
+    panics::set_command(&arguments);
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            // A closed standard output is nobody's failure.
+            let _ = problem.print();
+            return problem.exit_code() as u8;
+        }
+    };
+    let level = match arguments.verbose {
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
+    };
+    let colours = std::io::stderr().is_terminal();
+    // Whoever calls this as a library may have set up a log of its own.
+    let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(colours).without_time().try_init();
+    match panics::guarded(|| commands::execute(&arguments.command)) {
+        Ok(()) => 0,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                output::complain(&format!("error: {}", failure.message));
+            }
+            failure.code
+        }
+    }
+}
