@@ -1,7 +1,8 @@
 //! Write buffers: memory between the host and what is below, with a policy that decides what leaves it.
 //!
 //! A buffer is one layer ([`layer::PageLayer`]) over any other, another buffer included. Policies decide, the
-//! layer acts: to add one, a file in `policy/` and a line in [`buffers`].
+//! layer acts: to add one, a file in `policy/` and a line in [`buffers`]; or, from a program around this one,
+//! [`register`].
 
 mod buffered;
 mod flush;
@@ -12,6 +13,8 @@ mod read;
 mod store;
 mod through;
 mod write_back;
+
+pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register};
 
 use layer::{PageLayer, Parameter, Values};
 use nand::{Flash, FlashCore, Owner};
@@ -50,7 +53,7 @@ pub struct BufferEntry<F: Flash> {
 /// What puts a buffer over a layer.
 pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashCore) -> Box<dyn PageLayer<F>>;
 
-/// Every buffer, alphabetically.
+/// Every buffer, alphabetically; behind them the registered ones.
 pub fn buffers<F: Flash>() -> Vec<BufferEntry<F>> {
     policy::entries()
 }

@@ -79,6 +79,7 @@ impl From<SessionError> for Failure {
             SessionError::Config(_)
             | SessionError::NoWorkload { .. }
             | SessionError::Generator { .. }
+            | SessionError::Given { .. }
             | SessionError::Workload(_)
             | SessionError::Run(_)
             | SessionError::SteadyNeedsFile => USAGE,

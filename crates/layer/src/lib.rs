@@ -12,6 +12,7 @@ mod flushes;
 mod hint;
 pub mod parameter;
 pub mod recency;
+pub mod registry;
 mod slots;
 mod snapshot;
 mod waited;

@@ -4,23 +4,9 @@
 //! brought it is under way. An entry is a set of data pages (those newer than the parity on flash) and, where the
 //! scheme has one, a parity page in non-volatile memory.
 
+use crate::choice::{Candidate, CommitOrder, CommitPolicy};
 use layer::recency::{Links, List};
 use nand::{NvramId, PayloadId};
-
-/// Which delayed stripe is committed when room is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VictimPolicy {
-    /// The one updated longest ago.
-    Lru,
-    /// The one with the most pages newer than its parity.
-    Largest,
-    /// The one whose commit takes the fewest reads.
-    Cheapest,
-}
-
-/// Names accepted by `stripe.cache.victim`.
-pub(crate) const VICTIMS: [(&str, VictimPolicy); 3] =
-    [("lru", VictimPolicy::Lru), ("largest", VictimPolicy::Largest), ("cheapest", VictimPolicy::Cheapest)];
 
 const NONE: u32 = u32::MAX;
 
@@ -47,7 +33,6 @@ pub(crate) struct Entry {
 }
 
 /// All of them.
-#[derive(Debug)]
 pub(crate) struct Cache {
     entries: Vec<Entry>,
     free: Vec<u32>,
@@ -60,6 +45,10 @@ pub(crate) struct Cache {
     /// Lists in the order in which victims are looked for.
     order: Vec<u32>,
     by_count: bool,
+    /// Chooses among them.
+    policy: Box<dyn CommitPolicy>,
+    /// Reads of a commit by number of newer pages.
+    costs: Vec<u32>,
     pub delayed: u32,
     pub transient: u32,
     /// Most delayed, and most transient.
@@ -68,14 +57,15 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// An empty cache. `cost`: reads of a commit by number of newer pages.
-    pub fn new(stripes: u32, limits: [u32; 2], policy: VictimPolicy, data: u32, cost: impl Fn(u32) -> u32) -> Self {
+    pub fn new(stripes: u32, limits: [u32; 2], policy: Box<dyn CommitPolicy>, data: u32, cost: impl Fn(u32) -> u32) -> Self {
         let room = limits[0].saturating_add(limits[1]).min(stripes.saturating_add(1)) as usize;
         let counts = 0..=data;
         let mut order: Vec<u32> = counts.rev().collect();
-        if policy == VictimPolicy::Cheapest {
-            order.sort_by_key(|count| cost(*count));
+        let costs: Vec<u32> = (0..=data).map(cost).collect();
+        if policy.order() == CommitOrder::Cheapest {
+            order.sort_by_key(|count| costs[*count as usize]);
         }
-        let by_count = policy != VictimPolicy::Lru;
+        let by_count = policy.order() != CommitOrder::Oldest;
         Self {
             entries: Vec::with_capacity(room),
             free: Vec::new(),
@@ -84,6 +74,8 @@ impl Cache {
             lists: vec![List::default(); if by_count { data as usize + 1 } else { 1 }],
             order: if by_count { order } else { vec![0] },
             by_count,
+            policy,
+            costs,
             delayed: 0,
             transient: 0,
             limits,
@@ -152,10 +144,17 @@ impl Cache {
         self.links.push_front(&mut self.lists[list as usize], slot);
     }
 
-    /// The delayed stripes that are `idle`, the one to be committed next first.
-    pub fn victims(&self, idle: impl Fn(u32) -> bool) -> impl Iterator<Item = u32> {
-        let slots = self.order.iter().flat_map(|list| self.links.oldest_first(&self.lists[*list as usize]));
-        slots.map(|slot| self.entries[slot as usize].stripe).filter(move |stripe| idle(*stripe))
+    /// Which delayed stripe of those that are `idle` is committed next, and one that may be after it.
+    pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, Option<u32>)> {
+        let Self { policy, order, links, lists, entries, costs, .. } = self;
+        let slots = order.iter().flat_map(|list| links.oldest_first(&lists[*list as usize]));
+        let candidates = slots.map(|slot| {
+            let Entry { stripe, newer, .. } = entries[slot as usize];
+            Candidate { stripe, newer: newer.count_ones(), reads: costs[newer.count_ones() as usize] }
+        });
+        let mut candidates = candidates.filter(|candidate| idle(candidate.stripe));
+        let chosen = policy.choose(&mut candidates)?;
+        Some((chosen, candidates.next().map(|candidate| candidate.stripe)))
     }
 
     /// Takes a stripe out.

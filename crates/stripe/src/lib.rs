@@ -5,6 +5,7 @@
 
 mod around;
 mod cache;
+pub mod choice;
 mod code;
 mod commit;
 mod elastic;

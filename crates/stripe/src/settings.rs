@@ -1,6 +1,6 @@
 //! Parameters of the stripe layer, and what follows from them.
 
-use crate::cache::{VICTIMS, VictimPolicy};
+use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
 use layer::{Parameter, ParameterKind, Values};
@@ -25,7 +25,8 @@ pub(crate) struct Settings {
     pub entries: u32,
     /// Most stripes being updated at once beyond those.
     pub in_flight: u32,
-    pub victim: VictimPolicy,
+    /// Which delayed parity is committed.
+    pub victim: &'static str,
     /// A full parity in memory is used to compute the next one.
     pub cached_parity: bool,
     /// Stripes rebuilt at once.
@@ -35,11 +36,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let (victim, reads) = (values.name("stripe.cache.victim"), values.name("stripe.reads"));
+        let reads = values.name("stripe.reads");
         Self {
             entries: values.whole("stripe.cache.entries") as u32,
             in_flight: values.whole("stripe.in_flight") as u32,
-            victim: VICTIMS.iter().find(|(name, _)| *name == victim).expect("victims are checked").1,
+            victim: choice::chosen(values),
             cached_parity: values.name("stripe.cache.reads") == "cached",
             rebuild_stripes: values.whole("stripe.rebuild_stripes") as u32,
             reads: READS.iter().find(|(name, _)| *name == reads).expect("choices are checked").1,
@@ -112,7 +113,7 @@ fn parity_parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "stripe.cache.victim",
-            kind: ParameterKind::Choice(|| VICTIMS.iter().map(|(name, _)| *name).collect()),
+            kind: ParameterKind::Choice(choice::names),
             default: Some("lru"),
             doc: "Which delayed parity is written when room is needed: of the stripe updated longest ago, with the most newer pages, or with the cheapest commit.",
         },

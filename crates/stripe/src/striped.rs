@@ -14,6 +14,7 @@
 //! ```
 
 use crate::around::{AroundCounters, Arounds};
+use crate::choice;
 use crate::cache::Cache;
 use crate::code::Code;
 use crate::flush::Flushes;
@@ -138,7 +139,7 @@ impl<F: Flash> Striped<F> {
             layout,
             scheme,
             code: Code::new(layout.data, layout.parity),
-            cache: Cache::new(layout.stripes(), limits, settings.victim, layout.data, cost),
+            cache: Cache::new(layout.stripes(), limits, choice::build(settings.victim), layout.data, cost),
             settings,
             jobs: Jobs::new(layout.data, layout.parity),
             chips,
@@ -336,10 +337,7 @@ impl<F: Flash> Striped<F> {
         let mut missing = self.waiting_delayed.saturating_sub(self.replacing);
         while missing > 0 {
             let line = &self.line;
-            let mut victims = self.cache.victims(|stripe| line[stripe as usize] == NONE);
-            let Some(victim) = victims.next() else { return };
-            let after = victims.next();
-            drop(victims);
+            let Some((victim, after)) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
             self.replacing += 1;
             self.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
             if let Some(after) = after {
@@ -409,7 +407,7 @@ impl<F: Flash> Striped<F> {
             return false;
         }
         let line = &self.line;
-        let Some(stripe) = self.cache.victims(|stripe| line[stripe as usize] == NONE).next() else { return false };
+        let Some((stripe, _)) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return false };
         self.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
         true
     }

@@ -11,6 +11,7 @@ mod fab;
 mod group;
 mod identify;
 mod lb_clock;
+pub(crate) mod outside;
 mod page;
 mod page_list;
 mod two_level;
@@ -154,8 +155,12 @@ fn with_common(own: &[Parameter]) -> Vec<Parameter> {
     all
 }
 
-/// The table of buffers.
+/// The table of buffers, and those a program around this one has registered.
 pub(crate) fn entries<F: Flash>() -> Vec<BufferEntry<F>> {
+    built_in().into_iter().chain(outside::entries()).collect()
+}
+
+fn built_in<F: Flash>() -> Vec<BufferEntry<F>> {
     vec![
         block::block_lru(),
         block::block_only(),

@@ -95,6 +95,14 @@ impl Config {
         problems.into_iter().next().map_or(Ok(config), Err)
     }
 
+    /// Whether a policy decides that a program has registered: its name does not tell what it does.
+    pub fn has_outside_policy(&self) -> bool {
+        let name = |key: &str| self.values.get(key).map(|_| self.values.name(key));
+        name("ftl.gc.victim").is_some_and(ftl::gc::is_from_outside)
+            || name("buffer.kind").is_some_and(buffer::is_from_outside)
+            || name("stripe.cache.victim").is_some_and(stripe::choice::is_from_outside)
+    }
+
     /// The stack called `name_or_path`, or everything that is wrong with it.
     ///
     /// # Errors

@@ -28,6 +28,12 @@ pub enum SessionError {
         /// The configuration key to look at.
         key: String,
     },
+    /// Requests in memory that the drive cannot serve.
+    #[error("{problem}")]
+    Given {
+        /// Which one, and why.
+        problem: String,
+    },
     /// A trace cannot be read or does not fit.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

@@ -11,6 +11,7 @@
 
 mod error;
 mod gather;
+mod given;
 mod precondition;
 mod snapshot;
 mod source;
@@ -18,6 +19,7 @@ mod steady;
 mod unused;
 
 pub use error::SessionError;
+pub use given::GivenRequests;
 pub use snapshot::Snapshots;
 pub use source::{SAMPLE, WorkloadSource};
 
@@ -98,26 +100,50 @@ pub struct SessionOptions {
 pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
     let plan = DrivePlan::new(config)?;
     let source = WorkloadSource::new(&options.workload, &plan)?;
+    run_source(&plan, &source, options.snapshots.as_ref(), watcher)
+}
+
+/// As [`run`], over requests that are in memory; `options.workload` is only their name.
+///
+/// # Errors
+/// As [`run`]; requests that go back in time, are empty, or end beyond the drive.
+pub fn run_given(
+    config: Config,
+    requests: &GivenRequests,
+    options: &SessionOptions,
+    watcher: &mut dyn Watcher,
+) -> Result<RunResult, SessionError> {
+    let plan = DrivePlan::new(config)?;
+    let source = WorkloadSource::given(&options.workload, requests, &plan)?;
+    run_source(&plan, &source, options.snapshots.as_ref(), watcher)
+}
+
+fn run_source(
+    plan: &DrivePlan,
+    source: &WorkloadSource,
+    snapshots: Option<&Snapshots>,
+    watcher: &mut dyn Watcher,
+) -> Result<RunResult, SessionError> {
     let workload = source.open()?; // everything wrong with it is said before preconditioning
-    let initial = precondition::initial_state(&plan, &source, options.snapshots.as_ref(), watcher)?;
-    let session = Session { plan: &plan, source: &source };
+    let initial = precondition::initial_state(plan, source, snapshots, watcher)?;
+    let session = Session { plan, source };
     match plan.service() {
         Service::Counted => {
-            let (drive, driver, notes) = initial.into_drive(&plan, CountedFlash::new)?;
+            let (drive, driver, notes) = initial.into_drive(plan, CountedFlash::new)?;
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
                 None => session.measure(drive, workload, notes, watcher),
             }
         }
         Service::Parallel => {
-            let (drive, driver, notes) = initial.into_drive(&plan, |core| plan.timed(core))?;
+            let (drive, driver, notes) = initial.into_drive(plan, |core| plan.timed(core))?;
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
                 None => session.measure(drive, workload, notes, watcher),
             }
         }
         Service::Serial => {
-            let (drive, driver, notes) = initial.into_drive(&plan, |core| plan.metered(core))?;
+            let (drive, driver, notes) = initial.into_drive(plan, |core| plan.metered(core))?;
             let drive = SerialDrive::new(drive);
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),

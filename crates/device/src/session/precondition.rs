@@ -66,7 +66,8 @@ pub(super) fn initial_state(
     }
     // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
     // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
-    let snapshots = snapshots.filter(|_| plan.config.values.name("engine.contents") == "none");
+    // A policy from outside may do something else under the same name tomorrow.
+    let snapshots = snapshots.filter(|_| plan.config.values.name("engine.contents") == "none" && !plan.config.has_outside_policy());
     let identity = super::snapshot::identity(plan, (kind == "steady").then_some(source));
     if let Some(found) = snapshots.and_then(|snapshots| snapshots.load(&identity, watcher)) {
         watcher.remark("initial state taken from a snapshot");

@@ -1,6 +1,6 @@
 //! Where requests come from: a generator, a trace file, standard input, or the recorded sample.
 
-use super::SessionError;
+use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
 use crate::config::{all_keys, did_you_mean, find_key};
 use layer::{Value, Values};
@@ -25,6 +25,7 @@ enum Kind {
     Generator(WorkloadParameters),
     Trace(TraceOptions),
     Sample(TraceOptions),
+    Given(GivenRequests),
 }
 
 /// A workload that can be opened, several times unless it is standard input.
@@ -67,6 +68,24 @@ impl WorkloadSource {
         Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale") })
     }
 
+    /// Requests that are in memory, called `name`.
+    ///
+    /// # Errors
+    /// A setting that only other workloads have a use for; requests the drive cannot serve.
+    pub fn given(name: &str, requests: &GivenRequests, plan: &DrivePlan) -> Result<Self, SessionError> {
+        let values = &plan.config.values;
+        let why = "requests given as arrays are taken as they are";
+        refuse(values, name, &GENERATOR_KEYS, why)?;
+        refuse(values, name, &TRACE_KEYS, why)?;
+        requests.check(name, plan.host_sectors())?;
+        let closed = match values.name("workload.loop") {
+            "auto" => !requests.is_timed(),
+            name => name == "closed",
+        };
+        let kind = Kind::Given(requests.clone());
+        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale") })
+    }
+
     /// Whether a queue depth is kept instead of arrival times.
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -80,7 +99,7 @@ impl WorkloadSource {
     /// The name in results: a generator's, or a file's without its folders.
     pub fn label(&self) -> String {
         match self.kind {
-            Kind::Generator(_) => self.name.clone(),
+            Kind::Generator(_) | Kind::Given(_) => self.name.clone(),
             Kind::Sample(_) => SAMPLE_FILE.to_owned(),
             Kind::Trace(_) if self.name == "-" => "standard input".to_owned(),
             Kind::Trace(_) => {
@@ -97,9 +116,10 @@ impl WorkloadSource {
 
     /// What distinguishes it from other workloads of the same name: a file's length and age.
     pub(super) fn fingerprint(&self) -> String {
-        let file = match self.kind {
+        let file = match &self.kind {
             Kind::Trace(_) => std::fs::metadata(&self.name).ok(),
             Kind::Generator(_) | Kind::Sample(_) => None,
+            Kind::Given(requests) => return format!("{:?} {:016x}", self.name, requests.fingerprint()),
         };
         let path = std::fs::canonicalize(&self.name).ok().filter(|_| file.is_some());
         let modified = file.as_ref().and_then(|file| file.modified().ok());
@@ -113,6 +133,7 @@ impl WorkloadSource {
     pub(super) fn open(&self) -> Result<Opened, SessionError> {
         let opened: Opened = match &self.kind {
             Kind::Generator(parameters) => self.generator(parameters)?,
+            Kind::Given(requests) => self.scaled(Box::new(requests.open())),
             Kind::Trace(options) => Box::new(TraceWorkload::open(&self.name, options)?),
             Kind::Sample(options) => {
                 Box::new(TraceWorkload::from_reader(Box::new(Cursor::new(SAMPLE_BYTES)), SAMPLE_FILE, options)?)
@@ -130,7 +151,7 @@ impl WorkloadSource {
                 parameters.seed = parameters.seed.wrapping_add(0x5851_F42D_4C95_7F2D);
                 self.generator(&parameters)
             }
-            Kind::Trace(_) | Kind::Sample(_) => self.open(),
+            Kind::Trace(_) | Kind::Sample(_) | Kind::Given(_) => self.open(),
         }
     }
 
@@ -144,12 +165,15 @@ impl WorkloadSource {
     }
 
     fn generator(&self, parameters: &WorkloadParameters) -> Result<Opened, SessionError> {
-        let workload = synthetic::build(&self.name, parameters).map_err(|error| generator_error(&error))?;
+        Ok(self.scaled(synthetic::build(&self.name, parameters).map_err(|error| generator_error(&error))?))
+    }
+
+    fn scaled(&self, workload: Opened) -> Opened {
         #[expect(clippy::float_cmp, reason = "exactly the default: times stay exact integers")]
         if self.time_scale == 1.0 {
-            return Ok(workload);
+            return workload;
         }
-        Ok(Box::new(Scaled { inner: workload, factor: self.time_scale }))
+        Box::new(Scaled { inner: workload, factor: self.time_scale })
     }
 }
 

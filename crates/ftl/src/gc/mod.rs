@@ -1,7 +1,8 @@
 //! Victim policies: which closed block is collected next.
 //!
 //! A policy decides and does not act: it sees valid counts, closing order and wear of the blocks
-//! of one plane and names one of them. To add one: a file here and a line in [`VICTIMS`].
+//! of one plane and names one of them. To add one: a file here and a line in [`VICTIMS`]; or, from a program around
+//! this one, [`register`].
 
 mod cost_benefit;
 mod d_choices;
@@ -12,8 +13,10 @@ mod windowed_greedy;
 
 use crate::blocks::key_is_candidate;
 use engine::random::Stream;
+use layer::registry::Registry;
 use layer::{Parameter, Values};
 use nand::BlockRow;
+use std::sync::Arc;
 
 /// What a victim policy sees: the blocks of one plane.
 #[derive(Debug)]
@@ -89,9 +92,35 @@ pub const VICTIMS: &[VictimEntry] = &[
     windowed_greedy::ENTRY,
 ];
 
+/// What builds a victim policy that is not in [`VICTIMS`]: once for each drive.
+pub type VictimFactory = dyn Fn(&Values) -> Box<dyn VictimPolicy> + Send + Sync;
+
+static OUTSIDE: Registry<VictimFactory> = Registry::new();
+
+/// Makes `ftl.gc.victim = name` mean what `build` builds, for configurations loaded from now on. The last one
+/// registered under a name counts.
+///
+/// # Errors
+/// A built-in policy has this name, or it is no name.
+pub fn register(name: &str, doc: &str, build: Arc<VictimFactory>) -> Result<(), String> {
+    let taken: Vec<&str> = VICTIMS.iter().map(|entry| entry.name).collect();
+    OUTSIDE.register(name, doc, build, &taken)
+}
+
+/// Name and description of every victim policy: the built-in ones, then those from outside.
+pub fn victims() -> Vec<(&'static str, &'static str)> {
+    let built_in = VICTIMS.iter().map(|entry| (entry.name, entry.doc));
+    built_in.chain(OUTSIDE.list()).collect()
+}
+
 /// Names of all victim policies.
 pub fn victim_names() -> Vec<&'static str> {
-    VICTIMS.iter().map(|entry| entry.name).collect()
+    victims().into_iter().map(|(name, _)| name).collect()
+}
+
+/// Whether the victim policy called `name` was registered: what it does is not told by its name.
+pub fn is_from_outside(name: &str) -> bool {
+    OUTSIDE.has(name)
 }
 
 /// Builds the policy called `name`.
@@ -99,8 +128,10 @@ pub fn victim_names() -> Vec<&'static str> {
 /// # Panics
 /// If there is none of that name (names are checked with the configuration).
 pub fn build_victim(name: &str, values: &Values) -> Box<dyn VictimPolicy> {
-    let entry = VICTIMS.iter().find(|entry| entry.name == name);
-    (entry.expect("victim names are checked with the configuration").build)(values)
+    if let Some(entry) = VICTIMS.iter().find(|entry| entry.name == name) {
+        return (entry.build)(values);
+    }
+    OUTSIDE.find(name).expect("victim names are checked with the configuration")(values)
 }
 
 #[cfg(test)]

@@ -1,0 +1,81 @@
+//! Policies that a program adds to the built-in ones, by name, before it loads a configuration.
+//!
+//! Protects: a name means one thing; what is being built keeps what it was built from, whatever is registered later.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A policy from outside.
+struct Entry<F: ?Sized + 'static> {
+    name: &'static str,
+    doc: &'static str,
+    build: Arc<F>,
+}
+
+/// Named policies of one kind; `F` is what builds one.
+pub struct Registry<F: ?Sized + 'static> {
+    entries: RwLock<Vec<Entry<F>>>,
+}
+
+impl<F: ?Sized + 'static> Registry<F> {
+    /// An empty one.
+    #[expect(clippy::new_without_default, reason = "it is made for statics, which need a constant")]
+    pub const fn new() -> Self {
+        Self { entries: RwLock::new(Vec::new()) }
+    }
+
+    /// Adds a policy, or puts another one in the place of one registered before. Names live as long as the program.
+    ///
+    /// # Errors
+    /// The name is one of `taken`, or no name, in words.
+    pub fn register(&self, name: &str, doc: &str, build: Arc<F>, taken: &[&str]) -> Result<(), String> {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
+            return Err(format!("`{name}` is no name for a policy; write lower-case letters, digits and hyphens, beginning with a letter"));
+        }
+        if taken.contains(&name) {
+            return Err(format!("`{name}` is the name of a built-in policy; take another one"));
+        }
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let doc = String::from(doc).leak();
+        match entries.iter_mut().find(|entry| entry.name == name) {
+            Some(entry) => (entry.doc, entry.build) = (doc, build),
+            None => entries.push(Entry { name: String::from(name).leak(), doc, build }),
+        }
+        Ok(())
+    }
+
+    /// Name and description of each, in the order in which they came.
+    pub fn list(&self) -> Vec<(&'static str, &'static str)> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().map(|entry| (entry.name, entry.doc)).collect()
+    }
+
+    /// Whether there is one of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.list().iter().any(|(known, _)| *known == name)
+    }
+
+    /// What builds the one called `name`.
+    pub fn find(&self, name: &str) -> Option<Arc<F>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().find(|entry| entry.name == name).map(|entry| Arc::clone(&entry.build))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_plain_and_not_taken_and_the_last_one_counts() {
+        let registry: Registry<dyn Fn() -> u32 + Send + Sync> = Registry::new();
+        assert!(registry.register("Mine!", "", Arc::new(|| 1), &[]).unwrap_err().contains("lower-case"));
+        assert!(registry.register("greedy", "", Arc::new(|| 1), &["greedy"]).unwrap_err().contains("built-in"));
+        registry.register("mine", "first", Arc::new(|| 1), &["greedy"]).unwrap();
+        let first = registry.find("mine").unwrap();
+        registry.register("mine", "second", Arc::new(|| 2), &["greedy"]).unwrap();
+        assert_eq!((first(), registry.find("mine").unwrap()()), (1, 2));
+        assert_eq!(registry.list(), [("mine", "second")]);
+        assert!(registry.has("mine") && !registry.has("other"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Which delayed parity is committed when room is needed.
+//!
+//! ```text
+//! the cache keeps its stripes in an order -> a policy sees those that are idle, one after the other -> one of them
+//! ```
+//! A policy decides and does not act. To add one: a line in [`POLICIES`]; or, from a program around this one,
+//! [`register`]. The built-in ones take the first of their order, so that no other stripe is looked at.
+
+use layer::Values;
+use layer::registry::Registry;
+use std::sync::Arc;
+
+/// The order in which stripes are kept, the one updated longest ago first among equals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitOrder {
+    /// By the time of their last update.
+    Oldest,
+    /// Those with the most pages newer than their parity first.
+    Largest,
+    /// Those whose commit takes the fewest reads first.
+    Cheapest,
+}
+
+/// A stripe whose delayed parity may be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number.
+    pub stripe: u32,
+    /// Its data pages that are newer than the parity on flash.
+    pub newer: u32,
+    /// Pages a commit reads, if no die is lost and memory holds none of them.
+    pub reads: u32,
+}
+
+/// Chooses the delayed parity that is committed.
+pub trait CommitPolicy {
+    /// The order in which the cache keeps stripes for it.
+    fn order(&self) -> CommitOrder;
+
+    /// One of `idle`, which come in that order; `None`: none of them now. What it leaves of them may be committed next.
+    fn choose(&mut self, idle: &mut dyn Iterator<Item = Candidate>) -> Option<u32> {
+        idle.next().map(|candidate| candidate.stripe)
+    }
+}
+
+/// The first of an order.
+struct First(CommitOrder);
+
+impl CommitPolicy for First {
+    fn order(&self) -> CommitOrder {
+        self.0
+    }
+}
+
+/// Policies by the names `stripe.cache.victim` accepts.
+const POLICIES: [(&str, CommitOrder); 3] =
+    [("lru", CommitOrder::Oldest), ("largest", CommitOrder::Largest), ("cheapest", CommitOrder::Cheapest)];
+
+/// What builds a policy that is not in the table: once for each drive.
+pub type CommitFactory = dyn Fn() -> Box<dyn CommitPolicy> + Send + Sync;
+
+static OUTSIDE: Registry<CommitFactory> = Registry::new();
+
+/// Makes `stripe.cache.victim = name` mean what `build` builds, for configurations loaded from now on. The last one
+/// registered under a name counts.
+///
+/// # Errors
+/// A built-in policy has this name, or it is no name.
+pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), String> {
+    OUTSIDE.register(name, doc, build, &POLICIES.map(|(name, _)| name))
+}
+
+/// Whether the policy called `name` was registered: what it does is not told by its name.
+pub fn is_from_outside(name: &str) -> bool {
+    OUTSIDE.has(name)
+}
+
+/// Name and description of the registered ones.
+pub fn registered() -> Vec<(&'static str, &'static str)> {
+    OUTSIDE.list()
+}
+
+/// Names of all.
+pub(crate) fn names() -> Vec<&'static str> {
+    POLICIES.iter().map(|(name, _)| *name).chain(OUTSIDE.list().into_iter().map(|(name, _)| name)).collect()
+}
+
+/// The name a configuration gives, for as long as the program runs.
+pub(crate) fn chosen(values: &Values) -> &'static str {
+    let wanted = values.name("stripe.cache.victim");
+    names().into_iter().find(|name| *name == wanted).expect("victims are checked with the configuration")
+}
+
+/// Builds the policy of a name.
+pub(crate) fn build(name: &str) -> Box<dyn CommitPolicy> {
+    match POLICIES.iter().find(|(known, _)| *known == name) {
+        Some((_, order)) => Box::new(First(*order)),
+        None => OUTSIDE.find(name).expect("victims are checked with the configuration")(),
+    }
+}
