@@ -1,0 +1,82 @@
+//! What needs no run: the command line, lists, explanations, configurations.
+
+use crate::errors::ConfigError;
+use cli::Listing;
+use device::config::{all_keys, stacks};
+use device::{Config, DrivePlan, Setting};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The command line; the answer is the exit code. The interpreter lock is free while it works.
+#[pyfunction]
+pub fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| cli::execute(arguments))
+}
+
+/// Which file this module was loaded from: snapshots of another build are not used.
+#[pyfunction]
+pub fn set_library(path: PathBuf) {
+    cli::set_program(path);
+}
+
+/// Name and description of everything of a kind.
+#[pyfunction]
+pub fn items(kind: &str) -> PyResult<Vec<(String, String)>> {
+    let listing = match kind {
+        "stacks" => Listing::Stacks,
+        "policies" => Listing::Policies,
+        "workloads" => Listing::Workloads,
+        "parts" => Listing::Parts,
+        "formats" => Listing::Formats,
+        _ => return Err(PyValueError::new_err(format!("nothing is listed as `{kind}`"))),
+    };
+    Ok(cli::items(listing))
+}
+
+/// A key, its default, what its values look like, and what it is.
+type Key = (&'static str, Option<&'static str>, String, &'static str);
+
+/// Every configuration key.
+#[pyfunction]
+pub fn keys() -> Vec<Key> {
+    all_keys().iter().map(|key| (key.key, key.default, key.kind.describe(), key.doc)).collect()
+}
+
+/// What there is to say about a name.
+#[pyfunction]
+pub fn explain(name: &str) -> PyResult<String> {
+    cli::explanation(name).map_err(PyKeyError::new_err)
+}
+
+/// The file of a built-in stack.
+#[pyfunction]
+pub fn stack_text(name: &str) -> Option<&'static str> {
+    stacks().into_iter().find(|stack| stack.name == name).map(|stack| stack.text)
+}
+
+/// Key and value of settings given beside a stack.
+pub type Given = Vec<(String, String)>;
+
+/// The configuration of a stack's text.
+///
+/// # Errors
+/// What is wrong with it first.
+pub fn config(name: &str, text: &str, settings: Given) -> PyResult<Config> {
+    let settings: Vec<Setting> = settings.into_iter().map(|(key, value)| Setting::given(key, value)).collect();
+    Config::from_text_with(name, text, &settings).map_err(|error| ConfigError::new_err(error.to_string()))
+}
+
+/// Every key that has a value, with the value.
+#[pyfunction]
+pub fn resolve(name: &str, text: &str, settings: Given) -> PyResult<std::collections::BTreeMap<String, String>> {
+    Ok(config(name, text, settings)?.resolved)
+}
+
+/// Checks that a drive can be made of a stack; the answer is its pages, blocks, pages of a block, and dies.
+#[pyfunction]
+pub fn checked(name: &str, text: &str, settings: Given) -> PyResult<(u32, u32, u32, u32)> {
+    let plan = DrivePlan::new(config(name, text, settings)?).map_err(|error| ConfigError::new_err(error.to_string()))?;
+    Ok((plan.user_pages, plan.geometry.blocks(), plan.geometry.pages_per_block, plan.geometry.dies()))
+}

@@ -1,0 +1,48 @@
+//! Rust's errors as the exceptions of the package, with their own words.
+
+use device::session::SessionError;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::import_exception;
+use pyo3::prelude::*;
+use std::any::Any;
+
+import_exception!(nandarium.errors, ConfigError);
+import_exception!(nandarium.errors, DriveFull);
+import_exception!(nandarium.errors, IntegrityError);
+import_exception!(nandarium.errors, InternalError);
+import_exception!(nandarium.errors, NotSteady);
+import_exception!(nandarium.errors, PolicyError);
+import_exception!(nandarium.errors, SimulationError);
+import_exception!(nandarium.errors, WorkloadError);
+
+/// The exception of a session without a result.
+pub fn of_session(error: SessionError) -> PyErr {
+    let is_config = matches!(error, SessionError::Config(_));
+    let (_, message) = match error {
+        SessionError::Config(problem) => (2, problem.to_string()),
+        SessionError::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
+        SessionError::Integrity { .. } => return IntegrityError::new_err(error.to_string()),
+        SessionError::NotSteady { .. } => return NotSteady::new_err(error.to_string()),
+        SessionError::Stuck { .. } => return DriveFull::new_err(error.to_string()),
+        SessionError::Snapshot(_) => return SimulationError::new_err(error.to_string()),
+        other => cli::failed(other),
+    };
+    if is_config { ConfigError::new_err(message) } else { WorkloadError::new_err(message) }
+}
+
+/// An exception that a policy raised, on its way out of a simulation: it unwinds like a panic, so that nothing more is
+/// simulated, and is told from one by its type.
+pub struct Raised(pub PyErr);
+
+/// The exception of a simulation that unwound.
+pub fn of_unwinding(payload: Box<dyn Any + Send>) -> PyErr {
+    let payload = match payload.downcast::<Raised>() {
+        Ok(raised) => return raised.0,
+        Err(other) => other,
+    };
+    let said = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    InternalError::new_err(format!(
+        "the simulator broke one of its own invariants: {}. This is a defect of nandarium; please report it with the stack and the workload",
+        said.unwrap_or("it did not say which")
+    ))
+}

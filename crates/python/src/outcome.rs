@@ -1,0 +1,145 @@
+//! What a run measured, handed over piece by piece as it is asked for.
+
+use crate::columns::given;
+use crate::errors::SimulationError;
+use metrics::{Histogram, RunResult};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use units::HostOp;
+
+/// A result.
+#[pyclass(frozen, module = "nandarium._nandarium")]
+pub struct Outcome {
+    result: RunResult,
+    document: OnceLock<Value>,
+}
+
+impl Outcome {
+    pub fn new(result: RunResult) -> Self {
+        Self { result, document: OnceLock::new() }
+    }
+
+    fn document(&self) -> &Value {
+        self.document.get_or_init(|| self.result.to_json())
+    }
+}
+
+/// A name and a column of its numbers.
+type Named<'py> = (String, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl Outcome {
+    /// The hash, as everywhere: 16 hexadecimal digits.
+    #[getter]
+    fn hash(&self) -> String {
+        format!("{:016x}", self.result.hash)
+    }
+
+    #[getter]
+    fn stack(&self) -> &str {
+        &self.result.stack
+    }
+
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.result.workload
+    }
+
+    #[getter]
+    fn status(&self) -> &'static str {
+        self.result.status.name()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.result.seed
+    }
+
+    #[getter]
+    fn requests(&self) -> u64 {
+        self.result.requests()
+    }
+
+    #[getter]
+    fn wall_s(&self) -> f64 {
+        self.result.wall_s
+    }
+
+    #[getter]
+    fn sim_ns(&self) -> u64 {
+        self.result.sim_ns
+    }
+
+    #[getter]
+    fn iops(&self) -> Option<f64> {
+        self.result.iops()
+    }
+
+    #[getter]
+    fn waf(&self) -> Option<f64> {
+        self.result.waf()
+    }
+
+    /// `result.json`, character for character.
+    fn json(&self, py: Python<'_>) -> String {
+        py.detach(|| cli::pretty(self.document()))
+    }
+
+    /// The table `nandarium run` prints.
+    fn text(&self) -> String {
+        cli::text(std::slice::from_ref(&self.result))
+    }
+
+    /// Interval in nanoseconds, and columns of `float64`.
+    fn series<'py>(&self, py: Python<'py>) -> (u64, Vec<Named<'py>>) {
+        let columns = self.document()["series"]["columns"].as_object().into_iter().flatten();
+        let column = |values: &Value| given(py, values.as_array().into_iter().flatten().map(|value| value.as_f64().unwrap_or(f64::NAN)));
+        (self.result.series.0, columns.map(|(name, values)| (name.clone(), column(values))).collect())
+    }
+
+    /// Of each operation the upper ends of its latency buckets, ns, and the requests in them, both `uint64`.
+    fn histograms<'py>(&self, py: Python<'py>) -> Vec<(&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let of = |op: HostOp| {
+            let histogram = self.result.latency[op.index()].histogram();
+            let (ends, counts): (Vec<u64>, Vec<u64>) =
+                histogram.filled().map(|(bucket, count)| (Histogram::upper(bucket).min(histogram.max()), count)).unzip();
+            (op.name(), given(py, ends), given(py, counts))
+        };
+        HostOp::ALL.into_iter().map(of).collect()
+    }
+
+    /// Erases (`int64`, -1: bad) and valid pages (`uint16`) of each block, pages of a block, blocks of a die.
+    fn blocks<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, u32, u32) {
+        let RunResult { erases, valid, shape, .. } = &self.result;
+        let erases = given(py, erases.iter().map(|erases| erases.map_or(-1, i64::from)));
+        (erases, given(py, valid.iter().copied()), shape.0, shape.1)
+    }
+
+    /// Reads and writes (`uint32`) by row of time and bin of addresses; bins, requests of a row, sectors of a bin.
+    fn addresses<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize, u64, u64) {
+        let map = &self.result.addresses;
+        (given(py, map.counts(0)), given(py, map.counts(1)), map.bins, map.requests_per_row, map.sectors_per_bin)
+    }
+
+    /// Writes `result.json`, `series.csv` and `report.html`, as `--out` does.
+    fn write_folder(&self, folder: PathBuf) -> PyResult<()> {
+        cli::write_folder(&folder, self.document()).map_err(SimulationError::new_err)
+    }
+}
+
+/// Results side by side, as `nandarium compare` prints them.
+#[pyfunction]
+pub fn comparison_text(outcomes: Vec<PyRef<'_, Outcome>>) -> String {
+    let results: Vec<RunResult> = outcomes.iter().map(|outcome| outcome.result.clone()).collect();
+    cli::text(&results)
+}
+
+/// Writes one report page of some results.
+#[pyfunction]
+pub fn write_page(path: PathBuf, outcomes: Vec<PyRef<'_, Outcome>>) -> PyResult<()> {
+    let documents: Vec<Value> = outcomes.iter().map(|outcome| outcome.document().clone()).collect();
+    cli::write_page(&path, &documents).map_err(SimulationError::new_err)
+}

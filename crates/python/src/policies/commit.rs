@@ -1,0 +1,75 @@
+//! Delayed parities that are committed, chosen by Python.
+
+use super::{asked, index_of};
+use crate::columns::array;
+use crate::errors::ConfigError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use stripe::choice::{self, Candidate, CommitOrder, CommitPolicy};
+
+/// What a policy sees: the stripes with a delayed parity and nothing under way, the one updated longest ago first.
+#[pyclass(frozen, module = "nandarium._nandarium")]
+pub struct CommitView {
+    stripes: Vec<u32>,
+    newer: Vec<u32>,
+    reads: Vec<u32>,
+}
+
+#[pymethods]
+impl CommitView {
+    fn __len__(&self) -> usize {
+        self.stripes.len()
+    }
+
+    /// Number of each.
+    #[getter]
+    fn stripe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.stripes)
+    }
+
+    /// Data pages of each that are newer than its parity on flash.
+    #[getter]
+    fn newer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.newer)
+    }
+
+    /// Pages a commit of each reads.
+    #[getter]
+    fn reads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.reads)
+    }
+}
+
+/// A policy in Python: a callable that takes a view and answers with an index or `None`.
+struct InPython {
+    name: String,
+    pick: Py<PyAny>,
+}
+
+impl CommitPolicy for InPython {
+    fn order(&self) -> CommitOrder {
+        CommitOrder::Oldest
+    }
+
+    fn choose(&mut self, idle: &mut dyn Iterator<Item = Candidate>) -> Option<u32> {
+        let all: Vec<Candidate> = idle.collect();
+        if all.is_empty() {
+            return None;
+        }
+        let column = |value: fn(&Candidate) -> u32| all.iter().map(value).collect();
+        let seen = CommitView { stripes: column(|one| one.stripe), newer: column(|one| one.newer), reads: column(|one| one.reads) };
+        let index = asked(|py| index_of(&self.pick.bind(py).call1((seen,))?, &self.name, all.len()));
+        index.map(|index| all[index].stripe)
+    }
+}
+
+/// Makes `stripe.cache.victim = name` mean what `make` builds, for each drive anew.
+#[pyfunction]
+pub fn register_commit(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
+    let own = name.to_owned();
+    let build: Arc<choice::CommitFactory> = Arc::new(move || {
+        let pick = asked(|py| make.call0(py));
+        Box::new(InPython { name: own.clone(), pick })
+    });
+    choice::register(name, doc, build).map_err(ConfigError::new_err)
+}

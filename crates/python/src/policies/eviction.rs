@@ -1,0 +1,72 @@
+//! Pages that leave a write buffer, chosen by Python.
+
+use super::{asked, index_of};
+use crate::columns::array;
+use crate::errors::ConfigError;
+use layer::Values;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// What a policy sees: the buffered pages, the one written longest ago first.
+#[pyclass(frozen, module = "nandarium._nandarium")]
+pub struct EvictionView {
+    pages: Vec<u32>,
+    writes: Vec<u32>,
+    reads: Vec<u32>,
+    #[pyo3(get)]
+    block_pages: u32,
+}
+
+#[pymethods]
+impl EvictionView {
+    fn __len__(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Logical page of each.
+    #[getter]
+    fn page<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.pages)
+    }
+
+    /// Times each was written since it came.
+    #[getter]
+    fn writes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.writes)
+    }
+
+    /// Times each was read since it came.
+    #[getter]
+    fn reads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.reads)
+    }
+}
+
+/// A policy in Python: a callable that takes a view and answers with an index or `None`.
+struct InPython {
+    name: String,
+    pick: Py<PyAny>,
+}
+
+impl buffer::EvictionPolicy for InPython {
+    fn pick(&mut self, view: &buffer::EvictionView<'_>) -> Option<usize> {
+        let seen = EvictionView {
+            pages: view.pages.to_vec(),
+            writes: view.writes.to_vec(),
+            reads: view.reads.to_vec(),
+            block_pages: view.block_pages,
+        };
+        asked(|py| index_of(&self.pick.bind(py).call1((seen,))?, &self.name, view.pages.len()))
+    }
+}
+
+/// Makes `buffer.kind = name` a buffer of single pages whose evictions what `make` builds decides, for each buffer anew.
+#[pyfunction]
+pub fn register_eviction(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
+    let own = name.to_owned();
+    let build: Arc<buffer::EvictionFactory> = Arc::new(move |_: &Values| {
+        let pick = asked(|py| make.call0(py));
+        Box::new(InPython { name: own.clone(), pick })
+    });
+    buffer::register(name, doc, build).map_err(ConfigError::new_err)
+}

@@ -1,0 +1,99 @@
+//! Victims of garbage collection chosen by Python.
+
+use super::{asked, index_of};
+use crate::columns::array;
+use crate::errors::ConfigError;
+use engine::random::Stream;
+use ftl::gc;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a policy sees: the blocks of one plane that may be collected, as they are at the moment of the call.
+#[pyclass(frozen, module = "nandarium._nandarium")]
+pub struct VictimView {
+    blocks: Vec<u32>,
+    valid: Vec<u32>,
+    age: Vec<u32>,
+    erases: Vec<u32>,
+    #[pyo3(get)]
+    pages_per_block: u32,
+    stream: Mutex<Stream>,
+}
+
+#[pymethods]
+impl VictimView {
+    fn __len__(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Numbers of the blocks, ascending.
+    #[getter]
+    fn block<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.blocks)
+    }
+
+    /// Valid pages of each.
+    #[getter]
+    fn valid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.valid)
+    }
+
+    /// Blocks of the plane closed since each was.
+    #[getter]
+    fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.age)
+    }
+
+    /// Erases of each.
+    #[getter]
+    fn erases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array(py, &self.erases)
+    }
+
+    /// A number below `bound`, from the drive's own stream.
+    fn below(&self, bound: u64) -> u64 {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner).below(bound.max(1))
+    }
+}
+
+/// A policy in Python: a callable that takes a view and answers with an index or `None`.
+struct InPython {
+    name: String,
+    pick: Py<PyAny>,
+}
+
+impl gc::VictimPolicy for InPython {
+    fn pick(&mut self, view: &gc::VictimView<'_>, stream: &mut Stream) -> Option<usize> {
+        let (blocks, valid): (Vec<u32>, Vec<u32>) = view.candidates().map(|(block, valid)| (block as u32, valid)).unzip();
+        if blocks.is_empty() {
+            return None;
+        }
+        let seen = VictimView {
+            age: blocks.iter().map(|block| view.closings - view.closed_at[*block as usize]).collect(),
+            erases: blocks.iter().map(|block| view.rows[*block as usize].erases).collect(),
+            valid,
+            blocks,
+            pages_per_block: view.pages_per_block,
+            stream: Mutex::new(stream.clone()),
+        };
+        asked(|py| {
+            let seen = Bound::new(py, seen)?;
+            let answer = self.pick.bind(py).call1((&seen,))?;
+            let seen = seen.get();
+            stream.clone_from(&seen.stream.lock().unwrap_or_else(PoisonError::into_inner));
+            let index = index_of(&answer, &self.name, seen.blocks.len())?;
+            Ok(index.map(|index| seen.blocks[index] as usize))
+        })
+    }
+}
+
+/// Makes `ftl.gc.victim = name` mean what `make` builds: a callable from a view to an index, for each drive anew.
+#[pyfunction]
+pub fn register_victim(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
+    let own = name.to_owned();
+    let build: Arc<gc::VictimFactory> = Arc::new(move |_| {
+        let pick = asked(|py| make.call0(py));
+        Box::new(InPython { name: own.clone(), pick })
+    });
+    gc::register(name, doc, build).map_err(ConfigError::new_err)
+}

@@ -1,0 +1,131 @@
+//! One session.
+
+use crate::command::{Given, config};
+use crate::errors::{DriveFull, of_session, of_unwinding};
+use crate::outcome::Outcome;
+use crate::requests::RequestColumns;
+use device::session::{self, Phase, SessionOptions, Watcher};
+use metrics::Status;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks at signals and two calls of a progress function: seldom enough to cost nothing, also where other
+/// threads keep the interpreter busy.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Stops runs of other threads.
+#[pyclass(frozen, module = "nandarium._nandarium")]
+pub struct Stop {
+    wanted: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self { wanted: Arc::default() }
+    }
+
+    /// Runs that were given this end at their next request.
+    fn set(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Watches a session for Python: signals, a progress function, another thread that wants it to end.
+struct Watch {
+    started: Instant,
+    looked: Instant,
+    phase: &'static str,
+    requests: Option<u64>,
+    told: Option<Py<PyAny>>,
+    stop: Option<Arc<AtomicBool>>,
+    /// Why it was stopped.
+    raised: Option<PyErr>,
+}
+
+impl Watch {
+    fn tell(&mut self, done: u64) -> bool {
+        let asked = Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(told) = &self.told {
+                told.call1(py, (self.phase, done, self.requests))?;
+            }
+            Ok(())
+        });
+        self.raised = asked.err();
+        self.raised.is_none()
+    }
+}
+
+impl Watcher for Watch {
+    fn phase(&mut self, phase: Phase, requests: Option<u64>) {
+        (self.phase, self.requests) = (phase.name(), requests);
+    }
+
+    fn progress(&mut self, done: u64) -> bool {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return false;
+        }
+        if self.looked.elapsed() < LOOK_EVERY {
+            return true;
+        }
+        let goes_on = self.tell(done);
+        self.looked = Instant::now();
+        goes_on
+    }
+
+    fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    fn remark(&mut self, _: &str) {}
+}
+
+/// Runs one configuration. `workload` is a name or a path, or only a name where `requests` are given. `snapshots`:
+/// `None` for no folder, an empty path for the user's cache folder.
+#[pyfunction]
+#[pyo3(signature = (name, text, settings, workload, requests=None, snapshots=None, progress=None, stop=None))]
+#[expect(clippy::too_many_arguments, reason = "one call, whose arguments the package names")]
+pub fn run(
+    py: Python<'_>,
+    name: &str,
+    text: &str,
+    settings: Given,
+    workload: String,
+    requests: Option<&Bound<'_, RequestColumns>>,
+    snapshots: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+    stop: Option<&Bound<'_, Stop>>,
+) -> PyResult<Outcome> {
+    let config = config(name, text, settings)?;
+    let folder = |path: PathBuf| cli::snapshots((!path.as_os_str().is_empty()).then_some(path));
+    let options = SessionOptions { workload, snapshots: snapshots.and_then(folder) };
+    let requests = requests.map(|requests| requests.get().requests().clone());
+    let now = Instant::now();
+    let stop = stop.map(|stop| Arc::clone(&stop.get().wanted));
+    let mut watch = Watch { started: now, looked: now, phase: "", requests: None, told: progress, stop, raised: None };
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| match &requests {
+            Some(requests) => session::run_given(config, requests, &options, &mut watch),
+            None => session::run(config, &options, &mut watch),
+        }))
+    });
+    if let Some(raised) = watch.raised {
+        return Err(raised);
+    }
+    let result = outcome.map_err(of_unwinding)?.map_err(of_session)?;
+    let early = cli::ended_early(&result);
+    let status = result.status;
+    let outcome = Outcome::new(result);
+    match (status, early) {
+        (Status::Interrupted, _) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
+        (Status::DriveFull | Status::WornOut, Some((_, message))) => Err(DriveFull::new_err((message, Py::new(py, outcome)?))),
+        _ => Ok(outcome),
+    }
+}

@@ -1,0 +1,75 @@
+"""A laboratory for solid-state drives: replay a workload through a modelled drive and see why it was slow.
+
+>>> import nandarium as nd
+>>> result = nd.run("page", "zipf", settings={"drive.capacity": "64MiB"}, requests=20_000)
+>>> result.status
+'complete'
+>>> result.latency.write.p99 >= result.latency.write.p50
+True
+
+`run` and `compare` do what the commands of these names do, with the same hashes; `Requests` takes requests from
+arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in Python. docs/python.md has more.
+"""
+
+from . import _nandarium, errors, policies
+from ._catalogue import Key, explain, formats, keys, parts, stacks, workloads
+from ._catalogue import policies as list_policies
+from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
+from ._run import compare, run
+from ._stack import Shape, Stack
+from ._table import Table
+from ._values import Settings, Value
+from ._workload import Requests, Workload
+from .errors import (
+    ConfigError,
+    DriveFull,
+    IntegrityError,
+    InternalError,
+    NandariumError,
+    NotSteady,
+    PolicyError,
+    SimulationError,
+    WorkloadError,
+)
+
+__version__ = _nandarium.__version__
+
+# Preconditioned states that another build has kept are not used.
+_nandarium.set_library(_nandarium.__file__)
+
+__all__ = [
+    "Addresses",
+    "Comparison",
+    "ConfigError",
+    "DriveFull",
+    "IntegrityError",
+    "InternalError",
+    "Key",
+    "Latencies",
+    "Latency",
+    "NandariumError",
+    "NotSteady",
+    "PolicyError",
+    "Requests",
+    "Result",
+    "Settings",
+    "Shape",
+    "SimulationError",
+    "Stack",
+    "Table",
+    "Value",
+    "Wear",
+    "Workload",
+    "WorkloadError",
+    "compare",
+    "errors",
+    "explain",
+    "formats",
+    "keys",
+    "list_policies",
+    "parts",
+    "policies",
+    "run",
+    "stacks",
+    "workloads",
+]

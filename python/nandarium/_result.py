@@ -1,0 +1,300 @@
+"""Results: what a run measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, overload
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _nandarium
+from ._table import Table
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latencies of one operation, in nanoseconds; ``None`` where nothing of the kind completed or no time passed."""
+
+    count: int
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    p9999: float | None
+    max: float | None
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Latencies by operation."""
+
+    read: Latency
+    write: Latency
+    trim: Latency
+    flush: Latency
+
+
+@dataclass(frozen=True)
+class Wear:
+    """Erases of blocks: fewest, mean and most of the good ones, and how many are bad."""
+
+    min: int
+    mean: float
+    max: int
+    bad_blocks: int
+
+
+class Addresses(NamedTuple):
+    """Requests over time and address: arrays of shape (rows, bins).
+
+    A row has `requests_per_row` requests, a bin `sectors_per_bin` sectors of 512 bytes.
+    """
+
+    reads: npt.NDArray[np.uint32]
+    writes: npt.NDArray[np.uint32]
+    requests_per_row: int
+    sectors_per_bin: int
+
+
+class Result:
+    """What a run measured.
+
+    Everything in it is also in ``result.json`` (`data`, `to_json`), under the names scripts rely on. Arrays are
+    read-only. Terms, units and formulas: ``explain(TERM)``, or GLOSSARY.md.
+
+    Example:
+        >>> import nandarium as nd
+        >>> result = nd.run("page", "mixed", settings={"drive.capacity": "64MiB"}, requests=5000)
+        >>> result.status, result.latency.read.count + result.latency.write.count
+        ('complete', 5000)
+    """
+
+    __slots__ = ("__dict__", "_outcome")
+
+    def __init__(self, outcome: _nandarium.Outcome) -> None:
+        self._outcome = outcome
+
+    def __repr__(self) -> str:
+        waf = "none" if self.waf is None else f"{self.waf:.3f}"
+        return f"<Result {self.stack} under {self.workload}: {self.requests} requests, WAF {waf}, hash {self.hash}>"
+
+    def __str__(self) -> str:
+        return self._outcome.text()
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits over everything simulated: same stack, workload and seed, same hash, on every machine."""
+        return self._outcome.hash
+
+    @property
+    def stack(self) -> str:
+        """Name of the stack."""
+        return self._outcome.stack
+
+    @property
+    def workload(self) -> str:
+        """Name of the workload."""
+        return self._outcome.workload
+
+    @property
+    def status(self) -> str:
+        """``"complete"``, or why it ended earlier: ``"drive-full"``, ``"worn-out"``."""
+        return self._outcome.status
+
+    @property
+    def seed(self) -> int:
+        """Seed of the workload."""
+        return self._outcome.seed
+
+    @property
+    def requests(self) -> int:
+        """Requests completed."""
+        return self._outcome.requests
+
+    @property
+    def wall_s(self) -> float:
+        """Wall-clock seconds of the measured part."""
+        return self._outcome.wall_s
+
+    @property
+    def sim_ns(self) -> int:
+        """Simulated nanoseconds of the measured part."""
+        return self._outcome.sim_ns
+
+    @property
+    def iops(self) -> float | None:
+        """Requests completed in a simulated second; ``None`` if no time passed."""
+        return self._outcome.iops
+
+    @property
+    def waf(self) -> float | None:
+        """Write amplification: flash programs for a host page write, all causes; ``None`` without host writes."""
+        return self._outcome.waf
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """``result.json``, read."""
+        data: dict[str, Any] = json.loads(self.to_json())
+        return data
+
+    @property
+    def waf_by_cause(self) -> dict[str, float | None]:
+        """Write amplification by cause: ``host``, ``gc``, ``merge`` and so on, and ``total``."""
+        return self.data["waf"]  # type: ignore[no-any-return]
+
+    @cached_property
+    def latency(self) -> Latencies:
+        """Latencies by operation, ns: ``result.latency.read.p99``."""
+        names = Latency.__dataclass_fields__
+        of = self.data["latency_ns"]
+        return Latencies(**{op: Latency(**{name: of[op][name] for name in names}) for op in ("read", "write", "trim", "flush")})
+
+    @property
+    def waiting(self) -> dict[str, dict[str, float]]:
+        """Mean nanoseconds a read or write waited, by what was in the way: of all of them, of the slowest 1 % (``p99``) and 0.1 % (``p999``)."""
+        return self.data["waiting"]  # type: ignore[no-any-return]
+
+    @property
+    def waiting_root(self) -> dict[str, dict[str, float]]:
+        """As `waiting`, by what was at the head of the queue."""
+        return self.data["waiting_root"]  # type: ignore[no-any-return]
+
+    @cached_property
+    def wear(self) -> Wear:
+        """Erases of blocks; of each block: `blocks`."""
+        return Wear(**{name: self.data["wear"][name] for name in Wear.__dataclass_fields__})
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counters of the layers, ``layer.name``."""
+        return self.data["counters"]  # type: ignore[no-any-return]
+
+    @property
+    def flash(self) -> dict[str, dict[str, int]]:
+        """``reads``, ``programs`` and ``erases`` of the flash, each by cause and in ``total``."""
+        return self.data["flash"]  # type: ignore[no-any-return]
+
+    @property
+    def config(self) -> dict[str, str]:
+        """The resolved configuration: every key that had a value."""
+        return self.data["config"]  # type: ignore[no-any-return]
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks for the reader, such as settings without effect."""
+        return self.data["notes"]  # type: ignore[no-any-return]
+
+    @property
+    def interval_ns(self) -> int:
+        """Simulated nanoseconds between two rows of `series`."""
+        return self._outcome.series()[0]
+
+    @cached_property
+    def series(self) -> Table:
+        """The run over time: at most 400 rows `interval_ns` apart, columns of ``float64``.
+
+        ``time_ns``, ``read_requests``, ``write_requests``, ``read_bytes``, ``write_bytes``, ``queue_depth``,
+        ``host_programs``, ``gc_programs``, ``rebuild_programs``, ``read_latency_mean_ns``, ``write_latency_mean_ns``,
+        ``read_latency_max_ns``, ``write_latency_max_ns``.
+        """
+        return Table({name: np.frombuffer(column, np.float64) for name, column in self._outcome.series()[1]})
+
+    @cached_property
+    def histogram(self) -> Table:
+        """Latencies: ``op``, ``latency_ns`` (the upper end of a bucket, ``uint64``) and ``requests`` in it (``uint64``)."""
+        parts = [(op, np.frombuffer(ends, np.uint64), np.frombuffer(counts, np.uint64)) for op, ends, counts in self._outcome.histograms()]
+        ops = np.concatenate([np.full(len(ends), op, dtype="U5") for op, ends, _ in parts])
+        return Table({"op": ops, "latency_ns": np.concatenate([ends for _, ends, _ in parts]), "requests": np.concatenate([counts for *_, counts in parts])})
+
+    @cached_property
+    def blocks(self) -> Table:
+        """Every block at the end: ``die`` and ``block`` within it, ``erases`` (-1: bad) and ``valid`` pages, if its layer counts them."""
+        erases, valid, _, per_die = self._outcome.blocks()
+        columns: dict[str, npt.NDArray[Any]] = {"erases": np.frombuffer(erases, np.int64)}
+        number = np.arange(len(columns["erases"]), dtype=np.uint32)
+        columns = {"die": number // np.uint32(per_die), "block": number % np.uint32(per_die), **columns}
+        counted = np.frombuffer(valid, np.uint16)
+        return Table({**columns, "valid": counted} if len(counted) == len(number) else columns)
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """Where requests went over time."""
+        reads, writes, bins, per_row, per_bin = self._outcome.addresses()
+        shaped = (np.frombuffer(counts, np.uint32).reshape(-1, bins) for counts in (reads, writes))
+        return Addresses(*shaped, per_row, per_bin)
+
+    def to_json(self) -> str:
+        """The text of ``result.json``, as the command line writes it."""
+        return self._outcome.json()
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes ``result.json``, ``series.csv`` and ``report.html`` into a folder, as ``--out`` does.
+
+        Raises:
+            SimulationError: a file cannot be written.
+        """
+        self._outcome.write_folder(os.fspath(folder))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the self-contained report page.
+
+        Raises:
+            SimulationError: the file cannot be written.
+        """
+        _nandarium.write_page(os.fspath(path), [self._outcome])
+
+
+class Comparison(Sequence[Result]):
+    """Results of several stacks under one workload, in the order given; ratios are to the first."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self._results = list(results)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        return self._results[index]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self._results)
+
+    def __str__(self) -> str:
+        return _nandarium.comparison_text([result._outcome for result in self])
+
+    @cached_property
+    def table(self) -> Table:
+        """A row for each stack: ``stack``, ``hash``, ``requests``, ``iops``, ``waf``, ``read_p99_ns``, ``write_p99_ns``; NaN where there is none."""
+
+        def numbers(values: Iterator[float | None]) -> npt.NDArray[np.float64]:
+            return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+        return Table(
+            {
+                "stack": np.array([result.stack for result in self], dtype=object),
+                "hash": np.array([result.hash for result in self], dtype=object),
+                "requests": np.array([result.requests for result in self], dtype=np.uint64),
+                "iops": numbers(result.iops for result in self),
+                "waf": numbers(result.waf for result in self),
+                "read_p99_ns": numbers(result.latency.read.p99 for result in self),
+                "write_p99_ns": numbers(result.latency.write.p99 for result in self),
+            }
+        )
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes one report page with all of them side by side.
+
+        Raises:
+            SimulationError: the file cannot be written.
+        """
+        _nandarium.write_page(os.fspath(path), [result._outcome for result in self])

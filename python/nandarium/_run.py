@@ -1,0 +1,129 @@
+"""Runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+from . import _nandarium
+from ._result import Comparison, Result
+from ._stack import Stack
+from ._values import Settings, pairs
+from ._workload import Requests, Workload
+
+Progress: TypeAlias = Callable[[str, int, int | None], object]
+"""Called now and then with the phase, requests done, and requests in all where that is known."""
+
+AnyStack: TypeAlias = Stack | str | os.PathLike[str]
+AnyWorkload: TypeAlias = Workload | Requests | str | os.PathLike[str]
+
+
+def run(
+    stack: AnyStack = "page",
+    workload: AnyWorkload = "mixed",
+    *,
+    settings: Settings | None = None,
+    seed: int | None = None,
+    requests: int | None = None,
+    snapshots: bool | str | os.PathLike[str] = True,
+    progress: Progress | None = None,
+) -> Result:
+    """Runs a workload through a stack.
+
+    The interpreter lock is free meanwhile: threads run side by side. Ctrl-C ends it with ``KeyboardInterrupt``. The
+    result is that of ``nandarium run`` with the same stack, workload and settings, hash included.
+
+    Args:
+        stack: a name from `stacks()`, a stack file, ``"page+key=value"``, or a `Stack`.
+        workload: a name from `workloads()`, a trace file, a `Workload`, or `Requests` in arrays.
+        settings: keys changed for this run, as ``--set``.
+        seed: of workload and drive (``workload.seed``, ``engine.seed``).
+        requests: requests to run (``workload.requests``); by default all of `Requests`.
+        snapshots: whether preconditioned drives are kept for the next run, or in which folder.
+        progress: called from this thread, at most twenty times a second; what it raises ends the run.
+
+    Raises:
+        ConfigError: the stack cannot be used.
+        WorkloadError: the workload cannot be run.
+        DriveFull: the drive could not take further writes; its ``result`` has what was measured.
+        NotSteady: the steady state asked for was not reached.
+        IntegrityError: a read returned wrong data.
+        KeyboardInterrupt: ended by Ctrl-C.
+        Exception: what a policy written in Python raised.
+
+    Example:
+        >>> import nandarium as nd
+        >>> one = nd.run("page", "zipf", settings={"drive.capacity": "64MiB"}, requests=5000, seed=7)
+        >>> two = nd.run("page", "zipf", settings={"drive.capacity": "64MiB"}, requests=5000, seed=7)
+        >>> one.hash == two.hash
+        True
+    """
+    return _run(Stack.of(stack), workload, settings, seed, requests, snapshots, progress, None)
+
+
+def compare(
+    stacks: Iterable[AnyStack],
+    workload: AnyWorkload = "mixed",
+    *,
+    settings: Settings | None = None,
+    seed: int | None = None,
+    requests: int | None = None,
+    snapshots: bool | str | os.PathLike[str] = True,
+    threads: int | None = None,
+) -> Comparison:
+    """Runs the same workload through several stacks, side by side in threads.
+
+    Args:
+        stacks: as `run` takes one.
+        threads: runs at once; by default one for each processor.
+        workload, settings, seed, requests, snapshots: as for `run`.
+
+    Raises:
+        Exception: what `run` raises; the other runs are ended.
+
+    Example:
+        >>> import nandarium as nd
+        >>> both = nd.compare(["page", "page+ftl.gc.victim=fifo"], settings={"drive.capacity": "64MiB"}, requests=5000)
+        >>> [result.stack for result in both]
+        ['page', 'page+ftl.gc.victim=fifo']
+    """
+    chosen = [Stack.of(stack) for stack in stacks]
+    if not chosen:
+        raise ValueError("there is no stack to compare; give at least one")
+    stop = _nandarium.Stop()
+    with ThreadPoolExecutor(threads or min(len(chosen), os.cpu_count() or 1)) as pool:
+        runs = [pool.submit(_run, stack, workload, settings, seed, requests, snapshots, None, stop) for stack in chosen]
+        try:
+            return Comparison([each.result() for each in runs])
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _run(
+    stack: Stack,
+    workload: AnyWorkload,
+    settings: Settings | None,
+    seed: int | None,
+    requests: int | None,
+    snapshots: bool | str | os.PathLike[str],
+    progress: Progress | None,
+    stop: _nandarium.Stop | None,
+) -> Result:
+    given = pairs(settings)
+    if seed is not None:
+        given += [("workload.seed", str(seed)), ("engine.seed", str(seed))]
+    if isinstance(workload, Requests):
+        name, columns = workload.name, workload._native
+        if not any(key == "workload.requests" for key, _ in given):
+            given.append(("workload.requests", str(len(workload))))
+    else:
+        described = Workload.of(workload)
+        name, columns, given = described.name, None, pairs(described.settings) + given
+    if requests is not None:
+        given.append(("workload.requests", str(requests)))
+    folder = ("" if snapshots else None) if isinstance(snapshots, bool) else os.fspath(snapshots)
+    return Result(_nandarium.run(stack.name, stack.to_toml(), given, name, columns, folder, progress, stop))

@@ -1,0 +1,77 @@
+"""Tables: columns of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _nandarium
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
+Column = npt.NDArray[Any]
+
+
+class Table(Mapping[str, Column]):
+    """Columns by name, as NumPy arrays of one length that cannot be changed.
+
+    A mapping, so that ``pandas.DataFrame(dict(table))`` works everywhere; and Arrow data (``__arrow_c_stream__``,
+    ``__arrow_c_array__``), so that Polars, DuckDB, pandas and PyArrow take it as it is. Arrow gets a copy; no PyArrow
+    is needed for it.
+
+    Example:
+        >>> import nandarium as nd
+        >>> series = nd.run("page", "mixed", settings={"drive.capacity": "64MiB"}, requests=5000).series
+        >>> series["write_requests"].dtype, int(series["write_requests"].sum() + series["read_requests"].sum())
+        (dtype('float64'), 5000)
+    """
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Mapping[str, npt.ArrayLike]) -> None:
+        self._columns = {name: np.asarray(column) for name, column in columns.items()}
+        lengths = {len(column) for column in self._columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of a table have one length, not {sorted(lengths)}")
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; ``len(table)`` is the number of columns."""
+        return len(next(iter(self._columns.values()), ()))
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name}: {column.dtype}" for name, column in self._columns.items())
+        return f"Table({self.rows} rows; {columns})"
+
+    def _arrow(self) -> tuple[list[str], list[Any]]:
+        def plain(column: Column) -> Any:
+            if column.dtype.kind in "USO":
+                return [str(text) for text in column]
+            return column.view(np.uint8) if column.dtype.kind == "b" else np.ascontiguousarray(column)
+
+        return list(self._columns), [plain(column) for column in self._columns.values()]
+
+    def __arrow_c_schema__(self) -> CapsuleType:
+        """The Arrow schema, in a capsule."""
+        return _nandarium.arrow_schema(*self._arrow())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[CapsuleType, CapsuleType]:
+        """Schema and one struct array, in capsules. Another schema than its own is not made."""
+        return _nandarium.arrow_array(*self._arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> CapsuleType:
+        """A stream of one batch, in a capsule. Another schema than its own is not made."""
+        return _nandarium.arrow_stream(*self._arrow())

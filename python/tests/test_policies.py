@@ -1,0 +1,186 @@
+"""Policies written in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nandarium as nd
+from nandarium.policies import CommitView, EvictionView, VictimView
+
+
+@nd.policies.victim("greedy-in-python")
+class Greedy:
+    """The block with the fewest valid pages."""
+
+    def pick(self, view: VictimView) -> int:
+        return int(view.valid.argmin())
+
+
+@nd.policies.victim("fifo-in-python")
+def fifo(view: VictimView) -> np.intp:
+    return view.age.argmax()
+
+
+@nd.policies.victim("random-in-python")
+def any_block(view: VictimView) -> int:
+    return view.below(len(view))
+
+
+def run(victim: str, used: dict[str, Any], workload: str = "hot-cold") -> nd.Result:
+    return nd.run("page", workload, settings={**used, "ftl.gc.victim": victim}, requests=20_000)
+
+
+@pytest.mark.parametrize("workload", ["uniform-write", "hot-cold", "mixed"])
+@pytest.mark.parametrize("name", ["greedy", "fifo"])
+def test_a_policy_is_the_same_in_python_and_in_rust(name: str, workload: str, used: dict[str, Any]) -> None:
+    in_rust, in_python = run(name, used, workload), run(f"{name}-in-python", used, workload)
+    assert in_python.hash == in_rust.hash
+    assert in_rust.flash["erases"]["gc"] > 0, "nothing was collected, so nothing was compared"
+
+
+def test_the_same_draws_give_the_same_hash(used: dict[str, Any]) -> None:
+    first, again = run("random-in-python", used), run("random-in-python", used)
+    assert first.hash == again.hash != run("greedy", used).hash
+    other = nd.run("page", "hot-cold", settings={**used, "ftl.gc.victim": "random-in-python", "engine.seed": 99}, requests=20_000)
+    assert other.hash != first.hash
+
+
+def test_a_view_tells_what_it_says(used: dict[str, Any]) -> None:
+    seen: list[VictimView] = []
+
+    @nd.policies.victim("curious")
+    class Curious:
+        def pick(self, view: VictimView) -> int:
+            seen.append(view)
+            return int(view.valid.argmin())
+
+    run("curious", used)
+    view = seen[-1]
+    assert {len(view), len(view.block), len(view.valid), len(view.age), len(view.erases)} == {len(view)}
+    assert view.block.dtype == view.age.dtype == np.uint32 and (np.diff(view.block.astype(int)) > 0).all()
+    assert view.pages_per_block == 64 and view.valid.max() <= 64
+    with pytest.raises(ValueError, match="read-only"):
+        view.valid[0] = 0
+
+
+def test_an_exception_comes_back_as_itself(used: dict[str, Any]) -> None:
+    class OwnError(Exception):
+        pass
+
+    mine = OwnError("I do not know")
+
+    @nd.policies.victim("undecided")
+    def undecided(view: VictimView) -> int:
+        raise mine
+
+    with pytest.raises(OwnError) as caught:
+        run("undecided", used)
+    assert caught.value is mine
+    with pytest.raises(OwnError):
+        nd.compare(["page", "page+ftl.gc.victim=undecided"], settings=used, requests=20_000)
+    assert run("greedy", used).status == "complete"
+
+
+@pytest.mark.parametrize(("answer", "words"), [(10**6, "chose candidate 1000000 of"), (-1, "candidate -1"), ("a", "answered 'a'"), (1.5, "answered 1.5")])
+def test_an_answer_that_is_no_candidate_is_refused(answer: Any, words: str, used: dict[str, Any]) -> None:
+    nd.policies.victim("wrong")(lambda view: answer)
+    with pytest.raises(nd.PolicyError, match=words):
+        run("wrong", used)
+
+
+def test_names_are_like_all_others(used: dict[str, Any]) -> None:
+    with pytest.raises(nd.ConfigError, match="greedy-in-python"):
+        run("greedy-in-pythn", used)
+    with pytest.raises(nd.ConfigError, match="built-in"):
+        nd.policies.victim("greedy")(Greedy)
+    with pytest.raises(nd.ConfigError, match="lower-case"):
+        nd.policies.victim("My Policy")(Greedy)
+    with pytest.raises(TypeError, match="pick"):
+        nd.policies.victim("no-pick")(dict)
+    assert nd.list_policies()["greedy-in-python"] == "ftl.gc.victim: The block with the fewest valid pages."
+    assert nd.run("page+ftl.gc.victim=fifo-in-python", settings=used, requests=2000).config["ftl.gc.victim"] == "fifo-in-python"
+
+
+def test_a_policy_that_waits_for_ever_fills_the_drive(used: dict[str, Any]) -> None:
+    nd.policies.victim("idle")(lambda view: None)
+    with pytest.raises(nd.DriveFull):
+        run("idle", used)
+
+
+def test_no_snapshot_is_kept_of_a_drive_with_such_a_policy(used: dict[str, Any], tmp_path: Any) -> None:
+    nd.run("page", settings={**used, "ftl.gc.victim": "greedy-in-python"}, requests=2000, snapshots=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@nd.policies.eviction("oldest-in-python")
+def oldest(view: EvictionView) -> int:
+    return 0
+
+
+@nd.policies.eviction("least-used-in-python")
+class LeastUsed:
+    """The page written and read least."""
+
+    def pick(self, view: EvictionView) -> int:
+        return int((view.writes + view.reads).argmin())
+
+
+def buffered(kind: str, used: dict[str, Any], **more: Any) -> nd.Result:
+    settings = {**used, "buffer.size": "512KiB", "buffer.kind": kind, **more}
+    return nd.run("page", "zipf", settings=settings, requests=5000)
+
+
+@pytest.mark.parametrize("unit", ["block", "page"])
+def test_a_buffer_is_the_same_in_python_and_in_rust(unit: str, used: dict[str, Any]) -> None:
+    in_rust = buffered("page-only", used, **{"buffer.flush_unit": unit})
+    in_python = buffered("oldest-in-python", used, **{"buffer.flush_unit": unit})
+    assert in_python.hash == in_rust.hash
+    first = buffered("least-used-in-python", used, **{"buffer.flush_unit": unit})
+    assert first.hash == buffered("least-used-in-python", used, **{"buffer.flush_unit": unit}).hash
+    assert first.hash != in_rust.hash
+
+
+def test_an_eviction_that_fails_comes_back_as_itself(used: dict[str, Any]) -> None:
+    @nd.policies.eviction("failing-eviction")
+    def failing(view: EvictionView) -> int:
+        assert view.page.dtype == np.uint32 and (view.writes >= 1).all() and view.block_pages == 64
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        buffered("failing-eviction", used)
+    with pytest.raises(nd.ConfigError, match="built-in"):
+        nd.policies.eviction("fab")(failing)
+
+
+nd.policies.commit("lru-in-python")(lambda view: 0)
+nd.policies.commit("largest-in-python")(lambda view: view.newer.argmax())
+nd.policies.commit("cheapest-in-python")(lambda view: view.reads.argmin())
+
+
+def striped(victim: str, tiny: dict[str, Any], stack: str = "raid5-ppc") -> nd.Result:
+    four = {"flash.channels": 4, "flash.dies_per_channel": 1, "stripe.cache.entries": 16, "stripe.in_flight": 16}
+    settings = {**tiny, **four, "drive.precondition": "fill", "stripe.cache.victim": victim}
+    return nd.run(stack, "zipf", settings=settings, requests=5000)
+
+
+@pytest.mark.parametrize("stack", ["raid5-ppc", "raid5-fpc"])
+@pytest.mark.parametrize("name", ["lru", "largest", "cheapest"])
+def test_a_commit_choice_is_the_same_in_python_and_in_rust(name: str, stack: str, tiny: dict[str, Any]) -> None:
+    in_rust, in_python = striped(name, tiny, stack), striped(f"{name}-in-python", tiny, stack)
+    assert in_python.hash == in_rust.hash
+    assert in_rust.counters["stripe.commits_replacement"] > 0, in_rust.counters
+
+
+def test_a_commit_that_fails_comes_back_as_itself(tiny: dict[str, Any]) -> None:
+    @nd.policies.commit("failing-commit")
+    def failing(view: CommitView) -> int:
+        assert len(view.stripe) == len(view) and (view.newer > 0).all()
+        raise LookupError("which?")
+
+    with pytest.raises(LookupError, match="which"):
+        striped("failing-commit", tiny)
+    with pytest.raises(nd.ConfigError, match="built-in"):
+        nd.policies.commit("lru")(failing)

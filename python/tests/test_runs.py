@@ -1,0 +1,151 @@
+"""Runs from Python are runs of the command line."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import native, sets
+
+import nandarium as nd
+
+
+@pytest.mark.parametrize("stack", ["page", "fast", "tpm", "two-level", "raid5-ppc", "page+ftl.gc.victim=d-choices"])
+def test_a_run_has_the_hash_of_the_command_line(stack: str, tiny: dict[str, Any]) -> None:
+    if stack.startswith("raid"):
+        tiny |= {"flash.channels": 4, "flash.dies_per_channel": 1, "stripe.cache.entries": 64, "stripe.in_flight": 16}
+    run = nd.run(stack, "mixed", settings=tiny, requests=5000, seed=3, snapshots=False)
+    said = native("run", "--stack", stack, "--workload", "mixed", "--requests", "5000", "--seed", "3", *sets(tiny))
+    assert run.hash == said["hash"]
+    same = {key for key in said if key not in ("wall_s", "requests_per_wall_s")}
+    assert {key: run.data[key] for key in same} == {key: said[key] for key in same}
+    assert list(run.data) == list(said)
+
+
+def test_a_stack_file_means_the_same_in_both(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    stack = nd.Stack("page", {**tiny, "ftl.gc.copyback": True}, description="a \"small\" drive")
+    stack.save(tmp_path / "small.toml")
+    again = nd.Stack.from_file(tmp_path / "small.toml")
+    assert (again.base, again.settings, again.description) == (stack.base, stack.settings, stack.description)
+    said = native("run", "--stack", str(tmp_path / "small.toml"), "--requests", "3000")
+    assert nd.run(stack, requests=3000).hash == nd.run(tmp_path / "small.toml", requests=3000).hash == said["hash"]
+    assert stack.resolved()["ftl.gc.copyback"] == "true"
+    assert stack.shape().dies == 4
+
+
+def test_everything_is_named(tiny: dict[str, Any]) -> None:
+    assert {"page", "two-level", "hard"} <= set(nd.stacks())
+    assert {"mixed", "zipf", "sample"} <= set(nd.workloads())
+    assert "greedy" in nd.list_policies() and "mlc-4k" in nd.parts() and nd.formats()
+    assert "write amplification" in nd.explain("waf").lower()
+    with pytest.raises(KeyError, match="did you mean"):
+        nd.explain("ftl.gc.victm")
+    fields = {f"workload.{name}" for name in nd.Workload.__dataclass_fields__ if name != "name"}
+    assert fields == {key for key in nd.keys() if key.startswith("workload.")}
+
+
+def test_a_workload_sets_its_keys(tiny: dict[str, Any]) -> None:
+    workload = nd.Workload("zipf", requests=2000, queue_depth=4, zipf_exponent=1.1, seed=9)
+    run = nd.run("page", workload, settings=tiny)
+    assert run.requests == 2000 and run.config["workload.zipf_exponent"] == "1.1"
+    assert nd.run("page", workload, settings={**tiny, "workload.queue_depth": 8}).config["workload.queue_depth"] == "8"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"drive.capactiy": "8GiB"}, "did you mean `drive.capacity`"),
+        ({"drive.capacity": 8}, "has no unit"),
+        ({"ftl.gc.victim": "gredy"}, "greedy"),
+        ({"flash.channels": 0}, "smallest value"),
+    ],
+)
+def test_mistakes_have_the_words_of_the_command_line(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(nd.ConfigError, match=words) as caught:
+        nd.run("page", settings=settings)
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, nd.NandariumError)
+
+
+def test_other_mistakes(tiny: dict[str, Any]) -> None:
+    with pytest.raises(nd.ConfigError, match="did you mean `page`"):
+        nd.run("pgae")
+    with pytest.raises(nd.WorkloadError, match="did you mean `zipf`"):
+        nd.run("page", "zpif", settings=tiny)
+    with pytest.raises(nd.WorkloadError, match="read_share"):
+        nd.run("page", nd.Workload("sequential-write", read_share="30%"), settings=tiny)
+    with pytest.raises(TypeError, match="drive.capacity"):
+        nd.run("page", settings={"drive.capacity": [1]})  # type: ignore[dict-item]
+    with pytest.raises(nd.ConfigError, match=r"NAME\+key=value"):
+        nd.run("page+fifo")
+
+
+def test_a_full_drive_has_its_result() -> None:
+    full = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3, "drive.precondition": "none"}
+    with pytest.raises(nd.DriveFull, match="host writes") as caught:
+        nd.run("page", nd.Workload("uniform-write", request_size="4KiB"), settings=full, requests=400_000)
+    assert caught.value.result is not None and caught.value.result.requests > 0
+    assert caught.value.result.status in ("worn-out", "drive-full")
+
+
+def test_a_comparison_is_a_run_each(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    both = nd.compare(["page", "page+ftl.gc.victim=fifo"], "zipf", settings=tiny, requests=4000)
+    assert [run.hash for run in both] == [nd.run(stack, "zipf", settings=tiny, requests=4000).hash for stack in ("page", "page+ftl.gc.victim=fifo")]
+    assert "ratio" in str(both) and both.table["requests"].tolist() == [4000, 4000]
+    both.report(tmp_path / "two.html")
+    assert "ftl.gc.victim=fifo" in (tmp_path / "two.html").read_text(encoding="utf-8")
+    with pytest.raises(nd.ConfigError):
+        nd.compare(["page", "page+ftl.gc.victim=nothing"], settings=tiny)
+
+
+def test_results_become_files(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    run = nd.run("page", settings=tiny, requests=4000)
+    run.save(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["report.html", "result.json", "series.csv"]
+    assert json.loads((tmp_path / "out/result.json").read_text()) == run.data
+    assert (tmp_path / "out/result.json").read_text() == run.to_json()
+    with pytest.raises(nd.SimulationError, match="could not be written"):
+        run.report("/proc/nowhere/report.html")
+
+
+def test_the_interpreter_goes_on_during_a_run(used: dict[str, Any]) -> None:
+    ticks = 0
+    ended = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not ended.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    started = time.perf_counter()
+    nd.run("page", "mixed", settings=used, requests=400_000, snapshots=False)
+    took = time.perf_counter() - started
+    ended.set()
+    thread.join()
+    assert ticks > 100 * took, f"{ticks} ticks in {took:.2f} s"
+
+
+def test_progress_is_told_and_may_end_a_run(used: dict[str, Any]) -> None:
+    heard: list[tuple[str, int, int | None]] = []
+
+    def tell(phase: str, done: int, total: int | None) -> None:
+        heard.append((phase, done, total))
+        if phase == "measuring":
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        nd.run("page", "mixed", settings=used, requests=50_000_000, snapshots=False, progress=tell)
+    assert heard[-1][0] == "measuring" and heard[-1][2] == 50_000_000
+
+
+def test_snapshots_are_kept_where_one_says(tmp_path: Path, used: dict[str, Any]) -> None:
+    first = nd.run("page", settings=used, requests=3000, snapshots=tmp_path)
+    assert len(list(tmp_path.glob("*.nandstate"))) == 1
+    assert nd.run("page", settings=used, requests=3000, snapshots=tmp_path).hash == first.hash
+    assert nd.run("page", settings=used, requests=3000, snapshots=False).hash == first.hash
