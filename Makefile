@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup page-test
+.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup page-test python-test python-costs
 
 build: web/dist/report.js ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -44,9 +44,14 @@ demo: build ## a generator and the recorded trace; prints the path of the report
 # What the tests run beside the program: a browser for the report page, clients for the block device server.
 CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils nbdkit:nbdkit fusermount3:fuse3 mkfs.ext4:e2fsprogs
 
+# The first Python that is new enough and can make virtual environments.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+  "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$$name" && break; done)
+
 setup:
 	@missing=(); [[ -n "$(CHROMIUM)" ]] || missing+=(chromium); \
 	for client in $(CLIENTS); do PATH="$$PATH:/usr/sbin:/sbin" command -v "$${client%%:*}" >/dev/null || missing+=("$${client##*:}"); done; \
+	[[ -n "$(PYTHON)" ]] || missing+=(python3-venv); \
 	if [[ "$${#missing[@]}" == 0 ]]; then exit 0; fi; \
 	if [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"; \
@@ -60,6 +65,7 @@ test: setup build ## all tests, lints included
 	$(CARGO) test --workspace
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory page-test
+	$(MAKE) --no-print-directory python-test
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 
 # The page as the program writes it, not as its own tests do.
@@ -70,6 +76,31 @@ page-test: build
 	folder="$$(realpath $(TARGET))/page-test"; for page in one two; do \
 	  (cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" \
 	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm test); done
+
+VENV := $(TARGET)/python
+# The profile of the Rust tests, so that little is compiled again, and debug assertions are on.
+PYTHON_PROFILE ?= test
+
+# The Python package as a new user installs it: a fresh virtual environment, pip, the command, then its tests, the examples
+# of its documentation, and the type checker over package, stubs and tests.
+python-test: build
+	@[[ -n "$(PYTHON)" ]] || { echo "the Python package needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
+	  "or give its path: make python-test PYTHON=/path/to/python3" >&2; exit 1; }
+	rm -rf $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+	PATH="$$(realpath $(VENV))/bin:$$PATH" MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation .
+	$(VENV)/bin/nandarium --version
+	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest python/tests
+	$(VENV)/bin/pytest --doctest-modules --pyargs nandarium
+	$(VENV)/bin/python python/tests/markdown.py docs/python.md
+	$(VENV)/bin/mypy --python-executable $(VENV)/bin/python -p nandarium
+	$(VENV)/bin/mypy --python-executable $(VENV)/bin/python python/tests
+	$(VENV)/bin/stubtest nandarium._nandarium
+
+python-costs: ## what the Python package costs beside a run, and a policy written in Python
+	$(VENV)/bin/python python/costs.py
 
 lint: web/dist/report.js ## clippy and the type checker
 	$(CARGO) clippy --workspace --all-targets -- -D warnings

@@ -1,7 +1,7 @@
 """A laboratory for solid-state drives: replay a workload through a modelled drive and see why it was slow.
 
 >>> import nandarium as nd
->>> result = nd.run("page", "zipf", settings={"drive.capacity": "64MiB"}, requests=20_000)
+>>> result = nd.run("page", "zipf", settings={"drive.capacity": "1GiB"}, requests=20_000)
 >>> result.status
 'complete'
 >>> result.latency.write.p99 >= result.latency.write.p50

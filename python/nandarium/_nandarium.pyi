@@ -7,6 +7,32 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
+__all__ = [
+    "CommitView",
+    "EvictionView",
+    "Outcome",
+    "RequestColumns",
+    "Stop",
+    "VictimView",
+    "__version__",
+    "arrow_array",
+    "arrow_schema",
+    "arrow_stream",
+    "checked",
+    "command",
+    "comparison_text",
+    "explain",
+    "items",
+    "keys",
+    "register_commit",
+    "register_eviction",
+    "register_victim",
+    "resolve",
+    "run",
+    "set_library",
+    "stack_text",
+    "write_page",
+]
 __version__: str
 
 @final

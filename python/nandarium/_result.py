@@ -70,7 +70,7 @@ class Result:
 
     Example:
         >>> import nandarium as nd
-        >>> result = nd.run("page", "mixed", settings={"drive.capacity": "64MiB"}, requests=5000)
+        >>> result = nd.run("page", "mixed", settings={"drive.capacity": "1GiB"}, requests=5000)
         >>> result.status, result.latency.read.count + result.latency.write.count
         ('complete', 5000)
     """
@@ -226,8 +226,11 @@ class Result:
     def addresses(self) -> Addresses:
         """Where requests went over time."""
         reads, writes, bins, per_row, per_bin = self._outcome.addresses()
-        shaped = (np.frombuffer(counts, np.uint32).reshape(-1, bins) for counts in (reads, writes))
-        return Addresses(*shaped, per_row, per_bin)
+
+        def shaped(counts: bytes) -> npt.NDArray[np.uint32]:
+            return np.frombuffer(counts, np.uint32).reshape(-1, bins)
+
+        return Addresses(shaped(reads), shaped(writes), per_row, per_bin)
 
     def to_json(self) -> str:
         """The text of ``result.json``, as the command line writes it."""
@@ -281,8 +284,8 @@ class Comparison(Sequence[Result]):
 
         return Table(
             {
-                "stack": np.array([result.stack for result in self], dtype=object),
-                "hash": np.array([result.hash for result in self], dtype=object),
+                "stack": np.array([result.stack for result in self]),
+                "hash": np.array([result.hash for result in self]),
                 "requests": np.array([result.requests for result in self], dtype=np.uint64),
                 "iops": numbers(result.iops for result in self),
                 "waf": numbers(result.waf for result in self),

@@ -55,8 +55,8 @@ def run(
 
     Example:
         >>> import nandarium as nd
-        >>> one = nd.run("page", "zipf", settings={"drive.capacity": "64MiB"}, requests=5000, seed=7)
-        >>> two = nd.run("page", "zipf", settings={"drive.capacity": "64MiB"}, requests=5000, seed=7)
+        >>> one = nd.run("page", "zipf", settings={"drive.capacity": "1GiB"}, requests=5000, seed=7)
+        >>> two = nd.run("page", "zipf", settings={"drive.capacity": "1GiB"}, requests=5000, seed=7)
         >>> one.hash == two.hash
         True
     """
@@ -85,7 +85,7 @@ def compare(
 
     Example:
         >>> import nandarium as nd
-        >>> both = nd.compare(["page", "page+ftl.gc.victim=fifo"], settings={"drive.capacity": "64MiB"}, requests=5000)
+        >>> both = nd.compare(["page", "page+ftl.gc.victim=fifo"], settings={"drive.capacity": "1GiB"}, requests=5000)
         >>> [result.stack for result in both]
         ['page', 'page+ftl.gc.victim=fifo']
     """

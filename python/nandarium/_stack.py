@@ -38,9 +38,9 @@ class Stack:
 
     Example:
         >>> import nandarium as nd
-        >>> stack = nd.Stack("page", {"drive.capacity": "64MiB"}).set({"ftl.gc.victim": "fifo"})
+        >>> stack = nd.Stack("page", {"drive.capacity": "1GiB"}).set({"ftl.gc.victim": "fifo"})
         >>> stack.name
-        'page+drive.capacity=64MiB+ftl.gc.victim=fifo'
+        'page+drive.capacity=1GiB+ftl.gc.victim=fifo'
         >>> stack.resolved()["ftl.gc.victim"]
         'fifo'
     """

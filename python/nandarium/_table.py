@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,44 +16,35 @@ if TYPE_CHECKING:
 Column = npt.NDArray[Any]
 
 
-class Table(Mapping[str, Column]):
-    """Columns by name, as NumPy arrays of one length that cannot be changed.
+class Table(dict[str, Column]):
+    """Columns by name: a dict of NumPy arrays of one length, so that ``pandas.DataFrame(table)`` takes it as it is.
 
-    A mapping, so that ``pandas.DataFrame(dict(table))`` works everywhere; and Arrow data (``__arrow_c_stream__``,
-    ``__arrow_c_array__``), so that Polars, DuckDB, pandas and PyArrow take it as it is. Arrow gets a copy; no PyArrow
-    is needed for it.
+    It is Arrow data as well (``__arrow_c_stream__``, ``__arrow_c_array__``): Polars, DuckDB and PyArrow take it as it
+    is. Arrow gets a copy; PyArrow is not needed for it. Arrays of results cannot be changed.
+
+    Raises:
+        ValueError: columns of several lengths.
 
     Example:
         >>> import nandarium as nd
-        >>> series = nd.run("page", "mixed", settings={"drive.capacity": "64MiB"}, requests=5000).series
+        >>> series = nd.run("page", "mixed", settings={"drive.capacity": "1GiB"}, requests=5000).series
         >>> series["write_requests"].dtype, int(series["write_requests"].sum() + series["read_requests"].sum())
         (dtype('float64'), 5000)
     """
 
-    __slots__ = ("_columns",)
-
     def __init__(self, columns: Mapping[str, npt.ArrayLike]) -> None:
-        self._columns = {name: np.asarray(column) for name, column in columns.items()}
-        lengths = {len(column) for column in self._columns.values()}
+        super().__init__({name: np.asarray(column) for name, column in columns.items()})
+        lengths = {len(column) for column in self.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns of a table have one length, not {sorted(lengths)}")
-
-    def __getitem__(self, name: str) -> Column:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
     @property
     def rows(self) -> int:
         """Number of rows; ``len(table)`` is the number of columns."""
-        return len(next(iter(self._columns.values()), ()))
+        return len(next(iter(self.values()), ()))
 
     def __repr__(self) -> str:
-        columns = ", ".join(f"{name}: {column.dtype}" for name, column in self._columns.items())
+        columns = ", ".join(f"{name}: {column.dtype}" for name, column in self.items())
         return f"Table({self.rows} rows; {columns})"
 
     def _arrow(self) -> tuple[list[str], list[Any]]:
@@ -62,7 +53,7 @@ class Table(Mapping[str, Column]):
                 return [str(text) for text in column]
             return column.view(np.uint8) if column.dtype.kind == "b" else np.ascontiguousarray(column)
 
-        return list(self._columns), [plain(column) for column in self._columns.values()]
+        return list(self), [plain(column) for column in self.values()]
 
     def __arrow_c_schema__(self) -> CapsuleType:
         """The Arrow schema, in a capsule."""

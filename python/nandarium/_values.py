@@ -28,7 +28,7 @@ def text_of(key: str, value: object) -> str:
     if isinstance(value, float):
         return repr(float(value))
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     try:
         return str(operator.index(value))  # type: ignore[arg-type]
     except TypeError:

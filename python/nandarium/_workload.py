@@ -96,7 +96,7 @@ class Requests:
         >>> import numpy as np, nandarium as nd
         >>> rng = np.random.default_rng(1)
         >>> requests = nd.Requests(op=np.full(2000, "write"), first_sector=8 * rng.integers(0, 1000, 2000), sectors=np.full(2000, 8))
-        >>> nd.run("page", requests, settings={"drive.capacity": "64MiB"}).requests
+        >>> nd.run("page", requests, settings={"drive.capacity": "1GiB"}).requests
         2000
     """
 

@@ -15,7 +15,7 @@ Example:
     >>> @nd.policies.victim("least-worn")
     ... def least_worn(view):
     ...     return view.erases.argmin()
-    >>> nd.run("page+ftl.gc.victim=least-worn", settings={"drive.capacity": "64MiB"}, requests=5000).status
+    >>> nd.run("page+ftl.gc.victim=least-worn", settings={"drive.capacity": "1GiB"}, requests=5000).status
     'complete'
 """
 
@@ -77,7 +77,7 @@ def _maker(policy: Callable[..., Any]) -> Callable[[], Callable[[Any], SupportsI
     if isinstance(policy, type):
         if not callable(getattr(policy, "pick", None)):
             raise TypeError(f"{policy.__name__} has no method pick(view), which a policy needs")
-        return lambda: policy().pick  # type: ignore[no-any-return]
+        return lambda: policy().pick
     if not callable(policy):
         raise TypeError("a policy is a class with a method pick(view), or a function of a view")
     return lambda: policy
@@ -116,7 +116,7 @@ def eviction(name: str, *, doc: str | None = None) -> Callable[[_Policy], _Polic
         >>> @nd.policies.eviction("least-used")
         ... def least_used(view):
         ...     return view.writes.argmin()
-        >>> small = {"drive.capacity": "64MiB", "buffer.size": "1MiB"}
+        >>> small = {"drive.capacity": "1GiB", "buffer.size": "1MiB"}
         >>> nd.run("page+buffer.kind=least-used", settings=small, requests=2000).status
         'complete'
     """

@@ -84,7 +84,7 @@ def test_other_mistakes(tiny: dict[str, Any]) -> None:
 
 
 def test_a_full_drive_has_its_result() -> None:
-    full = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3, "drive.precondition": "none"}
+    full: dict[str, Any] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3, "drive.precondition": "none"}
     with pytest.raises(nd.DriveFull, match="host writes") as caught:
         nd.run("page", nd.Workload("uniform-write", request_size="4KiB"), settings=full, requests=400_000)
     assert caught.value.result is not None and caught.value.result.requests > 0
