@@ -34,8 +34,9 @@ cells!(f64, u64, i64, u32, u16);
 
 /// A column as bytes that `NumPy` looks into without a copy, and cannot change.
 pub fn given<T: Cell>(py: Python<'_>, values: impl IntoIterator<Item = T>) -> Bound<'_, PyBytes> {
-    let mut bytes = Vec::new();
-    values.into_iter().for_each(|value| value.put(&mut bytes));
+    let values = values.into_iter();
+    let mut bytes = Vec::with_capacity(values.size_hint().0 * size_of::<T>());
+    values.for_each(|value| value.put(&mut bytes));
     PyBytes::new(py, &bytes)
 }
 

@@ -6,6 +6,7 @@ mod closed_forms;
 mod gather;
 mod host;
 mod log_block;
+mod outside;
 mod remapped;
 mod serial;
 mod serial_session;

@@ -1,0 +1,121 @@
+//! Policies that a program registers, and requests that it has in memory: the same drive, whoever decides.
+#![allow(missing_docs)]
+
+use buffer::{EvictionPolicy, EvictionView};
+use device::session::{self, GivenRequests, SessionError, SessionOptions, Snapshots};
+use device::{Config, Setting};
+use engine::random::Stream;
+use ftl::gc::{VictimPolicy, VictimView};
+use metrics::RunResult;
+use std::sync::Arc;
+use stripe::choice::{Candidate, CommitOrder, CommitPolicy};
+use units::{HostOp, Request};
+
+const SMALL: [&str; 5] = [
+    "drive.capacity=64MiB",
+    "flash.channels=4",
+    "flash.dies_per_channel=1",
+    "flash.pages_per_block=64",
+    "drive.precondition=fill",
+];
+
+fn config(stack: &str, more: &[&str]) -> Config {
+    let settings = SMALL.iter().chain(more).map(|text| Setting::from_argument(text).unwrap());
+    Config::load(stack, &settings.collect::<Vec<_>>()).unwrap()
+}
+
+fn run(stack: &str, more: &[&str]) -> RunResult {
+    let options = SessionOptions { workload: "zipf".to_owned(), snapshots: None };
+    session::run(config(stack, &[more, &["workload.requests=5000"]].concat()), &options, &mut ()).unwrap()
+}
+
+struct Greedy;
+
+impl VictimPolicy for Greedy {
+    fn pick(&mut self, view: &VictimView<'_>, _: &mut Stream) -> Option<usize> {
+        view.candidates().min_by_key(|(block, valid)| (*valid, *block)).map(|(block, _)| block)
+    }
+}
+
+struct Oldest;
+
+impl EvictionPolicy for Oldest {
+    fn pick(&mut self, view: &EvictionView<'_>) -> Option<usize> {
+        assert!(view.pages.len() == view.writes.len() && view.pages.len() == view.reads.len());
+        Some(0)
+    }
+}
+
+struct Most;
+
+impl CommitPolicy for Most {
+    fn order(&self) -> CommitOrder {
+        CommitOrder::Oldest
+    }
+
+    fn choose(&mut self, idle: &mut dyn Iterator<Item = Candidate>) -> Option<u32> {
+        // The first of the most, as the built-in order has it; `max_by_key` would take the last.
+        let most = idle.fold(None, |most: Option<Candidate>, next| match most {
+            Some(most) if most.newer >= next.newer => Some(most),
+            _ => Some(next),
+        });
+        most.map(|candidate| candidate.stripe)
+    }
+}
+
+#[test]
+fn a_registered_policy_decides_as_the_built_in_one_it_copies() {
+    ftl::gc::register("test-greedy", "greedy once more", Arc::new(|_| Box::new(Greedy))).unwrap();
+    buffer::register("test-oldest", "page-only once more", Arc::new(|_| Box::new(Oldest))).unwrap();
+    stripe::choice::register("test-largest", "largest once more", Arc::new(|| Box::new(Most))).unwrap();
+    let striped = ["stripe.cache.entries=16", "stripe.in_flight=16"];
+    let victim = |name| [&striped[..], &[name]].concat();
+    for (stack, own, copy) in [
+        ("page", vec!["ftl.gc.victim=greedy"], vec!["ftl.gc.victim=test-greedy"]),
+        ("page", vec!["buffer.kind=page-only", "buffer.size=512KiB"], vec!["buffer.kind=test-oldest", "buffer.size=512KiB"]),
+        ("raid5-ppc", victim("stripe.cache.victim=largest"), victim("stripe.cache.victim=test-largest")),
+    ] {
+        let (own, copied) = (run(stack, &own), run(stack, &copy));
+        assert_eq!(own.hash, copied.hash, "{stack} {copy:?}");
+    }
+    assert!(Config::load("page", &[Setting::from_argument("ftl.gc.victim=test-gredy").unwrap()]).unwrap_err().to_string().contains("test-greedy"));
+}
+
+#[test]
+fn the_state_of_a_drive_with_a_policy_from_outside_is_not_kept() {
+    ftl::gc::register("test-unkept", "greedy once more", Arc::new(|_| Box::new(Greedy))).unwrap();
+    let folder = std::env::temp_dir().join(format!("nandarium-unkept-{}", std::process::id()));
+    let snapshots = Some(Snapshots { folder: folder.clone(), build: "test".to_owned() });
+    let options = SessionOptions { workload: "zipf".to_owned(), snapshots };
+    let more = ["ftl.gc.victim=test-unkept", "workload.requests=100"];
+    session::run(config("page", &more), &options, &mut ()).unwrap();
+    assert!(!folder.exists(), "nothing was to be kept");
+    session::run(config("page", &more[1..]), &options, &mut ()).unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn given(requests: Vec<Request>, timed: bool, more: &[&str]) -> Result<RunResult, SessionError> {
+    let options = SessionOptions { workload: "mine".to_owned(), snapshots: None };
+    session::run_given(config("page", more), &GivenRequests::new(requests, timed), &options, &mut ())
+}
+
+#[test]
+fn requests_in_memory_are_run_and_what_cannot_be_served_is_said_before() {
+    let write = |arrival, first_sector, sectors| Request { arrival, first_sector, sectors, op: HostOp::Write, fua: false };
+    let flush = |sectors| Request { op: HostOp::Flush, ..write(9, 0, sectors) };
+    let result = given(vec![write(0, 0, 8), write(5, 64, 1), flush(0)], true, &[]).unwrap();
+    assert_eq!((result.requests(), result.workload.as_str(), result.queue_depth), (3, "mine", None));
+    assert_eq!(given(vec![write(0, 0, 8)], false, &["workload.queue_depth=4"]).unwrap().queue_depth, Some(4));
+    for (requests, words) in [
+        (vec![write(5, 0, 8), write(4, 0, 8)], "request 1 (the first is 0) arrives at 4 ns"),
+        (vec![write(0, 0, 0)], "has no sectors"),
+        (vec![flush(8)], "a flush of 8 sectors"),
+        (vec![write(0, u64::MAX, 8)], "enlarge drive.capacity"),
+    ] {
+        let problem = given(requests, true, &[]).unwrap_err().to_string();
+        assert!(problem.contains(words), "{problem}");
+    }
+    let refused = given(vec![write(0, 0, 8)], true, &["workload.read_share=50%"]).unwrap_err().to_string();
+    assert!(refused.contains("workload.read_share has no effect"), "{refused}");
+}
