@@ -3,7 +3,7 @@
 //! ```text
 //! the cache keeps its stripes in an order -> a policy sees those that are idle, one after the other -> one of them
 //! ```
-//! A policy decides and does not act. To add one: a line in [`POLICIES`]; or, from a program around this one,
+//! A policy decides and does not act. To add one: a line in `POLICIES`; or, from a program around this one,
 //! [`register`]. The built-in ones take the first of their order, so that no other stripe is looked at.
 
 use layer::Values;
