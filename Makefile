@@ -78,8 +78,8 @@ page-test: build
 	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm test); done
 
 VENV := $(TARGET)/python
-# The profile of the Rust tests, so that little is compiled again, and debug assertions are on.
-PYTHON_PROFILE ?= test
+# The quickest to build, with debug assertions; `pip install .` alone builds for speed.
+PYTHON_PROFILE ?= dev
 
 # The Python package as a new user installs it: a fresh virtual environment, pip, the command, then its tests, the examples
 # of its documentation, and the type checker over package, stubs and tests.
