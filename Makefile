@@ -100,6 +100,8 @@ python-test: build
 	$(VENV)/bin/stubtest nandarium._nandarium
 
 python-costs: ## what the Python package costs beside a run, and a policy written in Python
+	[[ -x $(VENV)/bin/maturin ]] || $(MAKE) --no-print-directory python-test
+	PATH="$$(realpath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
 	$(VENV)/bin/python python/costs.py
 
 lint: web/dist/report.js ## clippy and the type checker

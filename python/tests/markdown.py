@@ -6,6 +6,8 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 
@@ -19,7 +21,8 @@ def main() -> None:
             os.chdir(folder)
             for block in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
                 line = text.count("\n", 0, block.start(1))
-                exec(compile("\n" * line + block[1], str(page), "exec"), names)
+                with redirect_stdout(StringIO()):
+                    exec(compile("\n" * line + block[1], str(page), "exec"), names)
             os.chdir(page.parent)
         print(f"{name}: every example runs")
 
