@@ -18,7 +18,7 @@ mod steady;
 mod unused;
 
 pub use error::SessionError;
-pub use snapshot::Snapshots;
+pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource};
 
 use crate::block_device::BlockDevice;
@@ -125,6 +125,20 @@ pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) 
             }
         }
     }
+}
+
+/// Checks that a session could begin, and says what its initial state depends on where that is kept in a snapshot and may
+/// serve other sessions as well. Traces are not opened: each is long, and one stands for many sessions.
+///
+/// # Errors
+/// What [`run`] would say before it does anything.
+pub fn check(config: Config, workload: &str) -> Result<Option<String>, SessionError> {
+    let plan = DrivePlan::new(config)?;
+    let source = WorkloadSource::new(workload, &plan)?;
+    if source.is_generated() {
+        source.open()?;
+    }
+    Ok(precondition::shared_state(&plan, &source))
 }
 
 /// A device that can be measured: a drive, or something around one.

@@ -50,6 +50,15 @@ enum Image {
     Moved { core: Box<FlashCore>, oracle: Option<Box<Oracle>>, state: DriveState },
 }
 
+/// What the initial state depends on, where it is kept in a snapshot: `None` where it is computed each time.
+pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<String> {
+    let kind = plan.config.values.name("drive.precondition");
+    // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
+    // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
+    let is_kept = kind != "none" && plan.remap.is_none() && plan.config.values.name("engine.contents") == "none";
+    is_kept.then(|| super::snapshot::identity(plan, (kind == "steady").then_some(source)))
+}
+
 /// Computes the initial state, or takes it from a snapshot.
 pub(super) fn initial_state(
     plan: &DrivePlan,
@@ -64,19 +73,17 @@ pub(super) fn initial_state(
     if kind == "none" {
         return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new() });
     }
-    // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
-    // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
-    let snapshots = snapshots.filter(|_| plan.config.values.name("engine.contents") == "none");
-    let identity = super::snapshot::identity(plan, (kind == "steady").then_some(source));
-    if let Some(found) = snapshots.and_then(|snapshots| snapshots.load(&identity, watcher)) {
+    let identity = shared_state(plan, source);
+    let kept = snapshots.zip(identity.as_deref());
+    if let Some(found) = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher)) {
         watcher.remark("initial state taken from a snapshot");
         return Ok(Initial { image: Image::Tables(DriveState::from_bytes(found.tables)), driver: None, notes: found.notes });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
     let image = Image::of(drive);
-    if let (Some(snapshots), Image::Tables(state)) = (snapshots, &image) {
-        snapshots.store(&identity, state.as_bytes(), &notes, watcher);
+    if let (Some((snapshots, identity)), Image::Tables(state)) = (kept, &image) {
+        snapshots.store(identity, state.as_bytes(), &notes, watcher);
     }
     Ok(Initial { image, driver: None, notes })
 }
