@@ -29,7 +29,7 @@ fn timed(more: &[&str]) -> Timed {
     let plan = plan_of(config("hard", more));
     let remap = plan.remap.unwrap();
     let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
-    if remap.options.cell_bytes > 0 {
+    if remap.cell_bytes() > 0 {
         drive.carry_cells();
     }
     let mut drive = Remapped::new(drive, Driver::format(&remap, 1));
@@ -59,14 +59,14 @@ fn small_random_writes_cost_one_program_for_each_four_and_no_read() {
     let mut drive = timed(&[]);
     let before = drive.device().flash_counters();
     go(&mut drive, "uniform-write", 1000, 32, true);
-    let report = drive.report();
+    let report = *drive.report().hard().unwrap();
     let [reads, programs] = drive.device().flash_counters();
     assert_eq!(report.host_pages, 1000);
     assert_eq!(reads, before[0], "nothing is read and modified");
     // 250 superpages and some journal.
     let programs = programs - before[1];
     assert!((250..260).contains(&programs), "{programs} superpages: {report:?}");
-    drive.hard().check().unwrap();
+    drive.machine().check().unwrap();
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn without_time_a_lone_write_ends_where_nothing_else_can_happen() {
     let mut drive = Remapped::new(plan.assemble(CountedFlash::new(plan.fresh_core())), Driver::format(&plan.remap.unwrap(), 1));
     drive.settle();
     go(&mut drive, "uniform-write", 40, 1, false);
-    assert_eq!(drive.report().pad_pages, 120, "each is padded");
+    assert_eq!(drive.report().hard().unwrap().pad_pages, 120, "each is padded");
     go(&mut drive, "uniform-write", 40, 4, false);
-    assert_eq!(drive.report().pad_pages, 120, "four at once fill one");
+    assert_eq!(drive.report().hard().unwrap().pad_pages, 120, "four at once fill one");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn every_explained_wait_fits_into_its_latency() {
             }
         }
     }
-    drive.hard().check().unwrap();
+    drive.machine().check().unwrap();
 }
 
 #[test]

@@ -129,28 +129,26 @@ impl LogCache {
         let at = first as usize * self.options.cell_bytes as usize;
         let fua = self.front.requests.at(request).fua;
         let is_answered = self.options.write_cache == WriteCache::Volatile && !fua;
-        let source = self.source(page);
+        let found = self.gathered(page);
+        // Taken out before another segment is begun: that may need the memory it is in.
+        let old = match self.source(page) {
+            Source::Memory(from, at) if found.is_none() && sectors < self.layout.page_sectors() => {
+                self.buffers.get(from)[at..at + self.page_bytes()].to_vec()
+            }
+            _ => Vec::new(),
+        };
         let open = self.open.unwrap_or_else(|| self.open_another());
         let buffer = self.segments[open as usize].buffer.expect("an open one is in memory");
         self.counts.host_pages += 1;
-        let offset = match source {
-            // Not issued, so nobody can have seen it.
-            Source::Memory(known, offset) if known == buffer => {
-                self.counts.overwritten_pages += 1;
-                offset
-            }
-            source => {
-                let slot = self.segments[open as usize].filled;
-                self.segments[open as usize].filled += 1;
-                let offset = self.offset(slot);
-                // Otherwise a buffer is all zeros where nothing was put.
-                if let Source::Memory(from, at) = source && sectors < self.layout.page_sectors() {
-                    self.buffers.copy((from, at), (buffer, offset), self.page_bytes());
-                }
-                self.enter(open, Entry { page, pages: 1, slot: Some(slot) });
-                offset
-            }
-        };
+        self.counts.overwritten_pages += u64::from(found.is_some());
+        let slot = found.unwrap_or(self.segments[open as usize].filled);
+        let offset = self.offset(slot);
+        if found.is_none() {
+            self.segments[open as usize].filled += 1;
+            // Otherwise a buffer is all zeros where nothing was put.
+            self.buffers.get_mut(buffer)[offset..offset + old.len()].copy_from_slice(&old);
+            self.enter(open, Entry { page, pages: 1, slot: Some(slot) });
+        }
         self.buffers.get_mut(buffer)[offset + at..][..data.len()].copy_from_slice(data);
         self.close_wanted |= fua;
         if !is_answered {
@@ -160,6 +158,13 @@ impl LogCache {
         if is_answered {
             self.part_done(request, false);
         }
+    }
+
+    /// The slot of the open segment that holds a page: it can be replaced there, as nobody has seen it yet.
+    fn gathered(&self, page: u32) -> Option<u32> {
+        let place = self.map[page as usize];
+        let (segment, entry) = (place != HOME).then(|| self.entry(place))?;
+        entry.slot.filter(|_| self.open == Some(segment))
     }
 
     /// The pages of an entry are there from now on.

@@ -121,11 +121,11 @@ impl<'a> Life<'a> {
 
     /// Cuts power; goes on from there if `restart`.
     fn cut(&mut self, restart: bool) {
-        self.stack.hard().check().unwrap();
+        self.stack.machine().check().unwrap();
         let image = self.stack.device().flash().power_cut(&mut self.stream);
         let kept = restart.then(|| image.clone());
         let mut after = opened(self.plan, image);
-        after.hard().check().unwrap();
+        after.machine().check().unwrap();
         let found = read_all(&mut after);
         let oracle = self.stack.oracle_mut().unwrap();
         for (sector, value) in (0..).zip(&found) {
