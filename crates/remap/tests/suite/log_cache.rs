@@ -24,6 +24,7 @@ fn distinct_pages_cost_their_segments_and_once_their_homes() {
         bench.settle();
     }
     bench.submit(HostOp::Flush, 0, 0, false);
+    bench.drain();
     while bench.wait() {
         bench.settle();
     }
@@ -95,7 +96,7 @@ fn a_file_keeps_what_was_written_and_what_was_there() {
 
 /// Segments 1 to 3 with a page each, flushed, none at home.
 fn three_segments() -> (Vec<u8>, LogLayout) {
-    let mut drive: Blocking<_, LogCache> = Blocking::format(vec![0; 64 << 10], &options()).unwrap();
+    let mut drive: Blocking<_, LogCache> = Blocking::format(vec![0; 256 << 10], &options()).unwrap();
     for turn in 0..3 {
         drive.write(turn * 2, &[turn as u8 + 1; 1024], true).unwrap();
     }
@@ -154,8 +155,8 @@ fn what_does_not_fit_says_what_would() {
     assert!(LogLayout::new(&LogOptions::default(), least - 1).is_err());
     let (image, _) = three_segments();
     assert!(matches!(Blocking::open(image.clone(), &Options::default()), Err(OpenError::Foreign)), "another driver's");
-    assert!(matches!(Blocking::open(image[..32 << 10].to_vec(), &options()), Err(OpenError::Shrunk { .. })));
-    assert!(matches!(Blocking::open(vec![0; 64 << 10], &options()), Err(OpenError::Foreign)));
+    assert!(matches!(Blocking::open(image[..128 << 10].to_vec(), &options()), Err(OpenError::Shrunk { .. })));
+    assert!(matches!(Blocking::open(vec![0; 256 << 10], &options()), Err(OpenError::Foreign)));
 }
 
 /// Each flush closes a segment, and the ring is small: it is written back and written over again and again.
