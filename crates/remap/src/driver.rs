@@ -103,9 +103,9 @@ pub trait DriverOptions: Copy + Debug {
 #[derive(Debug)]
 pub enum Machine {
     /// All writes go elsewhere, and stay there.
-    Hard(crate::Hard),
+    Hard(Box<crate::Hard>),
     /// Writes go through a log to where they belong.
-    LogCache(crate::LogCache),
+    LogCache(Box<crate::LogCache>),
 }
 
 impl std::ops::Deref for Machine {
@@ -113,8 +113,8 @@ impl std::ops::Deref for Machine {
 
     fn deref(&self) -> &Self::Target {
         match self {
-            Machine::Hard(hard) => hard,
-            Machine::LogCache(log_cache) => log_cache,
+            Machine::Hard(hard) => &**hard,
+            Machine::LogCache(log_cache) => &**log_cache,
         }
     }
 }
@@ -122,8 +122,8 @@ impl std::ops::Deref for Machine {
 impl std::ops::DerefMut for Machine {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
-            Machine::Hard(hard) => hard,
-            Machine::LogCache(log_cache) => log_cache,
+            Machine::Hard(hard) => &mut **hard,
+            Machine::LogCache(log_cache) => &mut **log_cache,
         }
     }
 }

@@ -149,15 +149,15 @@ impl RemapPlan {
 
     pub(super) fn format(&self, id: u64) -> Machine {
         match self {
-            Self::Hard { options, layout } => Machine::Hard(Hard::format(*layout, options, id)),
-            Self::LogCache { options, layout } => Machine::LogCache(LogCache::format(*layout, options, id)),
+            Self::Hard { options, layout } => Machine::Hard(Box::new(Hard::format(*layout, options, id))),
+            Self::LogCache { options, layout } => Machine::LogCache(Box::new(LogCache::format(*layout, options, id))),
         }
     }
 
     pub(super) fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Machine, OpenError> {
         Ok(match self {
-            Self::Hard { options, .. } => Machine::Hard(Hard::open(options, device_sectors, read)?),
-            Self::LogCache { options, .. } => Machine::LogCache(LogCache::open(options, device_sectors, read)?),
+            Self::Hard { options, .. } => Machine::Hard(Box::new(Hard::open(options, device_sectors, read)?)),
+            Self::LogCache { options, .. } => Machine::LogCache(Box::new(LogCache::open(options, device_sectors, read)?)),
         })
     }
 

@@ -206,7 +206,9 @@ impl LogCache {
                 self.map_to(page, HOME);
             }
         }
-        buffers.into_values().for_each(|buffer| self.buffers.release(buffer));
+        for buffer in buffers.into_values() {
+            self.buffers.release(buffer);
+        }
         for number in self.home + 1..=last {
             let index = self.layout.place_of(number);
             if self.segments[index as usize].number == number {

@@ -73,8 +73,9 @@ impl LogCache {
         }
         self.failures = 0;
         self.durable = self.durable.max(completed);
-        while let Some((_, tail)) = self.tails.pop_front_if(|(number, _)| *number <= self.durable) {
-            self.tail = self.tail.max(tail);
+        while self.tails.front().is_some_and(|(number, _)| *number <= self.durable) {
+            // Tails never fall.
+            self.tail = self.tails.pop_front().map_or(self.tail, |(_, tail)| tail);
         }
         if batch {
             self.batch_is_home();

@@ -69,14 +69,14 @@ impl LogCache {
                         }
                         _ => {
                             let next = Run { sector: at, sectors: count, cell: done as usize, segment };
-                            commands += self.read_run(request, run.replace(next));
+                            commands += self.read_run(request, run.replace(next).as_ref());
                         }
                     }
                 }
             }
             done += count;
         }
-        commands += self.read_run(request, run);
+        commands += self.read_run(request, run.as_ref());
         self.counts.reads += 1;
         self.counts.read_commands += commands;
         self.counts.reads_split += u64::from(commands > 1);
@@ -84,8 +84,8 @@ impl LogCache {
         self.part_done(request, false);
     }
 
-    fn read_run(&mut self, request: u32, run: Option<Run>) -> u64 {
-        let Some(Run { sector, sectors, cell, segment }) = run else { return 0 };
+    fn read_run(&mut self, request: u32, run: Option<&Run>) -> u64 {
+        let Some(&Run { sector, sectors, cell, segment }) = run else { return 0 };
         self.front.requests.at(request).pending += 1;
         self.hold(segment, sector, sectors);
         self.send(Work::Read { request, cell, segment }, HostOp::Read, sector, sectors);

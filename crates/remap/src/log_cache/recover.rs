@@ -65,7 +65,7 @@ impl LogCache {
         headers.retain(|header| header.base == base || header.number < base);
         let tail = headers.iter().map(|header| header.tail).max().unwrap_or(0);
         let Some(last) = headers.last().map(|header| header.number) else { return Ok(()) };
-        if last >= tail + u64::from(self.layout.segments()) + 1 {
+        if last > tail + u64::from(self.layout.segments()) {
             return Err(OpenError::Map("segments of the log do not follow each other"));
         }
         let is_there = |number: &u64| headers.binary_search_by_key(number, |header| header.number).is_ok();
