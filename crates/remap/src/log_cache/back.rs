@@ -9,8 +9,6 @@ use crate::Command;
 use std::collections::{BTreeMap, VecDeque};
 use units::HostOp;
 
-/// Segments of a batch at most: more of them bring more neighbours together, and need more memory.
-const MOST_SEGMENTS: u64 = 16;
 /// Reads, and then writes, under way at a time.
 const AT_A_TIME: u32 = 16;
 
@@ -66,7 +64,7 @@ impl LogCache {
     }
 
     fn begin_batch(&mut self) -> bool {
-        let most = (u64::from(self.layout.segments()) / 8).clamp(1, MOST_SEGMENTS);
+        let most = u64::from(self.options.batch.min(self.layout.segments() / 4).max(1));
         let last = self.durable.min(self.home + most);
         let mut pages = Vec::new();
         for number in self.home + 1..=last {

@@ -25,6 +25,9 @@ pub struct LogOptions {
     pub idle_after_ns: Nanos,
     /// Segments that are held in memory at most, being filled, being written, or kept: 2 or more. Writing back needs more.
     pub buffers: u32,
+    /// Segments that are written back together at most, 1 or more; never more than a quarter of the log. More of them bring
+    /// more neighbours together, and need more memory.
+    pub batch: u32,
 }
 
 impl Default for LogOptions {
@@ -39,6 +42,7 @@ impl Default for LogOptions {
             write_cache: WriteCache::Volatile,
             idle_after_ns: 100_000_000,
             buffers: 8,
+            batch: 16,
         }
     }
 }

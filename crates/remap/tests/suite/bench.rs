@@ -106,11 +106,12 @@ impl Shape for LogOptions {
             page_sectors,
             superpage_sectors,
             segment_sectors: (superpage_sectors * one_of(&[1, 2, 4])).max(2 * page_sectors),
-            log: [0.02, 0.2, 0.4][one_of(&[0, 1, 2]) as usize],
+            log: [0.02, 0.2, 0.5][one_of(&[0, 1, 2]) as usize],
             timeout_ns: 1000,
             write_cache: [WriteCache::Through, WriteCache::Volatile][one_of(&[0, 1]) as usize],
             idle_after_ns: [500, 5000][one_of(&[0, 1]) as usize],
             buffers: one_of(&[2, 3, 8]),
+            batch: one_of(&[1, 3, 16]),
             ..LogOptions::default()
         }
     }

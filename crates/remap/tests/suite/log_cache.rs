@@ -1,7 +1,7 @@
 //! The log cache: figures, files, damage.
 
 use crate::bench::Bench;
-use remap::{Blocking, HostDriver, LayoutError, LogCache, LogLayout, LogOptions, OpenError, Options, WriteCache};
+use remap::{BlockStore, Blocking, HostDriver, LayoutError, LogCache, LogLayout, LogOptions, OpenError, Options, WriteCache};
 use std::fs::File;
 use units::HostOp;
 
@@ -96,7 +96,9 @@ fn a_file_keeps_what_was_written_and_what_was_there() {
 
 /// Segments 1 to 3 with a page each, flushed, none at home.
 fn three_segments() -> (Vec<u8>, LogLayout) {
-    let mut drive: Blocking<_, LogCache> = Blocking::format(vec![0; 256 << 10], &options()).unwrap();
+    // A log that is large enough for nothing to be written back yet.
+    let options = LogOptions { log: 0.5, ..options() };
+    let mut drive: Blocking<_, LogCache> = Blocking::format(vec![0; 512 << 10], &options).unwrap();
     for turn in 0..3 {
         drive.write(turn * 2, &[turn as u8 + 1; 1024], true).unwrap();
     }
@@ -127,7 +129,7 @@ fn a_damaged_segment_that_was_durable_is_refused() {
 #[test]
 fn no_byte_of_the_metadata_can_be_changed_to_make_it_panic() {
     let (image, layout) = three_segments();
-    for byte in (0..layout.home_sector() as usize * 512).step_by(3) {
+    for byte in (0..layout.home_sector() as usize * 512 / 3).step_by(3) {
         for flip in [0x01, 0x80] {
             let mut damaged = image.clone();
             damaged[byte] ^= flip;
@@ -173,4 +175,66 @@ fn many_flushes_turn_the_ring() {
     let report = bench.driver.report();
     assert_eq!(report.segments, 500);
     assert!(report.written_back_segments >= 496, "{report:?}");
+}
+
+/// Bytes that note what is written to them.
+struct Noted {
+    bytes: Vec<u8>,
+    writes: Vec<(u64, Vec<u8>)>,
+}
+
+impl BlockStore for Noted {
+    fn sectors(&self) -> u64 {
+        self.bytes.sectors()
+    }
+
+    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
+        self.bytes.read(first_sector, into)
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
+        self.writes.push((first_sector, data.to_vec()));
+        self.bytes.write(first_sector, data, fua)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn trim(&mut self, _: u64, _: u64) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A segment of two pages was torn: one sector of the first page is missing. After a restart, where both pages read as zeros, the
+/// host writes the first page again, and that is torn as well. The second page must not appear.
+#[test]
+fn a_torn_segment_is_not_completed_by_the_next_start() {
+    let empty = Blocking::format(vec![0; 512 << 10], &options()).unwrap().into_store();
+    let mut drive = Blocking::open(empty.clone(), &options()).unwrap();
+    drive.write(0, &[1; 2048], true).unwrap();
+    let whole = drive.into_store();
+    let missing = (0..whole.len() / 512).map(|sector| sector * 512).filter(|at| whole[*at..at + 512] == [1; 512]).collect::<Vec<_>>();
+    assert_eq!(missing.len(), 4);
+    let mut torn = whole;
+    torn[missing[0]..missing[0] + 512].fill(0);
+    let mut drive = Blocking::open(Noted { bytes: torn.clone(), writes: Vec::new() }, &options()).unwrap();
+    let mut bytes = [9; 2048];
+    drive.read(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [0; 2048]);
+    drive.write(0, &[1; 1024], true).unwrap();
+    let writes = drive.into_store().writes;
+    assert_eq!(writes.len(), 2, "the beginning of a life, and a segment");
+    let mut image = torn;
+    for (first, data) in writes {
+        for (sector, bytes) in (first..).zip(data.chunks(512)) {
+            let mut torn = image.clone();
+            torn[sector as usize * 512..][..512].copy_from_slice(bytes);
+            let mut drive = Blocking::open(torn, &options()).unwrap();
+            let mut page = [9; 1024];
+            drive.read(2, &mut page).unwrap();
+            assert_eq!(page, [0; 1024], "after sector {sector} of {first}");
+        }
+        image[first as usize * 512..][..data.len()].copy_from_slice(&data);
+    }
 }
