@@ -24,7 +24,8 @@
 //! what the device held there: a map of what was ever written would cost writes of its own.
 //!
 //! *Simplified*: a segment that a flush or the time closed is padded to a superpage and the next one begins a new segment, so
-//! many small flushes use up the ring; nothing is kept in memory only to be read; a trim of a part of a page does nothing.
+//! many small flushes use up the ring, and a host that waits for its writes (`WriteCache::Through`) with fewer of them under way
+//! than a segment holds waits for the timeout each time; nothing is kept in memory only to be read; a trim of a part of a page does nothing.
 //!
 //! *Protects*, on a device that may lose or tear anything written since the last flush:
 //!
