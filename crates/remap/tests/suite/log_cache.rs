@@ -208,12 +208,22 @@ impl BlockStore for Noted {
 
 /// A segment of two pages was torn: one sector of the first page is missing. After a restart, where both pages read as zeros, the
 /// host writes the first page again, and that is torn as well. The second page must not appear.
-#[test]
-fn a_torn_segment_is_not_completed_by_the_next_start() {
-    let empty = Blocking::format(vec![0; 512 << 10], &options()).unwrap().into_store();
+fn complete_a_torn_segment(is_second: bool) {
+    let empty = Blocking::format(vec![0; 512 << 10], &LogOptions { log: 0.5, ..options() }).unwrap().into_store();
+    // Its life begins with segment 1.
     let mut drive = Blocking::open(empty.clone(), &options()).unwrap();
+    if is_second {
+        // The first one is full, and lost as a whole.
+        drive.write(40, &[2; 15 * 1024], false).unwrap();
+    }
     drive.write(0, &[1; 2048], true).unwrap();
-    let whole = drive.into_store();
+    let begun = drive.machine().report().segments;
+    assert_eq!(begun, 1 + u64::from(is_second));
+    let mut whole = drive.into_store();
+    if is_second {
+        let lost = (8 + 2 * 32) * 512..(8 + 3 * 32) * 512;
+        whole[lost.clone()].copy_from_slice(&empty[lost]);
+    }
     let missing = (0..whole.len() / 512).map(|sector| sector * 512).filter(|at| whole[*at..at + 512] == [1; 512]).collect::<Vec<_>>();
     assert_eq!(missing.len(), 4);
     let mut torn = whole;
@@ -237,4 +247,14 @@ fn a_torn_segment_is_not_completed_by_the_next_start() {
         }
         image[first as usize * 512..][..data.len()].copy_from_slice(&data);
     }
+}
+
+#[test]
+fn a_torn_segment_is_not_completed_by_the_next_start() {
+    complete_a_torn_segment(false);
+}
+
+#[test]
+fn a_torn_segment_is_not_completed_by_one_of_the_same_number() {
+    complete_a_torn_segment(true);
 }
