@@ -99,7 +99,7 @@ impl Drive {
         let plan = DrivePlan::new(config)?;
         if plan.remap.is_some() {
             // A driver of the host would hide what the drive itself does.
-            let problem = "remap.kind = hard is a driver of the host, and this is a drive alone; use remap.kind = none".to_owned();
+            let problem = "remap.kind names a driver of the host, and this is a drive alone; use remap.kind = none".to_owned();
             return Err(device::ConfigError::Together { problem }.into());
         }
         Ok(plan)

@@ -159,8 +159,8 @@ trait Measurable: BlockDevice {
         self.drive().oracle()
     }
 
-    /// What a remapping driver of the host counted, where there is one.
-    fn remap_report(&self) -> Option<remap::Report> {
+    /// What a driver of the host counted, where there is one.
+    fn remap_report(&self) -> Option<remap::HostReport> {
         None
     }
 }
@@ -180,7 +180,7 @@ impl<D: Measurable> Measurable for Remapped<D> {
         Remapped::oracle(self)
     }
 
-    fn remap_report(&self) -> Option<remap::Report> {
+    fn remap_report(&self) -> Option<remap::HostReport> {
         Some(self.report())
     }
 }

@@ -97,7 +97,7 @@ fn behind_driver(
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
-    if remap.options.cell_bytes > 0 {
+    if remap.cell_bytes() > 0 {
         drive.carry_cells();
     }
     let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
@@ -143,7 +143,7 @@ impl Initial {
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
-        if plan.remap.is_some_and(|remap| remap.options.cell_bytes > 0) {
+        if plan.remap.is_some_and(|remap| remap.cell_bytes() > 0) {
             drive.carry_cells();
         }
         plan.arm_deaths(&mut drive);
@@ -190,7 +190,7 @@ pub(super) struct Preconditioner<'a, D> {
 
 impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
-        let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.layout.page_sectors());
+        let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
         let pages = self.drive.sectors() / u64::from(spp);
         let share = self.plan.config.values.real("drive.fill");
         let mut fill = Fill::of(self.drive.sectors(), spp, share);

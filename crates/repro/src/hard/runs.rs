@@ -129,7 +129,8 @@ fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<([u6
             drive.settle();
             let mut drive = Elevator::new(drive);
             let times = phases(options, &mut drive, place, monitor)?;
-            (times, drive.device().report().victims)
+            let victims = drive.device().report().hard().map_or(0, |report| report.victims);
+            (times, victims)
         }
         None => (phases(options, &mut Elevator::new(drive), place, monitor)?, 0),
     };
@@ -170,8 +171,9 @@ fn steady(options: &Options, place: (Kind, u64, u64), monitor: &dyn Monitor) -> 
         driver.reset_counters();
         let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&drive))?, driver));
         let with_many = rate(options, &mut device, DEPTH, monitor)?;
-        let report = device.device().report();
-        let own = (report.journal_superpages + report.checkpoint_superpages + report.superpages) * u64::from(remap.layout.slots());
+        let report = *device.device().report().hard().expect("the study is of HARD");
+        let slots = remap.superpage_pages();
+        let own = (report.journal_superpages + report.checkpoint_superpages + report.superpages) * slots;
         let with_one = rate(options, &mut device, ONE, monitor)?;
         Steady { rates: [with_many, with_one], amplification: own as f64 / report.host_pages as f64, ram_bytes: report.ram_bytes }
     } else {
