@@ -93,8 +93,12 @@ impl Arrangement {
         let along = self.along.as_ref().map_or_else(String::new, |along| format!("Along: {}.", along.name));
         let lines = self.lines.as_ref().map_or_else(String::new, |lines| format!(" Colours: {}.", lines.name));
         let rest = if left_out > 0 { format!(" {left_out} more panels are in the table alone.") } else { String::new() };
+        // One scale for all panels: they are there to be compared.
+        let values = panels.iter().flat_map(|panel| panel.series.iter().flat_map(|series| series.values.iter().flatten().copied()));
+        let largest = values.fold(0.0, f64::max);
+        let most = (panels.len() > 1 && largest > 0.0).then_some(largest);
         let shape = if categories.len() > 2 { Shape::Lines } else { Shape::Bars };
-        Some(Figure { name, title: metric.doc, axis, shape, most: None, panels, published: Vec::new(), caption: format!("{along}{lines}{rest}") })
+        Some(Figure { name, title: metric.doc, axis, shape, most, panels, published: Vec::new(), caption: format!("{along}{lines}{rest}") })
     }
 }
 

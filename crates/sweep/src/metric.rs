@@ -47,6 +47,11 @@ pub const METRICS: [Metric; 21] = [
 impl Metric {
     /// Its value in a result, if there is one.
     pub fn of(&self, result: &Value) -> Option<f64> {
+        // Latencies of what was never asked for are no measurement.
+        let op = self.pointer.strip_prefix("/latency_ns/").and_then(|rest| rest.split('/').next());
+        if op.is_some_and(|op| result["host"][op]["requests"].as_u64().unwrap_or(0) == 0) {
+            return None;
+        }
         match result.pointer(self.pointer)? {
             Value::Object(parts) => Some(parts.values().filter_map(Value::as_f64).sum()),
             value => value.as_f64(),
