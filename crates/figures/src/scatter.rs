@@ -171,7 +171,7 @@ mod tests {
         let wide = Axis::over([3.0, 5000.0].into_iter());
         assert_eq!((wide.from, wide.to, wide.ticks().len()), (1.0, 10_000.0, 5));
         assert!((wide.place(100.0) - 0.5).abs() < 1e-9);
-        assert_eq!(Axis::over([0.0].into_iter()).place(0.0), 0.0);
+        assert!(Axis::over([0.0].into_iter()).place(0.0).abs() < 1e-9);
     }
 
     #[test]
