@@ -1,8 +1,10 @@
 //! What the command line accepts.
 
 mod serving;
+mod sweeping;
 
 pub use serving::{CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments, ServerArguments};
+pub use sweeping::SweepArguments;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -52,6 +54,8 @@ pub enum Command {
     /// A driver that remaps small random writes into superpages, over a file or block device.
     #[command(subcommand)]
     Hard(HardCommand),
+    /// Run every combination of a plan on all cores: stacks, workloads, any keys, repetitions.
+    Sweep(SweepArguments),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
 }

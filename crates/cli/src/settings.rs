@@ -3,7 +3,7 @@
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
 use device::config::did_you_mean;
-use device::session::{SessionOptions, Snapshots};
+use device::session::{SessionOptions, Snapshots, USUAL_FILES};
 use device::{Config, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -59,7 +59,7 @@ pub fn options(arguments: &SessionArguments) -> SessionOptions {
 
 /// Preconditioned states of this build in `folder`, or in the user's cache folder.
 pub fn snapshots(folder: Option<PathBuf>) -> Option<Snapshots> {
-    folder.or_else(cache_folder).map(|folder| Snapshots { folder, build: build() })
+    folder.or_else(cache_folder).map(|folder| Snapshots { folder, build: build(), files: USUAL_FILES })
 }
 
 /// The file this code was loaded from, where that is not the program itself.
@@ -85,6 +85,16 @@ fn build() -> String {
     let age = program.as_ref().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     let length = program.map_or(0, |file| file.len());
     format!("{} {length} {}", env!("CARGO_PKG_VERSION"), age.map_or(0, |age| age.as_nanos()))
+}
+
+/// Names this program by what it is made of, the same on every machine that runs it.
+pub fn program_hash() -> String {
+    use sha2::{Digest, Sha256};
+    let mut hasher = Sha256::new();
+    let file = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok);
+    let read = file.and_then(std::fs::File::open).and_then(|mut file| std::io::copy(&mut file, &mut hasher));
+    // A program that cannot read itself is told by its age, as for snapshots.
+    read.map_or_else(|_| build(), |_| sweep::hex(&hasher.finalize()[..16]))
 }
 
 /// `; did you mean …`, or nothing: a name with these initials, or that begins so, or is spelled alike.

@@ -93,6 +93,56 @@ impl Drop for Simulations {
     }
 }
 
+/// The progress of a sweep: runs that have ended, and how long the others will take.
+#[derive(Debug)]
+pub struct Runs {
+    bar: ProgressBar,
+    begun: Instant,
+    quiet: bool,
+}
+
+impl Runs {
+    /// A bar on standard error if that is a terminal and the user wants to see it.
+    pub fn new(name: &str, quiet: bool) -> Self {
+        let bar = ProgressBar::no_length();
+        if quiet || !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(style("{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go"));
+        bar.set_prefix(name.to_owned());
+        Self { bar, begun: Instant::now(), quiet }
+    }
+}
+
+impl sweep::Monitor for Runs {
+    fn begin(&self, runs: usize, found: usize) {
+        self.bar.set_length((runs - found) as u64);
+        self.bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        if found > 0 && !self.quiet {
+            crate::output::complain(&format!("{found} of {runs} runs are done already or cannot be built"));
+        }
+    }
+
+    fn ended(&self, run: &sweep::Run, outcome: &sweep::Outcome) {
+        self.bar.inc(1);
+        tracing::info!("{} ended: {}", run.address, outcome.status.name());
+    }
+
+    fn is_stopped(&self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Seconds between two lines of progress where there is no terminal to draw on.
 const LINE_EVERY: u64 = 10;
 

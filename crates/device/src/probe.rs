@@ -41,15 +41,21 @@ impl Point {
     }
 }
 
-/// The smallest size at full speed: it and every multiple of it in the sweep reach [`FULL`] of the best rate per byte. `None`
-/// if not even the largest size does, or if there are no points.
+/// Sizes up to so many times one are compared with it: what much larger writes gain or lose has other reasons.
+const REACH: u64 = 8;
+
+/// The smallest power of two at full speed: it and its multiples up to eight times its size reach [`FULL`] of the best rate per
+/// byte of all sizes up to there. `None` if no size with that many larger ones does.
 pub fn knee(points: &[Point]) -> Option<u64> {
-    let best = points.iter().map(Point::bytes_per_second).fold(0.0, f64::max);
+    let largest = points.iter().map(|point| point.bytes).max()?;
     let is_full = |size: u64| {
-        let mut multiples = points.iter().filter(|point| point.bytes.is_multiple_of(size));
+        let near = || points.iter().filter(move |point| point.bytes <= REACH * size);
+        let best = near().map(Point::bytes_per_second).fold(0.0, f64::max);
+        let mut multiples = near().filter(|point| point.bytes.is_multiple_of(size));
         multiples.all(|point| point.bytes_per_second() >= FULL * best)
     };
-    points.iter().map(|point| point.bytes).filter(|size| is_full(*size)).min()
+    let sizes = points.iter().map(|point| point.bytes).filter(|size| size.is_power_of_two() && REACH * size <= largest);
+    sizes.filter(|size| is_full(*size)).min()
 }
 
 #[cfg(test)]
@@ -75,6 +81,18 @@ mod tests {
         points[0].seconds = 0.01;
         assert_ne!(knee(&points), Some(4 << 10));
         assert_eq!(knee(&[]), None);
+    }
+
+    #[test]
+    fn what_large_writes_gain_or_lose_does_not_move_the_knee() {
+        // A log: every size at one rate, and the largest a little slower.
+        let mut points = model(4 << 10);
+        points.iter_mut().filter(|point| point.bytes >= 512 << 10).for_each(|point| point.seconds *= 1.2);
+        assert_eq!(knee(&points), Some(4 << 10));
+        // A drive that cleans less under larger writes.
+        let mut points = model(16 << 10);
+        points.iter_mut().filter(|point| point.bytes > 128 << 10).for_each(|point| point.seconds /= 3.0);
+        assert_eq!(knee(&points), Some(16 << 10));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use units::{BlockId, Geometry};
 
@@ -38,8 +38,9 @@ pub(crate) struct Image {
     geometry: Geometry,
     /// How often each block was erased, as the file has it.
     erases: Vec<AtomicU32>,
-    /// Why the file stopped following.
-    broken: Mutex<Option<io::Error>>,
+    /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left it.
+    broken: Mutex<Option<(io::ErrorKind, String)>>,
+    is_broken: AtomicBool,
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -61,7 +62,7 @@ impl Image {
         }
         let holds = file.metadata().map_err(failed)?.len() > 0;
         let erases = (0..geometry.blocks()).map(|_| AtomicU32::new(0)).collect();
-        let image = Self { path: path.to_owned(), file, geometry, erases, broken: Mutex::new(None) };
+        let image = Self { path: path.to_owned(), file, geometry, erases, broken: Mutex::new(None), is_broken: AtomicBool::new(false) };
         if holds { image.check(description)? } else { image.describe(description).map_err(failed)? }
         Ok((Arc::new(image), holds))
     }
@@ -179,16 +180,28 @@ impl Image {
 
     /// Why the file stopped following, if it did.
     pub fn broken(&self) -> Option<DriveError> {
-        let error = self.broken.lock().ok()?.take()?;
-        Some(DriveError::File { path: self.path.clone(), source: error })
+        if !self.is_broken.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (kind, text) = self.broken.lock().ok()?.clone()?;
+        Some(DriveError::File { path: self.path.clone(), source: io::Error::new(kind, text) })
     }
 
     fn write(&self, bytes: &[u8], at: u64) {
-        if let Err(error) = self.file.write_all_at(bytes, at)
-            && let Ok(mut broken) = self.broken.lock()
-        {
-            broken.get_or_insert(error);
+        // After a page that is missing, an erase of what it was copied from must not reach the file.
+        if self.is_broken.load(Ordering::Relaxed) {
+            return;
         }
+        if let Err(error) = self.file.write_all_at(bytes, at) {
+            self.give_up(&error);
+        }
+    }
+
+    fn give_up(&self, error: &io::Error) {
+        if let Ok(mut broken) = self.broken.lock() {
+            broken.get_or_insert((error.kind(), error.to_string()));
+        }
+        self.is_broken.store(true, Ordering::Relaxed);
     }
 }
 
@@ -204,7 +217,7 @@ impl Mirror for Image {
         let block = self.geometry.block_of(units::Ppn(page));
         let body = record.unwrap_or(cells);
         if body.len() > self.geometry.page_bytes as usize {
-            self.broken.lock().expect("nobody panics with it").get_or_insert(io::Error::other("a record is larger than a page"));
+            self.give_up(&io::Error::other("a record is larger than a page"));
             return;
         }
         let length = body.len() as u32 | if record.is_some() { RECORD } else { 0 };

@@ -99,7 +99,7 @@ impl Drive {
         let plan = DrivePlan::new(config)?;
         if plan.remap.is_some() {
             // A driver of the host would hide what the drive itself does.
-            let problem = "remap.kind = hard is a driver of the host, and this is a drive alone; use remap.kind = none".to_owned();
+            let problem = "remap.kind names a driver of the host, and this is a drive alone; use remap.kind = none, or put the driver over a file with `nandarium hard serve`".to_owned();
             return Err(device::ConfigError::Together { problem }.into());
         }
         Ok(plan)
@@ -298,12 +298,14 @@ impl Drive {
     pub fn counters(&self) -> Vec<(String, u64)> {
         let Power::On(drive) = &self.power else { return Vec::new() };
         let core = drive.flash().core();
+        // Chips in lockstep are one to the flash, and as many as there are to the user.
+        let chips = self.plan.lockstep.chips();
         let kinds = [("flash.reads", &core.counters.reads), ("flash.programs", &core.counters.programs), ("flash.erases", &core.counters.erases)];
         let mut all = Vec::new();
         for (kind, counts) in kinds {
-            all.push((format!("{kind}.total"), FlashCore::total(counts)));
+            all.push((format!("{kind}.total"), FlashCore::total(counts) * chips));
             let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
-            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()])));
+            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()] * chips)));
         }
         let mut reports = Vec::new();
         drive.top().report(&mut reports);
@@ -336,6 +338,7 @@ impl Drive {
             ("programs_failed", core.counters.failed_programs),
             ("erases_failed", core.counters.failed_erases),
             ("reads_failed", core.counters.failed_reads),
+            ("file_has_stopped", u64::from(self.image.as_ref().is_some_and(|image| image.broken().is_some()))),
         ]
     }
 
@@ -343,9 +346,10 @@ impl Drive {
     /// are asked for by number, at most 2^32 - 1 at once.
     ///
     /// # Errors
-    /// Power is off, or the request ends beyond the drive.
+    /// Power is off, the request ends beyond the drive, or the drive's file does not follow any more, and it is no read.
     pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
         self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
+        self.check_file(request.op)?;
         let drive = self.drive()?;
         let request = Request { arrival: drive.now(), ..*request };
         drive.submit_cells(tag, &request, cells);
@@ -406,6 +410,12 @@ impl Drive {
         Ok(())
     }
 
+    /// Nothing but reads is served once the file does not follow.
+    fn check_file(&self, op: HostOp) -> Result<(), DriveError> {
+        let broken = self.image.as_ref().and_then(|image| image.broken());
+        broken.filter(|_| op != HostOp::Read).map_or(Ok(()), Err)
+    }
+
     /// Serves one request by itself; what it read is in `self.completions`.
     fn serve(&mut self, op: HostOp, offset: u64, length: u64, cells: &[u8], fua: bool) -> Result<(), DriveError> {
         let request = Request { arrival: 0, first_sector: offset / SECTOR_BYTES, sectors: (length / SECTOR_BYTES) as u32, op, fua };
@@ -413,9 +423,7 @@ impl Drive {
         let mut completions = std::mem::take(&mut self.completions);
         let done = self.wait_for_it(&mut completions);
         self.completions = completions;
-        if let Some(error) = self.image.as_ref().and_then(|image| image.broken()) {
-            return Err(error);
-        }
+        self.check_file(op)?;
         if done?.failed {
             let verb = if op == HostOp::Read { "read" } else { "written" };
             return Err(DriveError::Failed { offset, length, verb });
@@ -435,8 +443,16 @@ impl Drive {
         }
     }
 
-    /// As [`BlockDevice::advance`], but for a power cut that comes first.
+    /// As [`BlockDevice::advance`], but for a power cut that comes first, and a file that does not follow.
     fn step_into(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
+        let progress = self.step_or_cut(completions)?;
+        if self.image.as_ref().is_some_and(|image| image.broken().is_some()) {
+            completions.done.iter_mut().filter(|done| done.request.op != HostOp::Read).for_each(|done| done.failed = true);
+        }
+        Ok(progress)
+    }
+
+    fn step_or_cut(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
         let Some((mut left, seed)) = self.cut_after else { return Ok(self.drive()?.advance(completions)) };
         let drive = self.drive()?;
         loop {

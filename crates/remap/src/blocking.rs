@@ -1,15 +1,14 @@
 //! A driver that does one request after the other.
 
-use crate::recover::fresh_id;
-use crate::{BlockStore, Command, Hard, Layout, LayoutError, OpenError, Options, Report, Submit};
+use crate::{BlockStore, Command, DriverOptions, Hard, HostDriver, LayoutError, OpenError, Report, Submit};
 use std::io::{self, Error};
 use units::{HostOp, Nanos, SECTOR_BYTES};
 
 /// A remapped drive over a store. Time stands still here, but for waits: where only a timeout could go on, it is over at
 /// once. So [`crate::WriteCache::Volatile`] is the choice that merges writes of different calls.
 #[derive(Debug)]
-pub struct Blocking<S> {
-    hard: Hard,
+pub struct Blocking<S, M = Hard> {
+    machine: M,
     store: S,
     now: Nanos,
     buffer: Vec<u8>,
@@ -29,19 +28,18 @@ pub enum FormatError {
     Store(#[from] io::Error),
 }
 
-impl<S: BlockStore> Blocking<S> {
-    /// A fresh drive over a store, whose contents are lost (with [`crate::Start::Identity`], but for the metadata, they
-    /// are read where the layout puts them).
+impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
+    /// A fresh drive over a store. What the store held is lost; or with [`crate::LogOptions`], and with
+    /// [`crate::Start::Identity`], it is read where the layout puts it.
     ///
     /// # Errors
     /// The options do not fit the store, or the store fails.
-    pub fn format(mut store: S, options: &Options) -> Result<Self, FormatError> {
-        if options.cell_bytes != 512 {
-            return Err(FormatError::NoContents(options.cell_bytes));
+    pub fn format(mut store: S, options: &impl DriverOptions<Machine = M>) -> Result<Self, FormatError> {
+        if options.cell_bytes() != 512 {
+            return Err(FormatError::NoContents(options.cell_bytes()));
         }
-        let layout = Layout::new(options, store.sectors())?;
-        let id = fresh_id(&layout, &mut |sector, into| store.read(sector, into))?;
-        let mut blocking = Self { hard: Hard::format(layout, options, id), store, now: 0, buffer: Vec::new() };
+        let machine = options.format(store.sectors(), &mut |sector, into| store.read(sector, into))?;
+        let mut blocking = Self { machine, store, now: 0, buffer: Vec::new() };
         blocking.run();
         blocking.healthy()?;
         Ok(blocking)
@@ -51,14 +49,14 @@ impl<S: BlockStore> Blocking<S> {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open(mut store: S, options: &Options) -> Result<Self, OpenError> {
-        let hard = Hard::open(options, store.sectors(), &mut |sector, into| store.read(sector, into))?;
-        Ok(Self { hard, store, now: 0, buffer: Vec::new() })
+    pub fn open(mut store: S, options: &impl DriverOptions<Machine = M>) -> Result<Self, OpenError> {
+        let machine = options.open(store.sectors(), &mut |sector, into| store.read(sector, into))?;
+        Ok(Self { machine, store, now: 0, buffer: Vec::new() })
     }
 
     /// Sectors of the drive.
     pub fn sectors(&self) -> u64 {
-        self.hard.layout().sectors()
+        self.machine.sectors()
     }
 
     /// Fills `into`, whole sectors, from `first_sector` on.
@@ -67,14 +65,14 @@ impl<S: BlockStore> Blocking<S> {
     /// The store failed.
     ///
     /// # Panics
-    /// As [`Hard::submit`].
+    /// As [`HostDriver::submit`].
     pub fn read(&mut self, first_sector: u64, into: &mut [u8]) -> io::Result<()> {
         if into.is_empty() {
             return Ok(());
         }
         let sectors = sectors_of(into);
         self.ask(HostOp::Read, first_sector, sectors, &[], false)?;
-        into.copy_from_slice(self.hard.done_data());
+        into.copy_from_slice(self.machine.done_data());
         Ok(())
     }
 
@@ -84,7 +82,7 @@ impl<S: BlockStore> Blocking<S> {
     /// The store failed.
     ///
     /// # Panics
-    /// As [`Hard::submit`].
+    /// As [`HostDriver::submit`].
     pub fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> io::Result<()> {
         if data.is_empty() {
             return Ok(());
@@ -106,7 +104,7 @@ impl<S: BlockStore> Blocking<S> {
     /// The store failed.
     ///
     /// # Panics
-    /// As [`Hard::submit`].
+    /// As [`HostDriver::submit`].
     pub fn trim(&mut self, first_sector: u64, sectors: u32) -> io::Result<()> {
         if sectors == 0 {
             return Ok(());
@@ -114,47 +112,42 @@ impl<S: BlockStore> Blocking<S> {
         self.ask(HostOp::Trim, first_sector, sectors, &[], false)
     }
 
-    /// Reclaims as much as is worth it while nothing else is to be done.
+    /// Does what is worth it (reclamation, or writing the log back) while nothing else is to be done.
     ///
     /// # Errors
     /// The store failed too often.
     pub fn idle(&mut self) -> io::Result<()> {
-        while let Some(at) = self.hard.wake_at() {
+        while let Some(at) = self.machine.wake_at() {
             self.now = self.now.max(at);
-            self.hard.woken(self.now);
+            self.machine.woken(self.now);
             self.run();
         }
         self.healthy()
     }
 
-    /// Makes everything durable, writes a checkpoint, so that the next start is short, and gives the store back.
+    /// Makes everything durable, does what makes the next start short (a checkpoint, or emptying the log), and gives the store back.
     ///
     /// # Errors
     /// The store failed; it is lost, and what was flushed before is on it.
     pub fn close(mut self) -> io::Result<S> {
         self.flush()?;
-        self.hard.write_checkpoint();
+        self.machine.tidy_up();
         self.run();
         self.healthy()?;
         Ok(self.store)
     }
 
-    /// See [`Hard::check`].
+    /// See [`HostDriver::check`].
     ///
     /// # Errors
     /// What does not agree.
     pub fn check(&self) -> Result<(), String> {
-        self.hard.check()
-    }
-
-    /// See [`Hard::report`].
-    pub fn report(&self) -> Report {
-        self.hard.report()
+        self.machine.check()
     }
 
     /// The state machine.
-    pub fn hard(&self) -> &Hard {
-        &self.hard
+    pub fn machine(&self) -> &M {
+        &self.machine
     }
 
     /// The store.
@@ -168,29 +161,29 @@ impl<S: BlockStore> Blocking<S> {
     }
 
     fn healthy(&self) -> io::Result<()> {
-        let broken = self.hard.report().broken;
+        let broken = self.machine.host_report().is_broken();
         if broken { Err(Error::other("too many commands of the store failed: only reads are served")) } else { Ok(()) }
     }
 
     fn ask(&mut self, op: HostOp, first_sector: u64, sectors: u32, data: &[u8], fua: bool) -> io::Result<()> {
-        self.hard.submit(self.now, Submit { tag: 0, op, first_sector, sectors, fua }, data);
+        self.machine.submit(self.now, Submit { tag: 0, op, first_sector, sectors, fua }, data);
         loop {
             self.run();
-            if let Some(done) = self.hard.next_done() {
+            if let Some(done) = self.machine.next_done() {
                 return if done.failed { Err(Error::other(format!("the store failed: {} not done", op.name()))) } else { Ok(()) };
             }
-            let at = self.hard.wake_at().expect("a request that nothing is done for waits for a time");
+            let at = self.machine.wake_at().expect("a request that nothing is done for waits for a time");
             self.now = self.now.max(at);
-            self.hard.woken(self.now);
+            self.machine.woken(self.now);
         }
     }
 
     /// Does all commands there are.
     fn run(&mut self) {
-        while let Some(command) = self.hard.next_command() {
+        while let Some(command) = self.machine.next_command() {
             let failed = self.perform(&command).is_err();
             let data: &[u8] = if command.op == HostOp::Read && !failed { &self.buffer } else { &[] };
-            self.hard.completed(self.now, command.id, failed, data);
+            self.machine.completed(self.now, command.id, failed, data);
         }
     }
 
@@ -201,10 +194,22 @@ impl<S: BlockStore> Blocking<S> {
                 self.buffer.resize(sectors as usize * SECTOR_BYTES as usize, 0);
                 self.store.read(first_sector, &mut self.buffer)
             }
-            HostOp::Write => self.store.write(first_sector, self.hard.command_data(id), fua),
+            HostOp::Write => self.store.write(first_sector, self.machine.command_data(id), fua),
             HostOp::Trim => self.store.trim(first_sector, u64::from(sectors)),
             HostOp::Flush => self.store.flush(),
         }
+    }
+}
+
+impl<S: BlockStore> Blocking<S> {
+    /// See [`Hard::report`].
+    pub fn report(&self) -> Report {
+        self.machine.report()
+    }
+
+    /// The state machine.
+    pub fn hard(&self) -> &Hard {
+        &self.machine
     }
 }
 

@@ -24,6 +24,11 @@ impl Buffers {
         self.all.len() as u32 - 1
     }
 
+    /// A buffer that holds anything.
+    pub fn take_any(&mut self) -> u32 {
+        self.unused.pop().unwrap_or_else(|| self.take())
+    }
+
     pub fn release(&mut self, number: u32) {
         self.unused.push(number);
     }

@@ -10,6 +10,8 @@
 //! | head of a checkpoint | its number | first journal superpage to read | pieces | records before the first to read, 8 bytes |
 //! | piece of a checkpoint | its number | which one | entries | virtual pages, 4 bytes each |
 //! | journal | its number | records before it | records | first page, virtual page, pages, number: 4 bytes each |
+//!
+//! A log cache has kinds of its own, see its layout.
 
 use crate::{Layout, Start};
 
@@ -30,6 +32,10 @@ pub(crate) enum Kind {
     Head,
     Piece,
     Journal,
+    /// The superblock of a log cache.
+    LogSuperblock,
+    /// The header of a segment of a log cache.
+    Segment,
 }
 
 impl Kind {
@@ -39,6 +45,8 @@ impl Kind {
             Kind::Head => b"HARDhead",
             Kind::Piece => b"HARDmap.",
             Kind::Journal => b"HARDjrnl",
+            Kind::LogSuperblock => b"LOGCsupr",
+            Kind::Segment => b"LOGCsegm",
         }
     }
 }
@@ -106,14 +114,19 @@ pub(crate) fn unseal(bytes: &[u8], kind: Kind) -> Option<Head> {
     known.then(|| Head { id: u64_at(bytes, 16), number: u64_at(bytes, 24), more: u64_at(bytes, 32), count: u32_at(bytes, 40) })
 }
 
-/// Whether these bytes begin as a superblock does, damaged or not.
-pub(crate) fn looks_like_superblock(bytes: &[u8]) -> bool {
-    &bytes[..8] == Kind::Superblock.magic()
+/// Whether these bytes begin as that kind does, damaged or not.
+pub(crate) fn looks_like(bytes: &[u8], kind: Kind) -> bool {
+    &bytes[..8] == kind.magic()
+}
+
+/// The field `count` of a head that was not looked at yet.
+pub(crate) fn count(bytes: &[u8]) -> u32 {
+    u32_at(bytes, 40)
 }
 
 /// The identity that metadata of any kind carries, if it is sound.
 pub(crate) fn any_id(bytes: &[u8]) -> Option<u64> {
-    let kinds = [Kind::Superblock, Kind::Head, Kind::Piece, Kind::Journal];
+    let kinds = [Kind::Superblock, Kind::Head, Kind::Piece, Kind::Journal, Kind::LogSuperblock];
     kinds.into_iter().find_map(|kind| unseal(bytes, kind)).map(|head| head.id)
 }
 

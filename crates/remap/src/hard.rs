@@ -2,19 +2,19 @@
 
 use crate::buffers::Buffers;
 use crate::checkpoint::{Checkpoint, Startup};
+use crate::front::Front;
 use crate::journal::Journal;
 use crate::reclaim::Victim;
-use crate::request::{Request, Table};
 use crate::space::{Settled, Space};
-use crate::write::{Entry, HeldBack, InMemory, Job, Open};
-use crate::{Command, Done, Layout, Options, Report, Submit};
+use crate::request::{HeldBack, Job};
+use crate::write::{Entry, InMemory, Open};
+use crate::recover::fresh_id;
+use crate::{Command, Done, DriverOptions, FormatError, HostDriver, HostReport, Layout, OpenError, Options, ReadSectors, Report, Submit};
 use std::collections::{BTreeMap, VecDeque};
 use units::{HostOp, Nanos};
 
 /// Failures in a row after which nothing is tried any more.
 const MOST_FAILURES: u32 = 8;
-/// Buffers of reads kept to be used again.
-const MOST_SPARE: usize = 64;
 
 /// What a command is for.
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +51,7 @@ pub struct Hard {
     pub(crate) now: Nanos,
     pub(crate) space: Space,
     pub(crate) buffers: Buffers,
-    pub(crate) requests: Table<Request>,
-    pub(crate) dones: VecDeque<u32>,
-    /// The answer handed out last, whose data may be looked at.
-    pub(crate) taken: Option<u32>,
-    /// Memory of reads that were answered, to be used again.
-    pub(crate) spare: Vec<Vec<u8>>,
-    pub(crate) commands: Table<(Work, Command)>,
-    pub(crate) outgoing: VecDeque<u32>,
+    pub(crate) front: Front<Work>,
     /// Commands that are no reads of the host.
     pub(crate) busy: u32,
     pub(crate) host: Option<Open>,
@@ -128,12 +121,7 @@ impl Hard {
             now: 0,
             space: Space::new(&layout),
             buffers: Buffers::new(layout.superpage_sectors as usize * options.cell_bytes as usize),
-            requests: Table::default(),
-            dones: VecDeque::new(),
-            taken: None,
-            spare: Vec::new(),
-            commands: Table::default(),
-            outgoing: VecDeque::new(),
+            front: Front::default(),
             busy: 0,
             host: None,
             copies: None,
@@ -171,157 +159,8 @@ impl Hard {
         &self.options
     }
 
-    /// A request of the host at a time that is not before any other. `data` are the sectors of a write, of `cell_bytes`
-    /// each, and empty for anything else. Any number of requests may be under way. Of writes and trims of the same
-    /// page the one submitted last wins. A trim unmaps whole pages; what it covers of others is left as it is.
-    ///
-    /// # Panics
-    /// Sectors are not the drive's, there are none where some are needed, or `data` has another length.
-    pub fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]) {
-        let Submit { tag, op, first_sector, sectors, fua } = submit;
-        let moved = if op == HostOp::Write { sectors as usize * self.options.cell_bytes as usize } else { 0 };
-        assert!(data.len() == moved, "{} bytes of data for {submit:?}", data.len());
-        if op != HostOp::Flush {
-            let end = first_sector.checked_add(u64::from(sectors));
-            assert!(sectors > 0 && end.is_some_and(|end| end <= self.layout.sectors()), "{submit:?} is not of this drive");
-        }
-        self.now = self.now.max(now);
-        (self.last_request, self.background) = (self.now, false);
-        let request = Request { tag, op, fua, failed: false, ended: false, pending: 1, target: 0, data: Vec::new() };
-        let request = self.requests.insert(request);
-        match op {
-            HostOp::Read => self.read(request, first_sector, sectors),
-            HostOp::Flush => self.flush(request),
-            HostOp::Write | HostOp::Trim if self.counts.broken => self.end(request, true),
-            HostOp::Write | HostOp::Trim => {
-                if self.held.is_empty() && self.admits() {
-                    self.begin(request, first_sector, sectors, data);
-                } else {
-                    self.held.push_back(HeldBack { request, first_sector, sectors, data: data.to_vec() });
-                }
-            }
-        }
-        self.pump();
-    }
-
-    /// The next thing to ask the device for; `None` if there is nothing for now.
-    pub fn next_command(&mut self) -> Option<Command> {
-        let id = self.outgoing.pop_front()?;
-        self.commands.get(id).map(|(_, command)| *command)
-    }
-
-    /// The data of a command that writes, until it is completed: `cell_bytes` a sector.
-    pub fn command_data(&self, id: u32) -> &[u8] {
-        let Some((work, command)) = self.commands.get(id) else { return &[] };
-        match work {
-            Work::Data(number) => self.entry_data(*number, command.sectors),
-            Work::Piece { buffer } | Work::Head { buffer } => self.buffers.get(*buffer),
-            Work::Journal => self.buffers.get(self.journal.buffer.expect("a journal superpage is being written")),
-            _ => &[],
-        }
-    }
-
-    /// A command is completed. `data` are the sectors of a read that did not fail.
-    ///
-    /// # Panics
-    /// There is no such command, or `data` is too short.
-    pub fn completed(&mut self, now: Nanos, id: u32, failed: bool, data: &[u8]) {
-        self.now = self.now.max(now);
-        let (work, command) = self.commands.remove(id);
-        self.counts.failed_commands += u64::from(failed);
-        if !matches!(work, Work::Read { .. }) {
-            self.busy -= 1;
-        }
-        match work {
-            Work::Read { request, cell, first, last } => {
-                (first..=last).for_each(|superpage| self.unpin(superpage));
-                self.read_completed(request, cell, failed, command.sectors, data);
-            }
-            Work::Merge { page, superpage } => {
-                self.unpin(superpage);
-                self.merge_completed(page, failed, data);
-            }
-            Work::Copy { superpage, slot } => self.copy_completed(superpage, slot, &command, failed, data),
-            Work::Data(number) => self.data_completed(number, failed),
-            Work::Trim(superpage) => self.space.trimmed(superpage),
-            Work::Flush => self.flush_completed(failed),
-            Work::Journal => self.journal_completed(failed),
-            Work::Piece { buffer } => {
-                self.buffers.release(buffer);
-                self.piece_completed(failed);
-            }
-            Work::Head { buffer } => {
-                self.buffers.release(buffer);
-                self.head_completed(failed);
-            }
-            Work::HeadFlush => self.head_flushed(failed),
-        }
-        self.pump();
-    }
-
-    /// The next answer. Ends what [`Hard::done_data`] tells.
-    pub fn next_done(&mut self) -> Option<Done> {
-        if let Some(request) = self.taken.take() {
-            let data = self.requests.remove(request).data;
-            if data.capacity() > 0 && self.spare.len() < MOST_SPARE {
-                self.spare.push(data);
-            }
-        }
-        let request = self.dones.pop_front()?;
-        self.taken = Some(request);
-        let Request { tag, op, failed, .. } = *self.requests.at(request);
-        Some(Done { tag, op, failed })
-    }
-
-    /// The data of the read that [`Hard::next_done`] returned last; nothing after anything else.
-    pub fn done_data(&self) -> &[u8] {
-        self.taken.and_then(|request| self.requests.get(request)).map_or(&[], |request| &request.data)
-    }
-
-    /// When [`Hard::woken`] should be called; `None` if only requests and completions matter.
-    pub fn wake_at(&self) -> Option<Nanos> {
-        if self.counts.broken {
-            return None;
-        }
-        let timeout = self.host.as_ref().filter(|open| open.has_unissued()).map(|open| open.since + self.options.timeout_ns);
-        let idle = (self.outstanding() == 0 && !self.background && self.short_of_free())
-            .then_some(self.last_request + self.options.idle_after_ns);
-        timeout.into_iter().chain(idle).min()
-    }
-
-    /// The time is now this.
-    pub fn woken(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
-        if self.host.as_ref().is_some_and(|open| open.has_unissued() && self.now >= open.since + self.options.timeout_ns) {
-            self.close_host = true;
-        }
-        let idle = self.outstanding() == 0 && self.now >= self.last_request + self.options.idle_after_ns;
-        if idle && !self.counts.broken && self.short_of_free() {
-            self.background = true;
-        }
-        self.pump();
-    }
-
-    /// What waits for others to fill its virtual superpage waits no longer, as if its time were over: for devices without
-    /// time, where nothing else can happen any more.
-    pub fn expire(&mut self) {
-        self.close_host |= self.host.as_ref().is_some_and(Open::has_unissued);
-        self.pump();
-    }
-
-    /// Requests that are not answered.
-    pub fn outstanding(&self) -> usize {
-        self.requests.len() - self.dones.len() - usize::from(self.taken.is_some())
-    }
-
-    /// No request waits for an answer, all answers are taken, and no command is under way. Pages that were answered
-    /// may still be in memory, see [`Hard::wake_at`].
-    pub fn is_idle(&self) -> bool {
-        self.outstanding() == 0 && self.dones.is_empty() && self.commands.len() == 0
-    }
-
     /// A checkpoint is written, so that the next start reads no journal. Submit a flush before it if all that was
-    /// answered is to be in it. Goes on as commands complete; [`Hard::is_idle`] says when it is over.
+    /// answered is to be in it. Goes on as commands complete; [`HostDriver::is_idle`] says when it is over.
     pub fn write_checkpoint(&mut self) {
         if self.startup == Startup::Lazy && !self.counts.broken {
             self.startup = Startup::Running;
@@ -345,22 +184,6 @@ impl Hard {
         }
     }
 
-    /// Whether the map, its reverse, the counts and the states agree, and every slot is accounted for: host pages,
-    /// copies, pages written again and pads fill the virtual superpages taken, but for what is still open.
-    ///
-    /// # Errors
-    /// What does not.
-    pub fn check(&self) -> Result<(), String> {
-        self.space.check()?;
-        let report = self.report();
-        let pages = report.host_pages + report.var_copies + report.moved_pages + report.pad_pages + report.open_slots;
-        let slots = report.superpages * u64::from(self.layout.slots());
-        if pages != slots {
-            return Err(format!("{pages} pages for {slots} slots: {report:?}"));
-        }
-        Ok(())
-    }
-
     /// A command for the device.
     pub(crate) fn send(&mut self, work: Work, op: HostOp, first_sector: u64, sectors: u32) {
         if !matches!(work, Work::Read { .. }) {
@@ -369,39 +192,25 @@ impl Hard {
         if op == HostOp::Flush {
             self.counts.device_flushes += 1;
         }
-        let id = self.commands.insert((work, Command { id: 0, op, first_sector, sectors, fua: false }));
-        self.commands.at(id).1.id = id;
-        self.outgoing.push_back(id);
+        self.front.send(work, op, first_sector, sectors);
     }
 
     /// A part of a request is done.
     pub(crate) fn part_done(&mut self, request: u32, failed: bool) {
-        let entry = self.requests.at(request);
-        if entry.ended {
+        if !self.front.part_done(request, failed) {
             return;
         }
-        entry.failed |= failed;
-        entry.pending -= 1;
-        if entry.pending > 0 {
-            return;
-        }
+        let entry = self.front.requests.at(request);
         if entry.fua && !entry.failed && matches!(entry.op, HostOp::Write | HostOp::Trim) {
             if entry.op == HostOp::Trim {
                 self.issue_host();
-                self.requests.at(request).target = self.issued();
+                self.front.requests.at(request).target = self.issued();
             }
             self.waiters.push(request);
         } else {
             let failed = entry.failed;
-            self.end(request, failed);
+            self.front.end(request, failed);
         }
-    }
-
-    /// A request is answered.
-    pub(crate) fn end(&mut self, request: u32, failed: bool) {
-        let entry = self.requests.at(request);
-        (entry.ended, entry.failed) = (true, failed);
-        self.dones.push_back(request);
     }
 
     pub(crate) fn settled(&mut self, superpage: u32, settled: Settled) {
@@ -433,11 +242,7 @@ impl Hard {
         self.held.clear();
         self.waiters.clear();
         self.checkpoint = None;
-        let ended = self.requests.iter_mut().filter(|(_, request)| request.op != HostOp::Read && !request.ended);
-        let ended: Vec<u32> = ended.map(|(number, _)| number).collect();
-        for request in ended {
-            self.end(request, true);
-        }
+        self.front.end_changes();
         let opens = self.host.iter_mut().chain(&mut self.copies).map(|open| &mut open.owners);
         let entries = self.entries.iter_mut().map(|entry| &mut entry.owners);
         opens.chain(entries).for_each(|owners| owners.fill(crate::write::NOBODY));
@@ -461,5 +266,171 @@ impl Hard {
                 return;
             }
         }
+    }
+}
+
+impl HostDriver for Hard {
+    fn sectors(&self) -> u64 {
+        self.layout.sectors()
+    }
+
+    fn page_sectors(&self) -> u32 {
+        self.layout.page_sectors()
+    }
+
+    fn cell_bytes(&self) -> u32 {
+        self.options.cell_bytes
+    }
+
+    fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]) {
+        let Submit { op, first_sector, sectors, .. } = submit;
+        let request = self.front.open(&submit, data.len(), self.options.cell_bytes, self.layout.sectors());
+        self.now = self.now.max(now);
+        (self.last_request, self.background) = (self.now, false);
+        match op {
+            HostOp::Read => self.read(request, first_sector, sectors),
+            HostOp::Flush => self.flush(request),
+            HostOp::Write | HostOp::Trim if self.counts.broken => self.front.end(request, true),
+            HostOp::Write | HostOp::Trim => {
+                if self.held.is_empty() && self.admits() {
+                    self.begin(request, first_sector, sectors, data);
+                } else {
+                    self.held.push_back(HeldBack { request, first_sector, sectors, data: data.to_vec() });
+                }
+            }
+        }
+        self.pump();
+    }
+
+    fn next_command(&mut self) -> Option<Command> {
+        self.front.next_command()
+    }
+
+    fn command_data(&self, id: u32) -> &[u8] {
+        let Some((work, command)) = self.front.commands.get(id) else { return &[] };
+        match work {
+            Work::Data(number) => self.entry_data(*number, command.sectors),
+            Work::Piece { buffer } | Work::Head { buffer } => self.buffers.get(*buffer),
+            Work::Journal => self.buffers.get(self.journal.buffer.expect("a journal superpage is being written")),
+            _ => &[],
+        }
+    }
+
+    fn completed(&mut self, now: Nanos, id: u32, failed: bool, data: &[u8]) {
+        self.now = self.now.max(now);
+        let (work, command) = self.front.commands.remove(id);
+        self.counts.failed_commands += u64::from(failed);
+        if !matches!(work, Work::Read { .. }) {
+            self.busy -= 1;
+        }
+        match work {
+            Work::Read { request, cell, first, last } => {
+                (first..=last).for_each(|superpage| self.unpin(superpage));
+                self.read_completed(request, cell, failed, command.sectors, data);
+            }
+            Work::Merge { page, superpage } => {
+                self.unpin(superpage);
+                self.merge_completed(page, failed, data);
+            }
+            Work::Copy { superpage, slot } => self.copy_completed(superpage, slot, &command, failed, data),
+            Work::Data(number) => self.data_completed(number, failed),
+            Work::Trim(superpage) => self.space.trimmed(superpage),
+            Work::Flush => self.flush_completed(failed),
+            Work::Journal => self.journal_completed(failed),
+            Work::Piece { buffer } => {
+                self.buffers.release(buffer);
+                self.piece_completed(failed);
+            }
+            Work::Head { buffer } => {
+                self.buffers.release(buffer);
+                self.head_completed(failed);
+            }
+            Work::HeadFlush => self.head_flushed(failed),
+        }
+        self.pump();
+    }
+
+    fn next_done(&mut self) -> Option<Done> {
+        self.front.next_done()
+    }
+
+    fn done_data(&self) -> &[u8] {
+        self.front.done_data()
+    }
+
+    fn wake_at(&self) -> Option<Nanos> {
+        if self.counts.broken {
+            return None;
+        }
+        let timeout = self.host.as_ref().filter(|open| open.has_unissued()).map(|open| open.since + self.options.timeout_ns);
+        let idle = (self.outstanding() == 0 && !self.background && self.short_of_free())
+            .then_some(self.last_request + self.options.idle_after_ns);
+        timeout.into_iter().chain(idle).min()
+    }
+
+    fn woken(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        if self.host.as_ref().is_some_and(|open| open.has_unissued() && self.now >= open.since + self.options.timeout_ns) {
+            self.close_host = true;
+        }
+        let idle = self.outstanding() == 0 && self.now >= self.last_request + self.options.idle_after_ns;
+        if idle && !self.counts.broken && self.short_of_free() {
+            self.background = true;
+        }
+        self.pump();
+    }
+
+    fn expire(&mut self) {
+        self.close_host |= self.host.as_ref().is_some_and(Open::has_unissued);
+        self.pump();
+    }
+
+    fn outstanding(&self) -> usize {
+        self.front.outstanding()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.front.is_idle()
+    }
+
+    /// See [`Hard::write_checkpoint`].
+    fn tidy_up(&mut self) {
+        self.write_checkpoint();
+    }
+
+    fn host_report(&self) -> HostReport {
+        HostReport::Hard(self.report())
+    }
+
+    /// Whether the map, its reverse, the counts and the states agree, and every slot is accounted for: host pages,
+    /// copies, pages written again and pads fill the virtual superpages taken, but for what is still open.
+    fn check(&self) -> Result<(), String> {
+        self.space.check()?;
+        let report = self.report();
+        let pages = report.host_pages + report.var_copies + report.moved_pages + report.pad_pages + report.open_slots;
+        let slots = report.superpages * u64::from(self.layout.slots());
+        if pages != slots {
+            return Err(format!("{pages} pages for {slots} slots: {report:?}"));
+        }
+        Ok(())
+    }
+}
+
+impl DriverOptions for Options {
+    type Machine = Hard;
+
+    fn cell_bytes(&self) -> u32 {
+        self.cell_bytes
+    }
+
+    /// With [`crate::Start::Identity`] what the device holds is read where the layout puts it.
+    fn format(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Hard, FormatError> {
+        let layout = Layout::new(self, device_sectors)?;
+        let id = fresh_id(&layout, read)?;
+        Ok(Hard::format(layout, self, id))
+    }
+
+    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Hard, OpenError> {
+        Hard::open(self, device_sectors, read)
     }
 }

@@ -101,14 +101,14 @@ impl Hard {
     pub(crate) fn flush(&mut self, request: u32) {
         self.counts.host_flushes += 1;
         if self.counts.broken {
-            self.end(request, true);
+            self.front.end(request, true);
             return;
         }
         self.issue_host();
         let target = self.issued();
-        self.requests.at(request).target = target;
+        self.front.requests.at(request).target = target;
         if self.durable >= target {
-            self.end(request, false);
+            self.front.end(request, false);
         } else {
             self.waiters.push(request);
         }
@@ -131,7 +131,7 @@ impl Hard {
     }
 
     fn wants_cycle(&self) -> bool {
-        let waits = |request: &u32| self.requests.get(*request).is_some_and(|request| request.target <= self.committed);
+        let waits = |request: &u32| self.front.requests.get(*request).is_some_and(|request| request.target <= self.committed);
         if self.waiters.iter().any(waits) {
             return true;
         }
@@ -240,9 +240,9 @@ impl Hard {
         let mut waiters = std::mem::take(&mut self.waiters);
         let before = waiters.len();
         waiters.retain(|request| {
-            let waits = self.requests.at(*request).target > mark;
+            let waits = self.front.requests.at(*request).target > mark;
             if !waits {
-                self.end(*request, failed);
+                self.front.end(*request, failed);
             }
             waits
         });

@@ -53,6 +53,20 @@ pub enum LayoutError {
         /// Sectors needed.
         least: u64,
     },
+    /// A segment that cannot be.
+    #[error("a segment has a power of two of sectors, at least two pages and a superpage and at most 32768, not {0}; 1024 is usual")]
+    Segment(u32),
+    /// A share of the log that is none or leaves too little.
+    #[error("give the log a share from 0.001 to 0.5 of the device, not {0}; 0.1 is usual")]
+    Log(f64),
+    /// The device is too small for a log.
+    #[error("a device of {sectors} sectors is too small: a log of four segments in at most half of it needs {least}; take a larger device or a smaller segment")]
+    NoLog {
+        /// Sectors there are.
+        sectors: u64,
+        /// Sectors needed.
+        least: u64,
+    },
     /// The device is too large.
     #[error("a device of {sectors} sectors has more pages than can be numbered; take at most {most} sectors, or larger pages")]
     Large {
@@ -186,7 +200,7 @@ impl Layout {
         self.data_sector() + u64::from(virtual_page) * u64::from(self.page_sectors)
     }
 
-    fn check_shape(page_sectors: u32, superpage_sectors: u32) -> Result<(), LayoutError> {
+    pub(crate) fn check_shape(page_sectors: u32, superpage_sectors: u32) -> Result<(), LayoutError> {
         if !page_sectors.is_power_of_two() || page_sectors > 128 {
             return Err(LayoutError::Page(page_sectors));
         }

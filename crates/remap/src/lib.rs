@@ -1,12 +1,13 @@
-//! A remapping driver of a host (HARD): small random writes become aligned writes of whole superpages.
+//! Drivers of a host: small random writes become aligned writes, remapped (HARD) or through a log.
 //!
-//! Drives that map superpages have to read and modify where less is written. This driver stands above one: it gathers
-//! pages in *virtual superpages*, writes each with one aligned command, and keeps a map. Virtual superpages with few
-//! valid pages are reclaimed (VAR).
+//! Drives that map superpages have to read and modify where less is written. These drivers stand above one. [`Hard`]
+//! gathers pages in *virtual superpages*, writes each with one aligned command, and keeps a map; virtual superpages with few
+//! valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them home later, sorted;
+//! its module tells how. What follows is about [`Hard`].
 //!
-//! [`Hard`] is a state machine: requests of the host go in, commands for the device come out, completions go in, answers
-//! come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive as over a real one, with
-//! contents or without. [`Blocking`] runs it over a file, a block device or memory.
+//! A driver is a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out, completions go
+//! in, answers come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive as over a real one,
+//! with contents or without. [`Blocking`] runs it over a file, a block device or memory.
 //!
 //! ```text
 //! submit -> next_command, command_data -> device -> completed -> next_done, done_data      wake_at -> woken
@@ -58,9 +59,12 @@ mod buffers;
 mod checkpoint;
 mod complete;
 mod disk;
+mod driver;
+mod front;
 mod hard;
 mod journal;
 mod layout;
+mod log_cache;
 mod options;
 mod read;
 mod reclaim;
@@ -72,10 +76,12 @@ mod store;
 mod write;
 
 pub use blocking::{Blocking, FormatError};
+pub use driver::{DriverOptions, HostDriver, Machine, ReadSectors};
 pub use hard::Hard;
 pub use layout::{Layout, LayoutError};
+pub use log_cache::{LogCache, LogLayout, LogOptions, LogReport};
 pub use options::{Options, Partial, Start, WriteCache};
 pub use recover::OpenError;
-pub use report::Report;
+pub use report::{HostReport, Report};
 pub use request::{Command, Done, Submit};
 pub use store::BlockStore;

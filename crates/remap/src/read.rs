@@ -18,9 +18,7 @@ impl Hard {
     pub(crate) fn read(&mut self, request: u32, first_sector: u64, sectors: u32) {
         let (size, cell) = (u64::from(self.layout.page_sectors), self.options.cell_bytes as usize);
         let slots = self.layout.slots();
-        let mut data = self.spare.pop().unwrap_or_default();
-        data.clear();
-        data.resize(sectors as usize * cell, 0);
+        let mut data = self.front.zeros(sectors as usize * cell);
         let mut run: Option<Run> = None;
         let (mut done, mut commands) = (0, 0);
         while done < sectors {
@@ -55,13 +53,13 @@ impl Hard {
         self.counts.reads += 1;
         self.counts.read_commands += commands;
         self.counts.reads_split += u64::from(commands > 1);
-        self.requests.at(request).data = data;
+        self.front.requests.at(request).data = data;
         self.part_done(request, false);
     }
 
     fn read_run(&mut self, request: u32, run: Option<&Run>) -> bool {
         let Some(&Run { sector, sectors, cell, first, last }) = run else { return false };
-        self.requests.at(request).pending += 1;
+        self.front.requests.at(request).pending += 1;
         (first..=last).for_each(|superpage| self.space.pin(superpage));
         self.send(Work::Read { request, cell, first, last }, HostOp::Read, sector, sectors);
         true
@@ -70,7 +68,7 @@ impl Hard {
     pub(crate) fn read_completed(&mut self, request: u32, cell: usize, failed: bool, sectors: u32, data: &[u8]) {
         if !failed {
             let bytes = self.options.cell_bytes as usize;
-            let into = &mut self.requests.at(request).data[cell * bytes..][..sectors as usize * bytes];
+            let into = &mut self.front.requests.at(request).data[cell * bytes..][..sectors as usize * bytes];
             into.copy_from_slice(&data[..sectors as usize * bytes]);
         }
         self.part_done(request, failed);

@@ -162,7 +162,7 @@ impl Hard {
             return true;
         }
         // Reads of the host hold what they read; they may be all that is in the way.
-        if self.commands.len() == 0 {
+        if self.front.commands.len() == 0 {
             self.break_down();
         }
         false

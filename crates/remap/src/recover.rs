@@ -2,7 +2,7 @@
 
 use crate::disk::{self, Head, Kind, NOWHERE};
 use crate::hard::Hard;
-use crate::{Layout, Options};
+use crate::{Layout, Options, ReadSectors};
 use std::io;
 use units::SECTOR_BYTES;
 
@@ -34,8 +34,6 @@ pub enum OpenError {
     NoContents,
 }
 
-type Read<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
-
 /// What the journal's superpages say of themselves.
 struct Found {
     /// Full ones, by place in the ring.
@@ -55,14 +53,14 @@ impl Hard {
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.
-    pub fn open(options: &Options, device_sectors: u64, read: &mut Read) -> Result<Self, OpenError> {
+    pub fn open(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
         if options.cell_bytes == 0 {
             return Err(OpenError::NoContents);
         }
         let mut sector = [0; SECTOR_BYTES as usize];
         read(0, &mut sector)?;
         let Some(head) = disk::unseal(&sector, Kind::Superblock) else {
-            let known = disk::looks_like_superblock(&sector);
+            let known = disk::looks_like(&sector, Kind::Superblock);
             return Err(if known { OpenError::Superblock } else { OpenError::Foreign });
         };
         let layout = disk::layout(&sector);
@@ -80,7 +78,7 @@ impl Hard {
         Ok(hard)
     }
 
-    fn recover(&mut self, read: &mut Read) -> Result<(), OpenError> {
+    fn recover(&mut self, read: &mut ReadSectors) -> Result<(), OpenError> {
         let layout = self.layout;
         let mut bytes = vec![0; layout.superpage_bytes()];
         let mut heads = Vec::new();
@@ -111,7 +109,7 @@ impl Hard {
         Err(OpenError::Map(problem.unwrap_or("no checkpoint is sound")))
     }
 
-    fn find_journal(&self, read: &mut Read, bytes: &mut [u8]) -> Result<Found, OpenError> {
+    fn find_journal(&self, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<Found, OpenError> {
         let layout = self.layout;
         let mut found = Found { ring: Vec::new(), tails: [None; 2], highest: None };
         let sound = |head: &Head| head.id == self.id && head.count as usize <= layout.records();
@@ -132,7 +130,7 @@ impl Hard {
 
     /// Makes the map from a checkpoint. The inner error says why it cannot be trusted.
     fn try_checkpoint(
-        &mut self, head: Head, skip: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
+        &mut self, head: Head, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8],
     ) -> Result<Result<(), &'static str>, OpenError> {
         self.space = crate::space::Space::new(&self.layout);
         let entries = self.layout.entries_a_piece() as usize;
@@ -154,7 +152,7 @@ impl Hard {
     }
 
     fn replay(
-        &mut self, from: u64, skip: u64, found: &Found, read: &mut Read, bytes: &mut [u8],
+        &mut self, from: u64, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8],
     ) -> Result<Result<(), &'static str>, OpenError> {
         let layout = self.layout;
         let mut before = None;
@@ -207,7 +205,7 @@ impl Hard {
 ///
 /// # Errors
 /// The device cannot be read.
-pub(crate) fn fresh_id(layout: &Layout, read: &mut Read) -> io::Result<u64> {
+pub(crate) fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
     let mut bytes = vec![0; layout.superpage_bytes()];
     let mut highest = 0;
     for superpage in 0..layout.first_data() {

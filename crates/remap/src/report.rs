@@ -1,5 +1,7 @@
 //! What was done.
 
+use crate::LogReport;
+
 /// Counters since the drive was formatted or opened, and how it stands now. Pages are pages of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -79,6 +81,59 @@ impl Report {
             host_flushes: self.host_flushes - earlier.host_flushes,
             failed_commands: self.failed_commands - earlier.failed_commands,
             ..*self
+        }
+    }
+}
+
+/// The report of either driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostReport {
+    /// Of [`crate::Hard`].
+    Hard(Report),
+    /// Of [`crate::LogCache`].
+    LogCache(LogReport),
+}
+
+impl HostReport {
+    /// What was counted since an earlier report of the same driver, and how it stands now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        match (self, earlier) {
+            (HostReport::Hard(now), HostReport::Hard(earlier)) => HostReport::Hard(now.since(earlier)),
+            (HostReport::LogCache(now), HostReport::LogCache(earlier)) => HostReport::LogCache(now.since(earlier)),
+            _ => *self,
+        }
+    }
+
+    /// Only reads are served.
+    pub fn is_broken(&self) -> bool {
+        match self {
+            HostReport::Hard(report) => report.broken,
+            HostReport::LogCache(report) => report.broken,
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn ram_bytes(&self) -> u64 {
+        match self {
+            HostReport::Hard(report) => report.ram_bytes,
+            HostReport::LogCache(report) => report.ram_bytes,
+        }
+    }
+
+    /// The report of a remapping driver, if this is one.
+    pub fn hard(&self) -> Option<&Report> {
+        match self {
+            HostReport::Hard(report) => Some(report),
+            HostReport::LogCache(_) => None,
+        }
+    }
+
+    /// The report of a log cache, if this is one.
+    pub fn log_cache(&self) -> Option<&LogReport> {
+        match self {
+            HostReport::Hard(_) => None,
+            HostReport::LogCache(report) => Some(report),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use units::HostOp;
 
-/// What the device is asked for. The data of a write are in [`crate::Hard::command_data`].
+/// What the device is asked for. The data of a write are in [`crate::HostDriver::command_data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Say this when it is completed. Used again afterwards.
@@ -17,7 +17,7 @@ pub struct Command {
     pub fua: bool,
 }
 
-/// The answer to a request of the host. The data of a read are in [`crate::Hard::done_data`].
+/// The answer to a request of the host. The data of a read are in [`crate::HostDriver::done_data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// What the request was submitted with.
@@ -58,6 +58,54 @@ pub(crate) struct Request {
     pub target: u64,
     /// What was read.
     pub data: Vec<u8>,
+}
+
+/// A request that is not begun.
+#[derive(Debug)]
+pub(crate) struct HeldBack {
+    pub request: u32,
+    pub first_sector: u64,
+    pub sectors: u32,
+    pub data: Vec<u8>,
+}
+
+/// A write or a trim of one page that waits.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub request: u32,
+    pub trim: bool,
+    /// Sectors of the page that it has.
+    pub first: u32,
+    pub sectors: u32,
+    /// A page, of which these sectors are meant.
+    data: Vec<u8>,
+}
+
+impl Job {
+    pub fn trim(request: u32) -> Self {
+        Self { request, trim: true, first: 0, sectors: 0, data: Vec::new() }
+    }
+
+    /// A write of `sectors` of a page of so many bytes, from `first` on.
+    pub fn write(request: u32, (first, sectors): (u32, u32), data: &[u8], page_bytes: usize, cell_bytes: u32) -> Self {
+        let mut bytes = vec![0; page_bytes];
+        bytes[first as usize * cell_bytes as usize..][..data.len()].copy_from_slice(data);
+        Self { request, trim: false, first, sectors, data: bytes }
+    }
+
+    /// The sectors that are meant.
+    pub fn bytes(&self, cell_bytes: u32) -> &[u8] {
+        &self.data[(self.first * cell_bytes) as usize..((self.first + self.sectors) * cell_bytes) as usize]
+    }
+
+    /// Becomes a write of the whole page, over what it held before.
+    pub fn complete(&mut self, old: &[u8], page_sectors: u32, cell_bytes: u32) {
+        let (first, end) = ((self.first * cell_bytes) as usize, ((self.first + self.sectors) * cell_bytes) as usize);
+        self.data[..first].copy_from_slice(&old[..first]);
+        let length = self.data.len();
+        self.data[end..].copy_from_slice(&old[end..length]);
+        (self.first, self.sectors) = (0, page_sectors);
+    }
 }
 
 /// A table of things under way, by number; numbers are used again.

@@ -3,6 +3,7 @@
 use crate::hard::{Hard, Work};
 use crate::checkpoint::Startup;
 use crate::disk::NOWHERE;
+use crate::request::{HeldBack, Job};
 use crate::space::State;
 use crate::{Partial, WriteCache};
 use std::collections::VecDeque;
@@ -78,27 +79,6 @@ pub(crate) struct Entry {
     pub failures: u32,
 }
 
-/// A request that is not begun.
-#[derive(Debug)]
-pub(crate) struct HeldBack {
-    pub request: u32,
-    pub first_sector: u64,
-    pub sectors: u32,
-    pub data: Vec<u8>,
-}
-
-/// A write or a trim of one page that waits.
-#[derive(Debug)]
-pub(crate) struct Job {
-    request: u32,
-    trim: bool,
-    /// Sectors of the page that it has.
-    first: u32,
-    sectors: u32,
-    /// A page, of which these sectors are meant.
-    data: Vec<u8>,
-}
-
 /// What is under the part of a page that is written.
 enum Base {
     Zeros,
@@ -133,7 +113,7 @@ impl Hard {
 
     /// Begins a write or a trim.
     pub(crate) fn begin(&mut self, request: u32, first_sector: u64, sectors: u32, data: &[u8]) {
-        let (op, fua) = (self.requests.at(request).op, self.requests.at(request).fua);
+        let (op, fua) = (self.front.requests.at(request).op, self.front.requests.at(request).fua);
         if op == HostOp::Write {
             self.begin_write(request, first_sector, sectors, data);
         } else {
@@ -150,7 +130,7 @@ impl Hard {
             let sector = first_sector + u64::from(done);
             let (page, first) = ((sector / u64::from(size)) as u32, (sector % u64::from(size)) as u32);
             let rest = &data[done as usize * cell..];
-            self.requests.at(request).pending += 1;
+            self.front.requests.at(request).pending += 1;
             if sectors - done >= self.layout.superpage_sectors && first == 0 && self.write_in_place(request, page, rest) {
                 done += self.layout.superpage_sectors;
                 continue;
@@ -169,10 +149,8 @@ impl Hard {
             self.place(request, page, first, sectors, data);
             return;
         }
-        let cell = self.options.cell_bytes as usize;
-        let mut bytes = vec![0; self.page_bytes()];
-        bytes[first as usize * cell..(first + sectors) as usize * cell].copy_from_slice(data);
-        self.locks.entry(page).or_default().push_back(Job { request, trim: false, first, sectors, data: bytes });
+        let job = Job::write(request, (first, sectors), data, self.page_bytes(), self.options.cell_bytes);
+        self.locks.entry(page).or_default().push_back(job);
         if !locked {
             self.start(page);
         }
@@ -226,12 +204,7 @@ impl Hard {
             self.start(page);
             return;
         }
-        let cell = self.options.cell_bytes as usize;
-        let (first, end) = (job.first as usize * cell, (job.first + job.sectors) as usize * cell);
-        job.data[..first].copy_from_slice(&data[..first]);
-        let length = job.data.len();
-        job.data[end..].copy_from_slice(&data[end..length]);
-        (job.first, job.sectors) = (0, self.layout.page_sectors);
+        job.complete(data, self.layout.page_sectors, self.options.cell_bytes);
         self.ready.push_back(page);
     }
 
@@ -265,9 +238,7 @@ impl Hard {
             return true;
         }
         let job = self.locks.get_mut(&page).and_then(VecDeque::pop_front).expect("a page that waits has a write");
-        let cell = self.options.cell_bytes as usize;
-        let range = job.first as usize * cell..(job.first + job.sectors) as usize * cell;
-        self.place(job.request, page, job.first, job.sectors, &job.data[range]);
+        self.place(job.request, page, job.first, job.sectors, job.bytes(self.options.cell_bytes));
         self.start(page);
         true
     }
@@ -292,7 +263,7 @@ impl Hard {
         }
         let at = at + first as usize * cell;
         self.buffers.get_mut(open.buffer)[at..at + data.len()].copy_from_slice(data);
-        let fua = self.requests.at(request).fua;
+        let fua = self.front.requests.at(request).fua;
         let answered = self.options.write_cache == WriteCache::Volatile && !fua;
         self.fill(&mut open, page, if answered { NOBODY } else { request });
         self.counts.host_pages += 1;
@@ -408,7 +379,7 @@ impl Hard {
         self.memory.insert(superpage, InMemory { buffer, parts: 0, open: false, host: true });
         self.space.rewrite(superpage);
         self.counts.in_place_pages += u64::from(slots);
-        let answered = self.options.write_cache == WriteCache::Volatile && !self.requests.at(request).fua;
+        let answered = self.options.write_cache == WriteCache::Volatile && !self.front.requests.at(request).fua;
         let owners = vec![if answered { NOBODY } else { request }];
         let (records, complete) = (Vec::new(), false);
         self.push(Entry { superpage, first_slot: 0, slots, records, owners, in_place: true, complete, failures: 0 });
@@ -422,7 +393,7 @@ impl Hard {
     fn push(&mut self, entry: Entry) {
         let number = self.issued();
         for owner in entry.owners.iter().filter(|owner| **owner != NOBODY) {
-            self.requests.at(*owner).target = number + 1;
+            self.front.requests.at(*owner).target = number + 1;
         }
         if entry.slots > 0 {
             self.memory.get_mut(&entry.superpage).expect("data to write are in memory").parts += 1;
@@ -457,9 +428,8 @@ impl Hard {
         for page in locked {
             self.trim_pages(from, page);
             from = page + 1;
-            self.requests.at(request).pending += 1;
-            let job = Job { request, trim: true, first: 0, sectors: 0, data: Vec::new() };
-            self.locks.get_mut(&page).expect("it is locked").push_back(job);
+            self.front.requests.at(request).pending += 1;
+            self.locks.get_mut(&page).expect("it is locked").push_back(Job::trim(request));
         }
         self.trim_pages(from, end);
     }

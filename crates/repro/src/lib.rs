@@ -12,7 +12,6 @@
 //! To add a study: a folder with a table of targets and a `run` function, and a line in [`STUDIES`].
 
 mod error;
-mod figure;
 mod file;
 mod hard;
 mod page;
@@ -22,13 +21,12 @@ mod simulate;
 mod source;
 mod striping;
 mod study;
-mod svg;
 mod target;
 mod tpm;
 mod two_level;
 
 pub use error::StudyError;
-pub use figure::{Figure, Panel, Shape, Series};
+pub use figures::{Figure, Panel, Series, Shape};
 pub use page::render;
 pub use row::{Class, Row, Verdict};
 pub use simulate::{Bench, Measurement, Response};

@@ -1,7 +1,7 @@
 //! What a study is, and what it needs from whoever runs it.
 
 use crate::error::StudyError;
-use crate::figure::Figure;
+use figures::Figure;
 use crate::row::Row;
 #[cfg(test)]
 use crate::row::{Class, Verdict};

@@ -142,6 +142,8 @@ pub struct Server<'a> {
     sockets: Vec<PathBuf>,
     address: Address,
     stopping: Option<Instant>,
+    /// Clients wait that could not be accepted.
+    accepts_later: bool,
     /// There is a processor for the client beside this one.
     spins: bool,
 }
@@ -196,6 +198,7 @@ impl<'a> Server<'a> {
             sockets,
             address,
             stopping: None,
+            accepts_later: false,
             spins: std::thread::available_parallelism().is_ok_and(|count| count.get() > 1),
         })
     }
@@ -238,6 +241,9 @@ impl<'a> Server<'a> {
             worked = !events.is_empty();
             if events.is_empty() && time.is_zero() && wait.is_some_and(|wait| !wait.is_zero()) {
                 std::thread::sleep(wait.unwrap_or_default());
+            }
+            if self.accepts_later {
+                self.accept();
             }
             for event in &events {
                 self.on_event(event.token(), event.is_readable(), event.is_writable());
@@ -293,10 +299,16 @@ impl<'a> Server<'a> {
             };
             let mut stream = match accepted {
                 Ok(stream) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.accepts_later = false;
+                    return;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    tracing::warn!("a client could not connect: {error}");
+                    // Nobody says again that somebody waits: it is tried until it succeeds.
+                    if !std::mem::replace(&mut self.accepts_later, true) {
+                        tracing::warn!("a client could not connect, and waits until others leave: {error}");
+                    }
                     return;
                 }
             };

@@ -59,6 +59,8 @@ pub struct SimulatedDrive {
     refused: Vec<(u32, ErrorNumber)>,
     completions: Completions,
     zeros: Vec<u8>,
+    /// It was said that the drive's file does not follow any more.
+    has_stopped: bool,
 }
 
 impl SimulatedDrive {
@@ -74,6 +76,7 @@ impl SimulatedDrive {
             refused: Vec::new(),
             completions: Completions::default(),
             zeros: Vec::new(),
+            has_stopped: false,
         }
     }
 
@@ -115,12 +118,13 @@ impl SimulatedDrive {
                 self.entries[slot as usize].flush = order.fua;
                 self.piece(slot, HostOp::Trim, from, &[], end - from, false)
             }
-            OrderKind::Zeroes { keep } => {
+            // A drive always has room for all it shows: nothing has to be kept for later writes.
+            OrderKind::Zeroes { .. } => {
                 // What a trim reads as before it is on flash may be the old data once more after a power cut, as with any
                 // write that was not flushed.
                 let page = u64::from(self.drive.page_bytes());
                 let (first, last) = (from.next_multiple_of(page).min(end), end / page * page);
-                let [first, last] = if keep || first >= last { [end, end] } else { [first, last] };
+                let [first, last] = if first >= last { [end, end] } else { [first, last] };
                 self.zeros(slot, from, first, order.fua)?;
                 if first < last {
                     self.entries[slot as usize].flush = order.fua;
@@ -249,6 +253,17 @@ impl SimulatedDrive {
         let seed = if seed.is_empty() { Ok(0) } else { seed.parse() };
         let seed = seed.map_err(|_| "the seed of a power cut is a whole number from 0, for example `power-cut 7`".to_owned())?;
         self.drive.power_cut(seed);
+        // What was under way went with the power, and its completions with it.
+        for slot in 0..self.entries.len() as u32 {
+            let Entry { state, tag, .. } = self.entries[slot as usize];
+            if state == State::Asked {
+                self.refused.push((tag, ErrorNumber::Io));
+                self.active -= 1;
+            }
+            if state != State::Free {
+                self.leave(slot);
+            }
+        }
         Ok(seed)
     }
 
@@ -280,8 +295,11 @@ impl Target for SimulatedDrive {
         let begun = self.begin(slot, order, payload);
         let entry = &mut self.entries[slot as usize];
         if let Err(error) = &begun {
-            tracing::debug!("an order is refused: {error}");
             entry.failed = true;
+            if matches!(error, DriveError::File { .. }) && !std::mem::replace(&mut self.has_stopped, true) {
+                tracing::warn!("the drive's file cannot follow any more, from now on only reads are served: {error}");
+            }
+            tracing::debug!("an order is refused: {error}");
         }
         if entry.left == 0 {
             // The drive is off, or nothing was asked for.
@@ -294,7 +312,8 @@ impl Target for SimulatedDrive {
     fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
         answers.all.extend(self.refused.drain(..).map(|(tag, error)| Answer { tag, result: Err(error) }));
         if let Err(error) = self.run(answers) {
-            let number = if matches!(error, DriveError::Full) { ErrorNumber::Space } else { ErrorNumber::Io };
+            let has_dead_dies = self.drive.smart().iter().any(|(name, count)| *name == "dead_dies" && *count > 0);
+            let number = if matches!(error, DriveError::Full) && !has_dead_dies { ErrorNumber::Space } else { ErrorNumber::Io };
             tracing::warn!("requests under way have failed: {error}");
             self.give_up(answers, number);
         }

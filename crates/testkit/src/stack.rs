@@ -63,6 +63,8 @@ struct Shape {
 
 /// The page map over chips in lockstep: drawn from drives with the page map.
 const SUPERPAGE: &str = "superpage";
+/// Entries of small writes wait in a log of the host: drawn from drives with DFTL.
+const SHRD: &str = "shrd";
 
 impl Stack {
     /// A stack with nothing set but time and contents.
@@ -87,7 +89,7 @@ impl Stack {
         let mut stack = Self::plain();
         // What mappings add is drawn apart, so that a seed keeps its drive when a mapping is added.
         let mut own = stream.clone();
-        let names: Vec<_> = mapping_names().into_iter().filter(|name| *name != SUPERPAGE).collect();
+        let names: Vec<_> = mapping_names().into_iter().filter(|name| ![SUPERPAGE, SHRD].contains(name)).collect();
         let drawn = names[own.below(names.len() as u64) as usize];
         let has_stripes = faults == Faults::Deaths || layers.stripe.is_some_and(|stripe| stripe != "none");
         let under_stripes = has_stripes.then_some("page");
@@ -119,6 +121,9 @@ impl Stack {
         stack.draw_buffer(&mut own, &shape, layers.buffer);
         if drawn == "page" && layers.mapping.is_none() && !has_stripes && stack.get("stripe.kind") == "none" && own.chance(0.3) {
             stack.set("ftl.kind", SUPERPAGE);
+        }
+        if drawn == "dftl" && layers.mapping.is_none() && !has_stripes && own.chance(0.3) {
+            stack.set("ftl.kind", SHRD).set("ftl.shrd.log", ["1%", "10%", "40%"][own.below(3) as usize]).set("ftl.shrd.most_pages", 1 + own.below(4));
         }
         stack.group_chips(&shape, channels);
         if own.chance(0.1) {

@@ -14,6 +14,7 @@ mod repro;
 pub mod results;
 mod run;
 mod serve;
+mod sweep;
 mod trace;
 
 use crate::arguments::Command;
@@ -37,6 +38,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Ctl(arguments) => ctl::execute(arguments),
         Command::Hard(command) => hard::execute(command),
+        Command::Sweep(arguments) => sweep::execute(arguments),
         Command::Report(arguments) => report::execute(arguments),
     }
 }

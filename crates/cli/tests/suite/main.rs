@@ -8,4 +8,5 @@ mod repro;
 mod runs;
 mod serving;
 mod support;
+mod sweeps;
 mod tidy;

@@ -79,7 +79,8 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn unknown_key(setting: &Setting, known: &[Parameter]) -> Self {
+    /// The key of a setting is none of those known: with the one that may be meant.
+    pub fn unknown_key(setting: &Setting, known: &[Parameter]) -> Self {
         let group = setting.key.split('.').next().unwrap_or_default();
         let grouped = known.iter().any(|parameter| parameter.key.split('.').next() == Some(group));
         Self::UnknownKey {

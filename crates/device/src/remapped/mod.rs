@@ -1,4 +1,4 @@
-//! A remapping driver of the host around a device: requests go through [`remap::Hard`], its commands to the device.
+//! A driver of the host around a device: requests go through a [`remap::Machine`], its commands to the device.
 //!
 //! ```text
 //! submit --> driver --> commands --> device
@@ -12,42 +12,42 @@
 
 mod plan;
 
+pub(crate) use plan::only_of;
 pub use plan::{RemapPlan, counters, parameters};
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use nand::{TimedFlash, WaitVector};
-use remap::{Done, Hard, OpenError, Report, Submit};
+use remap::{Done, HostDriver, HostReport, Machine, OpenError, Submit};
 use std::io;
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 /// A driver without its device: it can be moved from one to another that holds the same.
 #[derive(Debug)]
 pub struct Driver {
-    hard: Hard,
+    machine: Machine,
     /// What reads are checked against, where contents are on.
     oracle: Option<Box<Oracle>>,
     /// What had been counted when counting began.
-    before: Report,
+    before: HostReport,
 }
 
 impl Driver {
-    fn new(hard: Hard) -> Self {
-        let layout = hard.layout();
-        let has_contents = hard.options().cell_bytes > 0;
+    fn new(machine: Machine) -> Self {
+        let has_contents = machine.cell_bytes() > 0;
         let oracle = has_contents.then(|| {
-            let mut oracle = Oracle::new(layout.sectors(), layout.page_sectors());
-            // Whatever the drive promises, the map is not on it before a flush.
+            let mut oracle = Oracle::new(machine.sectors(), machine.page_sectors());
+            // Whatever the drive promises, what the driver knows of it is not on it before a flush.
             oracle.set_volatile(true);
             Box::new(oracle)
         });
-        Self { hard, oracle, before: Report::default() }
+        Self { before: machine.host_report(), machine, oracle }
     }
 
     /// A fresh driver that will format its device; `id` tells it from any other that the device held.
     pub fn format(plan: &RemapPlan, id: u64) -> Self {
-        Self::new(Hard::format(plan.layout, &plan.options, id))
+        Self::new(plan.format(id))
     }
 
     /// The driver whose map `device` holds. It checks nothing of what was written before, unless given an oracle.
@@ -56,7 +56,7 @@ impl Driver {
     /// There is none, or it is damaged.
     pub fn open<D: BlockDevice>(plan: &RemapPlan, device: &mut D) -> Result<Self, OpenError> {
         let sectors = device.sectors();
-        Ok(Self::new(Hard::open(&plan.options, sectors, &mut |sector, into| read_now(device, sector, into))?))
+        Ok(Self::new(plan.open(sectors, &mut |sector, into| read_now(device, sector, into))?))
     }
 
     /// What reads are checked against, where contents are on.
@@ -66,7 +66,7 @@ impl Driver {
 
     /// Counts from here on.
     pub fn reset_counters(&mut self) {
-        self.before = self.hard.report();
+        self.before = self.machine.host_report();
     }
 }
 
@@ -160,13 +160,13 @@ impl<D: BlockDevice> Remapped<D> {
     }
 
     /// The state machine.
-    pub fn hard(&self) -> &Hard {
-        &self.driver.hard
+    pub fn machine(&self) -> &dyn HostDriver {
+        &*self.driver.machine
     }
 
     /// What was counted, and how it stands.
-    pub fn report(&self) -> Report {
-        self.driver.hard.report().since(&self.driver.before)
+    pub fn report(&self) -> HostReport {
+        self.driver.machine.host_report().since(&self.driver.before)
     }
 
     /// What reads are checked against, where contents are on.
@@ -184,7 +184,7 @@ impl<D: BlockDevice> Remapped<D> {
     /// # Panics
     /// If contents are off.
     pub fn carry_cells(&mut self) {
-        assert!(self.driver.hard.options().cell_bytes > 0, "cells are carried where contents are on");
+        assert!(self.driver.machine.cell_bytes() > 0, "cells are carried where contents are on");
         self.driver.oracle = None;
         self.carries = true;
     }
@@ -199,7 +199,7 @@ impl<D: BlockDevice> Remapped<D> {
     pub fn settle(&mut self) {
         self.pump();
         let mut completions = Completions::default();
-        while !self.driver.hard.is_idle() && self.advance(&mut completions) == Progress::Worked {}
+        while !self.driver.machine.is_idle() && self.advance(&mut completions) == Progress::Worked {}
     }
 
     /// Takes driver and device apart.
@@ -210,7 +210,7 @@ impl<D: BlockDevice> Remapped<D> {
     /// Gives the driver's commands to the device, and takes its answers that no command ended.
     fn pump(&mut self) {
         self.take_answers(None);
-        while let Some(command) = self.driver.hard.next_command() {
+        while let Some(command) = self.driver.machine.next_command() {
             self.give(command);
         }
     }
@@ -223,17 +223,17 @@ impl<D: BlockDevice> Remapped<D> {
         }
         self.issued[id as usize] = (now, op, sectors);
         let request = Request { arrival: now, first_sector, sectors, op, fua };
-        self.device.submit_cells(id, &request, self.driver.hard.command_data(id));
+        self.device.submit_cells(id, &request, self.driver.machine.command_data(id));
     }
 
     /// Takes the driver's answers; `ender` is the command whose completion brought them.
     fn take_answers(&mut self, ender: Option<Ender>) {
-        while let Some(Done { tag, op, failed }) = self.driver.hard.next_done() {
+        while let Some(Done { tag, op, failed }) = self.driver.machine.next_done() {
             let id = tag as u32;
             let Slot { tag, request, taken } = self.slots[id as usize];
             self.free.push(id);
             if op == HostOp::Read && !failed {
-                let data = self.driver.hard.done_data();
+                let data = self.driver.machine.done_data();
                 if self.carries {
                     self.ready.cells.extend_from_slice(data);
                 } else if let Some(oracle) = &mut self.driver.oracle {
@@ -268,10 +268,10 @@ impl<D: BlockDevice> Remapped<D> {
         for completion in &from_device.done {
             let (issued, op, sectors) = self.issued[completion.tag as usize];
             let is_data = op == HostOp::Read && !completion.failed;
-            let length = if is_data { sectors as usize * self.driver.hard.options().cell_bytes as usize } else { 0 };
+            let length = if is_data { sectors as usize * self.driver.machine.cell_bytes() as usize } else { 0 };
             let data = &from_device.cells[cells..cells + length];
             cells += length;
-            self.driver.hard.completed(now, completion.tag, completion.failed, data);
+            self.driver.machine.completed(now, completion.tag, completion.failed, data);
             let Completion { queue_ns, space_ns, wait, .. } = *completion;
             let wait = wait.map(|index| from_device.waits[index as usize]);
             self.take_answers(Some(Ender { issued, queue_ns, space_ns, wait }));
@@ -288,8 +288,8 @@ impl<D: BlockDevice> Remapped<D> {
     fn tick(&mut self, now: Nanos) {
         self.woken |= self.wake.take_if(|wake| *wake <= now).is_some();
         self.armed.take_if(|armed| *armed <= now);
-        if self.driver.hard.wake_at().is_some_and(|wish| wish <= now) {
-            self.driver.hard.woken(now);
+        if self.driver.machine.wake_at().is_some_and(|wish| wish <= now) {
+            self.driver.machine.woken(now);
             self.pump();
         }
     }
@@ -299,7 +299,7 @@ impl<D: BlockDevice> Remapped<D> {
         if !self.device.has_time() {
             return;
         }
-        let wish = self.wake.into_iter().chain(self.driver.hard.wake_at()).min();
+        let wish = self.wake.into_iter().chain(self.driver.machine.wake_at()).min();
         let wish = wish.map(|wish| wish.max(self.device.now()));
         if let Some(time) = wish.filter(|_| wish != self.armed) {
             self.armed = wish;
@@ -309,13 +309,13 @@ impl<D: BlockDevice> Remapped<D> {
 
     /// Without time: whether something went on because nothing waits for others any more.
     fn expire(&mut self) -> bool {
-        if self.device.has_time() || self.driver.hard.outstanding() == 0 {
+        if self.device.has_time() || self.driver.machine.outstanding() == 0 {
             return false;
         }
-        self.driver.hard.expire();
+        self.driver.machine.expire();
         let before = self.ready.done.len();
         self.take_answers(None);
-        let Some(command) = self.driver.hard.next_command() else { return self.ready.done.len() > before };
+        let Some(command) = self.driver.machine.next_command() else { return self.ready.done.len() > before };
         self.give(command);
         self.pump();
         true
@@ -341,7 +341,7 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
     }
 
     fn sectors(&self) -> u64 {
-        self.driver.hard.layout().sectors()
+        self.driver.machine.sectors()
     }
 
     fn submit(&mut self, tag: u32, request: &Request) {
@@ -369,7 +369,7 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
             }
             cells = &self.stamps;
         }
-        self.driver.hard.submit(now, Submit { tag: u64::from(id), op, first_sector, sectors, fua }, cells);
+        self.driver.machine.submit(now, Submit { tag: u64::from(id), op, first_sector, sectors, fua }, cells);
         self.pump();
     }
 

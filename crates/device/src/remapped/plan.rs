@@ -1,7 +1,7 @@
-//! The keys of a remapping driver, and what they come to over a drive.
+//! The keys of a driver of the host, and what they come to over a drive.
 
 use layer::{Parameter, ParameterKind as Kind, Values};
-use remap::{Layout, Options, Partial, WriteCache};
+use remap::{Hard, HostReport, Layout, LogCache, LogLayout, LogOptions, LogReport, Machine, OpenError, Options, Partial, ReadSectors, Report, WriteCache};
 use units::{Geometry, Nanos, SECTOR_BYTES, quantity};
 
 const HOUR: Nanos = 3_600_000_000_000;
@@ -17,32 +17,53 @@ const fn key(key: &'static str, kind: Kind, default: &'static str, doc: &'static
 /// The keys, in display order.
 pub fn parameters() -> Vec<Parameter> {
     vec![
-        key("remap.kind", Kind::Choice(|| vec!["none", "hard"]), "none", "A driver of the host over the drive. none: requests go to the drive as they are. hard: small writes become aligned writes of whole superpages, by a map of pages of 4 KiB; the host sees the driver's size."),
+        key("remap.kind", Kind::Choice(|| vec!["none", "hard", "log-cache"]), "none", "A driver of the host over the drive. none: requests go to the drive as they are. hard: small writes become aligned writes of whole superpages, by a map of pages of 4 KiB. log-cache: writes gather in segments, go to a log at the beginning of the drive, and later to where they belong, sorted. With a driver the host sees the driver's size."),
         Parameter {
             key: "remap.superpage",
             kind: Kind::Size { min: 4 << 10, max: 4 << 20 },
             default: None,
-            doc: "Bytes of a virtual superpage, a power of two. Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
+            doc: "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are multiples of. Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
         },
+        key("remap.segment", Kind::Size { min: 8 << 10, max: 16 << 20 }, "512KiB", "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its header included."),
+        key("remap.log", Kind::Share { max: 0.5 }, "10%", "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as four segments have to fit."),
         key("remap.hold_back", Kind::Share { max: 0.9 }, "10%", "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; a small drive gives more."),
-        key("remap.timeout", Kind::Duration { max: HOUR }, "2ms", "How long a page waits for others before its virtual superpage is written all the same. Without time (engine.time = none) it waits until nothing else can happen."),
+        key("remap.timeout", Kind::Duration { max: HOUR }, "2ms", "How long a page waits for others before its virtual superpage, or its segment, is written all the same. Without time (engine.time = none) it waits until nothing else can happen."),
         key("remap.partial", Kind::Choice(|| vec!["pad", "hold"]), "pad", "What is written of a virtual superpage that is not full then. pad: all of it, and slots without a page are lost until it is reclaimed. hold: only the filled part, which the drive has to read and modify; the next pages go to the rest."),
-        key("remap.write_cache", Kind::Choice(|| vec!["through", "volatile"]), "through", "When a write is answered. through: when the drive has written its virtual superpage; volatile: when its data are in the host's memory. Either way only a flush makes sure that the driver's map survives a power cut."),
+        key("remap.write_cache", Kind::Choice(|| vec!["through", "volatile"]), "through", "When a write is answered. through: when the drive has written its virtual superpage or its segment; volatile: when its data are in the host's memory. Either way only a flush makes sure that the driver's map survives a power cut."),
         key("remap.bypass", Kind::Switch, "false", "Write whole superpages in place where one virtual superpage holds exactly their pages."),
         key("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it."),
         key("remap.var_background", Kind::Share { max: 1.0 }, "5%", "Share of virtual superpages that reclamation keeps free while the host is idle."),
-        key("remap.idle_after", Kind::Duration { max: HOUR }, "100ms", "Time without a request after which the host is idle."),
+        key("remap.idle_after", Kind::Duration { max: HOUR }, "100ms", "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back."),
         key("remap.trim", Kind::Switch, "false", "Tell the drive which virtual superpages are free."),
     ]
 }
 
-/// A driver over a drive: its options and its layout.
+/// Keys that only one kind of driver reads, and which.
+pub(crate) fn only_of(key: &str) -> Option<&'static str> {
+    match key {
+        "remap.hold_back" | "remap.partial" | "remap.bypass" | "remap.var_free" | "remap.var_background" | "remap.trim" => Some("hard"),
+        "remap.segment" | "remap.log" => Some("log-cache"),
+        _ => None,
+    }
+}
+
+/// A driver over a drive: its options and its layout, where everything is on the drive.
 #[derive(Clone, Copy, Debug)]
-pub struct RemapPlan {
-    /// Options.
-    pub options: Options,
-    /// Where everything is on the drive.
-    pub layout: Layout,
+pub enum RemapPlan {
+    /// A remapping driver.
+    Hard {
+        /// Options.
+        options: Options,
+        /// Layout.
+        layout: Layout,
+    },
+    /// A log cache.
+    LogCache {
+        /// Options.
+        options: LogOptions,
+        /// Layout.
+        layout: LogLayout,
+    },
 }
 
 impl RemapPlan {
@@ -51,12 +72,13 @@ impl RemapPlan {
     /// # Errors
     /// In words, where values do not fit the drive, or each other.
     pub fn new(values: &Values, geometry: &Geometry, user_pages: u32) -> Result<Option<Self>, String> {
-        if values.name("remap.kind") == "none" {
+        let kind = values.name("remap.kind");
+        if kind == "none" {
             return Ok(None);
         }
         let contents = values.name("engine.contents");
         if contents == "stamp" {
-            return Err("remap.kind = hard moves data and keeps its map on the drive, for which stamps have no room; use engine.contents = bytes (or none)".to_owned());
+            return Err(format!("remap.kind = {kind} moves data and keeps metadata on the drive, for which stamps have no room; use engine.contents = bytes (or none)"));
         }
         if contents == "bytes" && values.name("engine.service") == "serial" && values.name("engine.time") == "virtual" {
             return Err("a single server carries no bytes; use engine.service = parallel, or engine.contents = none".to_owned());
@@ -64,10 +86,16 @@ impl RemapPlan {
         let unit = u64::from(geometry.page_bytes);
         let usual = if unit > PAGE_BYTES { unit } else { USUAL_SUPERPAGE };
         let superpage = values.get("remap.superpage").map_or(usual, |_| values.whole("remap.superpage"));
-        if !superpage.is_power_of_two() {
-            let size = quantity::format_size(superpage.next_power_of_two());
-            return Err(format!("remap.superpage is {superpage} bytes, no power of two; try \"{size}\""));
-        }
+        power_of_two("remap.superpage", superpage)?;
+        let sectors = u64::from(user_pages) * u64::from(geometry.sectors_per_page());
+        let plan = match kind {
+            "hard" => Self::hard(values, superpage, sectors)?,
+            _ => Self::log_cache(values, superpage, sectors)?,
+        };
+        Ok(Some(plan))
+    }
+
+    fn hard(values: &Values, superpage: u64, sectors: u64) -> Result<Self, String> {
         if values.real("remap.hold_back") < 0.01 {
             return Err("remap.hold_back is below 1 %, which leaves reclamation nothing to work with; 10% is usual".to_owned());
         }
@@ -75,10 +103,10 @@ impl RemapPlan {
             page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
             superpage_sectors: (superpage / SECTOR_BYTES) as u32,
             hold_back: values.real("remap.hold_back"),
-            cell_bytes: if contents == "bytes" { SECTOR_BYTES as u32 } else { 0 },
+            cell_bytes: cell_bytes(values),
             timeout_ns: values.whole("remap.timeout"),
             partial: if values.name("remap.partial") == "hold" { Partial::Hold } else { Partial::Pad },
-            write_cache: if values.name("remap.write_cache") == "volatile" { WriteCache::Volatile } else { WriteCache::Through },
+            write_cache: write_cache(values),
             bypass: values.on("remap.bypass"),
             var_free: values.whole("remap.var_free") as u32,
             var_background: values.real("remap.var_background"),
@@ -86,17 +114,147 @@ impl RemapPlan {
             trim: values.on("remap.trim"),
             ..Options::default()
         };
-        let sectors = u64::from(user_pages) * u64::from(geometry.sectors_per_page());
         let layout = Layout::new(&options, sectors).map_err(|error| {
             format!("remap.kind = hard over a drive of {}: {error}; see drive.capacity and remap.superpage", quantity::format_size(sectors * SECTOR_BYTES))
         })?;
-        Ok(Some(Self { options, layout }))
+        Ok(Self::Hard { options, layout })
+    }
+
+    fn log_cache(values: &Values, superpage: u64, sectors: u64) -> Result<Self, String> {
+        let segment = values.whole("remap.segment");
+        power_of_two("remap.segment", segment)?;
+        if segment < superpage {
+            let [size, least] = [segment, superpage].map(quantity::format_size);
+            return Err(format!("remap.segment is {size}, less than the {least} that the log is written in multiples of; raise it to \"{least}\" at least, or lower remap.superpage"));
+        }
+        if values.real("remap.log") < 0.001 {
+            return Err("remap.log is below 0.1 %, too little for a log; 10% is usual".to_owned());
+        }
+        let options = LogOptions {
+            page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
+            superpage_sectors: (superpage / SECTOR_BYTES) as u32,
+            segment_sectors: (segment / SECTOR_BYTES) as u32,
+            log: values.real("remap.log"),
+            cell_bytes: cell_bytes(values),
+            timeout_ns: values.whole("remap.timeout"),
+            write_cache: write_cache(values),
+            idle_after_ns: values.whole("remap.idle_after"),
+            ..LogOptions::default()
+        };
+        let layout = LogLayout::new(&options, sectors).map_err(|error| {
+            format!("remap.kind = log-cache over a drive of {}: {error}; see drive.capacity and remap.segment", quantity::format_size(sectors * SECTOR_BYTES))
+        })?;
+        Ok(Self::LogCache { options, layout })
+    }
+
+    pub(super) fn format(&self, id: u64) -> Machine {
+        match self {
+            Self::Hard { options, layout } => Machine::Hard(Box::new(Hard::format(*layout, options, id))),
+            Self::LogCache { options, layout } => Machine::LogCache(Box::new(LogCache::format(*layout, options, id))),
+        }
+    }
+
+    pub(super) fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Machine, OpenError> {
+        Ok(match self {
+            Self::Hard { options, .. } => Machine::Hard(Box::new(Hard::open(options, device_sectors, read)?)),
+            Self::LogCache { options, .. } => Machine::LogCache(Box::new(LogCache::open(options, device_sectors, read)?)),
+        })
+    }
+
+    /// Bytes of data a sector: 512, or 0 without contents.
+    pub fn cell_bytes(&self) -> u32 {
+        match self {
+            Self::Hard { options, .. } => options.cell_bytes,
+            Self::LogCache { options, .. } => options.cell_bytes,
+        }
+    }
+
+    /// Sectors that the host sees.
+    pub fn sectors(&self) -> u64 {
+        match self {
+            Self::Hard { layout, .. } => layout.sectors(),
+            Self::LogCache { layout, .. } => layout.sectors(),
+        }
+    }
+
+    /// Sectors of the drive.
+    pub fn device_sectors(&self) -> u64 {
+        match self {
+            Self::Hard { layout, .. } => layout.device_sectors(),
+            Self::LogCache { layout, .. } => layout.device_sectors(),
+        }
+    }
+
+    /// Pages of a superpage.
+    pub fn superpage_pages(&self) -> u64 {
+        match self {
+            Self::Hard { layout, .. } => u64::from(layout.slots()),
+            Self::LogCache { layout, .. } => u64::from(layout.superpage_sectors() / layout.page_sectors()),
+        }
+    }
+
+    /// Sectors of a page of the driver.
+    pub fn page_sectors(&self) -> u32 {
+        (PAGE_BYTES / SECTOR_BYTES) as u32
     }
 }
 
+fn power_of_two(key: &str, bytes: u64) -> Result<(), String> {
+    if bytes.is_power_of_two() {
+        return Ok(());
+    }
+    let size = quantity::format_size(bytes.next_power_of_two());
+    Err(format!("{key} is {bytes} bytes, no power of two; try \"{size}\""))
+}
+
+fn cell_bytes(values: &Values) -> u32 {
+    if values.name("engine.contents") == "bytes" { SECTOR_BYTES as u32 } else { 0 }
+}
+
+fn write_cache(values: &Values) -> WriteCache {
+    if values.name("remap.write_cache") == "volatile" { WriteCache::Volatile } else { WriteCache::Through }
+}
+
 /// What a driver counted, by name.
-pub fn counters(report: &remap::Report) -> [(&'static str, u64); 23] {
-    [
+pub fn counters(report: &HostReport) -> Vec<(&'static str, u64)> {
+    match report {
+        HostReport::Hard(report) => of_hard(report),
+        HostReport::LogCache(report) => of_log_cache(report),
+    }
+}
+
+fn of_log_cache(report: &LogReport) -> Vec<(&'static str, u64)> {
+    vec![
+        ("host_pages", report.host_pages),
+        ("overwritten_pages", report.overwritten_pages),
+        ("trims", report.trims),
+        ("merge_reads", report.merge_reads),
+        ("segments", report.segments),
+        ("data_pages", report.data_pages),
+        ("header_pages", report.header_pages),
+        ("pad_pages", report.pad_pages),
+        ("write_backs", report.write_backs),
+        ("written_back_segments", report.written_back_segments),
+        ("write_back_pages", report.write_back_pages),
+        ("write_back_commands", report.write_back_commands),
+        ("write_back_reads", report.write_back_reads),
+        ("reads", report.reads),
+        ("reads_split", report.reads_split),
+        ("read_commands", report.read_commands),
+        ("memory_hits", report.memory_hits),
+        ("log_hits", report.log_hits),
+        ("home_hits", report.home_hits),
+        ("device_flushes", report.device_flushes),
+        ("host_flushes", report.host_flushes),
+        ("failed_commands", report.failed_commands),
+        ("free", u64::from(report.free)),
+        ("cached_pages", u64::from(report.cached_pages)),
+        ("broken", u64::from(report.broken)),
+    ]
+}
+
+fn of_hard(report: &Report) -> Vec<(&'static str, u64)> {
+    vec![
         ("host_pages", report.host_pages),
         ("in_place_pages", report.in_place_pages),
         ("var_copies", report.var_copies),

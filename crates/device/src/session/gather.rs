@@ -3,6 +3,7 @@
 use super::{Measurable, WorkloadSource};
 use crate::run::HostMeasurements;
 use crate::build::Service;
+use crate::remapped::RemapPlan;
 use crate::{DrivePlan, remapped};
 use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
@@ -84,20 +85,24 @@ fn add_layer(result: &mut RunResult, report: LayerReport) {
     }
 }
 
-/// What the host's remapping driver did, and what the host sees of the drive.
-fn add_remap(plan: &DrivePlan, report: &remap::Report, result: &mut RunResult) {
+/// What the driver of the host did, and what the host sees of the drive.
+fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResult) {
     let counters = remapped::counters(report).into_iter().map(|(name, count)| (format!("remap.{name}"), count));
     result.counters.extend(counters);
-    result.ram_bytes.push(("remap".to_owned(), report.ram_bytes));
-    let layout = plan.remap.expect("a driver was planned").layout;
+    result.ram_bytes.push(("remap".to_owned(), report.ram_bytes()));
+    let driver = plan.remap.expect("a driver was planned");
+    let keeps = match driver {
+        RemapPlan::Hard { .. } => "its remapping driver holds back the rest and keeps its map there",
+        RemapPlan::LogCache { .. } => "the rest is the log of its log cache",
+    };
     result.notes.push(format!(
-        "The host sees {} of the drive's {}: its remapping driver holds back the rest and keeps its map there. Flash commands for what \
+        "The host sees {} of the drive's {}: {keeps}. Flash commands for what \
          the driver reads and writes by itself are counted as the host's.",
-        quantity::format_size(layout.sectors() * units::SECTOR_BYTES),
-        quantity::format_size(layout.device_sectors() * units::SECTOR_BYTES),
+        quantity::format_size(driver.sectors() * units::SECTOR_BYTES),
+        quantity::format_size(driver.device_sectors() * units::SECTOR_BYTES),
     ));
-    if report.broken {
-        result.notes.push("The remapping driver gave up: too many commands of the drive failed in a row, and only reads were served.".to_owned());
+    if report.is_broken() {
+        result.notes.push("The driver of the host gave up: too many commands of the drive failed in a row, and only reads were served.".to_owned());
     }
 }
 

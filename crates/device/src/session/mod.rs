@@ -20,7 +20,7 @@ mod unused;
 
 pub use error::SessionError;
 pub use given::GivenRequests;
-pub use snapshot::Snapshots;
+pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource};
 
 use crate::block_device::BlockDevice;
@@ -153,6 +153,20 @@ fn run_source(
     }
 }
 
+/// Checks that a session could begin, and says what its initial state depends on where that is kept in a snapshot and may
+/// serve other sessions as well. Traces are not opened: each is long, and one stands for many sessions.
+///
+/// # Errors
+/// What [`run`] would say before it does anything.
+pub fn check(config: Config, workload: &str) -> Result<Option<String>, SessionError> {
+    let plan = DrivePlan::new(config)?;
+    let source = WorkloadSource::new(workload, &plan)?;
+    if source.is_generated() {
+        source.open()?;
+    }
+    Ok(precondition::shared_state(&plan, &source))
+}
+
 /// A device that can be measured: a drive, or something around one.
 trait Measurable: BlockDevice {
     /// Flash of the drive.
@@ -171,8 +185,8 @@ trait Measurable: BlockDevice {
         self.drive().oracle()
     }
 
-    /// What a remapping driver of the host counted, where there is one.
-    fn remap_report(&self) -> Option<remap::Report> {
+    /// What a driver of the host counted, where there is one.
+    fn remap_report(&self) -> Option<remap::HostReport> {
         None
     }
 }
@@ -192,7 +206,7 @@ impl<D: Measurable> Measurable for Remapped<D> {
         Remapped::oracle(self)
     }
 
-    fn remap_report(&self) -> Option<remap::Report> {
+    fn remap_report(&self) -> Option<remap::HostReport> {
         Some(self.report())
     }
 }

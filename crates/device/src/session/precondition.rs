@@ -50,6 +50,17 @@ enum Image {
     Moved { core: Box<FlashCore>, oracle: Option<Box<Oracle>>, state: DriveState },
 }
 
+/// What the initial state depends on, where it is kept in a snapshot: `None` where it is computed each time.
+pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<String> {
+    let kind = plan.config.values.name("drive.precondition");
+    // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
+    // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
+    // A policy from outside may do something else under the same name tomorrow.
+    let may_change = plan.config.has_outside_policy();
+    let is_kept = kind != "none" && plan.remap.is_none() && plan.config.values.name("engine.contents") == "none" && !may_change;
+    is_kept.then(|| super::snapshot::identity(plan, (kind == "steady").then_some(source)))
+}
+
 /// Computes the initial state, or takes it from a snapshot.
 pub(super) fn initial_state(
     plan: &DrivePlan,
@@ -64,20 +75,17 @@ pub(super) fn initial_state(
     if kind == "none" {
         return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new() });
     }
-    // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
-    // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
-    // A policy from outside may do something else under the same name tomorrow.
-    let snapshots = snapshots.filter(|_| plan.config.values.name("engine.contents") == "none" && !plan.config.has_outside_policy());
-    let identity = super::snapshot::identity(plan, (kind == "steady").then_some(source));
-    if let Some(found) = snapshots.and_then(|snapshots| snapshots.load(&identity, watcher)) {
+    let identity = shared_state(plan, source);
+    let kept = snapshots.zip(identity.as_deref());
+    if let Some(found) = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher)) {
         watcher.remark("initial state taken from a snapshot");
         return Ok(Initial { image: Image::Tables(DriveState::from_bytes(found.tables)), driver: None, notes: found.notes });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
     let image = Image::of(drive);
-    if let (Some(snapshots), Image::Tables(state)) = (snapshots, &image) {
-        snapshots.store(&identity, state.as_bytes(), &notes, watcher);
+    if let (Some((snapshots, identity)), Image::Tables(state)) = (kept, &image) {
+        snapshots.store(identity, state.as_bytes(), &notes, watcher);
     }
     Ok(Initial { image, driver: None, notes })
 }
@@ -91,7 +99,7 @@ fn behind_driver(
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
-    if remap.options.cell_bytes > 0 {
+    if remap.cell_bytes() > 0 {
         drive.carry_cells();
     }
     let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
@@ -137,7 +145,7 @@ impl Initial {
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
-        if plan.remap.is_some_and(|remap| remap.options.cell_bytes > 0) {
+        if plan.remap.is_some_and(|remap| remap.cell_bytes() > 0) {
             drive.carry_cells();
         }
         plan.arm_deaths(&mut drive);
@@ -184,7 +192,7 @@ pub(super) struct Preconditioner<'a, D> {
 
 impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
-        let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.layout.page_sectors());
+        let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
         let pages = self.drive.sectors() / u64::from(spp);
         let share = self.plan.config.values.real("drive.fill");
         let mut fill = Fill::of(self.drive.sectors(), spp, share);

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: &[u8; 8] = b"NDSTATE1";
 const EXTENSION: &str = "nandstate";
-/// Files kept; the least recently written ones go first.
-const FILES_KEPT: usize = 12;
+/// Files that a user's own folder keeps; the least recently written ones go first.
+pub const USUAL_FILES: usize = 12;
 /// Files written so far: sessions of one process may keep the same state at the same time.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
@@ -27,6 +27,8 @@ pub struct Snapshots {
     pub folder: PathBuf,
     /// Names the program that computes states: snapshots of another build are not used.
     pub build: String,
+    /// Files it keeps: the least recently written ones go first.
+    pub files: usize,
 }
 
 /// A state read from a file.
@@ -117,7 +119,7 @@ impl Snapshots {
             }
         }
         files.sort();
-        let surplus = files.len().saturating_sub(FILES_KEPT);
+        let surplus = files.len().saturating_sub(self.files);
         for (_, path) in &files[..surplus] {
             std::fs::remove_file(path)?;
         }

@@ -5,6 +5,7 @@ use super::WorkloadSource;
 use crate::DrivePlan;
 use crate::build::Service;
 use crate::config::{all_keys, find_key};
+use crate::remapped::only_of;
 use buffer::buffers;
 use ftl::mapping::mappings;
 use layer::Parameter;
@@ -52,8 +53,10 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
     let unused = unused.map(|(key, _, why)| format!("{key} has no effect here because {why}."));
     let stripes = stripe::unused(values).into_iter().chain(zones::unused(values)).filter(|(key, _)| is_changed(key));
     let stripes = stripes.map(|(key, why)| format!("{key} has no effect here because {why}."));
-    let driver = crate::remapped::parameters().into_iter().filter(|known| plan.remap.is_none() && is_changed(known.key));
-    let driver = driver.map(|known| format!("{} has no effect here because remap.kind is none.", known.key));
+    let kind = values.name("remap.kind");
+    let is_foreign = |key: &str| plan.remap.is_none() || only_of(key).is_some_and(|only| only != kind);
+    let driver = crate::remapped::parameters().into_iter().filter(|known| is_foreign(known.key) && is_changed(known.key));
+    let driver = driver.map(|known| format!("{} has no effect here because remap.kind is {kind}.", known.key));
     let foreign = foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note);
     unused.chain(stripes).chain(driver).chain(foreign).collect()
 }

@@ -85,7 +85,7 @@ fn a_registered_policy_decides_as_the_built_in_one_it_copies() {
 fn the_state_of_a_drive_with_a_policy_from_outside_is_not_kept() {
     ftl::gc::register("test-unkept", "greedy once more", Arc::new(|_| Box::new(Greedy))).unwrap();
     let folder = std::env::temp_dir().join(format!("nandarium-unkept-{}", std::process::id()));
-    let snapshots = Some(Snapshots { folder: folder.clone(), build: "test".to_owned() });
+    let snapshots = Some(Snapshots { folder: folder.clone(), build: "test".to_owned(), files: 12 });
     let options = SessionOptions { workload: "zipf".to_owned(), snapshots };
     let more = ["ftl.gc.victim=test-unkept", "workload.requests=100"];
     session::run(config("page", &more), &options, &mut ()).unwrap();

@@ -1,4 +1,4 @@
-//! A remapping driver over drives: what the host sees, waits for and gets back.
+//! Drivers of a host over drives: what the host sees, waits for and gets back.
 
 use crate::support::plan_of;
 use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
@@ -26,10 +26,14 @@ fn config(stack: &str, more: &[&str]) -> Config {
 }
 
 fn timed(more: &[&str]) -> Timed {
-    let plan = plan_of(config("hard", more));
+    timed_stack("hard", more)
+}
+
+fn timed_stack(stack: &str, more: &[&str]) -> Timed {
+    let plan = plan_of(config(stack, more));
     let remap = plan.remap.unwrap();
     let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
-    if remap.options.cell_bytes > 0 {
+    if remap.cell_bytes() > 0 {
         drive.carry_cells();
     }
     let mut drive = Remapped::new(drive, Driver::format(&remap, 1));
@@ -59,14 +63,14 @@ fn small_random_writes_cost_one_program_for_each_four_and_no_read() {
     let mut drive = timed(&[]);
     let before = drive.device().flash_counters();
     go(&mut drive, "uniform-write", 1000, 32, true);
-    let report = drive.report();
+    let report = *drive.report().hard().unwrap();
     let [reads, programs] = drive.device().flash_counters();
     assert_eq!(report.host_pages, 1000);
     assert_eq!(reads, before[0], "nothing is read and modified");
     // 250 superpages and some journal.
     let programs = programs - before[1];
     assert!((250..260).contains(&programs), "{programs} superpages: {report:?}");
-    drive.hard().check().unwrap();
+    drive.machine().check().unwrap();
 }
 
 #[test]
@@ -119,9 +123,9 @@ fn without_time_a_lone_write_ends_where_nothing_else_can_happen() {
     let mut drive = Remapped::new(plan.assemble(CountedFlash::new(plan.fresh_core())), Driver::format(&plan.remap.unwrap(), 1));
     drive.settle();
     go(&mut drive, "uniform-write", 40, 1, false);
-    assert_eq!(drive.report().pad_pages, 120, "each is padded");
+    assert_eq!(drive.report().hard().unwrap().pad_pages, 120, "each is padded");
     go(&mut drive, "uniform-write", 40, 4, false);
-    assert_eq!(drive.report().pad_pages, 120, "four at once fill one");
+    assert_eq!(drive.report().hard().unwrap().pad_pages, 120, "four at once fill one");
 }
 
 #[test]
@@ -145,7 +149,7 @@ fn every_explained_wait_fits_into_its_latency() {
             }
         }
     }
-    drive.hard().check().unwrap();
+    drive.machine().check().unwrap();
 }
 
 #[test]
@@ -211,6 +215,88 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
 fn keys_of_a_driver_that_is_not_there_are_named() {
     let result = session("superpage", "uniform-write", &["remap.timeout=1ms"]).unwrap();
     assert!(result.notes.iter().any(|note| note.contains("remap.timeout") && note.contains("remap.kind is none")), "{:?}", result.notes);
+}
+
+/// A log cache whose log and segments are of a size for a small drive.
+const LOG: [&str; 2] = ["remap.segment=128KiB", "remap.log=25%"];
+
+#[test]
+fn a_log_cache_writes_each_page_once_to_the_log_and_once_home() {
+    let mut drive = timed_stack("hard-log-cache", &[&LOG[..], &["drive.precondition=none"]].concat());
+    let programs = |drive: &Timed| drive.device().flash_counters()[1];
+    let before = programs(&drive);
+    let mut completions = Completions::default();
+    // Distinct pages in no order, none in the superpage of another: 31 to each segment, whose header takes a page.
+    for page in (0..310).map(|number| number * 37 % 310 * 4) {
+        drive.submit(0, &Request { arrival: drive.now(), ..request(HostOp::Write, page * 8, 8) });
+        assert_eq!(drive.advance(&mut completions), Progress::Worked);
+    }
+    drive.submit(0, &Request { arrival: drive.now(), ..request(HostOp::Flush, 0, 0) });
+    while drive.advance(&mut completions) == Progress::Worked {}
+    let report = *drive.report().log_cache().unwrap();
+    assert_eq!((report.host_pages, report.overwritten_pages, report.data_pages), (310, 0, 310));
+    assert_eq!((report.segments, report.header_pages, report.pad_pages), (10, 10, 0));
+    assert_eq!((report.write_back_pages, report.write_back_commands, report.cached_pages), (310, 310, 0));
+    // Four pages to a superpage: 8 for each full segment, and one for each page on its way home.
+    assert_eq!(programs(&drive) - before, 10 * 8 + 310);
+    drive.machine().check().unwrap();
+}
+
+#[test]
+fn a_log_cache_answers_from_memory_and_merges_neighbours_on_their_way_home() {
+    let mut drive = timed_stack("hard-log-cache", &[&LOG[..], &["drive.precondition=none"]].concat());
+    let start = drive.now();
+    let mut completions = Completions::default();
+    for page in (0..64).rev() {
+        drive.submit(0, &Request { arrival: start, ..request(HostOp::Write, page * 8, 8) });
+        drive.advance(&mut completions);
+    }
+    assert_eq!(drive.now(), start, "all are in memory");
+    while drive.advance(&mut completions) == Progress::Worked {}
+    let report = *drive.report().log_cache().unwrap();
+    assert_eq!((report.write_back_pages, report.cached_pages), (64, 0));
+    assert!(report.write_back_commands < 4, "{report:?}");
+}
+
+#[test]
+fn sessions_run_behind_a_log_cache() {
+    for more in [
+        &["engine.time=none"][..],
+        &["engine.service=serial", "remap.write_cache=through"],
+        &["drive.precondition=fill"],
+        &["drive.precondition=overwrite", "remap.write_cache=through"],
+        &["drive.precondition=steady"],
+        &["engine.contents=bytes", "drive.precondition=overwrite"],
+        &["engine.contents=bytes", "remap.superpage=32KiB", "remap.write_cache=through"],
+        &["engine.contents=bytes", "engine.time=none", "remap.write_cache=through"],
+    ] {
+        for workload in ["mixed", "uniform-write"] {
+            let more: Vec<&str> = LOG.iter().chain(more).copied().collect();
+            let result = session("hard-log-cache", workload, &more).unwrap_or_else(|error| panic!("{more:?}: {error}"));
+            assert_eq!(result.status, metrics::Status::Complete, "{more:?}");
+            assert_eq!(result.counters["remap.host_pages"], result.host[HostOp::Write.index()].pages, "{more:?}");
+            assert!(result.counters["remap.write_backs"] > 0, "{more:?}: {:?}", result.counters);
+            assert!(result.ram_bytes.iter().any(|(name, bytes)| name == "remap" && *bytes > 0));
+        }
+    }
+    let hash = || session("hard-log-cache", "mixed", &[LOG[0], LOG[1], "drive.precondition=overwrite"]).unwrap().hash;
+    assert_eq!(hash(), hash());
+}
+
+#[test]
+fn a_log_cache_that_does_not_fit_is_refused_with_a_remedy() {
+    for (setting, remedy) in [
+        ("engine.contents=stamp", "engine.contents = bytes"),
+        ("remap.segment=24KiB", "32KiB"),
+        ("remap.segment=8KiB", "raise it to \"16KiB\""),
+        ("remap.log=0%", "10%"),
+        ("remap.segment=8MiB", "smaller segment"),
+    ] {
+        let error = device::DrivePlan::new(config("hard-log-cache", &[setting])).unwrap_err().to_string();
+        assert!(error.contains(remedy), "{setting}: {error}");
+    }
+    let result = session("hard-log-cache", "uniform-write", &["remap.hold_back=30%", LOG[0], LOG[1]]).unwrap();
+    assert!(result.notes.iter().any(|note| note.contains("remap.hold_back") && note.contains("log-cache")), "{:?}", result.notes);
 }
 
 trait FlashCounters {

@@ -21,7 +21,7 @@ fn result_in(folder: Option<&Path>, workload: &str, settings: &[&str]) -> RunRes
         .into_iter()
         .map(|text| Setting::from_argument(text).unwrap())
         .collect();
-    let snapshots = folder.map(|folder| Snapshots { folder: folder.to_owned(), build: "test".to_owned() });
+    let snapshots = folder.map(|folder| Snapshots { folder: folder.to_owned(), build: "test".to_owned(), files: 12 });
     let options = SessionOptions { workload: workload.to_owned(), snapshots };
     run(Config::load("page", &settings).unwrap(), &options, &mut ()).unwrap()
 }

@@ -108,3 +108,56 @@ fn a_page_cut_in_two_by_the_end_of_the_program_counts_as_torn() {
     drive.read(0, &mut found).unwrap();
     assert_eq!(found, [1; 4096], "the version before it is the newest there is");
 }
+
+/// A file system of its own, as small as asked for; it is gone with this.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn of(bytes: u64) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let size = format!("size={bytes}");
+        let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_fails_writes_and_flushes_and_loses_nothing_that_was_acknowledged() {
+    let Some(disk) = Mounted::of(1 << 20) else {
+        println!("skipped: only root may mount a file system");
+        return;
+    };
+    let path = disk.0.path().join("drive");
+    let mut known = vec![0_u8; 2 << 20];
+    let mut drive = open(&path, &[]).unwrap();
+    let mut refused = 0;
+    for number in 0..2000_u64 {
+        let place = number * 7919 % 512 * 4096;
+        let bytes = [number as u8 | 1; 4096];
+        match drive.write(place, &bytes).and_then(|()| drive.flush()) {
+            Ok(()) => {
+                assert_eq!(refused, 0, "write {number} is acknowledged after one that was not");
+                known[place as usize..place as usize + 4096].copy_from_slice(&bytes);
+            }
+            Err(DriveError::File { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > 1000 && drive.sync().is_err(), "{refused} writes were refused");
+    assert!(drive.smart().contains(&("file_has_stopped", 1)));
+    let mut found = [0; 4096];
+    drive.read(0, &mut found).unwrap();
+    drop(drive);
+    let mut drive = open(&path, &[]).unwrap();
+    let mut found = vec![0; known.len()];
+    drive.read(0, &mut found).unwrap();
+    let wrong = (0..512).filter(|page| found[page * 4096..][..4096] != known[page * 4096..][..4096]).count();
+    // The write that noticed may be there or not.
+    assert!(wrong <= 1, "{wrong} pages");
+}

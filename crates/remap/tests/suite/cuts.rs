@@ -1,18 +1,19 @@
 //! Power cuts after every command of the device.
 
-use crate::bench::{Bench, random_options};
+use crate::bench::{Bench, Shape};
 use engine::random::Stream;
+use remap::{HostDriver, LogOptions, Options};
 
 /// One run; how often it was cut.
-fn run(seed: u64, faults: f64) -> u64 {
+fn run<O: Shape>(seed: u64, faults: f64) -> u64 {
     let mut random = Stream::new(seed, "options");
-    let options = random_options(&mut random);
+    let options = O::random(&mut random);
     let superpages = 12 + random.below(30) as u32;
     let mut bench = Bench::new(options, superpages, seed);
     bench.device.faults = faults;
     bench.oracle.atomic &= faults == 0.0;
     if random.chance(0.5) {
-        bench.hot = (bench.hot / 4).max(u64::from(options.superpage_sectors) * 2).min(bench.hot);
+        bench.hot = (bench.hot / 4).max(u64::from(options.superpage_sectors()) * 2).min(bench.hot);
     }
     let depth = [1, 2, 8, 32][random.below(4) as usize];
     let mut cuts = 0;
@@ -25,7 +26,7 @@ fn run(seed: u64, faults: f64) -> u64 {
             bench.cut();
             cuts += 1;
         } else if full {
-            assert!(bench.wait(), "requests wait for nothing: {:?}", bench.hard);
+            assert!(bench.wait(), "requests wait for nothing: {:?}", bench.driver);
         } else if random.chance(0.3) {
             bench.wait();
         }
@@ -35,25 +36,25 @@ fn run(seed: u64, faults: f64) -> u64 {
         if random.chance(0.01) {
             bench.restart();
         }
-        if bench.hard.report().broken {
+        if bench.driver.host_report().is_broken() {
             assert!(faults > 0.0, "it broke without a fault");
             break;
         }
-        bench.hard.check().expect("all is consistent");
+        bench.driver.check().expect("all is consistent");
     }
-    if !bench.hard.report().broken {
+    if !bench.driver.host_report().is_broken() {
         bench.drain();
     }
     assert!(faults > 0.0 || bench.failures == 0, "something failed without a fault");
-    bench.hard.check().expect("all is consistent");
+    bench.driver.check().expect("all is consistent");
     bench.cut();
     cuts + 1
 }
 
-fn campaign(first: u64, cuts: u64, faults: fn(u64) -> f64) {
+fn campaign<O: Shape>(first: u64, cuts: u64, faults: fn(u64) -> f64) {
     let mut done = 0;
     for seed in first.. {
-        let result = std::panic::catch_unwind(|| run(seed, faults(seed)));
+        let result = std::panic::catch_unwind(|| run::<O>(seed, faults(seed)));
         done += result.unwrap_or_else(|_| panic!("the run of seed {seed} failed"));
         if done >= cuts {
             return;
@@ -68,10 +69,20 @@ fn wanted(usual: u64) -> u64 {
 
 #[test]
 fn what_was_flushed_is_there_after_a_cut_at_every_command() {
-    campaign(0, wanted(100_000), |_| 0.0);
+    campaign::<Options>(0, wanted(100_000), |_| 0.0);
 }
 
 #[test]
 fn commands_that_fail_lose_nothing_silently() {
-    campaign(1_000_000, wanted(100_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
+    campaign::<Options>(1_000_000, wanted(100_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
+}
+
+#[test]
+fn what_was_flushed_is_there_after_a_cut_at_every_command_of_a_log_cache() {
+    campaign::<LogOptions>(2_000_000, wanted(60_000), |_| 0.0);
+}
+
+#[test]
+fn commands_of_a_log_cache_that_fail_lose_nothing_silently() {
+    campaign::<LogOptions>(3_000_000, wanted(60_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
 }

@@ -1,7 +1,7 @@
 //! A device in memory with a volatile cache, whose commands complete in any order, and which can be cut.
 
 use engine::random::Stream;
-use remap::{Command, Hard};
+use remap::{Command, HostDriver};
 use std::collections::BTreeMap;
 use units::HostOp;
 
@@ -46,10 +46,10 @@ impl Device {
     }
 
     /// Takes all commands there are.
-    pub fn take(&mut self, hard: &mut Hard) {
-        while let Some(command) = hard.next_command() {
+    pub fn take(&mut self, driver: &mut dyn HostDriver) {
+        while let Some(command) = driver.next_command() {
             let data = match command.op {
-                HostOp::Write => hard.command_data(command.id).to_vec(),
+                HostOp::Write => driver.command_data(command.id).to_vec(),
                 HostOp::Trim => vec![POISON; command.sectors as usize * SECTOR],
                 _ => Vec::new(),
             };
@@ -67,7 +67,7 @@ impl Device {
     }
 
     /// Does one of its commands and says so.
-    pub fn complete(&mut self, hard: &mut Hard, now: u64, random: &mut Stream) {
+    pub fn complete(&mut self, driver: &mut dyn HostDriver, now: u64, random: &mut Stream) {
         let Held { command, data, serial } = self.held.swap_remove(random.below(self.held.len() as u64) as usize);
         let failed = random.chance(self.faults);
         let mut answer = Vec::new();
@@ -87,7 +87,7 @@ impl Device {
             HostOp::Flush if !failed => self.flush(serial),
             HostOp::Flush => {}
         }
-        hard.completed(now, command.id, failed, &answer);
+        driver.completed(now, command.id, failed, &answer);
     }
 
     /// Nothing can be lost of what was completed before `serial`; newer versions stay in the cache.

@@ -1,8 +1,8 @@
 //! Figures of the paper, and shares that follow from the layout.
 
-use crate::bench::{Bench, device_sectors};
+use crate::bench::{Bench, Shape};
 use engine::random::Stream;
-use remap::{Hard, Layout, Options, Start, Submit, WriteCache};
+use remap::{Hard, HostDriver, Layout, Options, Start, Submit, WriteCache};
 use units::HostOp;
 
 /// Without contents, over a device that does everything at once.
@@ -14,7 +14,7 @@ struct Plain {
 impl Plain {
     fn new(options: &Options, superpages: u32) -> Self {
         let options = Options { cell_bytes: 0, ..*options };
-        let layout = Layout::new(&options, device_sectors(&options, superpages)).expect("it fits");
+        let layout = Layout::new(&options, options.device_sectors(superpages)).expect("it fits");
         let mut plain = Self { hard: Hard::format(layout, &options, 1), tag: 0 };
         plain.run();
         plain
@@ -142,17 +142,17 @@ fn a_full_drive_takes_every_write_whatever_is_held_back() {
                 bench.submit(HostOp::Write, sector, 1, false);
                 while bench.outstanding() >= depth {
                     if bench.device.held.is_empty() {
-                        assert!(bench.wait(), "{:?}", bench.hard.report());
+                        assert!(bench.wait(), "{:?}", bench.driver.report());
                     } else {
                         bench.complete();
                     }
                 }
             }
             bench.drain();
-            let report = bench.hard.report();
+            let report = bench.driver.report();
             assert_eq!(report.host_pages, 6 * bench.hot);
             assert!(report.var_copies > 0 && !report.broken, "{report:?}");
-            bench.hard.check().unwrap();
+            bench.driver.check().unwrap();
         }
     }
 }

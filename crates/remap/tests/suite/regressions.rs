@@ -54,7 +54,7 @@ fn a_start_with_few_free_superpages_writes_no_journal_first() {
     bench.settle();
     bench.submit(HostOp::Flush, 0, 0, false);
     bench.settle();
-    let report = bench.hard.report();
+    let report = bench.driver.report();
     assert_eq!((report.journal_superpages, report.var_copies), (0, 0));
     bench.submit(HostOp::Write, 0, 1, true);
     while bench.outstanding() > 0 {
@@ -80,6 +80,6 @@ fn reclamation_with_one_free_superpage_does_not_turn_in_circles() {
             }
         }
         bench.drain();
-        assert!(!bench.hard.report().broken);
+        assert!(!bench.driver.report().broken);
     }
 }

@@ -14,6 +14,8 @@ const CAPACITY: u64 = 4 << 30;
 const FILE: u64 = 1 << 30;
 /// The smallest drive that is left by a scale, bytes.
 const LEAST: u64 = 32 << 20;
+/// Bytes of a drive for each of its map cache, where it has one: a 32nd of the map of pages.
+const CACHED: u64 = 32 << 10;
 /// Share of the drive that the driver holds back in the rows, %.
 pub const HELD: u64 = 10;
 /// Shares that are run for the steady state, %.
@@ -30,8 +32,14 @@ pub enum Kind {
     Hard,
     /// The same behind the driver, which answers writes from memory.
     Volatile,
+    /// Behind a log cache, which answers writes from memory as well.
+    LogCache,
     /// A map of pages of 4 KiB.
     Pages,
+    /// The same on flash, a part of it cached.
+    Demand,
+    /// The same with a host that logs small writes and has them remapped.
+    Shrd,
 }
 
 impl Kind {
@@ -41,7 +49,10 @@ impl Kind {
             Kind::Plain => "superpages",
             Kind::Hard => "HARD",
             Kind::Volatile => "HARD, volatile",
+            Kind::LogCache => "log cache",
             Kind::Pages => "page map",
+            Kind::Demand => "DFTL",
+            Kind::Shrd => "SHRD",
         }
     }
 }
@@ -61,7 +72,18 @@ pub fn file(options: &Options) -> u64 {
 /// # Errors
 /// The scale leaves too little flash.
 pub fn bench(options: &Options, kind: Kind, ways: u64, held: u64) -> Result<Bench, StudyError> {
-    let is_remapped = matches!(kind, Kind::Hard | Kind::Volatile);
+    let driver = match kind {
+        Kind::Hard | Kind::Volatile => "hard",
+        Kind::LogCache => "log-cache",
+        Kind::Plain | Kind::Pages | Kind::Demand | Kind::Shrd => "none",
+    };
+    let mapping = match kind {
+        Kind::Pages => "page",
+        Kind::Demand => "dftl",
+        Kind::Shrd => "shrd",
+        Kind::Plain | Kind::Hard | Kind::Volatile | Kind::LogCache => "superpage",
+    };
+    let is_volatile = matches!(kind, Kind::Volatile | Kind::LogCache);
     let settings = [
         ("drive.capacity", quantity::format_size(capacity(options))),
         ("drive.over_provisioning", "29%".to_owned()),
@@ -69,11 +91,13 @@ pub fn bench(options: &Options, kind: Kind, ways: u64, held: u64) -> Result<Benc
         ("flash.channels", "4".to_owned()),
         ("flash.dies_per_channel", ways.to_string()),
         ("flash.pages_per_block", "64".to_owned()),
-        ("ftl.kind", if kind == Kind::Pages { "page" } else { "superpage" }.to_owned()),
+        ("ftl.kind", mapping.to_owned()),
+        ("ftl.map_cache", quantity::format_size(capacity(options) / CACHED)),
         ("engine.seed", options.seed.to_string()),
-        ("remap.kind", if is_remapped { "hard" } else { "none" }.to_owned()),
+        ("remap.kind", driver.to_owned()),
+        ("remap.log", format!("{held}%")),
         ("remap.hold_back", format!("{held}%")),
-        ("remap.write_cache", if kind == Kind::Volatile { "volatile" } else { "through" }.to_owned()),
+        ("remap.write_cache", if is_volatile { "volatile" } else { "through" }.to_owned()),
     ];
     Bench::new(&format!("{}, {ways} ways, {held} % held back", kind.name()), &settings)
 }

@@ -3,7 +3,7 @@
 use super::drives::{HELD, KIB, Kind, SHARES, WAYS};
 use super::phases::Phase;
 use super::runs::{DEPTH, Place, RECORDS, Results};
-use crate::figure::{Figure, Panel, Series, Shape};
+use figures::{Figure, Panel, Series, Shape};
 use device::probe::{Point, SIZES};
 
 /// Figures 14.4 and 14.5 of the publication, and the steady state.

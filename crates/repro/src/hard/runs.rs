@@ -45,9 +45,9 @@ pub struct Place {
 pub struct Steady {
     /// Writes a second with 32 under way, and with one.
     pub rates: [f64; 2],
-    /// Pages that left the host for each page written, with 32 under way: copies, pads and the driver's own included.
+    /// Pages that left HARD for each page written, with 32 under way: copies, pads and its own included.
     pub amplification: f64,
-    /// Bytes of the driver's memory.
+    /// Bytes of HARD's memory.
     pub ram_bytes: u64,
 }
 
@@ -78,7 +78,8 @@ fn places() -> Vec<Place> {
 fn steady_places() -> Vec<(Kind, u64, u64)> {
     let plain = WAYS.map(|ways| (Kind::Plain, ways, HELD));
     let held = SHARES.map(|held| (Kind::Hard, WAYS[0], held));
-    plain.into_iter().chain(held).chain([(Kind::Hard, WAYS[1], HELD)]).collect()
+    let later = [Kind::Volatile, Kind::LogCache, Kind::Demand, Kind::Shrd].map(|kind| (kind, WAYS[0], HELD));
+    plain.into_iter().chain(held).chain([(Kind::Hard, WAYS[1], HELD)]).chain(later).collect()
 }
 
 /// Runs everything.
@@ -129,7 +130,8 @@ fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<([u6
             drive.settle();
             let mut drive = Elevator::new(drive);
             let times = phases(options, &mut drive, place, monitor)?;
-            (times, drive.device().report().victims)
+            let victims = drive.device().report().hard().map_or(0, |report| report.victims);
+            (times, victims)
         }
         None => (phases(options, &mut Elevator::new(drive), place, monitor)?, 0),
     };
@@ -170,10 +172,11 @@ fn steady(options: &Options, place: (Kind, u64, u64), monitor: &dyn Monitor) -> 
         driver.reset_counters();
         let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&drive))?, driver));
         let with_many = rate(options, &mut device, DEPTH, monitor)?;
-        let report = device.device().report();
-        let own = (report.journal_superpages + report.checkpoint_superpages + report.superpages) * u64::from(remap.layout.slots());
+        let report = device.device().report().hard().copied();
+        let own = report.map_or(0, |report| (report.journal_superpages + report.checkpoint_superpages + report.superpages) * remap.superpage_pages());
+        let (host_pages, ram_bytes) = report.map_or((1, 0), |report| (report.host_pages, report.ram_bytes));
         let with_one = rate(options, &mut device, ONE, monitor)?;
-        Steady { rates: [with_many, with_one], amplification: own as f64 / report.host_pages as f64, ram_bytes: report.ram_bytes }
+        Steady { rates: [with_many, with_one], amplification: own as f64 / host_pages as f64, ram_bytes }
     } else {
         overwrite(options, &mut counted, monitor)?;
         let mut device = Elevator::new(timed(&bench, &DriveState::of(&counted))?);

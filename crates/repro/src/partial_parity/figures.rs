@@ -4,7 +4,7 @@ use super::drives::{BUFFERS, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID
 use super::loads::{NAMES, TITLES};
 use super::results::{Drive, mean, reads, writes};
 use super::runs::Results;
-use crate::figure::{Figure, Panel, Series, Shape};
+use figures::{Figure, Panel, Series, Shape};
 use crate::simulate::Measurement;
 
 /// All figures: 6 and 7 of the publication, other schemes, and the sizes of cache and buffer.

@@ -6,7 +6,7 @@ use super::loads::Length::Sweep;
 use super::rows::{CELLS, cells_as_published, copies};
 use super::runs::Results;
 use super::tail::{ANYWHERE, AROUND, IN_TURN, TITLES};
-use crate::figure::{Figure, Panel, Series, Shape};
+use figures::{Figure, Panel, Series, Shape};
 
 /// Figures 4, 9, 10 and 11 of the publication, its table, the share of the drive in use, and the tail of reads.
 pub fn figures(results: &Results) -> Vec<Figure> {

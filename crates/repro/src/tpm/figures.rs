@@ -3,7 +3,7 @@
 use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, STUDIED, VARIANTS};
 use super::runs::{Place, Results};
 use super::traces::Trace;
-use crate::figure::{Figure, Panel, Series, Shape};
+use figures::{Figure, Panel, Series, Shape};
 use crate::simulate::Measurement;
 use std::collections::BTreeMap;
 

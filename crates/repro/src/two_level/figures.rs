@@ -6,7 +6,7 @@ use super::drives::{
 };
 use super::results::{erases, merge_share, page_hits, switch_share, utilisation};
 use super::runs::Results;
-use crate::figure::{Figure, Panel, Series, Shape};
+use figures::{Figure, Panel, Series, Shape};
 use crate::simulate::Measurement;
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,9 @@
-//! A remapping driver over a drive with real bytes, and power cuts: what was flushed reads back.
+//! Drivers of a host over a drive with real bytes, and power cuts: what was flushed reads back.
 
 use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Driver, Oracle, Progress, Remapped, Setting};
 use engine::random::Stream;
 use nand::{FlashCore, TimedFlash};
+use remap::HostReport;
 use units::{HostOp, Request};
 
 type Stack = Remapped<Drive<TimedFlash>>;
@@ -22,7 +23,6 @@ fn plan(settings: &[&str]) -> DrivePlan {
         "flash.dies_per_channel=1",
         "flash.pages_per_block=8",
         "engine.contents=bytes",
-        "remap.kind=hard",
         "remap.superpage=16KiB",
     ];
     let settings: Vec<Setting> = small.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect();
@@ -68,7 +68,7 @@ struct Life<'a> {
     stack: Stack,
     stream: Stream,
     under_way: u32,
-    /// Pages written and virtual superpages reclaimed before the last restart, and restarts.
+    /// Pages written, and virtual superpages reclaimed or segments written back, before the last restart, and restarts.
     before: [u64; 3],
 }
 
@@ -112,20 +112,23 @@ impl<'a> Life<'a> {
         assert_eq!(violation, None);
     }
 
-    /// Pages written, virtual superpages reclaimed, and restarts.
+    /// Pages written, virtual superpages reclaimed or segments written back, and restarts.
     fn counts(&self, restarts: u64) -> [u64; 3] {
-        let report = self.stack.hard().report();
         let [pages, victims, before] = self.before;
-        [pages + report.host_pages, victims + report.victims, before + restarts]
+        let (written, reclaimed) = match self.stack.machine().host_report() {
+            HostReport::Hard(report) => (report.host_pages, report.victims),
+            HostReport::LogCache(report) => (report.host_pages, report.written_back_segments),
+        };
+        [pages + written, victims + reclaimed, before + restarts]
     }
 
     /// Cuts power; goes on from there if `restart`.
     fn cut(&mut self, restart: bool) {
-        self.stack.hard().check().unwrap();
+        self.stack.machine().check().unwrap();
         let image = self.stack.device().flash().power_cut(&mut self.stream);
         let kept = restart.then(|| image.clone());
         let mut after = opened(self.plan, image);
-        after.hard().check().unwrap();
+        after.machine().check().unwrap();
         let found = read_all(&mut after);
         let oracle = self.stack.oracle_mut().unwrap();
         for (sector, value) in (0..).zip(&found) {
@@ -159,24 +162,45 @@ fn campaign(settings: &[&str]) {
     }
 }
 
+const HARD: &str = "remap.kind=hard";
+const LOG: [&str; 3] = ["remap.kind=log-cache", "remap.segment=32KiB", "remap.log=25%"];
 const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
 
 #[test]
 fn flushed_sectors_survive_cuts_over_superpages() {
-    campaign(&["ftl.kind=superpage"]);
+    campaign(&[HARD, "ftl.kind=superpage"]);
 }
 
 #[test]
 fn flushed_sectors_survive_cuts_over_pages_with_trims() {
-    campaign(&["ftl.kind=page", "remap.trim=true", "remap.write_cache=volatile"]);
+    campaign(&[HARD, "ftl.kind=page", "remap.trim=true", "remap.write_cache=volatile"]);
 }
 
 #[test]
 fn flushed_sectors_survive_cuts_over_superpages_behind_a_volatile_buffer() {
-    campaign(&["ftl.kind=superpage", BUFFER[0], BUFFER[1], "remap.partial=hold"]);
+    campaign(&[HARD, "ftl.kind=superpage", BUFFER[0], BUFFER[1], "remap.partial=hold"]);
 }
 
 #[test]
 fn flushed_sectors_survive_cuts_over_pages_behind_a_volatile_buffer() {
-    campaign(&["ftl.kind=page", BUFFER[0], BUFFER[1]]);
+    campaign(&[HARD, "ftl.kind=page", BUFFER[0], BUFFER[1]]);
+}
+
+fn log_cache(settings: &[&str]) {
+    campaign(&[&LOG[..], settings].concat());
+}
+
+#[test]
+fn flushed_sectors_survive_cuts_behind_a_log_over_superpages() {
+    log_cache(&["ftl.kind=superpage"]);
+}
+
+#[test]
+fn flushed_sectors_survive_cuts_behind_a_log_in_memory_over_pages() {
+    log_cache(&["ftl.kind=page", "remap.write_cache=volatile"]);
+}
+
+#[test]
+fn flushed_sectors_survive_cuts_behind_a_log_over_superpages_behind_a_volatile_buffer() {
+    log_cache(&["ftl.kind=superpage", BUFFER[0], BUFFER[1], "remap.write_cache=volatile"]);
 }

@@ -52,11 +52,11 @@ fn text(arguments: &SuperpageArguments, points: &[Point], note: &str) -> String 
     }
     let found = match knee(points) {
         Some(size) => format!("superpage: {}", quantity::format_size(size)),
-        None => "no superpage found: the largest size is not at full speed".to_owned(),
+        None => "no superpage found: no size up to an eighth of the largest is at full speed".to_owned(),
     };
     format!(
         "{}, random aligned writes, {} at a time\n\n{}\n{found}\n\
-         The smallest size that reaches {:.0} % of the best MB/s together with all its multiples here. {note}\n",
+         The smallest power of two that, with its multiples up to eight times its size, reaches {:.0} % of the best MB/s up to there. {note}\n",
         arguments.target,
         arguments.queue_depth,
         grid.render(""),

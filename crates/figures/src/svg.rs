@@ -40,7 +40,7 @@ impl Axes {
 }
 
 /// A step of the axis of values that gives four to ten lines: 1, 2 or 5 times a power of ten.
-fn step(most: f64) -> f64 {
+pub(crate) fn step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
     let digit = rough / power;

@@ -1,0 +1,51 @@
+//! Arguments of `sweep`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = "A plan names stacks, workloads and axes; every combination is a run:
+
+    stacks = [\"page\", \"dftl\"]
+    workloads = [\"zipf\"]
+    repetitions = 3
+
+    [set]
+    drive.capacity = \"1GiB\"
+
+    [axes]
+    drive.over_provisioning = [\"7%\", \"15%\", \"28%\"]
+    workload.queue_depth = { from = 1, to = 32, steps = 6, scale = \"log\" }
+
+What has been run is kept in the folder and not run again: a sweep that was stopped goes on with the same command, and shards
+(--shard 1/4 … 4/4) may share a folder. The command without --shard then collects all of them.")]
+pub struct SweepArguments {
+    /// The plan, a TOML file.
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// Folder of runs, snapshots, results.parquet, summary.csv and report.html; by default the plan's name beside it.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// A key for all runs, over the plan's own; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Run only each N-th run from the I-th on, for several machines over one folder.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Threads; by default one for each core.
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install nandarium[cluster]`).
+    #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
+    pub scheduler: Option<String>,
+    /// Check the plan and say what would be run.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+}

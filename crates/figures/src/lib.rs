@@ -1,0 +1,16 @@
+//! Figures as data, and self-contained pages that show them: no script, no font, nothing from elsewhere.
+//!
+//! ```text
+//! Figure -> panels of series over categories -> CSV, JSON, a section of a page
+//! Scatter -> points in a plane              -> a section of a page
+//! ```
+
+mod figure;
+mod page;
+mod scatter;
+mod svg;
+
+pub use figure::{Figure, Panel, Series, Shape};
+pub use page::{Page, each, section};
+pub use scatter::{Group, Point, Scatter};
+pub use svg::{escape, number};

@@ -1,0 +1,94 @@
+//! Pages: a head, what stands above everything, sections.
+
+use crate::figure::{Figure, Panel, Shape};
+use crate::svg::{self, escape, number};
+
+const STYLE: &str = include_str!("page.css");
+
+/// A page to be written. All texts but those that are said to be HTML are escaped.
+#[derive(Clone, Debug)]
+pub struct Page<'a> {
+    /// What the page belongs to, such as `repro tpm`.
+    pub brand: &'a str,
+    /// The heading.
+    pub title: &'a str,
+    /// HTML below the heading.
+    pub top: String,
+    /// HTML of the sections.
+    pub sections: String,
+}
+
+impl Page<'_> {
+    /// The page as HTML.
+    pub fn render(&self) -> String {
+        format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <title>nandarium {brand}</title><style>{STYLE}</style></head><body><main>\
+             <p class=\"brand\">nandarium <span>{brand}</span></p><h1>{title}</h1>{}{}</main></body></html>\n",
+            self.top,
+            self.sections,
+            brand = escape(self.brand),
+            title = escape(self.title),
+        )
+    }
+}
+
+/// The texts of some items, one after the other.
+pub fn each<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -> String {
+    items.into_iter().map(text).collect::<Vec<_>>().concat()
+}
+
+/// A figure as a section of a page.
+pub fn section(figure: &Figure) -> String {
+    let series = figure.panels.first().map_or(&[][..], |panel| panel.series.as_slice());
+    let mut legend = each(series.iter().enumerate(), |(index, series)| {
+        format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&series.name))
+    });
+    let common = figure.published.len();
+    legend += &each(&figure.panels, |panel| each(panel.published.iter().enumerate(), |(index, (what, value))| {
+        format!("<li><i class=\"published p{}\"></i>{}: {}</li>", common + index, escape(what), number(*value))
+    }));
+    legend += &each(figure.published.iter().enumerate(), |(index, (what, value))| {
+        format!("<li><i class=\"published p{index}\"></i>{}: {}</li>", escape(what), number(*value))
+    });
+    let (arrangement, width) = match figure.panels.len() {
+        1 => (" single", 900.0),
+        2 => (" pair", 520.0),
+        _ => ("", 340.0),
+    };
+    let panels = each(&figure.panels, |panel| {
+        let name = if panel.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", escape(&panel.title)) };
+        format!("<div>{name}{}</div>", svg::panel(figure, panel, width))
+    });
+    let shape = match figure.shape {
+        Shape::Bars => "bars",
+        Shape::Lines => "lines",
+    };
+    format!(
+        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p><ul class=\"legend\">{legend}</ul>\
+         <div class=\"panels {shape}{arrangement}\">{panels}</div><details><summary>Numbers</summary>{}</details></section>",
+        escape(figure.title),
+        escape(&capital(figure.axis)),
+        escape(&figure.caption),
+        each(&figure.panels, numbers),
+        name = figure.name,
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn numbers(panel: &Panel) -> String {
+    let heads = each(&panel.categories, |category| format!("<th>{}</th>", escape(category)));
+    let rows = each(&panel.series, |series| {
+        let cells = each(&series.values, |value| format!("<td>{}</td>", value.map_or_else(|| "-".to_owned(), number)));
+        format!("<tr><td>{}</td>{cells}</tr>", escape(&series.name))
+    });
+    format!(
+        "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>{}</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>",
+        escape(&panel.title)
+    )
+}

@@ -1,0 +1,123 @@
+//! The side of a driver that its host and its device see: requests, answers and commands by number.
+//!
+//! Protects: each request is answered once; a command's number is used again only when it was completed.
+
+use crate::request::{Request, Table};
+use crate::{Command, Done, Submit};
+use std::collections::VecDeque;
+use units::HostOp;
+
+/// Buffers of reads kept to be used again.
+const MOST_SPARE: usize = 64;
+
+/// Requests and commands; `W` is what a command is for.
+#[derive(Debug)]
+pub(crate) struct Front<W> {
+    pub requests: Table<Request>,
+    dones: VecDeque<u32>,
+    /// The answer handed out last, whose data may be looked at.
+    taken: Option<u32>,
+    /// Memory of reads that were answered, to be used again.
+    spare: Vec<Vec<u8>>,
+    pub commands: Table<(W, Command)>,
+    outgoing: VecDeque<u32>,
+}
+
+impl<W> Default for Front<W> {
+    fn default() -> Self {
+        Self {
+            requests: Table::default(),
+            dones: VecDeque::new(),
+            taken: None,
+            spare: Vec::new(),
+            commands: Table::default(),
+            outgoing: VecDeque::new(),
+        }
+    }
+}
+
+impl<W> Front<W> {
+    /// Takes a request of a drive of so many sectors; its number.
+    pub fn open(&mut self, submit: &Submit, data: usize, cell_bytes: u32, drive_sectors: u64) -> u32 {
+        let Submit { tag, op, first_sector, sectors, fua } = *submit;
+        let moved = if op == HostOp::Write { sectors as usize * cell_bytes as usize } else { 0 };
+        assert!(data == moved, "{data} bytes of data for {submit:?}");
+        if op != HostOp::Flush {
+            let end = first_sector.checked_add(u64::from(sectors));
+            assert!(sectors > 0 && end.is_some_and(|end| end <= drive_sectors), "{submit:?} is not of this drive");
+        }
+        self.requests.insert(Request { tag, op, fua, failed: false, ended: false, pending: 1, target: 0, data: Vec::new() })
+    }
+
+    /// A part of a request is done; whether it was the last one.
+    pub fn part_done(&mut self, request: u32, failed: bool) -> bool {
+        let entry = self.requests.at(request);
+        if entry.ended {
+            return false;
+        }
+        entry.failed |= failed;
+        entry.pending -= 1;
+        entry.pending == 0
+    }
+
+    /// A request is answered.
+    pub fn end(&mut self, request: u32, failed: bool) {
+        let entry = self.requests.at(request);
+        (entry.ended, entry.failed) = (true, failed);
+        self.dones.push_back(request);
+    }
+
+    /// Every request that is not a read, and is not answered, failed.
+    pub fn end_changes(&mut self) {
+        let ended = self.requests.iter_mut().filter(|(_, request)| request.op != HostOp::Read && !request.ended);
+        let ended: Vec<u32> = ended.map(|(number, _)| number).collect();
+        for request in ended {
+            self.end(request, true);
+        }
+    }
+
+    /// Memory for what a read finds, all zeros.
+    pub fn zeros(&mut self, bytes: usize) -> Vec<u8> {
+        let mut data = self.spare.pop().unwrap_or_default();
+        data.clear();
+        data.resize(bytes, 0);
+        data
+    }
+
+    pub fn next_done(&mut self) -> Option<Done> {
+        if let Some(request) = self.taken.take() {
+            let data = self.requests.remove(request).data;
+            if data.capacity() > 0 && self.spare.len() < MOST_SPARE {
+                self.spare.push(data);
+            }
+        }
+        let request = self.dones.pop_front()?;
+        self.taken = Some(request);
+        let Request { tag, op, failed, .. } = *self.requests.at(request);
+        Some(Done { tag, op, failed })
+    }
+
+    pub fn done_data(&self) -> &[u8] {
+        self.taken.and_then(|request| self.requests.get(request)).map_or(&[], |request| &request.data)
+    }
+
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() - self.dones.len() - usize::from(self.taken.is_some())
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.outstanding() == 0 && self.dones.is_empty() && self.commands.len() == 0
+    }
+
+    /// A command for the device.
+    pub fn send(&mut self, work: W, op: HostOp, first_sector: u64, sectors: u32) {
+        let id = self.commands.insert((work, Command { id: 0, op, first_sector, sectors, fua: false }));
+        self.commands.at(id).1.id = id;
+        self.outgoing.push_back(id);
+    }
+
+    pub fn next_command(&mut self) -> Option<Command> {
+        let id = self.outgoing.pop_front()?;
+        self.commands.get(id).map(|(_, command)| *command)
+    }
+}

@@ -1,0 +1,108 @@
+//! Opening a device that holds a log cache: the headers of all segments, and what they say of pages.
+
+use super::layout::{Header, LogLayout};
+use super::{LogCache, LogOptions, Segment, State};
+use crate::disk::{self, Kind};
+use crate::{OpenError, ReadSectors};
+use std::io;
+use units::SECTOR_BYTES;
+
+impl LogCache {
+    /// A log cache that was formatted before, on a device of so many sectors. `read` fills sectors from the device, beginning
+    /// with the given one. Nothing is written until the host changes something. Of `options` those count that are not the
+    /// layout's.
+    ///
+    /// A segment that was damaged in a way no power cut can cause is noticed where a later one says that it was durable.
+    ///
+    /// # Errors
+    /// The device cannot be read, or does not hold a log cache whose log can be trusted.
+    pub fn open(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+        if options.cell_bytes == 0 {
+            return Err(OpenError::NoContents);
+        }
+        let mut sector = [0; SECTOR_BYTES as usize];
+        read(0, &mut sector)?;
+        let Some(head) = disk::unseal(&sector, Kind::LogSuperblock) else {
+            let known = disk::looks_like(&sector, Kind::LogSuperblock);
+            return Err(if known { OpenError::Superblock } else { OpenError::Foreign });
+        };
+        let layout = LogLayout::of(&sector).ok_or(OpenError::Superblock)?;
+        if layout.device_sectors() > device_sectors {
+            return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors() });
+        }
+        let mut cache = Self::bare(layout, options, head.id);
+        let headers = cache.find(read)?;
+        cache.replay(headers)?;
+        Ok(cache)
+    }
+
+    /// The headers of segments that are whole.
+    fn find(&self, read: &mut ReadSectors) -> Result<Vec<Header>, OpenError> {
+        let layout = self.layout;
+        let mut found = Vec::new();
+        let mut bytes = vec![0; layout.segment_bytes()];
+        for place in 0..layout.segments() {
+            let (first, rest) = bytes.split_at_mut(layout.header_bytes());
+            read(layout.segment_sector(place), first)?;
+            let header = Header::of(first, &layout).filter(|header| header.id == self.id && layout.place_of(header.number) == place);
+            let Some(header) = header else { continue };
+            let data = &mut rest[..header.filled() as usize * layout.page_sectors() as usize * SECTOR_BYTES as usize];
+            if !data.is_empty() {
+                read(layout.slot_sector(place, 0), data)?;
+            }
+            if crc32fast::hash(data) == header.data_checksum {
+                found.push(header);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes the map from the headers.
+    fn replay(&mut self, mut headers: Vec<Header>) -> Result<(), OpenError> {
+        headers.sort_by_key(|header| header.number);
+        // A life ends where the next one begins: what has a number behind that was never whole while it lasted.
+        let base = headers.iter().map(|header| header.base).max().unwrap_or(0);
+        headers.retain(|header| header.base == base || header.number < base);
+        let tail = headers.iter().map(|header| header.tail).max().unwrap_or(0);
+        let Some(last) = headers.last().map(|header| header.number) else { return Ok(()) };
+        if last > tail + u64::from(self.layout.segments()) {
+            return Err(OpenError::Map("segments of the log do not follow each other"));
+        }
+        let is_there = |number: &u64| headers.binary_search_by_key(number, |header| header.number).is_ok();
+        for header in &headers {
+            if !(header.base.max(tail + 1)..=header.durable).all(|number| is_there(&number)) {
+                return Err(OpenError::Map("a segment of the log is damaged"));
+            }
+        }
+        for header in headers.into_iter().filter(|header| header.number > tail) {
+            let (index, filled) = (self.layout.place_of(header.number), header.filled());
+            let first = index * self.layout.entries();
+            for (place, entry) in (first..).zip(&header.entries) {
+                (entry.page..entry.page + entry.pages).for_each(|page| self.map_to(page, place));
+            }
+            let old = &mut self.segments[index as usize];
+            *old = Segment { number: header.number, state: State::Written, entries: header.entries, filled, buffer: None, owners: Vec::new(), pins: 0, since: 0 };
+        }
+        (self.home, self.tail, self.completed, self.next) = (tail, tail, last, last + 1);
+        // Before the next flush nothing behind the tail is known to be durable, only written.
+        self.durable = tail;
+        Ok(())
+    }
+}
+
+/// One more than the highest identity in the metadata that a log cache of this layout would look at: an identity for a
+/// new one.
+///
+/// # Errors
+/// The device cannot be read.
+pub(super) fn fresh_id(layout: &LogLayout, read: &mut ReadSectors) -> io::Result<u64> {
+    let mut sector = [0; SECTOR_BYTES as usize];
+    read(0, &mut sector)?;
+    let mut highest = disk::any_id(&sector).unwrap_or(0);
+    let mut header = vec![0; layout.header_bytes()];
+    for place in 0..layout.segments() {
+        read(layout.segment_sector(place), &mut header)?;
+        highest = highest.max(Header::of(&header, layout).map_or(0, |header| header.id));
+    }
+    Ok(highest.wrapping_add(1))
+}

@@ -1,0 +1,45 @@
+//! What is wrong with a plan.
+
+use device::config::ConfigError;
+
+/// A plan that cannot be run. Every message says where, what and how to mend it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The file cannot be read.
+    #[error("{file}: {problem}")]
+    File {
+        /// The file.
+        file: String,
+        /// What the system or the parser says.
+        problem: String,
+    },
+    /// Something in it is not as it has to be.
+    #[error("{file}: {place}: {problem}")]
+    Plan {
+        /// The file.
+        file: String,
+        /// Part of the plan.
+        place: String,
+        /// What, and how to mend it.
+        problem: String,
+    },
+    /// A stack, a key or a value.
+    #[error("{file}: {problem}")]
+    Config {
+        /// The file.
+        file: String,
+        /// What the configuration says.
+        problem: ConfigError,
+    },
+    /// No combination can be built.
+    #[error("{file}: none of the {runs} combinations can be run; the first: {problem}")]
+    Nothing {
+        /// The file.
+        file: String,
+        /// How many there are.
+        runs: usize,
+        /// Why the first cannot.
+        problem: String,
+    },
+}

@@ -1,0 +1,207 @@
+//! Running a grid: on all cores, each result kept as soon as it is there.
+
+use crate::grid::{Grid, Run};
+use crate::metric::METRICS;
+use crate::store::Store;
+use device::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// Version of the JSON form of an outcome.
+const SCHEMA: &str = "nandarium.sweep-run/1";
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All requests were served.
+    Complete,
+    /// The drive took no more writes; what was measured until then counts.
+    DriveFull,
+    /// The same, because too many blocks went bad.
+    WornOut,
+    /// The combination cannot be built.
+    Impossible,
+    /// It could not be measured: a steady state that did not come, a trace that does not fit.
+    Failed,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Status; 5] = [Status::Complete, Status::DriveFull, Status::WornOut, Status::Impossible, Status::Failed];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Complete => "complete",
+            Status::DriveFull => "drive-full",
+            Status::WornOut => "worn-out",
+            Status::Impossible => "impossible",
+            Status::Failed => "failed",
+        }
+    }
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// Why it was not measured.
+    pub error: Option<String>,
+    /// Hash of the simulated result.
+    pub hash: Option<String>,
+    /// Its metrics, by place in [`METRICS`].
+    pub metrics: Vec<Option<f64>>,
+}
+
+impl Outcome {
+    /// One that was not measured.
+    pub fn without_result(status: Status, error: String) -> Self {
+        Self { status, error: Some(error), hash: None, metrics: vec![None; METRICS.len()] }
+    }
+
+    /// What a result says.
+    pub fn of_result(result: &Value) -> Option<Self> {
+        let status = result["status"].as_str()?;
+        let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
+        let hash = result["hash"].as_str().map(str::to_owned);
+        Some(Self { status, error: None, hash, metrics: METRICS.iter().map(|metric| metric.of(result)).collect() })
+    }
+
+    /// As it is kept, with the run it belongs to.
+    pub fn to_json(&self, run: &Value) -> Value {
+        let metrics: Map<String, Value> =
+            METRICS.iter().zip(&self.metrics).filter_map(|(metric, value)| Some((metric.name.to_owned(), json!((*value)?)))).collect();
+        json!({"schema": SCHEMA, "status": self.status.name(), "error": self.error, "hash": self.hash, "metrics": metrics, "run": run})
+    }
+
+    /// Reads what [`Outcome::to_json`] wrote.
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let status = value["status"].as_str().filter(|_| value["schema"] == SCHEMA)?;
+        let text = |key: &str| value[key].as_str().map(str::to_owned);
+        Some(Self {
+            status: Status::ALL.into_iter().find(|known| known.name() == status)?,
+            error: text("error"),
+            hash: text("hash"),
+            metrics: METRICS.iter().map(|metric| value["metrics"][metric.name].as_f64()).collect(),
+        })
+    }
+}
+
+/// Watches a sweep, from several threads, and may stop it.
+pub trait Monitor: Sync {
+    /// So many runs are to be done, and so many were found done.
+    fn begin(&self, runs: usize, found: usize);
+    /// A run ended.
+    fn ended(&self, run: &Run, outcome: &Outcome);
+    /// Whether to stop.
+    fn is_stopped(&self) -> bool;
+    /// Seconds since any fixed moment.
+    fn seconds(&self) -> f64;
+}
+
+/// A part of a grid: every `count`-th run, from `index`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 0.
+    pub index: usize,
+    /// How many parts there are.
+    pub count: usize,
+}
+
+impl Shard {
+    /// All of it.
+    pub const ALL: Shard = Shard { index: 0, count: 1 };
+}
+
+/// Hands what a session says on to a monitor.
+struct Relay<'a>(&'a dyn Monitor);
+
+impl Watcher for Relay<'_> {
+    fn phase(&mut self, _: Phase, _: Option<u64>) {}
+
+    fn progress(&mut self, _: u64) -> bool {
+        !self.0.is_stopped()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.0.seconds()
+    }
+
+    fn remark(&mut self, _: &str) {}
+}
+
+/// Runs one run: what became of it, and its result. `None`: it was stopped.
+pub fn run_one(run: &Run, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Option<(Outcome, Option<Value>)> {
+    let options = SessionOptions { workload: run.workload.clone(), snapshots };
+    let failed = |status, error: String| Some((Outcome::without_result(status, error), None));
+    let config = match run.config() {
+        Ok(config) => config,
+        Err(error) => return failed(Status::Impossible, error.to_string()),
+    };
+    match session::run(config, &options, watcher) {
+        Ok(result) if result.status == metrics::Status::Interrupted => None,
+        Ok(result) => {
+            let document = result.to_json();
+            let outcome = Outcome::of_result(&document).expect("results have a status");
+            Some((outcome, Some(document)))
+        }
+        Err(SessionError::Interrupted) => None,
+        Err(error @ SessionError::Config(_)) => failed(Status::Impossible, error.to_string()),
+        Err(error) => failed(Status::Failed, error.to_string()),
+    }
+}
+
+/// Runs what the store does not hold yet. Outcomes in the order of the grid; `None` for what was not run, because somebody
+/// stopped it or it belongs to another shard.
+///
+/// # Errors
+/// A result cannot be written.
+pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &dyn Monitor) -> io::Result<Vec<Option<Outcome>>> {
+    let mut outcomes: BTreeMap<&str, Outcome> = BTreeMap::new();
+    let mut due: Vec<&Run> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, run) in grid.runs.iter().enumerate() {
+        if !seen.insert(run.address.as_str()) {
+            continue;
+        }
+        if let Some(problem) = &run.impossible {
+            outcomes.insert(&run.address, Outcome::without_result(Status::Impossible, problem.clone()));
+        } else if let Some(outcome) = store.get(&run.address) {
+            outcomes.insert(&run.address, outcome);
+        } else if index % shard.count == shard.index {
+            due.push(run);
+        }
+    }
+    monitor.begin(outcomes.len() + due.len(), outcomes.len());
+    let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
+    let (leaders, others) = leaders(&due);
+    for group in [leaders, others] {
+        let done: Vec<Option<(&str, Outcome)>> = group
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|run| {
+                if monitor.is_stopped() {
+                    return Ok(None);
+                }
+                let Some((outcome, result)) = run_one(run, Some(snapshots.clone()), &mut Relay(monitor)) else { return Ok(None) };
+                store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
+                monitor.ended(run, &outcome);
+                Ok(Some((run.address.as_str(), outcome)))
+            })
+            .collect::<io::Result<_>>()?;
+        outcomes.extend(done.into_iter().flatten());
+    }
+    Ok(grid.runs.iter().map(|run| outcomes.get(run.address.as_str()).cloned()).collect())
+}
+
+/// The first run of each initial state, which computes it, and the others, which find it.
+fn leaders<'a>(due: &[&'a Run]) -> (Vec<&'a Run>, Vec<&'a Run>) {
+    let mut seen = BTreeSet::new();
+    let count = |state: &str| due.iter().filter(|run| run.state.as_deref() == Some(state)).count();
+    let shared: BTreeSet<&str> = due.iter().filter_map(|run| run.state.as_deref()).collect();
+    let shared: BTreeSet<&str> = if shared.len() * 2 > due.len() { shared.into_iter().filter(|state| count(state) > 1).collect() } else { shared };
+    due.iter().partition(|run| run.state.as_deref().is_some_and(|state| shared.contains(state) && seen.insert(state)))
+}

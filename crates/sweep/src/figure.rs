@@ -1,0 +1,230 @@
+//! The page of a sweep: small multiples of what matters, and which combinations are worth their price.
+
+use crate::execute::Status;
+use crate::grid::Grid;
+use crate::metric::Metric;
+use crate::summary::Summary;
+use figures::{Figure, Page, Panel, Point, Scatter, Series, Shape, each, escape, number, section};
+
+/// Metrics with a figure: name, axis, and what one unit of the axis is.
+const SHOWN: [(&str, &str, f64); 5] = [
+    ("iops", "thousand requests a second", 1e3),
+    ("read_p999_ns", "microseconds", 1e3),
+    ("write_p999_ns", "microseconds", 1e3),
+    ("waf", "pages programmed for each of the host", 1.0),
+    ("ram_bytes", "KiB", 1024.0),
+];
+/// Most lines of a panel: there are so many colours.
+const MOST_SERIES: usize = 8;
+/// Most panels of a figure.
+const MOST_PANELS: usize = 24;
+/// Most rows of the table of combinations that nothing beats.
+const MOST_ROWS: usize = 50;
+
+/// A dimension of the grid: what it is called, its values, and which of them a summary has.
+struct Dimension {
+    name: String,
+    values: Vec<String>,
+    of: Box<dyn Fn(&Summary) -> usize>,
+}
+
+fn dimensions(grid: &Grid) -> Vec<Dimension> {
+    let plan = &grid.plan;
+    let mut dimensions: Vec<Dimension> = plan
+        .axes
+        .iter()
+        .enumerate()
+        .map(|(at, axis)| Dimension { name: axis.key.to_owned(), values: axis.values.clone(), of: Box::new(move |summary| summary.point.values[at]) })
+        .collect();
+    dimensions.push(Dimension { name: "stack".to_owned(), values: plan.stacks.clone(), of: Box::new(|summary| summary.point.stack) });
+    dimensions.push(Dimension { name: "workload".to_owned(), values: plan.workloads.clone(), of: Box::new(|summary| summary.point.workload) });
+    dimensions.retain(|dimension| dimension.values.len() > 1);
+    dimensions
+}
+
+/// How the dimensions share the picture: along the axis, as lines, as panels.
+struct Arrangement {
+    along: Option<Dimension>,
+    lines: Option<Dimension>,
+    panels: Vec<Dimension>,
+}
+
+impl Arrangement {
+    fn of(grid: &Grid) -> Self {
+        let mut rest = dimensions(grid);
+        // The axis with most values goes along; stacks are what people compare, so they are lines where they fit.
+        let axes = rest.iter().filter(|dimension| !["stack", "workload"].contains(&dimension.name.as_str())).map(|dimension| dimension.values.len());
+        let longest = axes.max();
+        let along = rest.iter().position(|dimension| Some(dimension.values.len()) == longest).map(|at| rest.remove(at));
+        let along = along.or_else(|| if rest.is_empty() { None } else { Some(rest.remove(0)) });
+        let fits = |dimension: &Dimension| dimension.values.len() <= MOST_SERIES;
+        let lines = rest.iter().position(|dimension| dimension.name == "stack" && fits(dimension)).or_else(|| rest.iter().position(fits));
+        let lines = lines.map(|at| rest.remove(at));
+        Self { along, lines, panels: rest }
+    }
+
+    /// Which panel a summary belongs to, in words.
+    fn panel(&self, summary: &Summary) -> String {
+        self.panels.iter().map(|dimension| format!("{} {}", dimension.name, dimension.values[(dimension.of)(summary)])).collect::<Vec<_>>().join(", ")
+    }
+
+    fn figure(&self, name: &'static str, axis: &'static str, unit: f64, all: &[Summary]) -> Option<Figure> {
+        let metric = Metric::named(name)?;
+        let categories = self.along.as_ref().map_or_else(|| vec!["all".to_owned()], |along| along.values.clone());
+        let names = self.lines.as_ref().map_or_else(|| vec![metric.doc.to_owned()], |lines| lines.values.clone());
+        let mut panels: Vec<Panel> = Vec::new();
+        for summary in all {
+            let Some(value) = summary.mean(name) else { continue };
+            let title = self.panel(summary);
+            let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
+                let series = names.iter().map(|name| Series { name: name.clone(), values: vec![None; categories.len()] }).collect();
+                panels.push(Panel { title, categories: categories.clone(), series, published: Vec::new() });
+                panels.len() - 1
+            });
+            let line = self.lines.as_ref().map_or(0, |lines| (lines.of)(summary));
+            let category = self.along.as_ref().map_or(0, |along| (along.of)(summary));
+            panels[at].series[line].values[category] = Some(value / unit);
+        }
+        if panels.is_empty() {
+            return None;
+        }
+        let left_out = panels.len().saturating_sub(MOST_PANELS);
+        panels.truncate(MOST_PANELS);
+        let along = self.along.as_ref().map_or_else(String::new, |along| format!("Along: {}.", along.name));
+        let lines = self.lines.as_ref().map_or_else(String::new, |lines| format!(" Colours: {}.", lines.name));
+        let rest = if left_out > 0 { format!(" {left_out} more panels are in the table alone.") } else { String::new() };
+        // One scale for all panels: they are there to be compared.
+        let values = panels.iter().flat_map(|panel| panel.series.iter().flat_map(|series| series.values.iter().flatten().copied()));
+        let largest = values.fold(0.0, f64::max);
+        let most = (panels.len() > 1 && largest > 0.0).then_some(largest);
+        let shape = if categories.len() > 2 { Shape::Lines } else { Shape::Bars };
+        Some(Figure { name, title: metric.doc, axis, shape, most, panels, published: Vec::new(), caption: format!("{along}{lines}{rest}") })
+    }
+}
+
+/// A combination with what it costs: tail latency (ns), write amplification, spare space (share).
+struct Candidate<'a> {
+    summary: &'a Summary,
+    costs: [f64; 3],
+}
+
+/// Those that no other one beats in one cost without losing in another.
+fn unbeaten(candidates: &[Candidate<'_>]) -> Vec<bool> {
+    let beats = |a: &[f64; 3], b: &[f64; 3]| a.iter().zip(b).all(|(a, b)| a <= b) && a.iter().zip(b).any(|(a, b)| a < b);
+    candidates.iter().map(|one| !candidates.iter().any(|other| beats(&other.costs, &one.costs))).collect()
+}
+
+fn label(grid: &Grid, summary: &Summary) -> String {
+    let plan = &grid.plan;
+    let mut parts = vec![plan.stacks[summary.point.stack].clone()];
+    if plan.workloads.len() > 1 {
+        parts.push(plan.workloads[summary.point.workload].clone());
+    }
+    parts.extend(plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value])));
+    parts.join(", ")
+}
+
+/// Tail latency over write amplification, coloured by stack, and the table of what nothing beats.
+fn trade_off(grid: &Grid, all: &[Summary]) -> String {
+    let tail = if all.iter().any(|summary| summary.mean("read_p999_ns").is_some()) { "read_p999_ns" } else { "write_p999_ns" };
+    let spare = |summary: &Summary| {
+        let at = all.iter().position(|other| other.point == summary.point)?;
+        let config = grid.runs.get(at * grid.plan.repetitions as usize)?.config().ok()?;
+        Some(config.values.real("drive.over_provisioning"))
+    };
+    let costs = |summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, spare(summary)?]);
+    let mut sections = String::new();
+    for (workload, name) in grid.plan.workloads.iter().enumerate() {
+        let of_workload = all.iter().filter(|summary| summary.point.workload == workload);
+        let candidates: Vec<Candidate<'_>> = of_workload.filter_map(|summary| Some(Candidate { summary, costs: costs(summary)? })).collect();
+        if candidates.is_empty() {
+            continue;
+        }
+        let marked = unbeaten(&candidates);
+        sections += &picture(grid, name, tail, &candidates, &marked);
+    }
+    sections
+}
+
+fn picture(grid: &Grid, workload: &str, tail: &str, candidates: &[Candidate<'_>], marked: &[bool]) -> String {
+    let tail = Metric::named(tail).map_or("", |metric| metric.doc);
+    let point = |(candidate, is_marked): (&Candidate<'_>, &bool)| {
+        let [latency, waf, spare] = candidate.costs;
+        let costs = format!("{} us, {} pages for each, {} % spare", number(latency / 1e3), number(waf), number(spare * 100.0));
+        Point { x: waf, y: latency / 1e3, label: format!("{}: {costs}", label(grid, candidate.summary)), is_marked: *is_marked }
+    };
+    // Colours run out before stacks do.
+    let colours = grid.plan.stacks.len().min(MOST_SERIES);
+    let groups = (0..colours).map(|stack| figures::Group {
+        name: if stack + 1 == colours && grid.plan.stacks.len() > colours { "others".to_owned() } else { grid.plan.stacks[stack].clone() },
+        points: candidates.iter().zip(marked).filter(|(candidate, _)| candidate.summary.point.stack.min(colours - 1) == stack).map(point).collect(),
+    });
+    let scatter = Scatter {
+        name: "trade-off",
+        title: format!("What each combination costs under {workload}"),
+        axes: ["Write amplification".to_owned(), format!("{tail}, us")],
+        groups: groups.collect(),
+        caption: "Marked: no other combination is better in tail latency, write amplification or spare space without being worse in another of the three.".to_owned(),
+    };
+    let mut best: Vec<&Candidate<'_>> = candidates.iter().zip(marked).filter(|(_, marked)| **marked).map(|(candidate, _)| candidate).collect();
+    best.sort_by(|a, b| a.costs[0].total_cmp(&b.costs[0]));
+    let rows = each(best.iter().take(MOST_ROWS), |candidate| {
+        let [latency, waf, spare] = candidate.costs;
+        format!("<tr><td>{}</td><td>{}</td><td>{}</td><td>{} %</td></tr>", escape(&label(grid, candidate.summary)), number(latency / 1e3), number(waf), number(spare * 100.0))
+    });
+    format!(
+        "{}<section><h2>Unbeaten under {}</h2><div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Combination</th><th>{}, us</th>\
+         <th>Write amplification</th><th>Spare space</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
+        scatter.section(),
+        escape(workload),
+        escape(tail)
+    )
+}
+
+/// Combinations that gave nothing, and why.
+fn problems(grid: &Grid, all: &[Summary]) -> String {
+    let with_problem: Vec<&Summary> = all.iter().filter(|summary| summary.problem.is_some()).collect();
+    if with_problem.is_empty() {
+        return String::new();
+    }
+    let rows = each(with_problem.iter().take(MOST_ROWS), |summary| {
+        format!("<tr><td>{}</td><td>{}</td></tr>", escape(&label(grid, summary)), escape(summary.problem.as_deref().unwrap_or_default()))
+    });
+    format!(
+        "<section id=\"problems\"><h2>Not measured</h2><p class=\"lead\">{} of {} combinations.</p><div class=\"wide\"><table><thead>\
+         <tr><th>Combination</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
+        with_problem.len(),
+        all.len()
+    )
+}
+
+/// The page of a sweep.
+pub fn page(grid: &Grid, all: &[Summary]) -> String {
+    let arrangement = Arrangement::of(grid);
+    let figures = each(SHOWN, |(name, axis, unit)| arrangement.figure(name, axis, unit, all).map_or_else(String::new, |figure| section(&figure)));
+    let complete: usize = all.iter().map(|summary| summary.complete).sum();
+    let top = format!(
+        "<p class=\"lead\">{} combinations, {} repetitions each; {complete} of {} runs {}. Values are means over repetitions; \
+         confidence intervals stand in summary.csv, every run in results.parquet.</p>",
+        all.len(),
+        grid.plan.repetitions,
+        grid.runs.len(),
+        Status::Complete.name()
+    );
+    let sections = trade_off(grid, all) + &figures + &problems(grid, all);
+    Page { brand: "sweep", title: &grid.plan.name, top, sections }.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Point as GridPoint;
+
+    #[test]
+    fn only_what_loses_nowhere_is_unbeaten() {
+        let summary = Summary { point: GridPoint { stack: 0, workload: 0, values: Vec::new() }, complete: 1, problem: None, cells: Vec::new() };
+        let candidates: Vec<_> =
+            [[1.0, 5.0, 0.1], [2.0, 4.0, 0.1], [2.0, 5.0, 0.1], [2.0, 4.0, 0.1], [9.0, 9.0, 0.05]].map(|costs| Candidate { summary: &summary, costs }).into();
+        assert_eq!(unbeaten(&candidates), [true, true, false, true, true], "equals do not beat each other");
+    }
+}

@@ -1,0 +1,229 @@
+//! The grid: every combination of a plan as a run, checked and with the address of its result.
+
+use crate::error::PlanError;
+use crate::plan::Plan;
+use device::session::{self, SessionError};
+use device::{Config, Setting};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Keys that repetitions change.
+const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
+/// What results are called by: changed when they would differ for the same input.
+const FORMAT: &str = "nandarium sweep 1";
+
+/// One combination of stack, workload and values, without the repetition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// Number of the stack in the plan.
+    pub stack: usize,
+    /// Number of the workload in the plan.
+    pub workload: usize,
+    /// Numbers of the values, by axis.
+    pub values: Vec<usize>,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where it is in the grid.
+    pub point: Point,
+    /// Repetition, from 0.
+    pub repetition: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// Stack, as [`Config::load`] takes it.
+    pub stack: String,
+    /// Workload, as a session takes it.
+    pub workload: String,
+    /// Settings over the stack.
+    pub settings: Vec<(String, String)>,
+    /// Where its result is kept: a hash of everything that decides it.
+    pub address: String,
+    /// What its initial state depends on, if that can be shared with other runs.
+    pub state: Option<String>,
+    /// Why it cannot be run.
+    pub impossible: Option<String>,
+}
+
+impl Run {
+    /// Its configuration.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn config(&self) -> Result<Config, device::config::ConfigError> {
+        let setting = |(key, value): &(String, String)| Setting { key: key.clone(), value: value.clone(), place: "the plan".to_owned() };
+        Config::load(&self.stack, &self.settings.iter().map(setting).collect::<Vec<_>>())
+    }
+
+    /// What another process needs to run it.
+    pub fn to_json(&self) -> Value {
+        json!({"address": self.address, "stack": self.stack, "workload": self.workload, "settings": self.settings})
+    }
+
+    /// Reads what [`Run::to_json`] wrote.
+    ///
+    /// # Errors
+    /// In words: a part is missing.
+    pub fn from_json(value: &Value) -> Result<Self, String> {
+        let text = |key: &str| value[key].as_str().map(str::to_owned).ok_or_else(|| format!("a run has no `{key}`"));
+        let settings: Vec<(String, String)> =
+            serde_json::from_value(value["settings"].clone()).map_err(|error| format!("settings of a run: {error}"))?;
+        Ok(Self {
+            point: Point { stack: 0, workload: 0, values: Vec::new() },
+            repetition: 0,
+            seed: 0,
+            stack: text("stack")?,
+            workload: text("workload")?,
+            settings,
+            address: text("address")?,
+            state: None,
+            impossible: None,
+        })
+    }
+}
+
+/// All runs of a plan, in order: stacks, workloads, values of the axes (the last one varies fastest), repetitions.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The plan.
+    pub plan: Plan,
+    /// The runs.
+    pub runs: Vec<Run>,
+}
+
+impl Grid {
+    /// Expands and checks a plan. `build` names the program: results of another one are not taken for its own.
+    ///
+    /// # Errors
+    /// A stack, key, value or workload that does not exist, or no combination that can be run.
+    pub fn new(plan: Plan, build: &str) -> Result<Self, PlanError> {
+        let mut digests = Digests::default();
+        let stacks = plan.stacks.iter().map(|stack| Stack::read(&plan, stack)).collect::<Result<Vec<_>, _>>()?;
+        let workloads: Vec<String> = plan.workloads.iter().map(|name| in_folder(&plan, name)).collect();
+        let mut runs = Vec::new();
+        for point in points(&plan) {
+            let (stack, workload) = (&stacks[point.stack], &workloads[point.workload]);
+            for repetition in 0..plan.repetitions {
+                let seed = plan.seed + u64::from(repetition);
+                let settings = settings(&plan, stack, &point, seed);
+                let mut run = Run {
+                    point: point.clone(),
+                    repetition,
+                    seed,
+                    stack: stack.base.clone(),
+                    workload: workload.clone(),
+                    settings,
+                    address: String::new(),
+                    state: None,
+                    impossible: None,
+                };
+                let config = run.config().map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
+                run.address = digests.address(build, &config, workload);
+                match session::check(config, workload) {
+                    Ok(state) => run.state = state,
+                    Err(error @ SessionError::NoWorkload { .. }) => {
+                        return Err(PlanError::Plan { file: plan.file.clone(), place: "workloads".to_owned(), problem: error.to_string() });
+                    }
+                    Err(error) => run.impossible = Some(error.to_string()),
+                }
+                runs.push(run);
+            }
+        }
+        let first = runs.first().and_then(|run| run.impossible.clone());
+        match first.filter(|_| runs.iter().all(|run| run.impossible.is_some())) {
+            Some(problem) => Err(PlanError::Nothing { file: plan.file.clone(), runs: runs.len(), problem }),
+            None => Ok(Self { plan, runs }),
+        }
+    }
+}
+
+/// A stack of the plan: what it is based on, and what is said after the plus signs.
+struct Stack {
+    base: String,
+    own: Vec<(String, String)>,
+}
+
+impl Stack {
+    fn read(plan: &Plan, text: &str) -> Result<Self, PlanError> {
+        let wrong = |problem: String| PlanError::Plan { file: plan.file.clone(), place: "stacks".to_owned(), problem };
+        let mut parts = text.split('+');
+        let base = in_folder(plan, parts.next().unwrap_or_default());
+        let mut own = Vec::new();
+        for part in parts {
+            let (key, value) = part.split_once('=').ok_or_else(|| wrong(format!("`{text}`: write NAME+key=value, for example page+ftl.gc.victim=fifo")))?;
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            if plan.axes.iter().any(|axis| axis.key == key) {
+                return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
+            }
+            own.push((key, value));
+        }
+        Ok(Self { base, own })
+    }
+}
+
+/// A name, or the file it means as seen from the plan.
+fn in_folder(plan: &Plan, name: &str) -> String {
+    let path = plan.folder.join(name);
+    if path.is_file() { path.to_string_lossy().into_owned() } else { name.to_owned() }
+}
+
+fn points(plan: &Plan) -> Vec<Point> {
+    let mut points = Vec::new();
+    for stack in 0..plan.stacks.len() {
+        for workload in 0..plan.workloads.len() {
+            let mut values = vec![0; plan.axes.len()];
+            loop {
+                points.push(Point { stack, workload, values: values.clone() });
+                // The next combination, as an odometer counts.
+                let Some(at) = (0..values.len()).rev().find(|at| values[*at] + 1 < plan.axes[*at].values.len()) else { break };
+                values[at] += 1;
+                values[at + 1..].fill(0);
+            }
+        }
+    }
+    points
+}
+
+fn settings(plan: &Plan, stack: &Stack, point: &Point, seed: u64) -> Vec<(String, String)> {
+    let mut settings = plan.set.clone();
+    settings.extend(plan.axes.iter().zip(&point.values).map(|(axis, value)| (axis.key.to_owned(), axis.values[*value].clone())));
+    let seeds = SEEDS.iter().filter(|key| plan.repetitions > 1 || !settings.iter().any(|(set, _)| set == *key));
+    let seeds: Vec<_> = seeds.map(|key| ((*key).to_owned(), seed.to_string())).collect();
+    settings.extend(seeds);
+    settings.extend(stack.own.iter().cloned());
+    settings
+}
+
+/// Hashes of trace files, each read once.
+#[derive(Default)]
+struct Digests(BTreeMap<String, String>);
+
+impl Digests {
+    fn of(&mut self, workload: &str) -> &str {
+        self.0.entry(workload.to_owned()).or_insert_with(|| {
+            let mut hasher = Sha256::new();
+            let read = std::fs::File::open(Path::new(workload)).and_then(|mut file| std::io::copy(&mut file, &mut hasher));
+            read.map_or_else(|_| workload.to_owned(), |_| hex(&hasher.finalize()))
+        })
+    }
+
+    fn address(&mut self, build: &str, config: &Config, workload: &str) -> String {
+        let mut hasher = Sha256::new();
+        for part in [FORMAT, build, &config.name, self.of(workload)] {
+            hasher.update(part);
+            hasher.update("\n");
+        }
+        for (key, value) in &config.resolved {
+            hasher.update(format!("{key} = {value}\n"));
+        }
+        hex(&hasher.finalize()[..16])
+    }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

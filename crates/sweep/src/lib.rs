@@ -1,0 +1,34 @@
+//! Sweeps: any key is an axis, and every point of the grid is a run of its own.
+//!
+//! ```text
+//! plan (TOML) -> grid: every combination, checked -> runs on all cores -> one folder for each, by content
+//!                                                                            |
+//!                              results.parquet, summary.csv, report.html  <--+
+//! ```
+//! A run is kept under the hash of everything that decides its result: the program, the resolved configuration, the
+//! workload and the bytes of its trace. So a sweep that was stopped goes on where it was, an axis that changed runs only
+//! what changed, and several processes or machines share one folder without talking to each other.
+//!
+//! *Protects*: mistakes of a plan are said before the first run starts; a combination that cannot be built is a row that
+//! says why, and stops nobody else; a folder of a run appears whole or not at all.
+
+mod axis;
+mod error;
+mod execute;
+mod figure;
+mod grid;
+mod metric;
+mod parquet_file;
+mod plan;
+mod store;
+mod summary;
+
+pub use error::PlanError;
+pub use execute::{Monitor, Outcome, Shard, Status, execute, run_one};
+pub use figure::page;
+pub use grid::{Grid, Point, Run, hex};
+pub use metric::{METRICS, Metric};
+pub use parquet_file::write_parquet;
+pub use plan::Plan;
+pub use store::Store;
+pub use summary::{Cell, Summary};

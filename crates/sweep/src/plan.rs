@@ -1,0 +1,214 @@
+//! The plan: what a sweep runs, as a file says it.
+//!
+//! ```toml
+//! name = "spare space and queue depth"
+//! stacks = ["page", "dftl+ftl.map_cache=256KiB"]
+//! workloads = ["zipf", "traces/mail.csv.zst"]
+//! repetitions = 3                   # seeds 1, 2, 3
+//!
+//! [set]                             # in every run
+//! drive.capacity = "1GiB"
+//!
+//! [axes]                            # every combination of these
+//! drive.over_provisioning = ["7%", "15%", "28%"]
+//! workload.queue_depth = { from = 1, to = 32, steps = 6, scale = "log" }
+//! ftl.map_cache = { from = "64KiB", to = "1MiB", random = 5, scale = "log" }
+//! ```
+
+use crate::axis::{self, Axis};
+use crate::error::PlanError;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// A sweep as it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What it is called.
+    pub name: String,
+    /// Stacks: names, files, or either with `+key=value`.
+    pub stacks: Vec<String>,
+    /// Workloads: names or trace files.
+    pub workloads: Vec<String>,
+    /// Runs of each combination.
+    pub repetitions: u32,
+    /// Seed of the first repetition; the next ones count on. It decides random axes as well.
+    pub seed: u64,
+    /// Keys that all runs share.
+    pub set: Vec<(String, String)>,
+    /// Keys that differ.
+    pub axes: Vec<Axis>,
+    /// Where paths begin, and what messages call the plan.
+    pub(crate) folder: PathBuf,
+    pub(crate) file: String,
+}
+
+const KNOWN: [&str; 7] = ["name", "stacks", "workloads", "repetitions", "seed", "set", "axes"];
+/// Most repetitions.
+const MOST_REPETITIONS: i64 = 10_000;
+
+impl Plan {
+    /// Reads a plan from a file; `more` are settings for all runs that win over the plan's.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is wrong.
+    pub fn load(path: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| PlanError::File { file: file.clone(), problem: error.to_string() })?;
+        Self::parse(&text, &file, path.parent().unwrap_or(Path::new("")), more)
+    }
+
+    /// Reads a plan from text. `file` is what messages call it; relative paths in it begin at `folder`.
+    ///
+    /// # Errors
+    /// As [`Plan::load`].
+    pub fn parse(text: &str, file: &str, folder: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            PlanError::File { file: file.to_owned(), problem: error.to_string().trim_end().to_owned() }
+        })?;
+        let reader = Reader { file, table: &table };
+        if let Some(key) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+            let hint = device::config::did_you_mean(key, KNOWN.into_iter());
+            return Err(reader.wrong(key, format!("a plan has no such part{hint}; it has {}", KNOWN.join(", "))));
+        }
+        let seed = reader.whole("seed", 1, i64::MAX)? as u64;
+        let name = Path::new(file).file_stem().map_or_else(|| "sweep".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let mut set = reader.leaves("set")?;
+        set.extend(more.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))));
+        let mut plan = Self {
+            name: reader.text("name")?.unwrap_or(name),
+            stacks: reader.names("stacks", "page")?,
+            workloads: reader.names("workloads", "mixed")?,
+            repetitions: reader.whole("repetitions", 1, MOST_REPETITIONS)? as u32,
+            seed,
+            set: Vec::new(),
+            axes: Vec::new(),
+            folder: folder.to_path_buf(),
+            file: file.to_owned(),
+        };
+        for (key, value) in set {
+            axis::parameter(&key, "[set]").map_err(|problem| reader.config(problem))?;
+            let text = axis::text(&value).ok_or_else(|| reader.wrong(&format!("set.{key}"), format!("{value} is no single value; several belong under [axes]")))?;
+            plan.set.push((key, text));
+        }
+        for (key, value) in reader.leaves("axes")? {
+            let parameter = axis::parameter(&key, "[axes]").map_err(|problem| reader.config(problem))?;
+            if plan.set.iter().any(|(other, _)| *other == key) {
+                return Err(reader.wrong(&format!("axes.{key}"), "the key is set for all runs as well; leave it out of one of the two".to_owned()));
+            }
+            let axis = Axis::read(&parameter, &value, seed).map_err(|problem| reader.wrong(&format!("axes.{key}"), problem))?;
+            plan.axes.push(axis);
+        }
+        Ok(plan)
+    }
+}
+
+/// A table and what messages call it.
+struct Reader<'a> {
+    file: &'a str,
+    table: &'a Table,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, place: &str, problem: String) -> PlanError {
+        PlanError::Plan { file: self.file.to_owned(), place: place.to_owned(), problem }
+    }
+
+    fn config(&self, problem: device::config::ConfigError) -> PlanError {
+        PlanError::Config { file: self.file.to_owned(), problem }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, PlanError> {
+        match self.table.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(self.wrong(key, format!("{other} is no text; write it in quotation marks"))),
+        }
+    }
+
+    fn whole(&self, key: &str, default: i64, most: i64) -> Result<i64, PlanError> {
+        match self.table.get(key) {
+            None => Ok(default),
+            Some(Value::Integer(number)) if (1..=most).contains(number) => Ok(*number),
+            Some(other) => Err(self.wrong(key, format!("{other} is no whole number from 1 to {most}"))),
+        }
+    }
+
+    fn names(&self, key: &str, default: &str) -> Result<Vec<String>, PlanError> {
+        let Some(value) = self.table.get(key) else { return Ok(vec![default.to_owned()]) };
+        let list = value.as_array().ok_or_else(|| self.wrong(key, format!("{value} is no list; write {key} = [\"{default}\"]")))?;
+        if list.is_empty() {
+            return Err(self.wrong(key, format!("it is empty; name at least one, or leave it out for \"{default}\"")));
+        }
+        let mut names: Vec<String> = Vec::new();
+        for name in list {
+            let name = name.as_str().ok_or_else(|| self.wrong(key, format!("{name} is no name; write it in quotation marks")))?;
+            if names.iter().any(|known| known == name) {
+                return Err(self.wrong(key, format!("\"{name}\" is in it twice")));
+            }
+            names.push(name.to_owned());
+        }
+        Ok(names)
+    }
+
+    /// Keys and values of a table whose keys have dots: `drive.capacity` is a table in a table.
+    fn leaves(&self, key: &str) -> Result<Vec<(String, Value)>, PlanError> {
+        let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
+        let table = value.as_table().ok_or_else(|| self.wrong(key, format!("write [{key}] and below it key = value")))?;
+        let mut leaves = Vec::new();
+        collect(table, "", &mut leaves);
+        Ok(leaves)
+    }
+}
+
+fn collect(table: &Table, prefix: &str, leaves: &mut Vec<(String, Value)>) {
+    for (name, value) in table {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            // A range is a table as well.
+            Value::Table(inner) if !inner.contains_key("from") && !inner.contains_key("to") => collect(inner, &key, leaves),
+            other => leaves.push((key, other.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Plan, PlanError> {
+        Plan::parse(text, "plan.toml", Path::new(""), &[("drive.capacity".to_owned(), "1GiB".to_owned())])
+    }
+
+    #[test]
+    fn a_plan_is_read_with_what_is_given_beside_it() {
+        let plan = parse(
+            "stacks = [\"page\", \"dftl\"]\nrepetitions = 2\n[set]\nflash.channels = 2\n[axes]\n\
+             drive.over_provisioning = [\"7%\", \"15%\"]\nworkload.queue_depth = { from = 1, to = 4, steps = 3, scale = \"log\" }",
+        )
+        .unwrap();
+        assert_eq!((plan.name.as_str(), plan.stacks.len(), plan.repetitions, plan.seed), ("plan", 2, 2, 1));
+        assert_eq!(plan.workloads, ["mixed"]);
+        assert_eq!(plan.set, [("flash.channels".to_owned(), "2".to_owned()), ("drive.capacity".to_owned(), "1GiB".to_owned())]);
+        let axes: Vec<_> = plan.axes.iter().map(|axis| (axis.key, axis.values.join(" "))).collect();
+        assert_eq!(axes, [("drive.over_provisioning", "7% 15%".to_owned()), ("workload.queue_depth", "1 2 4".to_owned())]);
+    }
+
+    #[test]
+    fn mistakes_name_file_place_and_remedy() {
+        for (text, wanted) in [
+            ("stack = [\"page\"]", "did you mean `stacks`"),
+            ("stacks = []", "at least one"),
+            ("stacks = [\"page\", \"page\"]", "twice"),
+            ("stacks = \"page\"", "no list"),
+            ("repetitions = 0", "from 1 to"),
+            ("[axes]\ndrive.capactiy = [\"1GiB\"]", "did you mean `drive.capacity`"),
+            ("[axes]\nworkload.queue_depth = []", "axes.workload.queue_depth: it is empty"),
+            ("[axes]\ndrive.capacity = [\"1GiB\"]", "for all runs as well"),
+            ("[set]\nworkload.queue_depth = [1, 2]", "belong under [axes]"),
+            ("name = ", "plan.toml"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.starts_with("plan.toml") && message.contains(wanted), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Repetitions together: means and their confidence.
+
+use crate::execute::{Outcome, Status};
+use crate::grid::{Grid, Point};
+use crate::metric::METRICS;
+
+/// A metric over the repetitions of a combination.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Mean.
+    pub mean: f64,
+    /// Half of the 95 % confidence interval of the mean (Student's t); `None` for a single repetition.
+    pub half: Option<f64>,
+}
+
+/// A combination of stack, workload and values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Which.
+    pub point: Point,
+    /// Repetitions that were measured to their end.
+    pub complete: usize,
+    /// How the others ended, and why, the first one's words.
+    pub problem: Option<String>,
+    /// By place in [`METRICS`]: what the complete repetitions gave.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// 97.5 % points of Student's t distribution for 1 to 30 degrees of freedom.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+/// For more: the normal distribution.
+const NORMAL: f64 = 1.96;
+
+impl Cell {
+    /// The mean of some values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len();
+        if count == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let half = (count > 1).then(|| {
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1) as f64;
+            STUDENT.get(count - 2).copied().unwrap_or(NORMAL) * (variance / count as f64).sqrt()
+        });
+        Some(Self { mean, half })
+    }
+}
+
+impl Summary {
+    /// Every combination of a grid, in its order, with what is known of its repetitions.
+    pub fn all(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Self> {
+        let repetitions = grid.plan.repetitions as usize;
+        grid.runs.chunks(repetitions).zip(outcomes.chunks(repetitions)).map(|(runs, outcomes)| Self::of(&runs[0].point, outcomes)).collect()
+    }
+
+    fn of(point: &Point, outcomes: &[Option<Outcome>]) -> Self {
+        let complete: Vec<&Outcome> = outcomes.iter().flatten().filter(|outcome| outcome.status == Status::Complete).collect();
+        let problem = outcomes.iter().flatten().find(|outcome| outcome.status != Status::Complete).map(|outcome| {
+            let why = outcome.error.as_deref().map_or_else(String::new, |error| format!(": {error}"));
+            format!("{}{why}", outcome.status.name())
+        });
+        let cell = |at: usize| Cell::of(&complete.iter().filter_map(|outcome| outcome.metrics[at]).collect::<Vec<_>>());
+        Self { point: point.clone(), complete: complete.len(), problem, cells: (0..METRICS.len()).map(cell).collect() }
+    }
+
+    /// The mean of a metric.
+    pub fn mean(&self, name: &str) -> Option<f64> {
+        let at = METRICS.iter().position(|metric| metric.name == name)?;
+        self.cells[at].map(|cell| cell.mean)
+    }
+
+    /// All of them as a table of text.
+    pub fn csv(grid: &Grid, all: &[Self]) -> String {
+        let plan = &grid.plan;
+        let mut heads: Vec<String> = ["stack", "workload"].map(str::to_owned).to_vec();
+        heads.extend(plan.axes.iter().map(|axis| axis.key.to_owned()));
+        heads.extend(["complete".to_owned(), "problem".to_owned()]);
+        heads.extend(METRICS.iter().flat_map(|metric| [metric.name.to_owned(), format!("{}_ci95", metric.name)]));
+        let mut lines = vec![heads.join(",")];
+        for summary in all {
+            let Point { stack, workload, values } = &summary.point;
+            let mut cells = vec![plan.stacks[*stack].clone(), plan.workloads[*workload].clone()];
+            cells.extend(plan.axes.iter().zip(values).map(|(axis, value)| axis.values[*value].clone()));
+            cells.extend([summary.complete.to_string(), summary.problem.clone().unwrap_or_default()]);
+            for cell in &summary.cells {
+                let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+                cells.extend([text(cell.map(|cell| cell.mean)), text(cell.and_then(|cell| cell.half))]);
+            }
+            lines.push(cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+/// A cell, in quotation marks where it needs them.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_follows_students_t() {
+        assert_eq!(Cell::of(&[]), None);
+        assert_eq!(Cell::of(&[3.0]), Some(Cell { mean: 3.0, half: None }));
+        // Mean 2, deviation 1, three values: 4.303 / sqrt 3.
+        let cell = Cell::of(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((cell.mean - 2.0).abs() < 1e-12 && (cell.half.unwrap() - 2.4843).abs() < 1e-3);
+        let many = Cell::of(&(0..100).map(|value| f64::from(value % 2)).collect::<Vec<_>>()).unwrap();
+        assert!((many.half.unwrap() - 1.96 * (25.0 / 99.0 / 100.0_f64).sqrt()).abs() < 1e-9);
+    }
+}
