@@ -15,6 +15,7 @@ const PAGE: u64 = 4096;
 pub struct RemappedStore<S: BlockStore> {
     /// Nothing once it is closed.
     drive: Option<Blocking<S>>,
+    read_only: bool,
     done: Vec<(u32, Result<usize, ErrorNumber>)>,
     bytes: Vec<u8>,
 }
@@ -22,7 +23,12 @@ pub struct RemappedStore<S: BlockStore> {
 impl<S: BlockStore> RemappedStore<S> {
     /// Serves a drive that was opened.
     pub fn new(drive: Blocking<S>) -> Self {
-        Self { drive: Some(drive), done: Vec::new(), bytes: Vec::new() }
+        Self { drive: Some(drive), read_only: false, done: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Serves a drive whose store must not change, not even when it is closed.
+    pub fn read_only(drive: Blocking<S>) -> Self {
+        Self { read_only: true, ..Self::new(drive) }
     }
 
     fn serve(&mut self, order: &Order, payload: &[u8]) -> io::Result<usize> {
@@ -30,6 +36,8 @@ impl<S: BlockStore> RemappedStore<S> {
         let (first, sectors) = (order.offset / SECTOR_BYTES, order.length / SECTOR_BYTES as u32);
         let at = self.bytes.len();
         match order.kind {
+            // Nothing was written, so nothing has to become durable.
+            OrderKind::Flush if self.read_only => {}
             OrderKind::Read => {
                 self.bytes.resize(at + order.length as usize, 0);
                 drive.read(first, &mut self.bytes[at..])?;
@@ -117,7 +125,7 @@ impl<S: BlockStore> Target for RemappedStore<S> {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        let Some(drive) = self.drive.take() else { return Ok(()) };
+        let Some(drive) = self.drive.take().filter(|_| !self.read_only) else { return Ok(()) };
         drive.close().map(drop).map_err(|error| error.to_string())
     }
 }

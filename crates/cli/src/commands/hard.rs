@@ -51,9 +51,11 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
 fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
     let write_cache = if arguments.write_through { WriteCache::Through } else { WriteCache::Volatile };
     let options = Options { write_cache, trim: arguments.trim, ..Options::default() };
-    let drive = open(&arguments.target, &options, true)?;
+    let read_only = arguments.server.read_only;
+    let drive = open(&arguments.target, &options, !read_only)?;
     let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
-    serve::run(&mut RemappedStore::new(drive), &arguments.server, &what)
+    let mut store = if read_only { RemappedStore::read_only(drive) } else { RemappedStore::new(drive) };
+    serve::run(&mut store, &arguments.server, &what, "stats")
 }
 
 fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {

@@ -289,6 +289,24 @@ fn a_remapped_file_is_served_checked_and_outlives_a_kill() {
     serving.end();
 }
 
+/// Its checkpoint and the journal's records were written when the server ended.
+#[test]
+fn a_remapped_file_that_is_served_for_reading_does_not_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file").to_str().unwrap().to_owned();
+    assert!(nandarium(&["hard", "format", &file, "--create", "32MiB"]).output().unwrap().status.success());
+    let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet"]);
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 8192)", "-c", "h.flush()"]);
+    // The journal holds records that no checkpoint has.
+    let folder = serving.kill();
+    let before = fs::read(&file).unwrap();
+    let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet", "--read-only"]);
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "assert h.pread(4096, 8192) == b'x' * 4096"]);
+    let folder = serving.end();
+    assert!(fs::read(&file).unwrap() == before, "a file that was only read has changed");
+    drop(folder);
+}
+
 #[test]
 fn a_large_export_takes_memory_for_what_was_written() {
     let serving = Serving::begin(&["serve", "--quiet", "--set", "drive.capacity=64GiB"]);
