@@ -93,7 +93,7 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
     /// Makes durable what was written and trimmed.
     ///
     /// # Errors
-    /// The store failed. A later flush tries again.
+    /// The store failed, and what was not durable before may be lost: from then on only reads are served.
     pub fn flush(&mut self) -> io::Result<()> {
         self.ask(HostOp::Flush, 0, 0, &[], false)
     }
