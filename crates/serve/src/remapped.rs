@@ -16,6 +16,8 @@ pub struct RemappedStore<S: BlockStore> {
     /// Nothing once it is closed.
     drive: Option<Blocking<S>>,
     read_only: bool,
+    /// It was said that only reads are served.
+    told: bool,
     done: Vec<(u32, Result<usize, ErrorNumber>)>,
     bytes: Vec<u8>,
 }
@@ -23,7 +25,7 @@ pub struct RemappedStore<S: BlockStore> {
 impl<S: BlockStore> RemappedStore<S> {
     /// Serves a drive that was opened.
     pub fn new(drive: Blocking<S>) -> Self {
-        Self { drive: Some(drive), read_only: false, done: Vec::new(), bytes: Vec::new() }
+        Self { drive: Some(drive), read_only: false, told: false, done: Vec::new(), bytes: Vec::new() }
     }
 
     /// Serves a drive whose store must not change, not even when it is closed.
@@ -100,14 +102,21 @@ impl<S: BlockStore> Target for RemappedStore<S> {
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         let before = self.bytes.len();
         let result = self.serve(order, payload).map_err(|error| {
-            tracing::warn!("an order failed: {error}");
+            if !self.told {
+                tracing::warn!("an order failed: {error}");
+            }
             self.bytes.truncate(before);
             match error.kind() {
-                io::ErrorKind::StorageFull => ErrorNumber::Space,
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorNumber::Space,
                 _ => ErrorNumber::Io,
             }
         });
         self.done.push((tag, result));
+        // Writes that were answered from memory may fail later, with nobody to tell.
+        if !self.told && let Some(error) = self.drive.as_ref().and_then(Blocking::breakdown) {
+            self.told = true;
+            tracing::error!("{error}; only reads are served from now on");
+        }
     }
 
     fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {

@@ -121,3 +121,45 @@ fn after_a_flush_that_failed_none_is_acknowledged() {
     let (store, failing) = stubborn();
     look(Blocking::format(store, &LogOptions::default()).unwrap(), &failing);
 }
+
+/// A device without room, as a sparse file on a full disk is.
+struct Full {
+    bytes: Vec<u8>,
+}
+
+impl BlockStore for Full {
+    fn sectors(&self) -> u64 {
+        self.bytes.sectors()
+    }
+
+    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
+        self.bytes.read(first_sector, into)
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
+        // The metadata of the format fit.
+        if first_sector > 1000 { Err(std::io::ErrorKind::StorageFull.into()) } else { self.bytes.write(first_sector, data, fua) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.bytes.flush()
+    }
+
+    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
+        self.bytes.trim(first_sector, sectors)
+    }
+}
+
+/// It was an error like any other, so a client was told of a broken device.
+#[test]
+fn a_store_without_room_is_told_from_one_that_fails() {
+    let store = Full { bytes: vec![0; 8 << 20] };
+    let mut drive = Blocking::format(store, &Options::default()).unwrap();
+    let first = drive.hard().layout().data_sector();
+    assert!(first <= 1000, "the metadata end at sector {first}");
+    assert!(drive.breakdown().is_none());
+    let errors = (0..2000).filter_map(|page| drive.write(page % 1000 * 8, &[1; 4096], true).err());
+    let kinds: Vec<_> = errors.map(|error| error.kind()).collect();
+    assert!(kinds.len() > 2 && kinds.iter().all(|kind| *kind == std::io::ErrorKind::StorageFull), "{kinds:?}");
+    assert_eq!(drive.breakdown().unwrap().kind(), std::io::ErrorKind::StorageFull);
+}
