@@ -12,6 +12,10 @@ pub struct Blocking<S, M = Hard> {
     store: S,
     now: Nanos,
     buffer: Vec<u8>,
+    /// What the store said last when it failed.
+    failure: Option<Error>,
+    /// What it said when the driver gave up.
+    breakdown: Option<Error>,
 }
 
 /// Why a store could not be formatted.
@@ -39,7 +43,7 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
             return Err(FormatError::NoContents(options.cell_bytes()));
         }
         let machine = options.format(store.sectors(), &mut |sector, into| store.read(sector, into))?;
-        let mut blocking = Self { machine, store, now: 0, buffer: Vec::new() };
+        let mut blocking = Self::over(machine, store);
         blocking.run();
         blocking.healthy()?;
         Ok(blocking)
@@ -51,7 +55,11 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
     /// [`OpenError`].
     pub fn open(mut store: S, options: &impl DriverOptions<Machine = M>) -> Result<Self, OpenError> {
         let machine = options.open(store.sectors(), &mut |sector, into| store.read(sector, into))?;
-        Ok(Self { machine, store, now: 0, buffer: Vec::new() })
+        Ok(Self::over(machine, store))
+    }
+
+    fn over(machine: M, store: S) -> Self {
+        Self { machine, store, now: 0, buffer: Vec::new(), failure: None, breakdown: None }
     }
 
     /// Sectors of the drive.
@@ -93,7 +101,7 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
     /// Makes durable what was written and trimmed.
     ///
     /// # Errors
-    /// The store failed. A later flush tries again.
+    /// The store failed, and what was not durable before may be lost: from then on only reads are served.
     pub fn flush(&mut self) -> io::Result<()> {
         self.ask(HostOp::Flush, 0, 0, &[], false)
     }
@@ -160,17 +168,28 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
         self.store
     }
 
-    fn healthy(&self) -> io::Result<()> {
+    /// Why only reads are served, with the kind of error that the store gave; nothing while all is.
+    pub fn breakdown(&self) -> Option<Error> {
         let broken = self.machine.host_report().is_broken();
-        if broken { Err(Error::other("too many commands of the store failed: only reads are served")) } else { Ok(()) }
+        broken.then(|| because("the driver gave up", self.breakdown.as_ref()))
+    }
+
+    fn healthy(&self) -> io::Result<()> {
+        self.breakdown().map_or(Ok(()), Err)
     }
 
     fn ask(&mut self, op: HostOp, first_sector: u64, sectors: u32, data: &[u8], fua: bool) -> io::Result<()> {
+        self.failure = None;
         self.machine.submit(self.now, Submit { tag: 0, op, first_sector, sectors, fua }, data);
         loop {
             self.run();
             if let Some(done) = self.machine.next_done() {
-                return if done.failed { Err(Error::other(format!("the store failed: {} not done", op.name()))) } else { Ok(()) };
+                if !done.failed {
+                    return Ok(());
+                }
+                // A drive that is broken refuses without asking the store.
+                let why = self.failure.as_ref().or(self.breakdown.as_ref());
+                return Err(because(&format!("{} not done", op.name()), why));
             }
             let at = self.machine.wake_at().expect("a request that nothing is done for waits for a time");
             self.now = self.now.max(at);
@@ -181,9 +200,15 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
     /// Does all commands there are.
     fn run(&mut self) {
         while let Some(command) = self.machine.next_command() {
-            let failed = self.perform(&command).is_err();
+            let result = self.perform(&command);
+            let failed = result.is_err();
             let data: &[u8] = if command.op == HostOp::Read && !failed { &self.buffer } else { &[] };
             self.machine.completed(self.now, command.id, failed, data);
+            let Err(error) = result else { continue };
+            if self.breakdown.is_none() && self.machine.host_report().is_broken() {
+                self.breakdown = Some(Error::new(error.kind(), error.to_string()));
+            }
+            self.failure = Some(error);
         }
     }
 
@@ -211,6 +236,11 @@ impl<S: BlockStore> Blocking<S> {
     pub fn hard(&self) -> &Hard {
         &self.machine
     }
+}
+
+/// An error of the kind of another, which it names.
+fn because(what: &str, why: Option<&Error>) -> Error {
+    why.map_or_else(|| Error::other(format!("the store failed: {what}")), |why| Error::new(why.kind(), format!("{what}: {why}")))
 }
 
 fn sectors_of(data: &[u8]) -> u32 {

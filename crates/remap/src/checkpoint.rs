@@ -169,6 +169,9 @@ impl Hard {
 
     pub(crate) fn head_completed(&mut self, failed: bool) {
         self.counts.checkpoint_superpages += u64::from(!failed);
+        if self.counts.broken {
+            return;
+        }
         if failed {
             self.give_checkpoint_up();
         } else {
@@ -178,7 +181,8 @@ impl Hard {
 
     pub(crate) fn head_flushed(&mut self, failed: bool) {
         if failed {
-            self.give_checkpoint_up();
+            // As with any flush: data of the host may be among what it lost.
+            self.break_down();
             return;
         }
         let Some(checkpoint) = self.checkpoint.take() else { return };

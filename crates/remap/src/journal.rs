@@ -144,8 +144,13 @@ impl Hard {
     }
 
     pub(crate) fn flush_completed(&mut self, failed: bool) {
+        if self.counts.broken {
+            return;
+        }
         if failed {
-            self.cycle_failed();
+            // Trying again would prove nothing: an operating system may take what a flush failed to write for written, so
+            // that the next flush succeeds though the data never reach the device.
+            self.break_down();
             return;
         }
         if self.journal.stage == Stage::After {
@@ -184,6 +189,9 @@ impl Hard {
     pub(crate) fn journal_completed(&mut self, failed: bool) {
         let buffer = self.journal.buffer.take().expect("a journal superpage is being written");
         self.buffers.release(buffer);
+        if self.counts.broken {
+            return;
+        }
         if failed {
             self.cycle_failed();
             return;
@@ -226,7 +234,7 @@ impl Hard {
         self.end_waiters(false);
     }
 
-    /// Whoever waited for it fails. It is tried again when it is wanted again.
+    /// A superpage could not be written: whoever waited for it fails, and it is tried again when it is wanted again.
     fn cycle_failed(&mut self) {
         self.journal.stage = Stage::Idle;
         if !self.end_waiters(true) {

@@ -53,7 +53,7 @@ pub struct Report {
     pub mapped_pages: u32,
     /// Bytes of memory: the map both ways, 4 bytes a page each, the list of virtual superpages, and buffers.
     pub ram_bytes: u64,
-    /// Too many commands failed in a row, or no space is left: only reads are served.
+    /// A flush failed, too many commands failed in a row, or no space is left: only reads are served.
     pub broken: bool,
 }
 

@@ -15,6 +15,9 @@ const PAGE: u64 = 4096;
 pub struct RemappedStore<S: BlockStore> {
     /// Nothing once it is closed.
     drive: Option<Blocking<S>>,
+    read_only: bool,
+    /// It was said that only reads are served.
+    told: bool,
     done: Vec<(u32, Result<usize, ErrorNumber>)>,
     bytes: Vec<u8>,
 }
@@ -22,7 +25,12 @@ pub struct RemappedStore<S: BlockStore> {
 impl<S: BlockStore> RemappedStore<S> {
     /// Serves a drive that was opened.
     pub fn new(drive: Blocking<S>) -> Self {
-        Self { drive: Some(drive), done: Vec::new(), bytes: Vec::new() }
+        Self { drive: Some(drive), read_only: false, told: false, done: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Serves a drive whose store must not change, not even when it is closed.
+    pub fn read_only(drive: Blocking<S>) -> Self {
+        Self { read_only: true, ..Self::new(drive) }
     }
 
     fn serve(&mut self, order: &Order, payload: &[u8]) -> io::Result<usize> {
@@ -30,6 +38,8 @@ impl<S: BlockStore> RemappedStore<S> {
         let (first, sectors) = (order.offset / SECTOR_BYTES, order.length / SECTOR_BYTES as u32);
         let at = self.bytes.len();
         match order.kind {
+            // Nothing was written, so nothing has to become durable.
+            OrderKind::Flush if self.read_only => {}
             OrderKind::Read => {
                 self.bytes.resize(at + order.length as usize, 0);
                 drive.read(first, &mut self.bytes[at..])?;
@@ -92,14 +102,21 @@ impl<S: BlockStore> Target for RemappedStore<S> {
     fn submit(&mut self, tag: u32, order: &Order, payload: &[u8]) {
         let before = self.bytes.len();
         let result = self.serve(order, payload).map_err(|error| {
-            tracing::warn!("an order failed: {error}");
+            if !self.told {
+                tracing::warn!("an order failed: {error}");
+            }
             self.bytes.truncate(before);
             match error.kind() {
-                io::ErrorKind::StorageFull => ErrorNumber::Space,
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorNumber::Space,
                 _ => ErrorNumber::Io,
             }
         });
         self.done.push((tag, result));
+        // Writes that were answered from memory may fail later, with nobody to tell.
+        if !self.told && let Some(error) = self.drive.as_ref().and_then(Blocking::breakdown) {
+            self.told = true;
+            tracing::error!("{error}; only reads are served from now on");
+        }
     }
 
     fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
@@ -117,7 +134,7 @@ impl<S: BlockStore> Target for RemappedStore<S> {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        let Some(drive) = self.drive.take() else { return Ok(()) };
+        let Some(drive) = self.drive.take().filter(|_| !self.read_only) else { return Ok(()) };
         drive.close().map(drop).map_err(|error| error.to_string())
     }
 }

@@ -90,7 +90,7 @@ pub struct HardFormatArguments {
     /// The unit the device below works with, such as 16KiB; `nandarium probe superpage` finds it.
     #[arg(long, value_name = "SIZE", default_value = "16KiB")]
     pub superpage: String,
-    /// Share of the device that is held back, so that reclaiming makes progress: 5% to 50%.
+    /// Share of the device that is held back, so that reclaiming makes progress: 1% to 50%.
     #[arg(long, value_name = "SHARE", default_value = "10%")]
     pub hold_back: String,
     /// Yes, what the target holds may be lost.

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 use ::serve::{RemappedStore, remap_report};
 use layer::{ParameterKind, Value};
-use remap::{Blocking, Options, WriteCache};
+use remap::{BlockStore, Blocking, Layout, LayoutError, Options, WriteCache};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,37 +23,81 @@ pub fn execute(command: &HardCommand) -> Result<(), Failure> {
 fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
     let target = &arguments.target;
     let superpage = size("--superpage", &arguments.superpage)?;
-    let share = ParameterKind::Share { max: 0.5 }.parse(&arguments.hold_back).map_err(|problem| Failure::usage(format!("--hold-back: {problem}")))?;
-    let Value::Real(hold_back) = share else { return Err(Failure::usage("--hold-back: write a share, such as 10%")) };
+    let hold_back = match (ParameterKind::Share { max: 0.5 }).parse(&arguments.hold_back) {
+        Ok(Value::Real(share)) if share >= 0.01 => share,
+        _ => return Err(Failure::usage(format!("--hold-back {}: write a share from 1% to 50%", arguments.hold_back))),
+    };
+    let options = Options { superpage_sectors: u32::try_from(superpage / SECTOR_BYTES).unwrap_or(u32::MAX), hold_back, ..Options::default() };
     let file = match &arguments.create {
-        Some(text) => {
-            let bytes = size("--create", text)?;
-            let file = OpenOptions::new().read(true).write(true).create_new(true).open(target).map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => Failure::usage(format!("{}: the file is there already; leave --create out to format it as it is", target.display())),
-                _ => Failure::file(target, "made", &error),
-            })?;
-            file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error))?;
-            file
-        }
+        Some(text) => create(target, size("--create", text)?, &options)?,
         None if !arguments.yes => {
+            std::fs::metadata(target).map_err(|error| absent(target, &error))?;
             return Err(Failure::usage(format!("everything on {} will be lost: say --yes if it may, or --create SIZE for a new file", target.display())));
         }
-        None => open_file(target, true)?,
+        None => {
+            let file = open_file(target, true)?;
+            Layout::new(&options, file.sectors()).map_err(|error| misfit(&options, &error))?;
+            file
+        }
     };
-    let options = Options { superpage_sectors: (superpage / SECTOR_BYTES) as u32, hold_back, ..Options::default() };
-    let drive = Blocking::format(file, &options).map_err(|error| Failure::usage(format!("{}: {error}", target.display())))?;
-    let bytes = drive.sectors() * SECTOR_BYTES;
-    drive.close().map_err(|error| Failure::file(target, "written", &error))?;
+    let made = Blocking::format(file, &options).map_err(|error| Failure::usage(format!("{}: {error}", target.display())));
+    let made = made.and_then(|drive| {
+        let bytes = drive.sectors() * SECTOR_BYTES;
+        drive.close().map(|_| bytes).map_err(|error| Failure::file(target, "written", &error))
+    });
+    if made.is_err() && arguments.create.is_some() {
+        // Nobody wants half a drive, and it would be in the way of the next try.
+        let _ = std::fs::remove_file(target);
+    }
+    let bytes = made?;
     output::complain(&format!("{} holds an empty remapped drive of {} now", target.display(), quantity::format_size(bytes)));
     Ok(())
+}
+
+/// A new file for a drive that fits into it; none is left where that fails.
+fn create(target: &Path, bytes: u64, options: &Options) -> Result<File, Failure> {
+    Layout::new(options, bytes / SECTOR_BYTES).map_err(|error| misfit(options, &error))?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(target).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::usage(format!("{}: the file is there already; leave --create out to format it as it is", target.display())),
+        _ => Failure::file(target, "made", &error),
+    })?;
+    let ready = lock(&file, target).and_then(|()| file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error)));
+    if ready.is_err() {
+        let _ = std::fs::remove_file(target);
+    }
+    ready.map(|()| file)
+}
+
+/// Why there is no such layout, in bytes as they were given.
+fn misfit(options: &Options, error: &LayoutError) -> Failure {
+    let bytes = |sectors: u64| quantity::format_size(sectors.saturating_mul(SECTOR_BYTES));
+    Failure::usage(match error {
+        LayoutError::Superpage(_) => {
+            let given = bytes(u64::from(options.superpage_sectors));
+            format!("--superpage {given}: a superpage is a power of two from 4KiB to 4MiB; 16KiB is usual")
+        }
+        LayoutError::Small { sectors, least } => {
+            format!("{} are too few: this layout needs {}; take a larger device or a smaller superpage", bytes(*sectors), bytes(*least))
+        }
+        other => other.to_string(),
+    })
+}
+
+fn absent(target: &Path, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::NotFound => Failure::usage(format!("{}: there is no such file; hard format --create SIZE makes one", target.display())),
+        _ => Failure::file(target, "opened", error),
+    }
 }
 
 fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
     let write_cache = if arguments.write_through { WriteCache::Through } else { WriteCache::Volatile };
     let options = Options { write_cache, trim: arguments.trim, ..Options::default() };
-    let drive = open(&arguments.target, &options, true)?;
+    let read_only = arguments.server.read_only;
+    let drive = open(&arguments.target, &options, !read_only)?;
     let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
-    serve::run(&mut RemappedStore::new(drive), &arguments.server, &what)
+    let mut store = if read_only { RemappedStore::read_only(drive) } else { RemappedStore::new(drive) };
+    serve::run(&mut store, &arguments.server, &what, "stats")
 }
 
 fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
@@ -73,14 +117,24 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
 
 fn open(target: &Path, options: &Options, write: bool) -> Result<Blocking<File>, Failure> {
     let file = open_file(target, write)?;
+    if file.sectors() == 0 {
+        return Err(Failure::usage(format!("{}: it is empty and holds no remapped drive; format it first", target.display())));
+    }
     Blocking::open(file, options).map_err(|error| Failure::usage(format!("{}: {error}", target.display())))
 }
 
 /// The target, for nobody else at the same time.
 fn open_file(target: &Path, write: bool) -> Result<File, Failure> {
-    let file = OpenOptions::new().read(true).write(write).open(target).map_err(|error| Failure::file(target, "opened", &error))?;
+    if target.is_dir() {
+        return Err(Failure::usage(format!("{}: it is a folder; name a file or a block device", target.display())));
+    }
+    let file = OpenOptions::new().read(true).write(write).open(target).map_err(|error| absent(target, &error))?;
+    lock(&file, target).map(|()| file)
+}
+
+fn lock(file: &File, target: &Path) -> Result<(), Failure> {
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(()),
         Err(std::fs::TryLockError::WouldBlock) => Err(Failure::failed(format!("{}: another program has it open; end that one first", target.display()))),
         Err(std::fs::TryLockError::Error(error)) => Err(Failure::file(target, "locked", &error)),
     }

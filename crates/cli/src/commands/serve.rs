@@ -29,7 +29,7 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         None => Drive::from_config(config)?,
     };
     let what = format!("{name}, {}{}", quantity::format_size(drive.bytes()), arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display())));
-    run(&mut SimulatedDrive::new(drive, pace), &arguments.server, &what)
+    run(&mut SimulatedDrive::new(drive, pace), &arguments.server, &what, "smart")
 }
 
 fn pace(text: &str) -> Result<Pace, Failure> {
@@ -43,8 +43,8 @@ fn pace(text: &str) -> Result<Pace, Failure> {
     }
 }
 
-/// Serves a target until somebody says stop.
-pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str) -> Result<(), Failure> {
+/// Serves a target until somebody says stop. `command` is one that its control socket takes, for a hint.
+pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str, command: &str) -> Result<(), Failure> {
     let control = arguments.control.clone().unwrap_or_else(|| beside(arguments));
     let options = ServerOptions {
         address: arguments.tcp.map_or_else(|| Address::Unix(arguments.socket.clone()), Address::Loopback),
@@ -57,7 +57,7 @@ pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str) -> 
     watch::catch_interrupts();
     let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
     if !arguments.quiet {
-        output::complain(&format!("serving {what}\nclients: {}\ncontrol: nandarium ctl {} smart\nCtrl-C ends it", server.uri(), control.display()));
+        output::complain(&format!("serving {what}\nclients: {}\ncontrol: nandarium ctl {} {command}\nCtrl-C ends it", server.uri(), control.display()));
     }
     server.run(watch::stop()).map_err(Failure::failed)
 }

@@ -289,6 +289,44 @@ fn a_remapped_file_is_served_checked_and_outlives_a_kill() {
     serving.end();
 }
 
+/// Its checkpoint and the journal's records were written when the server ended.
+#[test]
+fn a_remapped_file_that_is_served_for_reading_does_not_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file").to_str().unwrap().to_owned();
+    assert!(nandarium(&["hard", "format", &file, "--create", "32MiB"]).output().unwrap().status.success());
+    let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet"]);
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 8192)", "-c", "h.flush()"]);
+    // The journal holds records that no checkpoint has.
+    let folder = serving.kill();
+    let before = fs::read(&file).unwrap();
+    let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet", "--read-only"]);
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "assert h.pread(4096, 8192) == b'x' * 4096"]);
+    let folder = serving.end();
+    assert!(fs::read(&file).unwrap() == before, "a file that was only read has changed");
+    drop(folder);
+}
+
+/// A file that was too small was left behind, and in the way of the next try.
+#[test]
+fn a_format_that_fails_leaves_no_file_and_says_what_was_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file").to_str().unwrap().to_owned();
+    let says = |arguments: &[&str], wanted: &str| {
+        let output = nandarium(&[&["hard"], arguments].concat()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && text.contains(wanted), "{arguments:?}: {text}");
+    };
+    says(&["format", &file, "--create", "16KiB"], "16KiB are too few");
+    says(&["format", &file, "--create", "64MiB", "--superpage", "20KiB"], "from 4KiB to 4MiB");
+    says(&["format", &file, "--create", "64MiB", "--hold-back", "0%"], "from 1% to 50%");
+    says(&["format", &file], "there is no such file");
+    assert!(!Path::new(&file).exists());
+    says(&["check", folder.path().to_str().unwrap()], "it is a folder");
+    fs::write(&file, "").unwrap();
+    says(&["check", &file], "it is empty");
+}
+
 #[test]
 fn a_large_export_takes_memory_for_what_was_written() {
     let serving = Serving::begin(&["serve", "--quiet", "--set", "drive.capacity=64GiB"]);

@@ -66,9 +66,8 @@ impl LogCache {
             return;
         }
         if failed {
-            if !self.end_waiters(completed, true) {
-                self.failure();
-            }
+            // A later flush may succeed though what this one failed to write is lost: see the journal of the other driver.
+            self.break_down();
             return;
         }
         self.failures = 0;
@@ -83,21 +82,19 @@ impl LogCache {
         if startup {
             self.startup = Startup::Ready;
         }
-        self.end_waiters(self.durable, false);
+        self.end_waiters(self.durable);
     }
 
-    /// Answers those who wait for no more than this segment; whether there were any.
-    fn end_waiters(&mut self, number: u64, failed: bool) -> bool {
-        let before = self.waiters.len();
+    /// Answers those who wait for no more than this segment.
+    fn end_waiters(&mut self, number: u64) {
         let front = &mut self.front;
         self.waiters.retain(|request| {
             let waits = front.requests.at(*request).target > number;
             if !waits {
-                front.end(*request, failed);
+                front.end(*request, false);
             }
             waits
         });
-        self.waiters.len() < before
     }
 
     pub(super) fn write_superblock(&mut self) {

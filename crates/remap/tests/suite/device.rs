@@ -15,6 +15,8 @@ struct Cached {
     /// Number of the command that wrote it, in order of completion.
     serial: u64,
     data: Vec<u8>,
+    /// A flush failed to write it: no later one does.
+    lost: bool,
 }
 
 /// A command the device has.
@@ -69,7 +71,9 @@ impl Device {
     /// Does one of its commands and says so.
     pub fn complete(&mut self, driver: &mut dyn HostDriver, now: u64, random: &mut Stream) {
         let Held { command, data, serial } = self.held.swap_remove(random.below(self.held.len() as u64) as usize);
-        let failed = random.chance(self.faults);
+        // One flush that fails ends a run: so they are rarer.
+        let faults = if command.op == HostOp::Flush { self.faults / 16.0 } else { self.faults };
+        let failed = random.chance(faults);
         let mut answer = Vec::new();
         let end = command.first_sector + u64::from(command.sectors);
         match command.op {
@@ -79,13 +83,16 @@ impl Device {
                 for (sector, data) in (command.first_sector..end).zip(data.chunks(SECTOR)) {
                     // A write that fails may have been done in part.
                     if !failed || random.chance(0.5) {
-                        self.cache.entry(sector).or_default().push(Cached { serial: self.serial, data: data.to_vec() });
+                        self.cache.entry(sector).or_default().push(Cached { serial: self.serial, data: data.to_vec(), lost: false });
                     }
                 }
                 self.serial += 1;
             }
             HostOp::Flush if !failed => self.flush(serial),
-            HostOp::Flush => {}
+            HostOp::Flush => {
+                let versions = self.cache.values_mut().flatten();
+                versions.filter(|cached| cached.serial < serial).for_each(|cached| cached.lost = true);
+            }
         }
         driver.completed(now, command.id, failed, &answer);
     }
@@ -94,7 +101,11 @@ impl Device {
     fn flush(&mut self, serial: u64) {
         for (sector, versions) in &mut self.cache {
             let count = versions.iter().take_while(|cached| cached.serial < serial).count();
-            if let Some(cached) = versions.drain(..count).next_back() {
+            // What is lost is still read, until something newer is durable.
+            if versions[..count].iter().all(|cached| cached.lost) {
+                continue;
+            }
+            if let Some(cached) = versions.drain(..count).rfind(|cached| !cached.lost) {
                 self.durable[*sector as usize * SECTOR..][..SECTOR].copy_from_slice(&cached.data);
             }
         }
@@ -118,7 +129,7 @@ impl Device {
         let whole = random.chance(0.5);
         let salt = random.next_u64();
         for (sector, versions) in &self.cache {
-            let kept = versions.iter().filter(|cached| {
+            let kept = versions.iter().filter(|cached| !cached.lost).filter(|cached| {
                 if whole { Stream::new(salt ^ cached.serial, "command").chance(keep) } else { random.chance(keep) }
             });
             // The order of the cache is its own.

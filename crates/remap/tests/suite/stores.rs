@@ -1,6 +1,6 @@
 //! The blocking driver over files, and layouts that cannot be.
 
-use remap::{BlockStore, Blocking, FormatError, Layout, LayoutError, Options, WriteCache};
+use remap::{BlockStore, Blocking, FormatError, HostDriver, Layout, LayoutError, LogOptions, Options, WriteCache};
 use std::fs::File;
 
 #[test]
@@ -98,20 +98,68 @@ impl BlockStore for Stubborn {
     }
 }
 
+/// The next flush succeeded; over a file that says nothing of what the first one failed to write.
 #[test]
-fn a_flush_that_fails_says_so_and_the_next_one_tries_again() {
-    let failing = std::rc::Rc::new(std::cell::Cell::new(false));
-    let store = Stubborn { bytes: vec![0; 2 << 20], failing: failing.clone() };
-    let mut drive = Blocking::format(store, &Options::default()).unwrap();
-    drive.write(0, &[1; 4096], false).unwrap();
-    failing.set(true);
-    for _ in 0..20 {
-        assert!(drive.flush().is_err());
+fn after_a_flush_that_failed_none_is_acknowledged() {
+    fn stubborn() -> (Stubborn, std::rc::Rc<std::cell::Cell<bool>>) {
+        let failing = std::rc::Rc::new(std::cell::Cell::new(false));
+        (Stubborn { bytes: vec![0; 8 << 20], failing: failing.clone() }, failing)
     }
-    failing.set(false);
-    drive.flush().unwrap();
-    let mut drive = Blocking::open(drive.into_store().bytes, &Options::default()).unwrap();
-    let mut bytes = [0; 4096];
-    drive.read(0, &mut bytes).unwrap();
-    assert_eq!(bytes, [1; 4096]);
+    fn look<M: HostDriver>(mut drive: Blocking<Stubborn, M>, failing: &std::cell::Cell<bool>) {
+        drive.write(0, &[1; 4096], false).unwrap();
+        failing.set(true);
+        assert!(drive.flush().is_err());
+        failing.set(false);
+        assert!(drive.flush().is_err() && drive.write(8, &[2; 4096], false).is_err() && drive.trim(0, 8).is_err());
+        let mut bytes = [0; 4096];
+        drive.read(0, &mut bytes).unwrap();
+        assert_eq!(bytes, [1; 4096]);
+        assert!(drive.machine().host_report().is_broken() && drive.close().is_err());
+    }
+    let (store, failing) = stubborn();
+    look(Blocking::format(store, &Options::default()).unwrap(), &failing);
+    let (store, failing) = stubborn();
+    look(Blocking::format(store, &LogOptions::default()).unwrap(), &failing);
+}
+
+/// A device without room, as a sparse file on a full disk is.
+struct Full {
+    bytes: Vec<u8>,
+}
+
+impl BlockStore for Full {
+    fn sectors(&self) -> u64 {
+        self.bytes.sectors()
+    }
+
+    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
+        self.bytes.read(first_sector, into)
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
+        // The metadata of the format fit.
+        if first_sector > 1000 { Err(std::io::ErrorKind::StorageFull.into()) } else { self.bytes.write(first_sector, data, fua) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.bytes.flush()
+    }
+
+    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
+        self.bytes.trim(first_sector, sectors)
+    }
+}
+
+/// It was an error like any other, so a client was told of a broken device.
+#[test]
+fn a_store_without_room_is_told_from_one_that_fails() {
+    let store = Full { bytes: vec![0; 8 << 20] };
+    let mut drive = Blocking::format(store, &Options::default()).unwrap();
+    let first = drive.hard().layout().data_sector();
+    assert!(first <= 1000, "the metadata end at sector {first}");
+    assert!(drive.breakdown().is_none());
+    let errors = (0..2000).filter_map(|page| drive.write(page % 1000 * 8, &[1; 4096], true).err());
+    let kinds: Vec<_> = errors.map(|error| error.kind()).collect();
+    assert!(kinds.len() > 2 && kinds.iter().all(|kind| *kind == std::io::ErrorKind::StorageFull), "{kinds:?}");
+    assert_eq!(drive.breakdown().unwrap().kind(), std::io::ErrorKind::StorageFull);
 }
