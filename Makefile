@@ -89,7 +89,7 @@ python-test: build
 	rm -rf $(VENV)
 	"$(PYTHON)" -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
-	PATH="$$(realpath $(VENV))/bin:$$PATH" MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
+	PATH="$$(realpath $(VENV))/bin:$$PATH" CARGO_PROFILE_DEV_DEBUG=false MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation .
 	$(VENV)/bin/nandarium --version
 	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest python/tests

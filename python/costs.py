@@ -14,8 +14,8 @@ import numpy as np
 
 import nandarium as nd
 
-SMALL = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 2, "flash.pages_per_block": 64}
-LARGE = {"drive.capacity": "8GiB", "flash.pages_per_block": 64, "drive.precondition": "overwrite"}
+SMALL: dict[str, nd.Value] = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 2, "flash.pages_per_block": 64}
+LARGE: dict[str, nd.Value] = {"drive.capacity": "8GiB", "flash.pages_per_block": 64, "drive.precondition": "overwrite"}
 
 
 def least(times: int, measure: Callable[[], float]) -> float:
@@ -43,9 +43,9 @@ def of_a_request() -> float:
     """Seconds a million requests take from NumPy columns to requests of the simulator."""
     rng = np.random.default_rng(1)
     count = 1_000_000
-    columns = {"op": rng.integers(0, 2, count), "first_sector": 8 * rng.integers(0, 10_000, count), "sectors": np.full(count, 8)}
+    op, first_sector, sectors = rng.integers(0, 2, count), 8 * rng.integers(0, 10_000, count), np.full(count, 8)
     started = time.perf_counter()
-    nd.Requests(**columns)._native  # noqa: B018
+    nd.Requests(op, first_sector, sectors)._native  # noqa: B018
     return time.perf_counter() - started
 
 
@@ -58,14 +58,14 @@ class Greedy:
         return int(view.valid.argmin())
 
 
-def of_a_victim(settings: dict[str, object]) -> tuple[float, float, float]:
+def of_a_victim(settings: dict[str, nd.Value]) -> tuple[float, float, float]:
     """Seconds of a million writes to a used drive with greedy in Rust and in Python, and of each block collected."""
     best = {"greedy": float("inf"), "costs-greedy": float("inf")}
     erases = 0
     for _ in range(6):  # in turn, so that both see the same machine
         for victim in best:
             workload = nd.Workload("uniform-write", requests=1_000_000, request_size="4KiB")
-            run = nd.run("page", workload, settings={**settings, "ftl.gc.victim": victim})  # type: ignore[arg-type]
+            run = nd.run("page", workload, settings={**settings, "ftl.gc.victim": victim})
             best[victim] = min(best[victim], run.wall_s)
             erases = run.flash["erases"]["gc"]
     return best["greedy"], best["costs-greedy"], (best["costs-greedy"] - best["greedy"]) / erases
