@@ -19,8 +19,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use units::{BlockId, Geometry};
 
 const MAGIC: &[u8; 8] = b"nandrv01";
@@ -39,8 +39,7 @@ pub(crate) struct Image {
     /// How often each block was erased, as the file has it.
     erases: Vec<AtomicU32>,
     /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left it.
-    broken: Mutex<Option<(io::ErrorKind, String)>>,
-    is_broken: AtomicBool,
+    broken: OnceLock<(io::ErrorKind, String)>,
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -62,7 +61,7 @@ impl Image {
         }
         let holds = file.metadata().map_err(failed)?.len() > 0;
         let erases = (0..geometry.blocks()).map(|_| AtomicU32::new(0)).collect();
-        let image = Self { path: path.to_owned(), file, geometry, erases, broken: Mutex::new(None), is_broken: AtomicBool::new(false) };
+        let image = Self { path: path.to_owned(), file, geometry, erases, broken: OnceLock::new() };
         if holds { image.check(description)? } else { image.describe(description).map_err(failed)? }
         Ok((Arc::new(image), holds))
     }
@@ -180,28 +179,22 @@ impl Image {
 
     /// Why the file stopped following, if it did.
     pub fn broken(&self) -> Option<DriveError> {
-        if !self.is_broken.load(Ordering::Relaxed) {
-            return None;
-        }
-        let (kind, text) = self.broken.lock().ok()?.clone()?;
-        Some(DriveError::File { path: self.path.clone(), source: io::Error::new(kind, text) })
+        let (kind, text) = self.broken.get()?;
+        Some(DriveError::File { path: self.path.clone(), source: io::Error::new(*kind, text.as_str()) })
     }
 
     fn write(&self, bytes: &[u8], at: u64) {
         // After a page that is missing, an erase of what it was copied from must not reach the file.
-        if self.is_broken.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Err(error) = self.file.write_all_at(bytes, at) {
+        if self.broken.get().is_none()
+            && let Err(error) = self.file.write_all_at(bytes, at)
+        {
             self.give_up(&error);
         }
     }
 
     fn give_up(&self, error: &io::Error) {
-        if let Ok(mut broken) = self.broken.lock() {
-            broken.get_or_insert((error.kind(), error.to_string()));
-        }
-        self.is_broken.store(true, Ordering::Relaxed);
+        // The first reason counts.
+        let _ = self.broken.set((error.kind(), error.to_string()));
     }
 }
 

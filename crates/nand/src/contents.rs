@@ -274,10 +274,11 @@ impl Contents {
         let (cell, bytes) = (self.cell_bytes, self.page_bytes());
         let mask = if payload == PayloadId::NONE { 0 } else { self.masks[payload.0 as usize] };
         let is_whole = mask.count_ones() as usize * cell == bytes;
-        match base {
-            Some(base) if !is_whole => self.cells.copy(base, page),
-            None if !is_whole => self.cells.page_mut(page).fill(0),
-            _ => {}
+        if !is_whole {
+            match base {
+                Some(base) => self.cells.copy(base, page),
+                None => self.cells.page_mut(page).fill(0),
+            }
         }
         if mask != 0 {
             let source = &self.pool[payload.0 as usize * bytes..][..bytes];

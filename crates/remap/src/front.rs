@@ -84,6 +84,12 @@ impl<W> Front<W> {
         data
     }
 
+    /// Sectors of a read are there: they go behind the first `cell` of the request.
+    pub fn fill(&mut self, request: u32, cell: usize, sectors: u32, cell_bytes: u32, data: &[u8]) {
+        let (at, length) = (cell * cell_bytes as usize, sectors as usize * cell_bytes as usize);
+        self.requests.at(request).data[at..at + length].copy_from_slice(&data[..length]);
+    }
+
     pub fn next_done(&mut self) -> Option<Done> {
         if let Some(request) = self.taken.take() {
             let data = self.requests.remove(request).data;

@@ -34,6 +34,20 @@ pub enum OpenError {
     NoContents,
 }
 
+/// The head of a device's superblock, and all of it.
+pub(crate) fn superblock(kind: Kind, cell_bytes: u32, read: &mut ReadSectors) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
+    if cell_bytes == 0 {
+        return Err(OpenError::NoContents);
+    }
+    let mut sector = [0; SECTOR_BYTES as usize];
+    read(0, &mut sector)?;
+    match disk::unseal(&sector, kind) {
+        Some(head) => Ok((head, sector)),
+        None if disk::looks_like(&sector, kind) => Err(OpenError::Superblock),
+        None => Err(OpenError::Foreign),
+    }
+}
+
 /// What the journal's superpages say of themselves.
 struct Found {
     /// Full ones, by place in the ring.
@@ -54,15 +68,7 @@ impl Hard {
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.
     pub fn open(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        if options.cell_bytes == 0 {
-            return Err(OpenError::NoContents);
-        }
-        let mut sector = [0; SECTOR_BYTES as usize];
-        read(0, &mut sector)?;
-        let Some(head) = disk::unseal(&sector, Kind::Superblock) else {
-            let known = disk::looks_like(&sector, Kind::Superblock);
-            return Err(if known { OpenError::Superblock } else { OpenError::Foreign });
-        };
+        let (head, sector) = superblock(Kind::Superblock, options.cell_bytes, read)?;
         let layout = disk::layout(&sector);
         if !layout.is_sound() {
             return Err(OpenError::Superblock);

@@ -48,9 +48,7 @@ impl Setting {
         let (key, value) = text.split_once('=').ok_or_else(|| ConfigError::NoValue { text: text.to_owned() })?;
         Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: GIVEN[0].to_owned() })
     }
-}
 
-impl Setting {
     /// A setting given beside the stack by a program.
     pub fn given(key: String, value: String) -> Self {
         Self { key, value, place: GIVEN[1].to_owned() }

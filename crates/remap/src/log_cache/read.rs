@@ -118,9 +118,7 @@ impl LogCache {
 
     pub(super) fn read_completed(&mut self, request: u32, cell: usize, failed: bool, sectors: u32, data: &[u8]) {
         if !failed {
-            let bytes = self.options.cell_bytes as usize;
-            let into = &mut self.front.requests.at(request).data[cell * bytes..][..sectors as usize * bytes];
-            into.copy_from_slice(&data[..sectors as usize * bytes]);
+            self.front.fill(request, cell, sectors, self.options.cell_bytes, data);
         }
         self.part_done(request, failed);
     }

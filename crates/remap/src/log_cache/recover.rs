@@ -3,6 +3,7 @@
 use super::layout::{Header, LogLayout};
 use super::{LogCache, LogOptions, Segment, State};
 use crate::disk::{self, Kind};
+use crate::recover::superblock;
 use crate::{OpenError, ReadSectors};
 use std::io;
 use units::SECTOR_BYTES;
@@ -17,15 +18,7 @@ impl LogCache {
     /// # Errors
     /// The device cannot be read, or does not hold a log cache whose log can be trusted.
     pub fn open(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        if options.cell_bytes == 0 {
-            return Err(OpenError::NoContents);
-        }
-        let mut sector = [0; SECTOR_BYTES as usize];
-        read(0, &mut sector)?;
-        let Some(head) = disk::unseal(&sector, Kind::LogSuperblock) else {
-            let known = disk::looks_like(&sector, Kind::LogSuperblock);
-            return Err(if known { OpenError::Superblock } else { OpenError::Foreign });
-        };
+        let (head, sector) = superblock(Kind::LogSuperblock, options.cell_bytes, read)?;
         let layout = LogLayout::of(&sector).ok_or(OpenError::Superblock)?;
         if layout.device_sectors() > device_sectors {
             return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors() });
