@@ -60,7 +60,7 @@ impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
         let code = match &error {
             DriveError::Config(_) | DriveError::Foreign { .. } | DriveError::Unsupported(_) => USAGE,
-            DriveError::Full => DRIVE_FULL,
+            DriveError::Full | DriveError::Dead { .. } => DRIVE_FULL,
             _ => FAILED,
         };
         Self { code, message: error.to_string() }

@@ -45,6 +45,12 @@ pub enum DriveError {
     /// There is no room and never will be.
     #[error("the drive is full or worn out: a request waits for room and nothing will ever make some; raise drive.over_provisioning, or trim")]
     Full,
+    /// There is no room, because dies have failed.
+    #[error("{dies} of the drive's dies answer nothing any more, and a request waits for room that is gone with them")]
+    Dead {
+        /// How many.
+        dies: u32,
+    },
     /// The file of a drive cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     File {

@@ -44,6 +44,7 @@
 
 mod error;
 mod fault;
+mod host;
 mod image;
 mod requests;
 

@@ -2,10 +2,11 @@
 
 use crate::error::DriveError;
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::image::Image;
-use device::{BlockDevice, Completion, Completions, Config, DrivePlan, Progress, Setting};
+use device::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Setting};
 use engine::random::Stream;
-use nand::{Flash as _, FlashCore, TimedFlash};
+use nand::{Flash as _, FlashCore};
 use std::path::Path;
 use std::sync::Arc;
 use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
@@ -15,7 +16,7 @@ const PIECE: u32 = 512;
 
 /// What a drive is while power is on, and what is left of it when it is off.
 enum Power {
-    On(Box<device::Drive<TimedFlash>>),
+    On(Host),
     Off(Box<FlashCore>),
     /// Only while one turns into the other.
     Between,
@@ -59,7 +60,7 @@ impl Drive {
     /// # Errors
     /// The configuration cannot be used.
     pub fn from_config(config: Config) -> Result<Self, DriveError> {
-        let plan = Self::plan(config)?;
+        let plan = DrivePlan::new(config)?;
         let core = plan.fresh_core();
         Ok(Self::assemble(plan, core, None, true))
     }
@@ -73,7 +74,7 @@ impl Drive {
     pub fn in_file(config: Config, path: &Path) -> Result<Self, DriveError> {
         let lines = config.resolved.iter().filter(|(key, _)| is_lasting(key)).map(|(key, value)| format!("{key} = {value}"));
         let description = lines.collect::<Vec<_>>().join("\n");
-        let plan = Self::plan(config)?;
+        let plan = DrivePlan::new(config)?;
         let values = &plan.config.values;
         if plan.stripes.is_some() || values.name("buffer.kind") != "none" && values.on("buffer.nonvolatile") {
             let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use stripe.kind = none or zones and \
@@ -95,42 +96,27 @@ impl Drive {
         Ok(drive)
     }
 
-    fn plan(config: Config) -> Result<DrivePlan, DriveError> {
-        let plan = DrivePlan::new(config)?;
-        if plan.remap.is_some() {
-            // A driver of the host would hide what the drive itself does.
-            let problem = "remap.kind names a driver of the host, and this is a drive alone; use remap.kind = none, or put the driver over a file with `nandarium hard serve`".to_owned();
-            return Err(device::ConfigError::Together { problem }.into());
-        }
-        Ok(plan)
-    }
-
     fn assemble(plan: DrivePlan, core: FlashCore, image: Option<Arc<Image>>, fresh: bool) -> Self {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
-        let power = if fresh {
-            let mut drive = plan.assemble(plan.timed(core));
-            drive.carry_cells();
-            Power::On(Box::new(drive))
-        } else {
-            Power::Off(Box::new(core))
-        };
+        let power = if fresh { Power::On(Host::fresh(&plan, core)) } else { Power::Off(Box::new(core)) };
         Self { plan, power, image, chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default() }
     }
 
     /// Bytes that the user sees.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.plan.user_pages) * u64::from(self.plan.geometry.page_bytes)
+        self.plan.host_sectors() * SECTOR_BYTES
     }
 
-    /// Bytes of the unit that trims work on: a page of the mapping.
+    /// Bytes of the unit that trims work on: a page of the mapping, or of the driver's map.
     pub fn page_bytes(&self) -> u32 {
-        self.plan.geometry.page_bytes
+        self.plan.remap.map_or(self.plan.geometry.page_bytes, |remap| remap.page_sectors() * SECTOR_BYTES as u32)
     }
 
     /// Whether acknowledged writes may be lost with power until they are flushed.
     pub fn is_volatile(&self) -> bool {
-        self.plan.is_volatile()
+        // A driver's map is on the drive with a flush at the latest.
+        self.plan.remap.is_some() || self.plan.is_volatile()
     }
 
     /// Whether power is on.
@@ -145,7 +131,7 @@ impl Drive {
 
     /// Simulated time since the drive was made, ns; time without power does not count.
     pub fn now(&self) -> Nanos {
-        self.before + if let Power::On(drive) = &self.power { drive.now() } else { 0 }
+        self.before + if let Power::On(host) = &self.power { host.drive().now() } else { 0 }
     }
 
     /// Reads bytes; what was never written, or trimmed, is zeros.
@@ -164,7 +150,7 @@ impl Drive {
     /// Writes bytes. They are acknowledged when this returns; with a volatile buffer only a flush makes them last.
     ///
     /// # Errors
-    /// [`DriveError::Full`] without room, [`DriveError::Failed`] if flash fails.
+    /// [`DriveError::Full`] or [`DriveError::Dead`] without room, [`DriveError::Failed`] if flash fails.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), DriveError> {
         self.write_pieces(offset, bytes, false)
     }
@@ -212,11 +198,11 @@ impl Drive {
     /// # Errors
     /// Power is off, or goes off meanwhile.
     pub fn rest(&mut self, time: Nanos) -> Result<(), DriveError> {
-        let drive = self.drive()?;
-        let until = drive.now() + time;
-        drive.wake_at(until);
+        let device = self.host()?.device();
+        let until = device.now() + time;
+        device.wake_at(until);
         let mut completions = Completions::default();
-        while self.drive()?.now() < until && self.step_into(&mut completions)? != Progress::Idle {}
+        while self.host()?.device().now() < until && self.step_into(&mut completions)? != Progress::Idle {}
         Ok(())
     }
 
@@ -225,7 +211,8 @@ impl Drive {
     pub fn power_cut(&mut self, seed: u64) {
         self.cut_after = None;
         self.power = match std::mem::replace(&mut self.power, Power::Between) {
-            Power::On(drive) => {
+            Power::On(host) => {
+                let drive = host.drive();
                 self.before += drive.now();
                 self.power_cuts += 1;
                 let image = drive.flash().power_cut(&mut Stream::new(seed, "power cut"));
@@ -248,10 +235,7 @@ impl Drive {
     pub fn reopen(&mut self) -> Result<(), DriveError> {
         let Power::Off(image) = &self.power else { return Ok(()) };
         // Layers are rebuilt from a copy, so that what is left stays if they cannot be.
-        let core = FlashCore::clone(image);
-        let mut drive = self.plan.recover(core).map_err(|error| DriveError::Recovery(error.to_string()))?;
-        drive.carry_cells();
-        self.power = Power::On(Box::new(drive));
+        self.power = Power::On(Host::recover(&self.plan, FlashCore::clone(image))?);
         Ok(())
     }
 
@@ -265,7 +249,7 @@ impl Drive {
             Err(DriveError::Unsupported(format!("there is no {what} {number}: this drive has {count}, numbered from 0")))
         };
         let mut chances = self.chances;
-        let drive = self.drive()?;
+        let drive = self.host()?.drive_mut();
         match fault {
             Fault::Die(die) if die >= geometry.dies() => return none("die", die, geometry.dies()),
             Fault::Channel(channel) if channel >= geometry.channels => return none("channel", channel, geometry.channels),
@@ -290,13 +274,13 @@ impl Drive {
     /// # Errors
     /// Power is off; or, in words, what is broken: a defect of the simulation.
     pub fn check_layers(&mut self) -> Result<(), DriveError> {
-        let drive = self.drive()?;
-        drive.top().check(drive.flash()).map_err(DriveError::Recovery)
+        self.host()?.check().map_err(DriveError::Recovery)
     }
 
     /// What the drive has counted: reads, programs and erases of flash by cause, then counters of every layer, by name.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        let Power::On(drive) = &self.power else { return Vec::new() };
+        let Power::On(host) = &self.power else { return Vec::new() };
+        let drive = host.drive();
         let core = drive.flash().core();
         // Chips in lockstep are one to the flash, and as many as there are to the user.
         let chips = self.plan.lockstep.chips();
@@ -312,16 +296,13 @@ impl Drive {
         for report in reports {
             all.extend(report.counters.into_iter().map(|(name, count)| (format!("{}.{name}", report.name), count)));
         }
+        all.extend(host.driver_counters().into_iter().map(|(name, count)| (format!("remap.{name}"), count)));
         all
     }
 
     /// Wear and health, as a drive's self-report has it.
     pub fn smart(&self) -> Vec<(&'static str, u64)> {
-        let core = match &self.power {
-            Power::On(drive) => drive.flash().core(),
-            Power::Off(core) => core,
-            Power::Between => return Vec::new(),
-        };
+        let Some(core) = self.flash() else { return Vec::new() };
         let rows = core.blocks();
         let erases = || rows.iter().map(|row| u64::from(row.erases));
         vec![
@@ -330,7 +311,7 @@ impl Drive {
             ("simulated_ns", self.now()),
             ("blocks", rows.len() as u64),
             ("bad_blocks", rows.iter().filter(|row| row.is_bad() || row.has_failed()).count() as u64),
-            ("dead_dies", (0..self.plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u64),
+            ("dead_dies", u64::from(self.dead_dies())),
             ("least_erases", erases().min().unwrap_or(0)),
             ("mean_erases_thousandths", erases().sum::<u64>() * 1000 / rows.len().max(1) as u64),
             ("most_erases", erases().max().unwrap_or(0)),
@@ -350,9 +331,9 @@ impl Drive {
     pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
         self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
         self.check_file(request.op)?;
-        let drive = self.drive()?;
-        let request = Request { arrival: drive.now(), ..*request };
-        drive.submit_cells(tag, &request, cells);
+        let device = self.host()?.device();
+        let request = Request { arrival: device.now(), ..*request };
+        device.submit_cells(tag, &request, cells);
         Ok(())
     }
 
@@ -371,15 +352,14 @@ impl Drive {
     /// Power is off.
     pub fn wake_at(&mut self, time: Nanos) -> Result<(), DriveError> {
         let before = self.before;
-        let drive = self.drive()?;
-        let time = time.saturating_sub(before).max(drive.now());
-        drive.wake_at(time);
+        let device = self.host()?.device();
+        device.wake_at(time.saturating_sub(before).max(device.now()));
         Ok(())
     }
 
     /// Requests taken and not completed.
     pub fn outstanding(&self) -> u32 {
-        if let Power::On(drive) = &self.power { drive.outstanding() } else { 0 }
+        if let Power::On(host) = &self.power { host.outstanding() } else { 0 }
     }
 
     /// Waits until the file, if there is one, is on the disk below as well.
@@ -390,9 +370,9 @@ impl Drive {
         self.image.as_ref().map_or(Ok(()), |image| image.broken().map_or_else(|| image.sync(), Err))
     }
 
-    fn drive(&mut self) -> Result<&mut device::Drive<TimedFlash>, DriveError> {
+    fn host(&mut self) -> Result<&mut Host, DriveError> {
         match &mut self.power {
-            Power::On(drive) => Ok(drive),
+            Power::On(host) => Ok(host),
             Power::Off(_) | Power::Between => Err(DriveError::PowerOff),
         }
     }
@@ -438,8 +418,30 @@ impl Drive {
                 return Ok(*done);
             }
             if progress == Progress::Idle {
-                return Err(DriveError::Full);
+                return Err(self.no_room());
             }
+        }
+    }
+
+    /// Why requests wait, and nothing will ever happen.
+    pub fn no_room(&self) -> DriveError {
+        match self.dead_dies() {
+            0 => DriveError::Full,
+            dies => DriveError::Dead { dies },
+        }
+    }
+
+    fn dead_dies(&self) -> u32 {
+        let Some(core) = self.flash() else { return 0 };
+        (0..self.plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u32
+    }
+
+    /// The flash, unless it is on its way from on to off.
+    fn flash(&self) -> Option<&FlashCore> {
+        match &self.power {
+            Power::On(host) => Some(host.drive().flash().core()),
+            Power::Off(core) => Some(core),
+            Power::Between => None,
         }
     }
 
@@ -453,11 +455,11 @@ impl Drive {
     }
 
     fn step_or_cut(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
-        let Some((mut left, seed)) = self.cut_after else { return Ok(self.drive()?.advance(completions)) };
-        let drive = self.drive()?;
+        let Some((mut left, seed)) = self.cut_after else { return Ok(self.host()?.device().advance(completions)) };
+        let host = self.host()?;
         loop {
-            if drive.has_news() {
-                let progress = drive.advance(completions);
+            if host.has_news() {
+                let progress = host.device().advance(completions);
                 self.cut_after = Some((left, seed));
                 return Ok(progress);
             }
@@ -466,7 +468,7 @@ impl Drive {
                 return Err(DriveError::PowerOff);
             }
             left -= 1;
-            if !drive.step() {
+            if !host.step() {
                 self.cut_after = Some((left, seed));
                 completions.done.clear();
                 return Ok(Progress::Idle);

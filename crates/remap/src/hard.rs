@@ -8,7 +8,7 @@ use crate::reclaim::Victim;
 use crate::space::{Settled, Space};
 use crate::request::{HeldBack, Job};
 use crate::write::{Entry, InMemory, Open};
-use crate::recover::fresh_id;
+use crate::recover::{Recovered, fresh_id};
 use crate::{Command, Done, DriverOptions, FormatError, HostDriver, HostReport, Layout, OpenError, Options, ReadSectors, Report, Submit};
 use std::collections::{BTreeMap, VecDeque};
 use units::{HostOp, Nanos};
@@ -89,6 +89,8 @@ pub struct Hard {
     pub(crate) waiters: Vec<u32>,
     pub(crate) failures: u32,
     pub(crate) counts: Report,
+    /// What it was opened from.
+    pub(crate) recovered: Option<Recovered>,
 }
 
 impl Hard {
@@ -146,6 +148,7 @@ impl Hard {
             waiters: Vec::new(),
             failures: 0,
             counts: Report::default(),
+            recovered: None,
         }
     }
 
@@ -157,6 +160,11 @@ impl Hard {
     /// The options in force.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// What its map was made from, if it was opened and not formatted.
+    pub fn recovered(&self) -> Option<&Recovered> {
+        self.recovered.as_ref()
     }
 
     /// A checkpoint is written, so that the next start reads no journal. Submit a flush before it if all that was

@@ -34,6 +34,19 @@ pub enum OpenError {
     NoContents,
 }
 
+/// What the map of an opened drive was made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Number of the checkpoint.
+    pub checkpoint: u64,
+    /// A newer checkpoint that was not taken, and why.
+    pub rejected: Option<(u64, &'static str)>,
+    /// Superpages of the journal read over the checkpoint.
+    pub journal_superpages: u64,
+    /// Records in them that the checkpoint did not have.
+    pub journal_records: u64,
+}
+
 /// The head of a device's superblock, and all of it.
 pub(crate) fn superblock(kind: Kind, cell_bytes: u32, read: &mut ReadSectors) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
     if cell_bytes == 0 {
@@ -95,8 +108,9 @@ impl Hard {
         }
         heads.sort_by_key(|(head, _)| std::cmp::Reverse(head.number));
         let found = self.find_journal(read, &mut bytes)?;
-        let mut problem = None;
+        let mut rejected = None;
         for (head, skip) in &heads {
+            self.recovered = Some(Recovered { checkpoint: head.number, rejected, ..Recovered::default() });
             match self.try_checkpoint(*head, *skip, &found, read, &mut bytes)? {
                 Ok(()) => {
                     let froms = heads.iter().map(|(head, _)| head.more);
@@ -109,10 +123,10 @@ impl Hard {
                     self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
                     return Ok(());
                 }
-                Err(why) => problem = problem.or(Some(why)),
+                Err(why) => rejected = rejected.or(Some((head.number, why))),
             }
         }
-        Err(OpenError::Map(problem.unwrap_or("no checkpoint is sound")))
+        Err(OpenError::Map(rejected.map_or("no checkpoint is sound", |(_, why)| why)))
     }
 
     fn find_journal(&self, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<Found, OpenError> {
@@ -177,9 +191,13 @@ impl Hard {
             }
             // The map has the first ones already. Had the last version of this superpage been damaged, reading them again
             // from the version before would undo what came after them.
-            let known = if number == from { skip.saturating_sub(head.more) } else { 0 };
-            if !self.apply(bytes, known.min(u64::from(head.count)) as usize..head.count as usize) {
+            let known = if number == from { skip.saturating_sub(head.more).min(u64::from(head.count)) } else { 0 };
+            if !self.apply(bytes, known as usize..head.count as usize) {
                 return Ok(Err("a record of the journal leads nowhere"));
+            }
+            if let Some(recovered) = &mut self.recovered {
+                recovered.journal_superpages += 1;
+                recovered.journal_records += u64::from(head.count) - known;
             }
             before = Some(head.more + u64::from(head.count));
             number += 1;

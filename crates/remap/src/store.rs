@@ -1,5 +1,9 @@
 //! What a blocking driver stands on.
 
+#[cfg(target_os = "linux")]
+use rustix::fs::{FallocateFlags, fallocate};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use units::SECTOR_BYTES;
@@ -39,7 +43,8 @@ fn position(first_sector: u64) -> io::Result<SeekFrom> {
     Ok(SeekFrom::Start(bytes))
 }
 
-/// A regular file of a fixed size, or a block device. A trim is ignored.
+/// A regular file of a fixed size, or a block device. A trim gives the room back where the system can (on Linux: a hole in the
+/// file, a discard of the device), and is ignored otherwise.
 impl BlockStore for File {
     fn sectors(&self) -> u64 {
         // The length of a block device is where its end is; its metadata say 0.
@@ -62,6 +67,16 @@ impl BlockStore for File {
         self.sync_data()
     }
 
+    #[cfg(target_os = "linux")]
+    fn trim(&mut self, first_sector: u64, sectors: u64) -> io::Result<()> {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(self, hole, first_sector * SECTOR_BYTES, sectors * SECTOR_BYTES) {
+            Err(Errno::NOTSUP | Errno::NOSYS) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
     fn trim(&mut self, _first_sector: u64, _sectors: u64) -> io::Result<()> {
         Ok(())
     }

@@ -3,13 +3,15 @@
 use crate::target::{Control, Target};
 use mio::net::UnixStream;
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 /// Longest command.
 const LONGEST: usize = 4096;
+/// Answers that wait to be taken: with more of them no further command is heard.
+const MOST_UNSENT: usize = 256 << 10;
 
-/// What a command asks of the server itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a command asks of the server itself; of several the strongest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wish {
     Nothing,
     HangUp,
@@ -30,45 +32,41 @@ impl Controller {
         Self { stream, heard: Vec::new(), answer: Vec::new(), is_over: false }
     }
 
-    /// Hears and does what there is.
+    /// Hears and does what there is, as long as the answers are taken.
     pub fn serve(&mut self, target: &mut dyn Target) -> Wish {
         let mut wish = Wish::Nothing;
         let mut buffer = [0; 512];
-        loop {
+        self.send();
+        while !self.is_over && self.answer.len() < MOST_UNSENT {
             match self.stream.read(&mut buffer) {
                 Ok(0) => self.is_over = true,
-                Ok(count) => {
-                    self.heard.extend_from_slice(&buffer[..count]);
-                    continue;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => self.is_over = true,
             }
-            break;
+            while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.heard.drain(..=end).collect();
+                wish = wish.max(self.obey(&String::from_utf8_lossy(&line), target));
+            }
+            self.is_over |= self.heard.len() > LONGEST;
+            self.send();
         }
-        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line);
-            let answer = if line.trim() == "shut-down" {
-                wish = Wish::ShutDown;
-                Control::Done(json!({ "server": "ends" }))
-            } else {
-                target.control(&line)
-            };
-            let value = match answer {
-                Control::Done(value) => json!({ "ok": value }),
-                Control::HangUp(value) => {
-                    wish = if wish == Wish::Nothing { Wish::HangUp } else { wish };
-                    json!({ "ok": value })
-                }
-                Control::Refused(problem) => json!({ "error": problem }),
-            };
-            self.answer.extend_from_slice(value.to_string().as_bytes());
-            self.answer.push(b'\n');
-        }
-        self.is_over |= self.heard.len() > LONGEST;
-        self.send();
+        wish
+    }
+
+    fn obey(&mut self, line: &str, target: &mut dyn Target) -> Wish {
+        let (wish, answer) = if line.trim() == "shut-down" {
+            (Wish::ShutDown, json!({ "ok": { "server": "ends" } }))
+        } else {
+            match target.control(line) {
+                Control::Done(value) => (Wish::Nothing, json!({ "ok": value })),
+                Control::HangUp(value) => (Wish::HangUp, json!({ "ok": value })),
+                Control::Refused(problem) => (Wish::Nothing, json!({ "error": problem })),
+            }
+        };
+        self.answer.extend_from_slice(answer.to_string().as_bytes());
+        self.answer.push(b'\n');
         wish
     }
 
@@ -77,8 +75,8 @@ impl Controller {
         while !self.answer.is_empty() {
             match self.stream.write(&self.answer) {
                 Ok(count) if count > 0 => drop(self.answer.drain(..count)),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 _ => {
                     self.is_over = true;
                     return;

@@ -144,6 +144,8 @@ pub struct Server<'a> {
     stopping: Option<Instant>,
     /// Clients wait that could not be accepted.
     accepts_later: bool,
+    /// The same of those who give commands.
+    commands_wait: bool,
     /// There is a processor for the client beside this one.
     spins: bool,
 }
@@ -199,6 +201,7 @@ impl<'a> Server<'a> {
             address,
             stopping: None,
             accepts_later: false,
+            commands_wait: false,
             spins: std::thread::available_parallelism().is_ok_and(|count| count.get() > 1),
         })
     }
@@ -244,6 +247,9 @@ impl<'a> Server<'a> {
             }
             if self.accepts_later {
                 self.accept();
+            }
+            if self.commands_wait {
+                self.accept_controllers();
             }
             for event in &events {
                 self.on_event(event.token(), event.is_readable(), event.is_writable());
@@ -328,7 +334,15 @@ impl<'a> Server<'a> {
     }
 
     fn accept_controllers(&mut self) {
-        while let Some(Ok((mut stream, _))) = self.control.as_ref().map(UnixListener::accept) {
+        while let Some(listener) = &self.control {
+            let mut stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.commands_wait = error.kind() != ErrorKind::WouldBlock;
+                    return;
+                }
+            };
             let place = free_place(&mut self.controllers);
             let token = Token(FIRST + 2 * place + 1);
             if self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_ok() {

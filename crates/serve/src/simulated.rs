@@ -232,7 +232,7 @@ impl SimulatedDrive {
         let Some(due) = self.due() else {
             while self.under_way() {
                 if !self.advance()? {
-                    return Err(DriveError::Full);
+                    return Err(self.drive.no_room());
                 }
                 self.take(answers);
             }
@@ -243,7 +243,7 @@ impl SimulatedDrive {
             let goes_on = self.advance()?;
             self.take(answers);
             if !goes_on {
-                return if self.under_way() { Err(DriveError::Full) } else { Ok(()) };
+                return if self.under_way() { Err(self.drive.no_room()) } else { Ok(()) };
             }
         }
         Ok(())
@@ -312,8 +312,7 @@ impl Target for SimulatedDrive {
     fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
         answers.all.extend(self.refused.drain(..).map(|(tag, error)| Answer { tag, result: Err(error) }));
         if let Err(error) = self.run(answers) {
-            let has_dead_dies = self.drive.smart().iter().any(|(name, count)| *name == "dead_dies" && *count > 0);
-            let number = if matches!(error, DriveError::Full) && !has_dead_dies { ErrorNumber::Space } else { ErrorNumber::Io };
+            let number = if matches!(error, DriveError::Full) { ErrorNumber::Space } else { ErrorNumber::Io };
             tracing::warn!("requests under way have failed: {error}");
             self.give_up(answers, number);
         }

@@ -7,6 +7,7 @@ use crate::output;
 use ::serve::{RemappedStore, remap_report};
 use layer::{ParameterKind, Value};
 use remap::{BlockStore, Blocking, Layout, LayoutError, Options, WriteCache};
+use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -101,18 +102,31 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
 }
 
 fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
+    let target = arguments.target.display();
     let drive = open(&arguments.target, &Options::default(), false)?;
-    let mut report = remap_report(&drive);
-    report["bytes"] = (drive.sectors() * SECTOR_BYTES).into();
+    let bytes = drive.sectors() * SECTOR_BYTES;
+    let from = drive.hard().recovered().copied().unwrap_or_default();
+    let problem = drive.check().err();
     if arguments.json {
+        let mut report = remap_report(&drive);
+        report["bytes"] = bytes.into();
+        report["checkpoint"] = from.checkpoint.into();
+        report["rejected_checkpoint"] = from.rejected.map_or(serde_json::Value::Null, |(number, why)| json!({ "number": number, "why": why }));
+        report["journal_superpages_read"] = from.journal_superpages.into();
+        report["journal_records_read"] = from.journal_records.into();
+        report["agrees"] = problem.is_none().into();
         output::print(&results::pretty(&report))?;
     } else {
-        let rows = report.as_object().into_iter().flatten();
-        let wanted = ["bytes", "mapped_pages", "superpages_free", "ram_bytes"];
-        let lines = rows.filter(|(name, _)| wanted.contains(&name.as_str())).map(|(name, value)| format!("{name:16} {value}\n"));
-        output::print(&lines.collect::<String>())?;
+        let report = drive.report();
+        let rejected = from.rejected.map_or_else(String::new, |(number, why)| format!(", not from checkpoint {number}: {why}"));
+        let mut text = format!("{target}: a remapped drive of {}\n", quantity::format_size(bytes));
+        text += &format!("map from checkpoint {}{rejected}\n", from.checkpoint);
+        text += &format!("and {} records in {} superpages of the journal\n", from.journal_records, from.journal_superpages);
+        text += &format!("{} pages of 4KiB are mapped, {} virtual superpages are free\n", report.mapped_pages, report.free);
+        text += if problem.is_none() { "the map agrees with itself\n" } else { "the map does not agree with itself\n" };
+        output::print(&text)?;
     }
-    drive.check().map_err(|problem| Failure { code: crate::failure::INTEGRITY, message: format!("{}: {problem}", arguments.target.display()) })
+    problem.map_or(Ok(()), |problem| Err(Failure { code: crate::failure::INTEGRITY, message: format!("{target}: {problem}") }))
 }
 
 fn open(target: &Path, options: &Options, write: bool) -> Result<Blocking<File>, Failure> {

@@ -321,8 +321,13 @@ impl<D: BlockDevice> Remapped<D> {
         true
     }
 
+    /// Whether [`BlockDevice::advance`] returns at once with something.
+    pub fn has_news(&self) -> bool {
+        !self.ready.done.is_empty() || self.woken
+    }
+
     fn news(&mut self, completions: &mut Completions) -> bool {
-        if self.ready.done.is_empty() && !self.woken {
+        if !self.has_news() {
             return false;
         }
         self.woken = false;

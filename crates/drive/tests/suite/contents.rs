@@ -6,8 +6,15 @@ use engine::random::Stream;
 pub const SMALL: [&str; 5] =
     ["drive.capacity=2MiB", "flash.channels=2", "flash.dies_per_channel=1", "flash.pages_per_block=16", "drive.over_provisioning=60%"];
 const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
-const STACKS: [&[&str]; 5] =
-    [&[], &BUFFER, &["ftl.kind=tpftl"], &["ftl.kind=superpage"], &["stripe.kind=zones", "zones.size=512KiB", "zones.group=2", "flash.channels=4", "zones.code_zones=1", "zones.spare_blocks=3"]];
+const STACKS: [&[&str]; 7] = [
+    &[],
+    &BUFFER,
+    &["ftl.kind=tpftl"],
+    &["ftl.kind=superpage"],
+    &["remap.kind=hard", "ftl.kind=superpage"],
+    &["remap.kind=log-cache", "remap.segment=32KiB"],
+    &["stripe.kind=zones", "zones.size=512KiB", "zones.group=2", "flash.channels=4", "zones.code_zones=1", "zones.spare_blocks=3"],
+];
 
 pub fn small(stack: &[&str]) -> Drive {
     Drive::new("page", &[&SMALL[..], stack].concat()).unwrap()

@@ -17,7 +17,7 @@ fn open(path: &Path, settings: &[&str]) -> Result<Drive, DriveError> {
 /// Nothing is told to the file when a drive is dropped, so that a drop is what a kill is.
 #[test]
 fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
-    for settings in [&[][..], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["ftl.kind=superpage"]] {
+    for settings in [&[][..], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["ftl.kind=superpage"], &["remap.kind=hard", "drive.capacity=3MiB"]] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive");
         let mut known = vec![0_u8; 2 << 20];

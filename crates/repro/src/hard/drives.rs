@@ -18,6 +18,10 @@ const LEAST: u64 = 32 << 20;
 const CACHED: u64 = 32 << 10;
 /// Share of the drive that the driver holds back in the rows, %.
 pub const HELD: u64 = 10;
+/// Spare flash of the drive in the rows, %.
+pub const SPARE: u64 = 29;
+/// Spare flash of a drive of the consumer class, %.
+pub const LITTLE_SPARE: u64 = 10;
 /// Shares that are run for the steady state, %.
 pub const SHARES: [u64; 4] = [5, HELD, 20, 30];
 /// Chips on each of the four channels: the drive of the rows, and that of figure 14.1.
@@ -67,11 +71,38 @@ pub fn file(options: &Options) -> u64 {
     capacity(options) / (CAPACITY / FILE) / units::SECTOR_BYTES
 }
 
-/// A drive with so many chips on each channel, of which a driver holds back so many per cent.
+/// A drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape {
+    /// What serves requests.
+    pub kind: Kind,
+    /// Chips on each channel.
+    pub ways: u64,
+    /// Per cent of it that a driver holds back, or has its log in.
+    pub held: u64,
+    /// Per cent of flash beyond what the drive shows.
+    pub spare: u64,
+}
+
+impl Shape {
+    /// One of the rows.
+    pub const fn of(kind: Kind, ways: u64) -> Self {
+        Self { kind, ways, held: HELD, spare: SPARE }
+    }
+
+    /// What messages call it.
+    pub fn name(self) -> String {
+        let Self { kind, ways, held, spare } = self;
+        format!("{}, {ways} ways, {held} % held back, {spare} % spare", kind.name())
+    }
+}
+
+/// A drive of this shape.
 ///
 /// # Errors
 /// The scale leaves too little flash.
-pub fn bench(options: &Options, kind: Kind, ways: u64, held: u64) -> Result<Bench, StudyError> {
+pub fn bench(options: &Options, shape: Shape) -> Result<Bench, StudyError> {
+    let Shape { kind, ways, held, spare } = shape;
     let driver = match kind {
         Kind::Hard | Kind::Volatile => "hard",
         Kind::LogCache => "log-cache",
@@ -86,7 +117,7 @@ pub fn bench(options: &Options, kind: Kind, ways: u64, held: u64) -> Result<Benc
     let is_volatile = matches!(kind, Kind::Volatile | Kind::LogCache);
     let settings = [
         ("drive.capacity", quantity::format_size(capacity(options))),
-        ("drive.over_provisioning", "29%".to_owned()),
+        ("drive.over_provisioning", format!("{spare}%")),
         ("flash.part", options.setting(&PART).to_owned()),
         ("flash.channels", "4".to_owned()),
         ("flash.dies_per_channel", ways.to_string()),
@@ -99,5 +130,5 @@ pub fn bench(options: &Options, kind: Kind, ways: u64, held: u64) -> Result<Benc
         ("remap.hold_back", format!("{held}%")),
         ("remap.write_cache", if is_volatile { "volatile" } else { "through" }.to_owned()),
     ];
-    Bench::new(&format!("{}, {ways} ways, {held} % held back", kind.name()), &settings)
+    Bench::new(&shape.name(), &settings)
 }

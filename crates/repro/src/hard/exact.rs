@@ -1,6 +1,6 @@
 //! What holds exactly: the knee of a fresh drive, and the figure of reclamation.
 
-use super::drives::{self, Kind, WAYS};
+use super::drives::{self, Kind, Shape, WAYS};
 use super::runs::race;
 use crate::error::StudyError;
 use crate::study::{Monitor, Options};
@@ -37,7 +37,7 @@ pub struct Reclaimed {
 /// The drive cannot be built, or the user stopped.
 pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<Point>, StudyError> {
     let point = |bytes: u64| {
-        let bench = drives::bench(options, Kind::Plain, ways, drives::HELD)?;
+        let bench = drives::bench(options, Shape::of(Kind::Plain, ways))?;
         let mut drive = bench.factory_fresh();
         // No more than half of it: what cleaning does is not asked here.
         let writes = (PROBED / bytes).max(LEAST_WRITES).min(drives::capacity(options) / 2 / bytes);

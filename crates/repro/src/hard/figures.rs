@@ -1,6 +1,6 @@
 //! The figures of the study.
 
-use super::drives::{HELD, KIB, Kind, SHARES, WAYS};
+use super::drives::{KIB, Kind, SHARES, Shape as Built, WAYS};
 use super::phases::Phase;
 use super::runs::{DEPTH, Place, RECORDS, Results};
 use figures::{Figure, Panel, Series, Shape};
@@ -63,8 +63,8 @@ fn iozone(results: &Results) -> Figure {
 }
 
 fn steady(results: &Results) -> Figure {
-    let plain = results.steady(Kind::Plain, WAYS[0], HELD).rates[0] / 1e3;
-    let hard = SHARES.map(|held| Some(results.steady(Kind::Hard, WAYS[0], held).rates[0] / 1e3)).to_vec();
+    let plain = results.steady(Built::of(Kind::Plain, WAYS[0])).rates[0] / 1e3;
+    let hard = SHARES.map(|held| Some(results.steady(Built { held, ..Built::of(Kind::Hard, WAYS[0]) }).rates[0] / 1e3)).to_vec();
     let series = vec![
         Series { name: Kind::Plain.name().to_owned(), values: SHARES.map(|_| Some(plain)).to_vec() },
         Series { name: Kind::Hard.name().to_owned(), values: hard },

@@ -1,6 +1,6 @@
 //! Every simulation of the study, on all cores.
 
-use super::drives::{self, HELD, KIB, Kind, SHARES, WAYS};
+use super::drives::{self, KIB, Kind, LITTLE_SPARE, SHARES, Shape, WAYS};
 use super::elevator::Elevator;
 use super::exact::{self, Reclaimed};
 use super::phases::{PHASES, Phase, Records, Scattered};
@@ -58,8 +58,8 @@ pub struct Results {
     pub fresh: BTreeMap<Place, [u64; PHASES.len()]>,
     /// Virtual superpages reclaimed in all those runs together.
     pub victims: u64,
-    /// On overwritten drives: by kind, ways and per cent held back.
-    pub steady: BTreeMap<(Kind, u64, u64), Steady>,
+    /// On overwritten drives.
+    pub steady: BTreeMap<Shape, Steady>,
     /// The sweep of fresh drives with one way, and with two.
     pub probes: Vec<Vec<Point>>,
     /// The figure of reclamation.
@@ -75,11 +75,12 @@ fn places() -> Vec<Place> {
     compared.chain(alone).flat_map(|(kind, ways, depth)| of(kind, ways, depth)).collect()
 }
 
-fn steady_places() -> Vec<(Kind, u64, u64)> {
-    let plain = WAYS.map(|ways| (Kind::Plain, ways, HELD));
-    let held = SHARES.map(|held| (Kind::Hard, WAYS[0], held));
-    let later = [Kind::Volatile, Kind::LogCache, Kind::Demand, Kind::Shrd].map(|kind| (kind, WAYS[0], HELD));
-    plain.into_iter().chain(held).chain([(Kind::Hard, WAYS[1], HELD)]).chain(later).collect()
+fn steady_shapes() -> Vec<Shape> {
+    let plain = WAYS.map(|ways| Shape::of(Kind::Plain, ways));
+    let held = SHARES.map(|held| Shape { held, ..Shape::of(Kind::Hard, WAYS[0]) });
+    let little = [Kind::Plain, Kind::Hard].map(|kind| Shape { spare: LITTLE_SPARE, ..Shape::of(kind, WAYS[0]) });
+    let later = [Kind::Volatile, Kind::LogCache, Kind::Demand, Kind::Shrd].map(|kind| Shape::of(kind, WAYS[0]));
+    plain.into_iter().chain(held).chain([Shape::of(Kind::Hard, WAYS[1])]).chain(little).chain(later).collect()
 }
 
 /// Runs everything.
@@ -87,11 +88,11 @@ fn steady_places() -> Vec<(Kind, u64, u64)> {
 /// # Errors
 /// A drive that cannot be built, or the user stopped.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyError> {
-    let (places, steady_places) = (places(), steady_places());
-    for (kind, ways, held) in &steady_places {
-        drives::bench(options, *kind, *ways, *held)?;
+    let (places, shapes) = (places(), steady_shapes());
+    for shape in &shapes {
+        drives::bench(options, *shape)?;
     }
-    monitor.expect(places.len() + steady_places.len());
+    monitor.expect(places.len() + shapes.len());
     let mut results = Results {
         probes: exact::probes(options, monitor)?,
         reclaimed: exact::reclamation().map_err(StudyError::Usage)?,
@@ -99,8 +100,8 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
         ..Results::default()
     };
     // The longest first.
-    let steady: Vec<_> = steady_places.par_iter().with_max_len(1).map(|place| steady(options, *place, monitor)).collect::<Result<_, _>>()?;
-    results.steady = steady_places.into_iter().zip(steady).collect();
+    let steady: Vec<_> = shapes.par_iter().with_max_len(1).map(|shape| steady(options, *shape, monitor)).collect::<Result<_, _>>()?;
+    results.steady = shapes.into_iter().zip(steady).collect();
     let fresh: Vec<_> = places.par_iter().with_max_len(1).map(|place| fresh(options, place, monitor)).collect::<Result<_, _>>()?;
     results.victims = fresh.iter().map(|(_, victims)| victims).sum();
     results.fresh = places.into_iter().zip(fresh.into_iter().map(|(times, _)| times)).collect();
@@ -122,7 +123,7 @@ pub fn race<D: BlockDevice>(device: &mut D, workload: &mut dyn Workload, depth: 
 
 /// All phases on a fresh drive, and how many virtual superpages were reclaimed meanwhile.
 fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<([u64; PHASES.len()], u64), StudyError> {
-    let bench = drives::bench(options, place.kind, place.ways, HELD)?;
+    let bench = drives::bench(options, Shape::of(place.kind, place.ways))?;
     let drive = bench.factory_fresh();
     let result = match bench.plan().remap {
         Some(remap) => {
@@ -158,9 +159,8 @@ fn overwrite<D: BlockDevice>(options: &Options, device: &mut D, monitor: &dyn Mo
     Ok(())
 }
 
-fn steady(options: &Options, place: (Kind, u64, u64), monitor: &dyn Monitor) -> Result<Steady, StudyError> {
-    let (kind, ways, held) = place;
-    let bench = drives::bench(options, kind, ways, held)?;
+fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Steady, StudyError> {
+    let bench = drives::bench(options, shape)?;
     let plan = bench.plan();
     let mut counted = bench.fresh();
     let steady = if let Some(remap) = plan.remap {
@@ -183,7 +183,7 @@ fn steady(options: &Options, place: (Kind, u64, u64), monitor: &dyn Monitor) -> 
         let rates = [rate(options, &mut device, DEPTH, monitor)?, rate(options, &mut device, ONE, monitor)?];
         Steady { rates, amplification: 1.0, ram_bytes: 0 }
     };
-    monitor.ended(&format!("{}, {ways} ways, {held} % held back, steady", kind.name()));
+    monitor.ended(&format!("{}, steady", shape.name()));
     Ok(steady)
 }
 
@@ -216,7 +216,7 @@ impl Results {
     }
 
     /// A drive that was overwritten.
-    pub fn steady(&self, kind: Kind, ways: u64, held: u64) -> Steady {
-        self.steady[&(kind, ways, held)]
+    pub fn steady(&self, shape: Shape) -> Steady {
+        self.steady[&shape]
     }
 }

@@ -1,0 +1,131 @@
+//! Killed servers, power cuts, flash that fails.
+
+use super::{SMALL, Serving, fio, run, small, succeeds};
+use crate::support::nandarium;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What fio has flushed is there after the server was killed in the middle of a job, with all of it on its way.
+#[test]
+fn what_was_flushed_outlives_a_killed_server() {
+    for stack in [&["--stack", "page"][..], &["--stack", "two-level", "--set", "buffer.nonvolatile=false"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("drive").to_str().unwrap().to_owned();
+        let begin = |folder: TempDir| Serving::begin_in(folder, &[&SMALL[..], stack, &["--file", &file]].concat());
+        let serving = begin(folder);
+        let (uri, aux) = (serving.uri(), serving.path("aux"));
+        fs::create_dir(&aux).unwrap();
+        fio(&uri, &aux, &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16M", "--verify=crc32c", "--do_verify=0", "--end_fsync=1"]);
+        // Other places are written when the server is killed.
+        let mut job = Command::new("timeout");
+        job.args(["60", "fio", "--name=other", "--ioengine=nbd", "--rw=randwrite", "--bs=4k", "--iodepth=32", "--offset=64M", "--size=48M", "--time_based", "--runtime=30"]);
+        let mut job = job.arg(format!("--uri={uri}")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let folder = serving.kill();
+        job.wait().unwrap();
+        let serving = begin(folder);
+        fio(&serving.uri(), &aux, &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16M", "--verify=crc32c", "--verify_only"]);
+        serving.end();
+    }
+}
+
+#[test]
+fn commands_cut_power_and_let_things_fail() {
+    let serving = Serving::begin(&small(&["--set", "buffer.kind=page-lru"]));
+    assert!(serving.ctl(&["smart"]).contains("\"power_cuts\": 0"));
+    assert!(serving.ctl(&["stats"]).contains("\"flash.programs.total\": 0"));
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'f' * 4096, 0)", "-c", "h.flush()", "-c", "h.pwrite(b'v' * 4096, 8192)"]);
+    assert!(serving.ctl(&["power-cut", "7"]).contains("\"power_cuts\": 1"));
+    // What was flushed is there; what only the volatile buffer had is not.
+    let look = "assert h.pread(4096, 0) == b'f' * 4096 and h.pread(4096, 8192) == b'\\0' * 4096";
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", look]);
+    serving.ctl(&["fault", "channel", "0"]);
+    let lost = run("nbdcopy", &[&serving.uri(), "null:"]);
+    assert!(!lost.status.success(), "a channel is gone, and nobody noticed");
+    for (command, wanted) in [("dance", "there are: smart"), ("fault die 999", "there is no die 999"), ("power-cut now", "a whole number")] {
+        let socket = serving.path("s.ctl");
+        let output = nandarium(&["ctl", socket.to_str().unwrap(), command]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(wanted), "{command}: {said}");
+    }
+    serving.end();
+}
+
+#[test]
+fn a_driver_of_the_host_over_a_drive_is_served_with_it() {
+    for stack in ["hard", "hard-log-cache", "hard-shrd"] {
+        let settings = ["--stack", stack, "--set", "drive.capacity=64MiB", "--set", "flash.channels=2", "--set", "flash.dies_per_channel=1", "--set", "flash.pages_per_block=32"];
+        let serving = Serving::begin(&[&["serve", "--quiet"][..], &settings, &["--set", "drive.over_provisioning=75%"]].concat());
+        let aux = serving.path("aux");
+        fs::create_dir(&aux).unwrap();
+        let job = ["--rw=randwrite", "--bs=4k", "--iodepth=8", "--size=8M", "--verify=crc32c"];
+        fio(&serving.uri(), &aux, &[&job[..], &["--do_verify=0", "--end_fsync=1"]].concat());
+        serving.ctl(&["power-cut", "3"]);
+        fio(&serving.uri(), &aux, &[&job[..], &["--verify_only"]].concat());
+        let stats = serving.ctl(&["stats"]);
+        assert!(stats.contains(if stack == "hard-shrd" { "\"ftl.remaps\"" } else { "\"remap.host_pages\"" }), "{stack}: {stats}");
+        serving.end();
+    }
+}
+
+/// Orders under way when power went kept their places for ever.
+#[test]
+fn a_drive_that_lost_power_in_the_middle_of_things_serves_as_before() {
+    let serving = Serving::begin(&small(&["--set", "buffer.kind=page-lru", "--time", "real"]));
+    for seed in 0..20 {
+        let many = "for at in range(200): h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray(b'x' * 65536)), at * 65536)";
+        let mut client = Command::new("timeout");
+        client.args(["60", "nbdsh", "-u", &serving.uri(), "-c", many, "-c", "h.poll(100)"]);
+        client.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stderr(Stdio::null());
+        let mut client = client.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+        serving.ctl(&["power-cut", &seed.to_string()]);
+        client.wait().unwrap();
+    }
+    let aux = serving.path("aux");
+    fs::create_dir(&aux).unwrap();
+    fio(&serving.uri(), &aux, &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=4M", "--verify=crc32c"]);
+    serving.end();
+}
+
+/// A client was told that there is no space.
+#[test]
+fn a_drive_whose_dies_are_dead_is_broken_and_not_full() {
+    let serving = Serving::begin(&small(&["--set", "flash.channels=1", "--set", "flash.dies_per_channel=1"]));
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)"]);
+    serving.ctl(&["fault", "die", "0"]);
+    for call in ["h.pread(4096, 0)", "h.pwrite(b'y' * 4096, 0)", "h.flush(); h.pwrite(b'y' * 4096, 4096); h.flush()"] {
+        let script = format!("try:\n    {call}\n    raise SystemExit('it worked')\nexcept nbd.Error as error:\n    assert error.errno == 'EIO', error");
+        succeeds("nbdsh", &["-u", &serving.uri(), "-c", &script]);
+    }
+    // What it cannot flush any more it says when it ends.
+    serving.kill();
+}
+
+/// Chips in lockstep were counted as one.
+#[test]
+fn counters_of_superpages_are_those_of_their_chips() {
+    let serving = Serving::begin(&small(&["--stack", "superpage"]));
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * (1 << 20), 0)", "-c", "h.flush()"]);
+    let stats: serde_json::Value = serde_json::from_str(&serving.ctl(&["stats"])).unwrap();
+    let programs = stats["flash.programs.total"].as_u64().unwrap();
+    assert_eq!(programs * 4096, 1 << 20, "{stats}");
+    serving.end();
+}
+
+#[test]
+fn zeroes_are_zeros_whatever_is_on_either_side() {
+    let serving = Serving::begin(&small(&[]));
+    let script = "import random; random.seed(1)\n\
+        known = bytearray(b'x' * (1 << 20)); h.pwrite(bytes(known), 0)\n\
+        for turn in range(60):\n    \
+            at = random.randrange(2048) * 512; length = min(random.randrange(1, 300) * 512, len(known) - at)\n    \
+            h.zero(length, at, random.choice([0, nbd.CMD_FLAG_NO_HOLE, nbd.CMD_FLAG_FUA])); known[at:at + length] = bytes(length)\n    \
+            h.pwrite(b'y' * 512, at); known[at:at + 512] = b'y' * 512\n    \
+            assert h.pread(len(known), 0) == known, turn\n\
+        h.flush()";
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", script]);
+    serving.end();
+}

@@ -1,0 +1,96 @@
+//! Much of everything, and nonsense.
+
+use super::{Serving, small, succeeds};
+use std::process::Command;
+use std::time::Duration;
+
+#[test]
+fn a_large_export_takes_memory_for_what_was_written() {
+    let serving = Serving::begin(&["serve", "--quiet", "--set", "drive.capacity=64GiB"]);
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(64): h.pwrite(b'x' * 4096, at << 30)", "-c", "assert h.pread(4096, 63 << 30) == b'x' * 4096"]);
+    let kib = serving.resident_kib();
+    assert!(kib < 1 << 20, "{kib} KiB are resident for 64 pages of a 64 GiB drive");
+    serving.end();
+}
+
+/// A client of some bytes a request could ask for gigabytes.
+#[test]
+fn a_client_that_asks_for_much_and_takes_nothing_costs_little_memory() {
+    use std::io::{Read as _, Write as _};
+    let serving = Serving::begin(&small(&[]));
+    let mut greedy = std::os::unix::net::UnixStream::connect(serving.path("s")).unwrap();
+    greedy.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    let mut welcome = [0; 28];
+    greedy.read_exact(&mut welcome).unwrap();
+    for cookie in 0..2000_u64 {
+        let request = [&b"\x25\x60\x95\x13\0\0\0\0"[..], &cookie.to_be_bytes(), &0_u64.to_be_bytes(), &(32_u32 << 20).to_be_bytes()].concat();
+        greedy.write_all(&request).unwrap();
+    }
+    // Others are served meanwhile.
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"]);
+    let kib = serving.resident_kib();
+    assert!(kib < 600 << 10, "{kib} KiB are resident");
+    drop(greedy);
+    succeeds("nbdinfo", &[&serving.uri()]);
+    serving.end();
+}
+
+#[test]
+fn bytes_that_are_no_conversation_end_their_connection_alone() {
+    use std::io::{Read as _, Write as _};
+    let serving = Serving::begin(&small(&[]));
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 5000], b"\0\0\0\x03IHAVEOPT\0\0\0\x07\xff\xff\xff\xff", b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x14aaaaaaaaaaaaaaaaaaaaaaaa"] {
+        let mut client = std::os::unix::net::UnixStream::connect(serving.path("s")).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let _ = client.write_all(bytes);
+        let _ = client.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = client.read_to_end(&mut said);
+        assert!(said.starts_with(b"NBDMAGICIHAVEOPT"));
+    }
+    succeeds("nbdinfo", &[&serving.uri()]);
+    serving.end();
+}
+
+/// Whoever came when no descriptor was left was never served, not even after others had left.
+#[test]
+fn clients_beyond_the_descriptor_limit_are_served_when_others_leave() {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "ulimit -n 24; exec \"$0\" \"$@\""]).arg(assert_cmd::cargo::cargo_bin("nandarium")).args(small(&[]));
+    let serving = Serving::begin_with(tempfile::tempdir().unwrap(), limited);
+    let connect = |name: &str| {
+        let stream = UnixStream::connect(serving.path(name)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream
+    };
+    let early: Vec<_> = (0..30).map(|_| connect("s")).collect();
+    let (mut late, mut commands) = (connect("s"), connect("s.ctl"));
+    drop(early);
+    let mut welcome = [0; 18];
+    late.read_exact(&mut welcome).unwrap();
+    std::io::Write::write_all(&mut commands, b"smart\n").unwrap();
+    let mut answer = [0; 6];
+    commands.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"{\"ok\":");
+    serving.end();
+}
+
+/// Answers that nobody takes were kept without end.
+#[test]
+fn who_gives_commands_and_takes_no_answers_is_not_heard_any_more() {
+    use std::io::{ErrorKind, Write as _};
+    let serving = Serving::begin(&small(&[]));
+    let before = serving.resident_kib();
+    let mut greedy = std::os::unix::net::UnixStream::connect(serving.path("s.ctl")).unwrap();
+    greedy.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let commands = b"smart\n".repeat(10_000);
+    let refused = (0..100).find_map(|_| greedy.write_all(&commands).err());
+    assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::WouldBlock), "six megabytes of commands were heard");
+    assert!(serving.ctl(&["smart"]).contains("power_on"));
+    let grown = serving.resident_kib() - before;
+    assert!(grown < 8 << 10, "{grown} KiB more");
+    drop(greedy);
+    serving.end();
+}

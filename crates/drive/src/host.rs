@@ -1,0 +1,101 @@
+//! What requests go to: the drive, or a driver of the host over it.
+
+use crate::error::DriveError;
+use device::{BlockDevice, DrivePlan, Driver, Remapped};
+use nand::{FlashCore, TimedFlash};
+
+type Simulated = device::Drive<TimedFlash>;
+
+pub(crate) enum Host {
+    Drive(Box<Simulated>),
+    Driver(Box<Remapped<Simulated>>),
+}
+
+impl Host {
+    /// Over fresh flash. A driver formats the drive before this returns.
+    pub fn fresh(plan: &DrivePlan, core: FlashCore) -> Self {
+        let mut drive = plan.assemble(plan.timed(core));
+        drive.carry_cells();
+        let Some(remap) = &plan.remap else { return Self::Drive(Box::new(drive)) };
+        let mut driven = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
+        driven.carry_cells();
+        driven.settle();
+        Self::Driver(Box::new(driven))
+    }
+
+    /// Over what a power cut left.
+    pub fn recover(plan: &DrivePlan, core: FlashCore) -> Result<Self, DriveError> {
+        let mut drive = plan.recover(core).map_err(|error| DriveError::Recovery(error.to_string()))?;
+        drive.carry_cells();
+        let Some(remap) = &plan.remap else { return Ok(Self::Drive(Box::new(drive))) };
+        let driver = Driver::open(remap, &mut drive).map_err(|error| DriveError::Recovery(format!("its driver finds no map: {error}")))?;
+        let mut driven = Remapped::new(drive, driver);
+        driven.carry_cells();
+        Ok(Self::Driver(Box::new(driven)))
+    }
+
+    /// The drive, below any driver.
+    pub fn drive(&self) -> &Simulated {
+        match self {
+            Self::Drive(drive) => drive,
+            Self::Driver(driven) => driven.device(),
+        }
+    }
+
+    /// The same, to let something in it fail.
+    pub fn drive_mut(&mut self) -> &mut Simulated {
+        match self {
+            Self::Drive(drive) => drive,
+            Self::Driver(driven) => driven.device_mut(),
+        }
+    }
+
+    /// What takes requests.
+    pub fn device(&mut self) -> &mut dyn BlockDevice {
+        match self {
+            Self::Drive(drive) => &mut **drive,
+            Self::Driver(driven) => &mut **driven,
+        }
+    }
+
+    /// Requests taken and not completed.
+    pub fn outstanding(&self) -> u32 {
+        match self {
+            Self::Drive(drive) => drive.outstanding(),
+            Self::Driver(driven) => driven.outstanding(),
+        }
+    }
+
+    /// Whether [`BlockDevice::advance`] returns without letting time pass.
+    pub fn has_news(&self) -> bool {
+        match self {
+            Self::Drive(drive) => drive.has_news(),
+            Self::Driver(driven) => driven.has_news(),
+        }
+    }
+
+    /// Runs one event. `false`: none is pending.
+    pub fn step(&mut self) -> bool {
+        match self {
+            Self::Drive(drive) => drive.step(),
+            Self::Driver(driven) => driven.step(),
+        }
+    }
+
+    /// Checks the invariants of driver and layers.
+    pub fn check(&self) -> Result<(), String> {
+        if let Self::Driver(driven) = self {
+            driven.machine().check()?;
+        }
+        let drive = self.drive();
+        drive.top().check(drive.flash())
+    }
+
+    /// What a driver has counted.
+    pub fn driver_counters(&self) -> Vec<(&'static str, u64)> {
+        match self {
+            Self::Drive(_) => Vec::new(),
+            Self::Driver(driven) => device::remap_counters(&driven.report()),
+        }
+    }
+}
