@@ -15,6 +15,7 @@
 
 use crate::error::DriveError;
 use nand::{FlashCore, Mirror, Oob, PageKind};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -46,6 +47,11 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
+/// Keys and values of a description.
+fn values(description: &str) -> BTreeMap<&str, &str> {
+    description.lines().filter_map(|line| line.split_once(" = ")).collect()
+}
+
 impl Image {
     /// The file at `path`, made if there is none, for a drive described so. `true`: it holds a drive already.
     pub fn open(path: &Path, geometry: Geometry, description: &str) -> Result<(Arc<Self>, bool), DriveError> {
@@ -59,22 +65,48 @@ impl Image {
             }
             Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let holds = file.metadata().map_err(failed)?.len() > 0;
         let erases = (0..geometry.blocks()).map(|_| AtomicU32::new(0)).collect();
         let image = Self { path: path.to_owned(), file, geometry, erases, broken: OnceLock::new() };
-        if holds { image.check(description)? } else { image.describe(description).map_err(failed)? }
+        let holds = !image.is_unfinished().map_err(failed)?;
+        if holds {
+            image.check(description)?;
+        } else {
+            image.clear().map_err(failed)?;
+        }
         Ok((Arc::new(image), holds))
     }
 
-    fn describe(&self, description: &str) -> io::Result<()> {
+    /// The file is empty, or its drive was never finished: it has the length, and nothing says what it is.
+    fn is_unfinished(&self) -> io::Result<bool> {
+        let length = self.file.metadata()?.len();
+        let mut head = [0; 16];
+        Ok(length == 0 || length == self.length() && self.file.read_exact_at(&mut head, 0).is_ok() && head == [0; 16])
+    }
+
+    fn clear(&self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.set_len(self.length())
+    }
+
+    fn length(&self) -> u64 {
+        self.first_place() + u64::from(self.geometry.pages()) * self.place_bytes()
+    }
+
+    /// The drive is whole: from now on the file is this drive's.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn describe(&self, description: &str) -> Result<(), DriveError> {
+        let failed = |source| DriveError::File { path: self.path.clone(), source };
+        if let Some(error) = self.broken() {
+            return Err(error);
+        }
         let text = description.as_bytes();
         if text.len() as u64 + 16 > TABLE {
-            return Err(io::Error::other("the description of the stack is too long for the file"));
+            return Err(failed(io::Error::other("the description of the stack is too long for the file")));
         }
         let head = [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text].concat();
-        self.file.write_all_at(&head, 0)?;
-        let places = u64::from(self.geometry.pages()) * self.place_bytes();
-        self.file.set_len(self.first_place() + places)
+        self.file.write_all_at(&head, 0).map_err(failed)
     }
 
     /// Refuses files that are not of such a drive.
@@ -91,15 +123,16 @@ impl Image {
             return Err(foreign("the description of its drive is damaged; the file cannot be used".to_owned()));
         }
         let text = String::from_utf8_lossy(&text);
-        let other = text.lines().find(|line| !description.lines().any(|own| own == *line));
-        let own = description.lines().find(|own| !text.lines().any(|line| line == *own));
-        match other.or(own) {
-            None => Ok(()),
-            Some(line) => Err(foreign(format!(
-                "the file is of another drive: it was made with `{line}`{}; use that stack, or another file",
-                own.map_or_else(String::new, |own| format!(", and this stack has `{own}`"))
-            ))),
+        let [made, own] = [&text, description].map(values);
+        for key in made.keys().chain(own.keys()) {
+            let [made, own] = [&made, &own].map(|values| values.get(key));
+            if made != own {
+                let told = |value: Option<&&str>| value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key} = {value}`"));
+                let [made, own] = [made, own].map(told);
+                return Err(foreign(format!("the file is of another drive: it was made with {made}, and this stack has {own}; use that stack, or another file")));
+            }
         }
+        Ok(())
     }
 
     fn first_place(&self) -> u64 {

@@ -89,10 +89,8 @@ impl Drive {
         if let Some(contents) = core.contents.as_deref_mut() {
             contents.set_mirror(image.clone());
         }
-        let mut drive = Self::assemble(plan, core, Some(image), !holds);
-        if holds {
-            drive.reopen()?;
-        }
+        let mut drive = Self::assemble(plan, core, Some(image.clone()), !holds);
+        if holds { drive.reopen()? } else { image.describe(&description)? }
         Ok(drive)
     }
 

@@ -67,6 +67,27 @@ fn cuts_and_erases_leave_the_file_as_the_drive_is() {
     }
 }
 
+/// Killed before it had a description, it was the file of no drive for ever.
+#[test]
+fn a_drive_that_was_never_finished_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    for settings in [&[][..], &["remap.kind=hard"]] {
+        let mut drive = open(&path, settings).unwrap();
+        drive.write(0, &[1; 4096]).unwrap();
+        drop(drive);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0; 16], 0).unwrap();
+        drop(file);
+        let mut found = [9; 4096];
+        open(&path, settings).unwrap().read(0, &mut found).unwrap();
+        assert_eq!(found, [0; 4096], "{settings:?}");
+        std::fs::remove_file(&path).unwrap();
+    }
+    std::fs::write(&path, [0; 5000]).unwrap();
+    assert!(matches!(open(&path, &[]), Err(DriveError::Foreign { .. })), "somebody else's zeros");
+}
+
 #[test]
 fn a_file_of_another_drive_is_refused_with_the_difference() {
     let folder = tempfile::tempdir().unwrap();
@@ -74,6 +95,8 @@ fn a_file_of_another_drive_is_refused_with_the_difference() {
     drop(open(&path, &[]).unwrap());
     let error = open(&path, &["flash.pages_per_block=32"]).err().unwrap().to_string();
     assert!(error.contains("flash.pages_per_block = 16") && error.contains("flash.pages_per_block = 32"), "{error}");
+    let error = open(&path, &["ftl.kind=tpm", "ftl.map_cache=64KiB"]).err().unwrap().to_string();
+    assert!(error.contains("`ftl.kind = page`, and this stack has `ftl.kind = tpm`"), "{error}");
     let first = open(&path, &[]).unwrap();
     let error = open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("another program has this drive open"), "{error}");
