@@ -2,23 +2,22 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
-use device::config::did_you_mean;
+use device::config::{did_you_mean, stack_parts};
 use device::session::{SessionOptions, Snapshots, USUAL_FILES};
 use device::{Config, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
-/// Characters `NAME+key=value` is taken apart at.
-const PLUS: char = '+';
-
 /// The configuration of a stack given as `NAME`, `FILE` or `NAME+key=value+…`.
 ///
 /// # Errors
 /// No such stack, an unknown key, a value out of range.
 pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
-    let mut parts = if Path::new(stack).exists() { vec![stack] } else { stack.split(PLUS).collect() };
-    let name = parts.remove(0);
+    let is_file = Path::new(stack).exists();
+    let parts = if is_file { Ok((stack, Vec::new())) } else { stack_parts(stack) };
+    let (name, own) = parts.map_err(|problem| Failure::usage(format!("stack `{stack}`: {problem}")))?;
+    let is_changed = !own.is_empty();
     let mut settings = vec![];
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);
@@ -38,14 +37,9 @@ pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure
     if let Some(format) = &arguments.format {
         settings.push(option("workload.format", format.clone(), "--format"));
     }
-    for text in parts {
-        let (key, value) = text.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("stack `{stack}`: write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
-        })?;
-        settings.push(option(key.trim(), value.trim().to_owned(), &format!("stack `{stack}`")));
-    }
+    settings.extend(own.into_iter().map(|(key, value)| option(&key, value, &format!("stack `{stack}`"))));
     let mut config = Config::load(name, &settings)?;
-    if stack.contains(PLUS) && !Path::new(stack).exists() {
+    if is_changed {
         stack.clone_into(&mut config.name);
     }
     Ok(config)

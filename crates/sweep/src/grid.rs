@@ -2,6 +2,7 @@
 
 use crate::error::PlanError;
 use crate::plan::Plan;
+use device::config::stack_parts;
 use device::session::{self, SessionError};
 use device::{Config, Setting};
 use serde_json::{Value, json};
@@ -149,18 +150,11 @@ struct Stack {
 impl Stack {
     fn read(plan: &Plan, text: &str) -> Result<Self, PlanError> {
         let wrong = |problem: String| PlanError::Plan { file: plan.file.clone(), place: "stacks".to_owned(), problem };
-        let mut parts = text.split('+');
-        let base = in_folder(plan, parts.next().unwrap_or_default());
-        let mut own = Vec::new();
-        for part in parts {
-            let (key, value) = part.split_once('=').ok_or_else(|| wrong(format!("`{text}`: write NAME+key=value, for example page+ftl.gc.victim=fifo")))?;
-            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
-            if plan.axes.iter().any(|axis| axis.key == key) {
-                return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
-            }
-            own.push((key, value));
+        let (base, own) = stack_parts(text).map_err(|problem| wrong(format!("`{text}`: {problem}")))?;
+        if let Some((key, _)) = own.iter().find(|(key, _)| plan.axes.iter().any(|axis| axis.key == key)) {
+            return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
         }
-        Ok(Self { base, own })
+        Ok(Self { base: in_folder(plan, base), own })
     }
 }
 
