@@ -65,6 +65,11 @@ pub fn set_program(file: PathBuf) {
     let _ = PROGRAM.set(file);
 }
 
+/// The file this code is in.
+fn program() -> std::io::Result<PathBuf> {
+    PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok)
+}
+
 /// The user's cache folder for this program.
 fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -74,8 +79,7 @@ fn cache_folder() -> Option<PathBuf> {
 
 /// Names this build: a rebuilt program may compute other states, and must not find old ones.
 fn build() -> String {
-    let file = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok);
-    let program = file.and_then(std::fs::metadata).ok();
+    let program = program().and_then(std::fs::metadata).ok();
     let age = program.as_ref().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     let length = program.map_or(0, |file| file.len());
     format!("{} {length} {}", env!("CARGO_PKG_VERSION"), age.map_or(0, |age| age.as_nanos()))
@@ -83,12 +87,8 @@ fn build() -> String {
 
 /// Names this program by what it is made of, the same on every machine that runs it.
 pub fn program_hash() -> String {
-    use sha2::{Digest, Sha256};
-    let mut hasher = Sha256::new();
-    let file = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok);
-    let read = file.and_then(std::fs::File::open).and_then(|mut file| std::io::copy(&mut file, &mut hasher));
     // A program that cannot read itself is told by its age, as for snapshots.
-    read.map_or_else(|_| build(), |_| sweep::hex(&hasher.finalize()[..16]))
+    program().and_then(|file| sweep::file_digest(&file)).unwrap_or_else(|_| build())
 }
 
 /// `; did you mean …`, or nothing: a name with these initials, or that begins so, or is spelled alike.

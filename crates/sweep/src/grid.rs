@@ -8,6 +8,8 @@ use device::{Config, Setting};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 /// Keys that repetitions change.
@@ -197,11 +199,7 @@ struct Digests(BTreeMap<String, String>);
 
 impl Digests {
     fn of(&mut self, workload: &str) -> &str {
-        self.0.entry(workload.to_owned()).or_insert_with(|| {
-            let mut hasher = Sha256::new();
-            let read = std::fs::File::open(Path::new(workload)).and_then(|mut file| std::io::copy(&mut file, &mut hasher));
-            read.map_or_else(|_| workload.to_owned(), |_| hex(&hasher.finalize()))
-        })
+        self.0.entry(workload.to_owned()).or_insert_with(|| file_digest(Path::new(workload)).unwrap_or_else(|_| workload.to_owned()))
     }
 
     fn address(&mut self, build: &str, config: &Config, workload: &str) -> String {
@@ -217,7 +215,17 @@ impl Digests {
     }
 }
 
+/// A hash of the bytes of a file, in hexadecimal.
+///
+/// # Errors
+/// It cannot be read.
+pub fn file_digest(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(hex(&hasher.finalize()))
+}
+
 /// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

@@ -26,7 +26,7 @@ mod summary;
 pub use error::PlanError;
 pub use execute::{Monitor, Outcome, Shard, Status, execute, run_one};
 pub use figure::page;
-pub use grid::{Grid, Point, Run, hex};
+pub use grid::{Grid, Point, Run, file_digest};
 pub use metric::{METRICS, Metric};
 pub use parquet_file::write_parquet;
 pub use plan::Plan;

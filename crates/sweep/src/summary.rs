@@ -3,6 +3,7 @@
 use crate::execute::{Outcome, Status};
 use crate::grid::{Grid, Point};
 use crate::metric::METRICS;
+use figures::quoted;
 
 /// A metric over the repetitions of a combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,11 +95,6 @@ impl Summary {
         }
         lines.join("\n") + "\n"
     }
-}
-
-/// A cell, in quotation marks where it needs them.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]
