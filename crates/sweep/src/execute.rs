@@ -197,11 +197,11 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &
     Ok(grid.runs.iter().map(|run| outcomes.get(run.address.as_str()).cloned()).collect())
 }
 
-/// The first run of each initial state, which computes it, and the others, which find it.
+/// The first run of each initial state that several runs share, which computes it, and the others, which find it.
 fn leaders<'a>(due: &[&'a Run]) -> (Vec<&'a Run>, Vec<&'a Run>) {
-    let mut seen = BTreeSet::new();
-    let count = |state: &str| due.iter().filter(|run| run.state.as_deref() == Some(state)).count();
-    let shared: BTreeSet<&str> = due.iter().filter_map(|run| run.state.as_deref()).collect();
-    let shared: BTreeSet<&str> = if shared.len() * 2 > due.len() { shared.into_iter().filter(|state| count(state) > 1).collect() } else { shared };
-    due.iter().partition(|run| run.state.as_deref().is_some_and(|state| shared.contains(state) && seen.insert(state)))
+    let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
+    for state in due.iter().filter_map(|run| run.state.as_deref()) {
+        *sharing.entry(state).or_default() += 1;
+    }
+    due.iter().partition(|run| run.state.as_deref().and_then(|state| sharing.remove(state)).is_some_and(|runs| runs > 1))
 }

@@ -134,8 +134,7 @@ fn text(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> String {
         let point = [plan.stacks[summary.point.stack].clone(), plan.workloads[summary.point.workload].clone()];
         let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| axis.values[*value].clone());
         let metrics = shown.iter().map(|(name, _, unit)| {
-            let at = METRICS.iter().position(|metric| metric.name == *name);
-            at.and_then(|at| summary.cells[at]).map_or_else(|| "-".to_owned(), |cell| {
+            summary.cell(name).map_or_else(|| "-".to_owned(), |cell| {
                 let half = cell.half.map_or_else(String::new, |half| format!(" ±{:.2}", half / unit));
                 format!("{:.2}{half}", cell.mean / unit)
             })
