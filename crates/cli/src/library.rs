@@ -58,10 +58,9 @@ pub fn snapshots(folder: Option<PathBuf>) -> Option<Snapshots> {
     settings::snapshots(folder)
 }
 
-/// Exit code and message of a session without a result.
-pub fn failed(error: SessionError) -> (u8, String) {
-    let Failure { code, message } = error.into();
-    (code, message)
+/// What the command line says of a session without a result.
+pub fn failed(error: SessionError) -> String {
+    Failure::from(error).message
 }
 
 /// Exit code and message of a session that ended before its workload did; `None`: it did not.
