@@ -15,12 +15,15 @@ from . import _nandarium, errors, policies
 from ._catalogue import Key, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
+from ._optimize import SearchResult, optimize
 from ._run import compare, run
 from ._stack import Shape, Stack
+from ._sweep import SweepResult, sweep
 from ._table import Table
 from ._values import Settings, Value
 from ._workload import Requests, Workload
 from .errors import (
+    ClusterError,
     ConfigError,
     DriveFull,
     IntegrityError,
@@ -39,6 +42,7 @@ _nandarium.set_library(_nandarium.__file__)
 
 __all__ = [
     "Addresses",
+    "ClusterError",
     "Comparison",
     "ConfigError",
     "DriveFull",
@@ -52,10 +56,12 @@ __all__ = [
     "PolicyError",
     "Requests",
     "Result",
+    "SearchResult",
     "Settings",
     "Shape",
     "SimulationError",
     "Stack",
+    "SweepResult",
     "Table",
     "Value",
     "Wear",
@@ -67,9 +73,11 @@ __all__ = [
     "formats",
     "keys",
     "list_policies",
+    "optimize",
     "parts",
     "policies",
     "run",
     "stacks",
+    "sweep",
     "workloads",
 ]

@@ -87,8 +87,9 @@ fn build() -> String {
 
 /// Names this program by what it is made of, the same on every machine that runs it.
 pub fn program_hash() -> String {
+    static HASH: OnceLock<String> = OnceLock::new();
     // A program that cannot read itself is told by its age, as for snapshots.
-    program().and_then(|file| sweep::file_digest(&file)).unwrap_or_else(|_| build())
+    HASH.get_or_init(|| program().and_then(|file| sweep::file_digest(&file)).unwrap_or_else(|_| build())).clone()
 }
 
 /// `; did you mean …`, or nothing: a name with these initials, or that begins so, or is spelled alike.

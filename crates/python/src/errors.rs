@@ -6,6 +6,7 @@ use pyo3::import_exception;
 use pyo3::prelude::*;
 use std::any::Any;
 
+import_exception!(nandarium.errors, ClusterError);
 import_exception!(nandarium.errors, ConfigError);
 import_exception!(nandarium.errors, DriveFull);
 import_exception!(nandarium.errors, IntegrityError);

@@ -127,13 +127,11 @@ fn label(grid: &Grid, summary: &Summary) -> String {
 /// Tail latency over write amplification, coloured by stack, and the table of what nothing beats.
 fn trade_off(grid: &Grid, all: &[Summary]) -> String {
     let tail = if all.iter().any(|summary| summary.mean("read_p999_ns").is_some()) { "read_p999_ns" } else { "write_p999_ns" };
-    // Combinations are in the order of the grid.
-    let spare = |at: usize| Some(grid.runs[at * grid.plan.repetitions as usize].config().ok()?.values.real("drive.over_provisioning"));
-    let costs = |at: usize, summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, spare(at)?]);
+    let costs = |summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, summary.mean("spare_share")?]);
     let mut sections = String::new();
     for (workload, name) in grid.plan.workloads.iter().enumerate() {
-        let of_workload = all.iter().enumerate().filter(|(_, summary)| summary.point.workload == workload);
-        let candidates: Vec<Candidate<'_>> = of_workload.filter_map(|(at, summary)| Some(Candidate { summary, costs: costs(at, summary)? })).collect();
+        let of_workload = all.iter().filter(|summary| summary.point.workload == workload);
+        let candidates: Vec<Candidate<'_>> = of_workload.filter_map(|summary| Some(Candidate { summary, costs: costs(summary)? })).collect();
         if candidates.is_empty() {
             continue;
         }
