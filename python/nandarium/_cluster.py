@@ -7,6 +7,7 @@ that workers share no folder. A task that was on a worker that died is given to 
 
 from __future__ import annotations
 
+import logging
 import queue
 import re
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ MOST_LOST = 10
 MOST_TRIES = 3
 """Times a task is given to a scheduler that forgets it."""
 
-ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|inproc)://\S+")
+ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+:\d+")
 
 
 def run(client: Client, errand: _nandarium.Errand, progress: SweepProgress | None) -> None:
@@ -60,14 +61,25 @@ def connected(client: Client | str) -> Iterator[Client]:
         return
     if not ADDRESS.fullmatch(client):
         raise ClusterError(f"`{client}` is no address of a scheduler; write tcp://HOST:PORT, for example tcp://127.0.0.1:8786")
+    # What it logs of lost workers and of a lost scheduler is said here, or mended without a word.
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
     try:
-        own = Client(client, timeout=CONNECT_WITHIN, set_as_default=False)
-    except (OSError, ValueError) as problem:
-        raise ClusterError(f"no scheduler answers at {client} ({problem}); `dask scheduler` starts one and says its address") from None
-    try:
-        yield own
+        own = _opened(client)
+        try:
+            yield own
+        finally:
+            own.close()
     finally:
-        own.close()
+        log.setLevel(before)
+
+
+def _opened(address: str) -> Client:
+    try:
+        return Client(address, timeout=CONNECT_WITHIN, set_as_default=False)
+    except (OSError, ValueError, OverflowError) as problem:
+        raise ClusterError(f"no scheduler answers at {address} ({problem}); `dask scheduler` starts one and says its address") from None
 
 
 def _check(client: Client, errand: _nandarium.Errand) -> None:
@@ -85,8 +97,8 @@ def _check(client: Client, errand: _nandarium.Errand) -> None:
     wrong = [(worker, problem) for worker, problem in problems.items() if problem is not None]
     if wrong:
         worker, problem = wrong[0]
-        if isinstance(problem, ModuleNotFoundError):
-            problem = f"it has no module {problem.name}; install the nandarium of this machine there"
+        if "No module named" in str(problem):
+            problem = f"it cannot load this package ({problem}); install the nandarium of this machine there"
         more = f" ({len(wrong)} of {len(problems)} workers cannot be used)" if len(problems) > 1 else ""
         raise ClusterError(f"worker {worker}: {problem}{more}")
 
@@ -135,7 +147,7 @@ class _Tasks:
                 except queue.Empty:
                     self.look()
                 if self.progress:
-                    self.progress(self.kept, len(self.errand))
+                    self.progress(self.errand.found() + self.kept, self.errand.found() + len(self.errand))
         finally:
             # What has not begun is not begun any more; what came in until now is in the store.
             self.client.cancel([future for _, future in self.under_way.values()])
@@ -161,7 +173,8 @@ class _Tasks:
             raise
         except CancelledError:
             # Forgotten by the scheduler, which may have been started anew, or cancelled by somebody else.
-            if self.tries[index] < MOST_TRIES and self.client.status == "running":
+            self.look()
+            if self.tries[index] < MOST_TRIES:
                 self.submit(index)
             else:
                 self.lost.append("the scheduler has forgotten it")
@@ -177,5 +190,5 @@ class _Tasks:
         Raises:
             SimulationError: it is not.
         """
-        if self.client.status in ("closed", "closing"):
+        if self.client.status != "running":
             raise SimulationError("the scheduler is gone; what came in is kept, and the same sweep goes on from there")

@@ -227,6 +227,11 @@ impl Errand {
         self.errand.len()
     }
 
+    /// Number of results that were there, or will never be.
+    fn found(&self) -> usize {
+        self.errand.found()
+    }
+
     /// Address and text of a job.
     fn job(&self, index: usize) -> PyResult<(&str, String)> {
         self.errand.job(index).map_err(SimulationError::new_err)

@@ -20,6 +20,7 @@ pub struct Errand {
     grid: Arc<Grid>,
     store: Store,
     due: Vec<usize>,
+    found: usize,
     monitor: Arc<dyn Monitor + Send + Sync>,
 }
 
@@ -27,14 +28,19 @@ impl Errand {
     /// What the store does not hold yet; the monitor is told how much that is.
     pub fn new(grid: Arc<Grid>, store: Store, monitor: Arc<dyn Monitor + Send + Sync>) -> Self {
         let ledger = Ledger::of(&grid, &store, Shard::ALL);
-        monitor.begin(ledger.outcomes.len() + ledger.due.len(), ledger.outcomes.len());
-        let due = ledger.due;
-        Self { grid, store, due, monitor }
+        let (found, due) = (ledger.outcomes.len(), ledger.due);
+        monitor.begin(found + due.len(), found);
+        Self { grid, store, due, found, monitor }
     }
 
     /// Number of jobs.
     pub fn len(&self) -> usize {
         self.due.len()
+    }
+
+    /// Number of results that were there, or will never be.
+    pub fn found(&self) -> usize {
+        self.found
     }
 
     /// Whether nothing is due.
