@@ -8,13 +8,14 @@ that workers share no folder. A task that was on a worker that died is given to 
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import re
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 
-from distributed import Client, Future
+from distributed import Client, Future, get_worker
 
 from . import _nandarium
 from ._sweep import SweepProgress
@@ -116,7 +117,8 @@ def _work(build: str, job: str) -> str:
     problem = _problem(build, [])
     if problem:
         raise ClusterError(problem)
-    return _nandarium.run_job(job)
+    # Its own folder ends with the worker.
+    return _nandarium.run_job(job, os.path.join(get_worker().local_directory, "snapshots"))
 
 
 class _Tasks:
@@ -127,8 +129,8 @@ class _Tasks:
         self.errand = errand
         self.progress = progress
         self.build = _nandarium.program_hash()
-        self.ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        self.under_way: dict[str, tuple[int, Future]] = {}
+        self.ended: queue.SimpleQueue[Future[str]] = queue.SimpleQueue()
+        self.under_way: dict[object, tuple[int, Future[str]]] = {}
         self.tries: dict[int, int] = {}
         self.kept = 0
         self.lost: list[str] = []
@@ -162,13 +164,11 @@ class _Tasks:
         self.tries[index] = self.tries.get(index, 0) + 1
         future.add_done_callback(self.ended.put)
 
-    def take(self, future: Future) -> None:
+    def take(self, future: Future[str]) -> None:
         """Keeps the answer of a task that has ended."""
-        index, mine = self.under_way.pop(future.key, (None, None))
-        if index is None or mine is None:
-            return
+        index, _ = self.under_way.pop(future.key)
         try:
-            answer = mine.result()
+            answer = future.result()
         except ClusterError:
             raise
         except CancelledError:

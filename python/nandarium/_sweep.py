@@ -112,7 +112,7 @@ def sweep(
             of this package (and the traces, at the same paths), but no folder in common. ``None``: this machine.
         settings: keys for all runs, over the plan's own, as ``--set``.
         jobs: threads on this machine; by default one for each core. Without meaning for a client.
-        progress: called from this thread, at most twenty times a second; what it raises ends the sweep.
+        progress: called from this thread, now and then; what it raises ends the sweep.
 
     Raises:
         ConfigError: something is wrong with the plan; nothing has been run.

@@ -68,7 +68,7 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
         ({**SPACE, "workloads": ["uniform-read"], "axes": {}}, {"objectives": ["write_p999_ns"]}, "is not measured under workload"),
     ):
         with pytest.raises(nd.ConfigError, match=words):
-            nd.optimize(plan, trials=2, **options)  # type: ignore[arg-type]
+            nd.optimize(plan, trials=2, **options)
     with pytest.raises(ValueError, match="1 or more"):
         nd.optimize(SPACE, trials=0)
 

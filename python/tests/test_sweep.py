@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import polars
 import pytest
 from conftest import TINY, console
 
 import nandarium as nd
 
-SMALL = {**TINY, "workload.requests": 2000}
+SMALL: dict[str, Any] = {**TINY, "workload.requests": 2000}
 PLAN: dict[str, Any] = {
     "stacks": ["page", "dftl"],
     "workloads": ["zipf"],
@@ -76,6 +74,7 @@ def test_what_cannot_be_built_is_a_row_and_stops_nobody() -> None:
 def test_tables_are_taken_as_they_are(tmp_path: Path) -> None:
     swept = nd.sweep({"set": SMALL, "axes": {"workload.queue_depth": {"from": 1, "to": 4, "steps": 3, "scale": "log"}}})
     assert polars.DataFrame(swept.runs)["workload_queue_depth"].to_list() == [1, 2, 4]
+    pandas = pytest.importorskip("pandas")
     assert pandas.DataFrame(swept.runs)["status"].tolist() == ["complete"] * 3
     assert swept.folder is None
     swept.save(tmp_path / "kept")
@@ -94,7 +93,7 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
         ("stacks = [\n", "the plan"),
     ):
         with pytest.raises(nd.ConfigError, match=words):
-            nd.sweep(plan, out=tmp_path)  # type: ignore[arg-type]
+            nd.sweep(plan, out=tmp_path)
         assert not list(tmp_path.iterdir())
     with pytest.raises(OSError):
         nd.sweep(tmp_path / "nothing.toml")
@@ -130,18 +129,13 @@ except KeyboardInterrupt:
     assert 3 <= kept <= heard[0][0] < 60
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core")
-def test_two_threads_are_quicker_than_one() -> None:
-    """Loosely: other programs may be busy. `python/costs.py` measures it on a quiet machine."""
-    plan = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 20_000}}
-    ratios = []
-    for _ in range(5):
-        took = []
-        for jobs in (1, 2):
-            started = time.perf_counter()
-            nd.sweep(plan, jobs=jobs)
-            took.append(time.perf_counter() - started)
-        ratios.append(took[0] / took[1])
-        if ratios[-1] > 1.3:
-            return
-    raise AssertionError(f"{ratios}")
+def test_two_threads_have_two_runs_under_way() -> None:
+    """How much quicker that is depends on what else runs; `python/costs.py` measures it on a quiet machine."""
+    plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 20_000}}
+
+    def under_way(jobs: int) -> float:
+        started = time.perf_counter()
+        swept = nd.sweep(plan, jobs=jobs)
+        return float(swept.runs["wall_s"].sum()) / (time.perf_counter() - started)
+
+    assert max(under_way(2) / under_way(1) for _ in range(3)) > 1.5

@@ -4,7 +4,7 @@ use crate::columns::given;
 use crate::command::Given;
 use crate::errors::{ClusterError, ConfigError, SimulationError, of_unwinding};
 use crate::run::{LOOK_EVERY, Stop};
-use device::session::{Phase, Watcher};
+use device::session::{Phase, Snapshots, Watcher};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -270,10 +270,12 @@ impl Watcher for Clock {
     fn remark(&mut self, _: &str) {}
 }
 
-/// Runs a job of an errand; the answer is a text for `Errand.keep`. Preconditioned drives are kept in the user's cache folder.
+/// Runs a job of an errand; the answer is a text for `Errand.keep`. Preconditioned drives are kept in a folder, all of them, as
+/// a sweep comes back to each.
 #[pyfunction]
-pub fn run_job(py: Python<'_>, job: &str) -> PyResult<String> {
-    let answered = py.detach(|| catch_unwind(AssertUnwindSafe(|| sweep::answer(job, cli::snapshots(None), &mut Clock(Instant::now())))));
+pub fn run_job(py: Python<'_>, job: &str, snapshots: PathBuf) -> PyResult<String> {
+    let snapshots = cli::snapshots(Some(snapshots)).map(|usual| Snapshots { files: usize::MAX, ..usual });
+    let answered = py.detach(|| catch_unwind(AssertUnwindSafe(|| sweep::answer(job, snapshots, &mut Clock(Instant::now())))));
     answered.map_err(of_unwinding)?.map_err(ClusterError::new_err)
 }
 
