@@ -8,7 +8,7 @@ use device::session::{Phase, Snapshots, Watcher};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -101,7 +101,7 @@ impl Grid {
     }
 }
 
-fn store(folder: &PathBuf) -> PyResult<Store> {
+fn store(folder: &Path) -> PyResult<Store> {
     Store::open(folder).map_err(|error| SimulationError::new_err(format!("{} could not be written: {error}", folder.display())))
 }
 

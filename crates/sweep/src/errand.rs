@@ -5,15 +5,13 @@
 //! never comes is due again the next time.
 
 use crate::execute::{Ledger, Monitor, Outcome, Shard, run_one};
-use crate::grid::{Grid, Run, file_digest, from_plan};
+use crate::grid::{Grid, Run, from_plan, trace_digest};
 use crate::store::Store;
 use device::session::{Snapshots, Watcher};
 use device::{Config, Setting};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What of a grid is due, for whoever runs it elsewhere.
 pub struct Errand {
@@ -114,23 +112,92 @@ pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher
     Ok(json!({"outcome": outcome.to_json(&Value::Null), "result": result}).to_string())
 }
 
-/// Why a trace cannot be used for a job that asks for the bytes of `digest`, if so. A file is read once as long as it stays
-/// as it is.
+/// Why a trace cannot be used for a job that asks for the bytes of `digest`, if so.
 pub fn trace_problem(path: &str, digest: &str) -> Option<String> {
-    static KNOWN: Mutex<BTreeMap<(String, u64, Option<SystemTime>), String>> = Mutex::new(BTreeMap::new());
-    let read = std::fs::metadata(path).and_then(|file| {
-        let key = (path.to_owned(), file.len(), file.modified().ok());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(&key) {
-            return Ok(found.clone());
-        }
-        let found = file_digest(Path::new(path))?;
-        known.insert(key, found.clone());
-        Ok(found)
-    });
-    match read {
+    match trace_digest(path) {
         Ok(found) if found == digest => None,
         Ok(_) => Some(format!("{path} is another file there; every worker needs the same trace at the same path")),
         Err(error) => Some(format!("{path} cannot be read there ({error}); every worker needs the trace at the same path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::{Status, execute, known};
+    use crate::grid::file_digest;
+    use crate::plan::Plan;
+    use std::path::Path;
+
+    const SMALL: &str = "repetitions = 2\n[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n\
+                         workload.requests = 500\n[axes]\ndrive.over_provisioning = [\"50%\", \"0.1%\"]\n";
+
+    struct Quiet;
+
+    impl Monitor for Quiet {
+        fn begin(&self, _: usize, _: usize) {}
+        fn ended(&self, _: &Run, _: &Outcome) {}
+        fn is_stopped(&self) -> bool {
+            false
+        }
+        fn seconds(&self) -> f64 {
+            0.0
+        }
+    }
+
+    fn grid(text: &str) -> Arc<Grid> {
+        Arc::new(Grid::new(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap())
+    }
+
+    #[test]
+    fn answers_from_elsewhere_are_what_is_run_here() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let grid = grid(SMALL);
+        let (local, store) = (Store::open(here.path()).unwrap(), Store::open(there.path()).unwrap());
+        let run_here = execute(&grid, &local, Shard::ALL, "build", &Quiet).unwrap();
+        let errand = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
+        assert_eq!((errand.len(), errand.found()), (2, 2), "what cannot be built goes nowhere");
+        let (address, job) = errand.job(1).unwrap();
+        let (address, answered) = (address.to_owned(), answer(&job, None, &mut ()).unwrap());
+        errand.keep(1, &answered).unwrap();
+        // A worker was taken for dead and was not.
+        errand.keep(1, &answered).unwrap();
+        assert!(errand.keep(0, "{}").unwrap_err().contains("is none"));
+        let rest = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
+        assert_eq!((rest.len(), rest.found()), (1, 3));
+        assert_ne!(rest.job(0).unwrap().0, address);
+        assert!(rest.job(1).is_err());
+        rest.keep(0, &answer(&rest.job(0).unwrap().1, None, &mut ()).unwrap()).unwrap();
+        let without_clock = |outcomes: Vec<Option<Outcome>>| outcomes.into_iter().map(|outcome| outcome.map(|one| (one.status, one.error, one.hash))).collect::<Vec<_>>();
+        let known = known(&grid, &store);
+        assert_eq!(known.iter().flatten().filter(|outcome| outcome.status == Status::Complete).count(), 2);
+        assert_eq!(without_clock(known), without_clock(run_here));
+    }
+
+    #[test]
+    fn a_job_with_another_trace_is_no_run_that_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.csv");
+        std::fs::write(&trace, "something").unwrap();
+        let path = trace.to_string_lossy();
+        assert_eq!(trace_problem(&path, &file_digest(&trace).unwrap()), None);
+        assert!(trace_problem(&path, "0").unwrap().contains("another file"));
+        let job = json!({"stack": "page", "settings": {}, "workload": path, "trace": "0"}).to_string();
+        assert!(answer(&job, None, &mut ()).unwrap_err().contains("same trace at the same path"));
+        std::fs::remove_file(&trace).unwrap();
+        assert!(answer(&job, None, &mut ()).unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn one_combination_of_a_plan_is_the_row_of_its_grid() {
+        let grid = grid(SMALL);
+        let only = Grid::expand(grid.plan.only(0, 0, &[1]), "build").unwrap();
+        let addresses = |grid: &Grid| grid.runs.iter().map(|run| run.address.clone()).collect::<Vec<_>>();
+        assert_eq!(addresses(&only), addresses(&grid)[2..]);
+        assert!(only.runs[0].impossible.as_deref().unwrap().contains("too little spare flash"));
+        let identity = |text: &str, more: &str| crate::identity(&Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build", more).unwrap();
+        assert_eq!(identity(SMALL, "waf"), identity(SMALL, "waf"));
+        assert_ne!(identity(SMALL, "waf"), identity(SMALL, "iops"));
+        assert_ne!(identity(SMALL, "waf"), identity(&SMALL.replace("\"50%\"", "\"50%\", \"60%\""), "waf"));
     }
 }

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// Keys that repetitions change.
 const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
@@ -105,7 +107,7 @@ impl Grid {
     /// # Errors
     /// A stack, key, value or workload that does not exist.
     pub fn expand(plan: Plan, build: &str) -> Result<Self, PlanError> {
-        let mut maker = Maker::new(&plan, build)?;
+        let maker = Maker::new(&plan, build)?;
         let mut runs = Vec::new();
         for point in points(&plan) {
             for repetition in 0..plan.repetitions {
@@ -122,7 +124,7 @@ impl Grid {
 /// # Errors
 /// A stack, key, value or workload that does not exist.
 pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanError> {
-    let mut maker = Maker::new(plan, build)?;
+    let maker = Maker::new(plan, build)?;
     let mut hasher = Sha256::new();
     hasher.update(format!("{more}\n{} {}\n{:?}\n", plan.seed, plan.repetitions, plan.axes));
     for stack in 0..plan.stacks.len() {
@@ -140,18 +142,17 @@ struct Maker<'a> {
     build: &'a str,
     stacks: Vec<Stack>,
     workloads: Vec<String>,
-    digests: Digests,
 }
 
 impl<'a> Maker<'a> {
     fn new(plan: &'a Plan, build: &'a str) -> Result<Self, PlanError> {
         let stacks = plan.stacks.iter().map(|stack| Stack::read(plan, stack)).collect::<Result<Vec<_>, _>>()?;
         let workloads = plan.workloads.iter().map(|name| in_folder(plan, name)).collect();
-        Ok(Self { plan, build, stacks, workloads, digests: Digests::default() })
+        Ok(Self { plan, build, stacks, workloads })
     }
 
     /// One run, checked: that it cannot be built is no error but part of it.
-    fn run(&mut self, point: &Point, repetition: u32) -> Result<Run, PlanError> {
+    fn run(&self, point: &Point, repetition: u32) -> Result<Run, PlanError> {
         let plan = self.plan;
         let wrong = |place: &str, problem: String| PlanError::Plan { file: plan.file.clone(), place: place.to_owned(), problem };
         let (stack, workload) = (&self.stacks[point.stack], &self.workloads[point.workload]);
@@ -162,7 +163,7 @@ impl<'a> Maker<'a> {
             seed,
             stack: stack.base.clone(),
             workload: workload.clone(),
-            trace: self.digests.of(workload).map(str::to_owned),
+            trace: trace_digest(workload).ok(),
             settings: settings(plan, stack, point, seed),
             address: String::new(),
             state: None,
@@ -232,15 +233,21 @@ fn settings(plan: &Plan, stack: &Stack, point: &Point, seed: u64) -> Vec<(String
     settings
 }
 
-/// Hashes of trace files, each read once.
-#[derive(Default)]
-struct Digests(BTreeMap<String, Option<String>>);
-
-impl Digests {
-    /// The hash of a workload that is a file.
-    fn of(&mut self, workload: &str) -> Option<&str> {
-        self.0.entry(workload.to_owned()).or_insert_with(|| file_digest(Path::new(workload)).ok()).as_deref()
+/// A hash of the bytes of a trace. A file is read once as long as it stays as it is.
+pub(crate) fn trace_digest(path: &str) -> io::Result<String> {
+    /// Path, bytes and time of change.
+    type File = (String, u64, Option<SystemTime>);
+    static KNOWN: Mutex<BTreeMap<File, String>> = Mutex::new(BTreeMap::new());
+    let file = std::fs::metadata(path)?;
+    let key = (path.to_owned(), file.len(), file.modified().ok());
+    // Whoever asks for the same one meanwhile waits for it.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(digest) = known.get(&key) {
+        return Ok(digest.clone());
     }
+    let digest = file_digest(Path::new(path))?;
+    known.insert(key, digest.clone());
+    Ok(digest)
 }
 
 /// A hash of everything that decides a result; `requests` stands for those of the workload.

@@ -44,8 +44,10 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     watch::catch_interrupts();
     let bar = watch::Runs::new(&grid.plan.name, arguments.quiet);
     if let Some((address, run)) = elsewhere {
-        let errand = Arc::new(Errand::new(Arc::clone(&grid), store.clone(), Arc::new(bar)));
-        let ended = if errand.is_empty() { Ok(()) } else { run(address, errand) };
+        let ended = match Errand::new(Arc::clone(&grid), store.clone(), Arc::new(bar)) {
+            errand if errand.is_empty() => Ok(()),
+            errand => run(address, Arc::new(errand)),
+        };
         let ended = ended.map_err(|(code, message)| Failure { code, message: format!("--scheduler {address}: {message}") });
         // What came in is shown, unless nothing could.
         return match ended {

@@ -61,6 +61,6 @@ impl CommitPolicy for InPython {
 #[pyfunction]
 pub fn register_commit(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();
-    let build: Arc<choice::CommitFactory> = Arc::new(move || InPython::built(&own, &make));
+    let build: Arc<choice::CommitFactory> = Arc::new(move || Box::new(InPython::built(&own, &make)));
     choice::register(name, doc, build).map_err(ConfigError::new_err)
 }

@@ -58,6 +58,6 @@ impl buffer::EvictionPolicy for InPython {
 #[pyfunction]
 pub fn register_eviction(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();
-    let build: Arc<buffer::EvictionFactory> = Arc::new(move |_: &Values| InPython::built(&own, &make));
+    let build: Arc<buffer::EvictionFactory> = Arc::new(move |_: &Values| Box::new(InPython::built(&own, &make)));
     buffer::register(name, doc, build).map_err(ConfigError::new_err)
 }

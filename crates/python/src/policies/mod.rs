@@ -20,8 +20,8 @@ struct InPython {
 
 impl InPython {
     /// What `make` builds, for one drive.
-    fn built(name: &str, make: &Py<PyAny>) -> Box<Self> {
-        Box::new(Self { name: name.to_owned(), pick: asked(|py| make.call0(py)) })
+    fn built(name: &str, make: &Py<PyAny>) -> Self {
+        Self { name: name.to_owned(), pick: asked(|py| make.call0(py)) }
     }
 
     /// The index of the candidate it chooses among the `count` of a view.

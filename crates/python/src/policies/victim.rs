@@ -84,6 +84,6 @@ impl gc::VictimPolicy for InPython {
 #[pyfunction]
 pub fn register_victim(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();
-    let build: Arc<gc::VictimFactory> = Arc::new(move |_| InPython::built(&own, &make));
+    let build: Arc<gc::VictimFactory> = Arc::new(move |_| Box::new(InPython::built(&own, &make)));
     gc::register(name, doc, build).map_err(ConfigError::new_err)
 }
