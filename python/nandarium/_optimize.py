@@ -89,7 +89,7 @@ def optimize(
     The plan is that of `sweep`: its axes and stacks are what is searched, its repetitions are averaged. Designs are run
     through the same folder of results, so one that comes again costs nothing. With ``out`` a search goes on where it was
     until it has had so many trials in all. The plan's seed decides the search: the same plan, `objectives` and `at_once`
-    try the same designs, interrupted or not.
+    try the same designs, interrupted or not, where `trials` is a multiple of `at_once`.
 
     Args:
         plan: as for `sweep`, with one workload. Ranges need ``steps``; many steps cost nothing here.
@@ -105,7 +105,7 @@ def optimize(
     Raises:
         ConfigError: something is wrong with the plan, or a metric is unknown or not measured under this workload.
         ClusterError: as for `sweep`.
-        ModuleNotFoundError: Optuna is not installed.
+        ModuleNotFoundError: Optuna is not installed; the text names the extra.
         KeyboardInterrupt: ended by Ctrl-C; what was tried is kept.
 
     Example:
