@@ -7,8 +7,9 @@
 >>> result.latency.write.p99 >= result.latency.write.p50
 True
 
-`run` and `compare` do what the commands of these names do, with the same hashes; `Requests` takes requests from
-arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in Python. docs/python.md has more.
+`run`, `compare` and `sweep` do what the commands of these names do, with the same hashes; `optimize` searches a plan;
+`Requests` takes requests from arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in
+Python. docs/python.md has more.
 """
 
 from . import _nandarium, errors, policies
