@@ -7,20 +7,24 @@
 >>> result.latency.write.p99 >= result.latency.write.p50
 True
 
-`run` and `compare` do what the commands of these names do, with the same hashes; `Requests` takes requests from
-arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in Python. docs/python.md has more.
+`run`, `compare` and `sweep` do what the commands of these names do, with the same hashes; `optimize` searches a plan;
+`Requests` takes requests from arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in
+Python. docs/python.md has more.
 """
 
 from . import _nandarium, errors, policies
 from ._catalogue import Key, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
+from ._optimize import SearchResult, optimize
 from ._run import compare, run
 from ._stack import Shape, Stack
+from ._sweep import SweepResult, sweep
 from ._table import Table
 from ._values import Settings, Value
 from ._workload import Requests, Workload
 from .errors import (
+    ClusterError,
     ConfigError,
     DriveFull,
     IntegrityError,
@@ -39,6 +43,7 @@ _nandarium.set_library(_nandarium.__file__)
 
 __all__ = [
     "Addresses",
+    "ClusterError",
     "Comparison",
     "ConfigError",
     "DriveFull",
@@ -52,10 +57,12 @@ __all__ = [
     "PolicyError",
     "Requests",
     "Result",
+    "SearchResult",
     "Settings",
     "Shape",
     "SimulationError",
     "Stack",
+    "SweepResult",
     "Table",
     "Value",
     "Wear",
@@ -67,9 +74,11 @@ __all__ = [
     "formats",
     "keys",
     "list_policies",
+    "optimize",
     "parts",
     "policies",
     "run",
     "stacks",
+    "sweep",
     "workloads",
 ]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ._result import Result
 
 __all__ = [
+    "ClusterError",
     "ConfigError",
     "DriveFull",
     "IntegrityError",
@@ -34,6 +35,10 @@ class ConfigError(NandariumError, ValueError):
 
 class WorkloadError(NandariumError, ValueError):
     """A workload that cannot be run: no such name, a bad trace, columns that are not requests, a request beyond the drive."""
+
+
+class ClusterError(NandariumError):
+    """Workers that cannot be used: no scheduler at the address, no workers, another build of this package, Dask not installed."""
 
 
 class NotSteady(NandariumError):

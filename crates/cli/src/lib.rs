@@ -15,8 +15,11 @@ mod table;
 mod watch;
 
 pub use arguments::Listing;
-pub use library::{ended_early, explanation, failed, items, pretty, snapshots, text, write_folder, write_page};
-pub use settings::set_program;
+pub use commands::sweep::{Elsewhere, set_elsewhere};
+pub use library::{
+    ended_early, explanation, failed, items, pretty, snapshots, sweep_counts, sweep_text, text, write_folder, write_page, write_sweep,
+};
+pub use settings::{program_hash, set_program};
 
 use arguments::Arguments;
 use clap::Parser;

@@ -1,6 +1,6 @@
 //! What the Python package shares with the command line, so that nothing is said or drawn in two ways.
 
-use crate::commands::{explain, list, results};
+use crate::commands::{explain, list, results, sweep as sweeping};
 use crate::failure::Failure;
 use crate::{settings, table};
 use crate::arguments::Listing;
@@ -8,6 +8,7 @@ use device::session::{SessionError, Snapshots};
 use metrics::RunResult;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use sweep::{Grid, Outcome, Summary};
 
 /// Name and description of everything of a kind, as `nandarium list` shows them.
 pub fn items(what: Listing) -> Vec<(String, String)> {
@@ -58,10 +59,29 @@ pub fn snapshots(folder: Option<PathBuf>) -> Option<Snapshots> {
     settings::snapshots(folder)
 }
 
-/// Exit code and message of a session without a result.
-pub fn failed(error: SessionError) -> (u8, String) {
-    let Failure { code, message } = error.into();
-    (code, message)
+/// A sweep as `nandarium sweep` prints it.
+pub fn sweep_text(grid: &Grid, outcomes: &[Option<Outcome>]) -> String {
+    sweeping::text(grid, outcomes, &Summary::all(grid, outcomes))
+}
+
+/// How many runs of a sweep ended how.
+pub fn sweep_counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
+    sweeping::counts(outcomes)
+}
+
+/// Writes `results.parquet`, `summary.csv` and `report.html` of a sweep into a folder, which is made.
+///
+/// # Errors
+/// A file cannot be written; the text names it.
+pub fn write_sweep(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path) -> Result<(), String> {
+    results::prepare(Some(folder))
+        .and_then(|()| sweeping::write(grid, outcomes, &Summary::all(grid, outcomes), folder))
+        .map_err(|failure| failure.message)
+}
+
+/// What the command line says of a session without a result.
+pub fn failed(error: SessionError) -> String {
+    Failure::from(error).message
 }
 
 /// Exit code and message of a session that ended before its workload did; `None`: it did not.

@@ -2,23 +2,22 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
-use device::config::did_you_mean;
+use device::config::{did_you_mean, stack_parts};
 use device::session::{SessionOptions, Snapshots, USUAL_FILES};
 use device::{Config, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
-/// Characters `NAME+key=value` is taken apart at.
-const PLUS: char = '+';
-
 /// The configuration of a stack given as `NAME`, `FILE` or `NAME+key=value+…`.
 ///
 /// # Errors
 /// No such stack, an unknown key, a value out of range.
 pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
-    let mut parts = if Path::new(stack).exists() { vec![stack] } else { stack.split(PLUS).collect() };
-    let name = parts.remove(0);
+    let is_file = Path::new(stack).exists();
+    let parts = if is_file { Ok((stack, Vec::new())) } else { stack_parts(stack) };
+    let (name, own) = parts.map_err(|problem| Failure::usage(format!("stack `{stack}`: {problem}")))?;
+    let is_changed = !own.is_empty();
     let mut settings = vec![];
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);
@@ -38,14 +37,9 @@ pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure
     if let Some(format) = &arguments.format {
         settings.push(option("workload.format", format.clone(), "--format"));
     }
-    for text in parts {
-        let (key, value) = text.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("stack `{stack}`: write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
-        })?;
-        settings.push(option(key.trim(), value.trim().to_owned(), &format!("stack `{stack}`")));
-    }
+    settings.extend(own.into_iter().map(|(key, value)| option(&key, value, &format!("stack `{stack}`"))));
     let mut config = Config::load(name, &settings)?;
-    if stack.contains(PLUS) && !Path::new(stack).exists() {
+    if is_changed {
         stack.clone_into(&mut config.name);
     }
     Ok(config)
@@ -71,6 +65,11 @@ pub fn set_program(file: PathBuf) {
     let _ = PROGRAM.set(file);
 }
 
+/// The file this code is in.
+fn program() -> std::io::Result<PathBuf> {
+    PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok)
+}
+
 /// The user's cache folder for this program.
 fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -80,8 +79,7 @@ fn cache_folder() -> Option<PathBuf> {
 
 /// Names this build: a rebuilt program may compute other states, and must not find old ones.
 fn build() -> String {
-    let file = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok);
-    let program = file.and_then(std::fs::metadata).ok();
+    let program = program().and_then(std::fs::metadata).ok();
     let age = program.as_ref().and_then(|file| file.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     let length = program.map_or(0, |file| file.len());
     format!("{} {length} {}", env!("CARGO_PKG_VERSION"), age.map_or(0, |age| age.as_nanos()))
@@ -89,12 +87,9 @@ fn build() -> String {
 
 /// Names this program by what it is made of, the same on every machine that runs it.
 pub fn program_hash() -> String {
-    use sha2::{Digest, Sha256};
-    let mut hasher = Sha256::new();
-    let file = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok);
-    let read = file.and_then(std::fs::File::open).and_then(|mut file| std::io::copy(&mut file, &mut hasher));
+    static HASH: OnceLock<String> = OnceLock::new();
     // A program that cannot read itself is told by its age, as for snapshots.
-    read.map_or_else(|_| build(), |_| sweep::hex(&hasher.finalize()[..16]))
+    HASH.get_or_init(|| program().and_then(|file| sweep::file_digest(&file)).unwrap_or_else(|_| build())).clone()
 }
 
 /// `; did you mean …`, or nothing: a name with these initials, or that begins so, or is spelled alike.

@@ -100,8 +100,8 @@ impl Figure {
     }
 }
 
-/// A cell, in quotation marks where it needs them.
-fn quoted(text: &str) -> String {
+/// A cell of a CSV file, in quotation marks where it needs them.
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 

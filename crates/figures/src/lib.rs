@@ -10,7 +10,7 @@ mod page;
 mod scatter;
 mod svg;
 
-pub use figure::{Figure, Panel, Series, Shape};
+pub use figure::{Figure, Panel, Series, Shape, quoted};
 pub use page::{Page, each, section};
 pub use scatter::{Group, Point, Scatter};
 pub use svg::{escape, number};

@@ -1,6 +1,7 @@
 //! What needs no run: the command line, lists, explanations, configurations.
 
-use crate::errors::ConfigError;
+use crate::errors::{ClusterError, ConfigError};
+use crate::sweeps::Errand;
 use cli::Listing;
 use device::config::{all_keys, stacks};
 use device::{Config, DrivePlan, Setting};
@@ -9,9 +10,17 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The command line; the answer is the exit code. The interpreter lock is free while it works.
+/// The command line; the answer is the exit code. The interpreter lock is free while it works. `elsewhere` is called with
+/// the address of a scheduler and the errand of a sweep that is to be run there.
 #[pyfunction]
-pub fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+#[pyo3(signature = (arguments, elsewhere=None))]
+pub fn command(py: Python<'_>, arguments: Vec<OsString>, elsewhere: Option<Py<PyAny>>) -> u8 {
+    if let Some(elsewhere) = elsewhere {
+        cli::set_elsewhere(Box::new(move |address, errand| Python::attach(|py| {
+            let failed = |error: PyErr| (if error.is_instance_of::<ClusterError>(py) { 2 } else { 1 }, error.value(py).to_string());
+            elsewhere.call1(py, (address, Errand::new(errand))).map(drop).map_err(failed)
+        })));
+    }
     py.detach(|| cli::execute(arguments))
 }
 

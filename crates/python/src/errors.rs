@@ -6,6 +6,7 @@ use pyo3::import_exception;
 use pyo3::prelude::*;
 use std::any::Any;
 
+import_exception!(nandarium.errors, ClusterError);
 import_exception!(nandarium.errors, ConfigError);
 import_exception!(nandarium.errors, DriveFull);
 import_exception!(nandarium.errors, IntegrityError);
@@ -17,17 +18,15 @@ import_exception!(nandarium.errors, WorkloadError);
 
 /// The exception of a session without a result.
 pub fn of_session(error: SessionError) -> PyErr {
-    let is_config = matches!(error, SessionError::Config(_));
-    let (_, message) = match error {
-        SessionError::Config(problem) => (2, problem.to_string()),
-        SessionError::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
-        SessionError::Integrity { .. } => return IntegrityError::new_err(error.to_string()),
-        SessionError::NotSteady { .. } => return NotSteady::new_err(error.to_string()),
-        SessionError::Stuck { .. } => return DriveFull::new_err(error.to_string()),
-        SessionError::Snapshot(_) => return SimulationError::new_err(error.to_string()),
-        other => cli::failed(other),
-    };
-    if is_config { ConfigError::new_err(message) } else { WorkloadError::new_err(message) }
+    match error {
+        SessionError::Config(problem) => ConfigError::new_err(problem.to_string()),
+        SessionError::Interrupted => PyKeyboardInterrupt::new_err(error.to_string()),
+        SessionError::Integrity { .. } => IntegrityError::new_err(error.to_string()),
+        SessionError::NotSteady { .. } => NotSteady::new_err(error.to_string()),
+        SessionError::Stuck { .. } => DriveFull::new_err(error.to_string()),
+        SessionError::Snapshot(_) => SimulationError::new_err(error.to_string()),
+        other => WorkloadError::new_err(cli::failed(other)),
+    }
 }
 
 /// An exception that a policy raised, on its way out of a simulation: it unwinds like a panic, so that nothing more is

@@ -19,6 +19,7 @@ mod outcome;
 mod policies;
 mod requests;
 mod run;
+mod sweeps;
 
 #[pyo3::pymodule]
 mod _nandarium {
@@ -45,4 +46,6 @@ mod _nandarium {
     use crate::requests::RequestColumns;
     #[pymodule_export]
     use crate::run::{Stop, run};
+    #[pymodule_export]
+    use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem};
 }

@@ -16,12 +16,19 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at signals and two calls of a progress function: seldom enough to cost nothing, also where other
 /// threads keep the interpreter busy.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Stops runs of other threads.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct Stop {
     wanted: Arc<AtomicBool>,
+}
+
+impl Stop {
+    /// Set once they are to end.
+    pub fn wanted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.wanted)
+    }
 }
 
 #[pymethods]
@@ -108,7 +115,7 @@ pub fn run(
     let options = SessionOptions { workload, snapshots: snapshots.and_then(folder) };
     let requests = requests.map(|requests| requests.get().requests().clone());
     let now = Instant::now();
-    let stop = stop.map(|stop| Arc::clone(&stop.get().wanted));
+    let stop = stop.map(|stop| stop.get().wanted());
     let mut watch = Watch { started: now, looked: now, phase: "", requests: None, told: progress, stop, raised: None };
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| match &requests {

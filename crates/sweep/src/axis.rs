@@ -40,6 +40,11 @@ pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError
 }
 
 impl Axis {
+    /// Whether its values are numbers, which have an order and something between them.
+    pub fn is_of_numbers(&self) -> bool {
+        parameter(self.key, "").is_ok_and(|known| !matches!(known.kind, ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text))
+    }
+
     /// Reads an axis: a list of values, or a table with `from`, `to` and `steps` or `random`.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use crate::grid::{Grid, Run};
 use crate::metric::METRICS;
 use crate::store::Store;
+use device::{Config, ConfigError};
 use device::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -133,11 +134,16 @@ impl Watcher for Relay<'_> {
     fn remark(&mut self, _: &str) {}
 }
 
-/// Runs one run: what became of it, and its result. `None`: it was stopped.
-pub fn run_one(run: &Run, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Option<(Outcome, Option<Value>)> {
-    let options = SessionOptions { workload: run.workload.clone(), snapshots };
+/// Runs a configuration, as far as there is one: what became of it, and its result. `None`: it was stopped.
+pub(crate) fn run_one(
+    config: Result<Config, ConfigError>,
+    workload: &str,
+    snapshots: Option<Snapshots>,
+    watcher: &mut dyn Watcher,
+) -> Option<(Outcome, Option<Value>)> {
+    let options = SessionOptions { workload: workload.to_owned(), snapshots };
     let failed = |status, error: String| Some((Outcome::without_result(status, error), None));
-    let config = match run.config() {
+    let config = match config {
         Ok(config) => config,
         Err(error) => return failed(Status::Impossible, error.to_string()),
     };
@@ -160,22 +166,9 @@ pub fn run_one(run: &Run, snapshots: Option<Snapshots>, watcher: &mut dyn Watche
 /// # Errors
 /// A result cannot be written.
 pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &dyn Monitor) -> io::Result<Vec<Option<Outcome>>> {
-    let mut outcomes: BTreeMap<&str, Outcome> = BTreeMap::new();
-    let mut due: Vec<&Run> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (index, run) in grid.runs.iter().enumerate() {
-        if !seen.insert(run.address.as_str()) {
-            continue;
-        }
-        if let Some(problem) = &run.impossible {
-            outcomes.insert(&run.address, Outcome::without_result(Status::Impossible, problem.clone()));
-        } else if let Some(outcome) = store.get(&run.address) {
-            outcomes.insert(&run.address, outcome);
-        } else if index % shard.count == shard.index {
-            due.push(run);
-        }
-    }
+    let Ledger { mut outcomes, due } = Ledger::of(grid, store, shard);
     monitor.begin(outcomes.len() + due.len(), outcomes.len());
+    let due: Vec<&Run> = due.into_iter().map(|index| &grid.runs[index]).collect();
     let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
     let (leaders, others) = leaders(&due);
     for group in [leaders, others] {
@@ -186,7 +179,7 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &
                 if monitor.is_stopped() {
                     return Ok(None);
                 }
-                let Some((outcome, result)) = run_one(run, Some(snapshots.clone()), &mut Relay(monitor)) else { return Ok(None) };
+                let Some((outcome, result)) = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor)) else { return Ok(None) };
                 store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
                 monitor.ended(run, &outcome);
                 Ok(Some((run.address.as_str(), outcome)))
@@ -194,14 +187,51 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &
             .collect::<io::Result<_>>()?;
         outcomes.extend(done.into_iter().flatten());
     }
-    Ok(grid.runs.iter().map(|run| outcomes.get(run.address.as_str()).cloned()).collect())
+    Ok(in_order(grid, &outcomes))
 }
 
-/// The first run of each initial state, which computes it, and the others, which find it.
+/// What is known of each run without running anything, in the order of the grid.
+pub fn known(grid: &Grid, store: &Store) -> Vec<Option<Outcome>> {
+    in_order(grid, &Ledger::of(grid, store, Shard::ALL).outcomes)
+}
+
+fn in_order(grid: &Grid, outcomes: &BTreeMap<&str, Outcome>) -> Vec<Option<Outcome>> {
+    grid.runs.iter().map(|run| outcomes.get(run.address.as_str()).cloned()).collect()
+}
+
+/// What is known of a grid, and what is to be run.
+pub(crate) struct Ledger<'a> {
+    /// By address, which several runs of the grid may share.
+    pub(crate) outcomes: BTreeMap<&'a str, Outcome>,
+    /// Numbers of runs, one for each address.
+    pub(crate) due: Vec<usize>,
+}
+
+impl<'a> Ledger<'a> {
+    pub(crate) fn of(grid: &'a Grid, store: &Store, shard: Shard) -> Self {
+        let mut ledger = Self { outcomes: BTreeMap::new(), due: Vec::new() };
+        let mut seen = BTreeSet::new();
+        for (index, run) in grid.runs.iter().enumerate() {
+            if !seen.insert(run.address.as_str()) {
+                continue;
+            }
+            if let Some(problem) = &run.impossible {
+                ledger.outcomes.insert(&run.address, Outcome::without_result(Status::Impossible, problem.clone()));
+            } else if let Some(outcome) = store.get(&run.address) {
+                ledger.outcomes.insert(&run.address, outcome);
+            } else if index % shard.count == shard.index {
+                ledger.due.push(index);
+            }
+        }
+        ledger
+    }
+}
+
+/// The first run of each initial state that several runs share, which computes it, and the others, which find it.
 fn leaders<'a>(due: &[&'a Run]) -> (Vec<&'a Run>, Vec<&'a Run>) {
-    let mut seen = BTreeSet::new();
-    let count = |state: &str| due.iter().filter(|run| run.state.as_deref() == Some(state)).count();
-    let shared: BTreeSet<&str> = due.iter().filter_map(|run| run.state.as_deref()).collect();
-    let shared: BTreeSet<&str> = if shared.len() * 2 > due.len() { shared.into_iter().filter(|state| count(state) > 1).collect() } else { shared };
-    due.iter().partition(|run| run.state.as_deref().is_some_and(|state| shared.contains(state) && seen.insert(state)))
+    let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
+    for state in due.iter().filter_map(|run| run.state.as_deref()) {
+        *sharing.entry(state).or_default() += 1;
+    }
+    due.iter().partition(|run| run.state.as_deref().and_then(|state| sharing.remove(state)).is_some_and(|runs| runs > 1))
 }

@@ -127,12 +127,7 @@ fn label(grid: &Grid, summary: &Summary) -> String {
 /// Tail latency over write amplification, coloured by stack, and the table of what nothing beats.
 fn trade_off(grid: &Grid, all: &[Summary]) -> String {
     let tail = if all.iter().any(|summary| summary.mean("read_p999_ns").is_some()) { "read_p999_ns" } else { "write_p999_ns" };
-    let spare = |summary: &Summary| {
-        let at = all.iter().position(|other| other.point == summary.point)?;
-        let config = grid.runs.get(at * grid.plan.repetitions as usize)?.config().ok()?;
-        Some(config.values.real("drive.over_provisioning"))
-    };
-    let costs = |summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, spare(summary)?]);
+    let costs = |summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, summary.mean("spare_share")?]);
     let mut sections = String::new();
     for (workload, name) in grid.plan.workloads.iter().enumerate() {
         let of_workload = all.iter().filter(|summary| summary.point.workload == workload);

@@ -2,17 +2,26 @@
 
 use crate::error::PlanError;
 use crate::plan::Plan;
+use device::config::stack_parts;
 use device::session::{self, SessionError};
 use device::{Config, Setting};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// Keys that repetitions change.
 const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
 /// What results are called by: changed when they would differ for the same input.
 const FORMAT: &str = "nandarium sweep 1";
+
+/// Why a policy that a program has registered is not swept.
+const OUTSIDE: &str = "a policy that was registered by a program decides in this stack, and its name does not tell what it does, \
+    so results cannot be kept for it; run it by itself, or compare it (nandarium.run, nandarium.compare)";
 
 /// One combination of stack, workload and values, without the repetition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +47,8 @@ pub struct Run {
     pub stack: String,
     /// Workload, as a session takes it.
     pub workload: String,
+    /// Hash of the bytes of its trace, where the workload is a file.
+    pub trace: Option<String>,
     /// Settings over the stack.
     pub settings: Vec<(String, String)>,
     /// Where its result is kept: a hash of everything that decides it.
@@ -54,35 +65,18 @@ impl Run {
     /// # Errors
     /// As [`Config::load`].
     pub fn config(&self) -> Result<Config, device::config::ConfigError> {
-        let setting = |(key, value): &(String, String)| Setting { key: key.clone(), value: value.clone(), place: "the plan".to_owned() };
-        Config::load(&self.stack, &self.settings.iter().map(setting).collect::<Vec<_>>())
+        Config::load(&self.stack, &self.settings.iter().map(|(key, value)| from_plan(key, value)).collect::<Vec<_>>())
     }
 
-    /// What another process needs to run it.
+    /// What it is, as it is kept beside its result.
     pub fn to_json(&self) -> Value {
         json!({"address": self.address, "stack": self.stack, "workload": self.workload, "settings": self.settings})
     }
+}
 
-    /// Reads what [`Run::to_json`] wrote.
-    ///
-    /// # Errors
-    /// In words: a part is missing.
-    pub fn from_json(value: &Value) -> Result<Self, String> {
-        let text = |key: &str| value[key].as_str().map(str::to_owned).ok_or_else(|| format!("a run has no `{key}`"));
-        let settings: Vec<(String, String)> =
-            serde_json::from_value(value["settings"].clone()).map_err(|error| format!("settings of a run: {error}"))?;
-        Ok(Self {
-            point: Point { stack: 0, workload: 0, values: Vec::new() },
-            repetition: 0,
-            seed: 0,
-            stack: text("stack")?,
-            workload: text("workload")?,
-            settings,
-            address: text("address")?,
-            state: None,
-            impossible: None,
-        })
-    }
+/// A setting as messages name it.
+pub(crate) fn from_plan(key: &str, value: &str) -> Setting {
+    Setting { key: key.to_owned(), value: value.to_owned(), place: "the plan".to_owned() }
 }
 
 /// All runs of a plan, in order: stacks, workloads, values of the axes (the last one varies fastest), repetitions.
@@ -100,43 +94,92 @@ impl Grid {
     /// # Errors
     /// A stack, key, value or workload that does not exist, or no combination that can be run.
     pub fn new(plan: Plan, build: &str) -> Result<Self, PlanError> {
-        let mut digests = Digests::default();
-        let stacks = plan.stacks.iter().map(|stack| Stack::read(&plan, stack)).collect::<Result<Vec<_>, _>>()?;
-        let workloads: Vec<String> = plan.workloads.iter().map(|name| in_folder(&plan, name)).collect();
+        let grid = Self::expand(plan, build)?;
+        let first = grid.runs.first().and_then(|run| run.impossible.clone());
+        match first.filter(|_| grid.runs.iter().all(|run| run.impossible.is_some())) {
+            Some(problem) => Err(PlanError::Nothing { file: grid.plan.file.clone(), runs: grid.runs.len(), problem }),
+            None => Ok(grid),
+        }
+    }
+
+    /// As [`Grid::new`], also where no combination can be run.
+    ///
+    /// # Errors
+    /// A stack, key, value or workload that does not exist.
+    pub fn expand(plan: Plan, build: &str) -> Result<Self, PlanError> {
+        let maker = Maker::new(&plan, build)?;
         let mut runs = Vec::new();
         for point in points(&plan) {
-            let (stack, workload) = (&stacks[point.stack], &workloads[point.workload]);
             for repetition in 0..plan.repetitions {
-                let seed = plan.seed + u64::from(repetition);
-                let settings = settings(&plan, stack, &point, seed);
-                let mut run = Run {
-                    point: point.clone(),
-                    repetition,
-                    seed,
-                    stack: stack.base.clone(),
-                    workload: workload.clone(),
-                    settings,
-                    address: String::new(),
-                    state: None,
-                    impossible: None,
-                };
-                let config = run.config().map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
-                run.address = digests.address(build, &config, workload);
-                match session::check(config, workload) {
-                    Ok(state) => run.state = state,
-                    Err(error @ SessionError::NoWorkload { .. }) => {
-                        return Err(PlanError::Plan { file: plan.file.clone(), place: "workloads".to_owned(), problem: error.to_string() });
-                    }
-                    Err(error) => run.impossible = Some(error.to_string()),
-                }
-                runs.push(run);
+                runs.push(maker.run(&point, repetition)?);
             }
         }
-        let first = runs.first().and_then(|run| run.impossible.clone());
-        match first.filter(|_| runs.iter().all(|run| run.impossible.is_some())) {
-            Some(problem) => Err(PlanError::Nothing { file: plan.file.clone(), runs: runs.len(), problem }),
-            None => Ok(Self { plan, runs }),
+        Ok(Self { plan, runs })
+    }
+}
+
+/// A hash of what a plan means, for whoever goes on with part of it later: stacks, settings, the bytes of traces, the axes,
+/// and whatever else is said in `more`.
+///
+/// # Errors
+/// A stack, key, value or workload that does not exist.
+pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanError> {
+    let maker = Maker::new(plan, build)?;
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{more}\n{} {}\n{:?}\n", plan.seed, plan.repetitions, plan.axes));
+    for stack in 0..plan.stacks.len() {
+        for workload in 0..plan.workloads.len() {
+            let point = Point { stack, workload, values: vec![0; plan.axes.len()] };
+            hasher.update(maker.run(&point, 0)?.address);
         }
+    }
+    Ok(hex(&hasher.finalize()[..8]))
+}
+
+/// Makes the runs of a plan.
+struct Maker<'a> {
+    plan: &'a Plan,
+    build: &'a str,
+    stacks: Vec<Stack>,
+    workloads: Vec<String>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(plan: &'a Plan, build: &'a str) -> Result<Self, PlanError> {
+        let stacks = plan.stacks.iter().map(|stack| Stack::read(plan, stack)).collect::<Result<Vec<_>, _>>()?;
+        let workloads = plan.workloads.iter().map(|name| in_folder(plan, name)).collect();
+        Ok(Self { plan, build, stacks, workloads })
+    }
+
+    /// One run, checked: that it cannot be built is no error but part of it.
+    fn run(&self, point: &Point, repetition: u32) -> Result<Run, PlanError> {
+        let plan = self.plan;
+        let wrong = |place: &str, problem: String| PlanError::Plan { file: plan.file.clone(), place: place.to_owned(), problem };
+        let (stack, workload) = (&self.stacks[point.stack], &self.workloads[point.workload]);
+        let seed = plan.seed + u64::from(repetition);
+        let mut run = Run {
+            point: point.clone(),
+            repetition,
+            seed,
+            stack: stack.base.clone(),
+            workload: workload.clone(),
+            trace: trace_digest(workload).ok(),
+            settings: settings(plan, stack, point, seed),
+            address: String::new(),
+            state: None,
+            impossible: None,
+        };
+        let config = run.config().map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
+        if config.has_outside_policy() {
+            return Err(wrong("stacks", OUTSIDE.to_owned()));
+        }
+        run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(workload));
+        match session::check(config, workload) {
+            Ok(state) => run.state = state,
+            Err(error @ SessionError::NoWorkload { .. }) => return Err(wrong("workloads", error.to_string())),
+            Err(error) => run.impossible = Some(error.to_string()),
+        }
+        Ok(run)
     }
 }
 
@@ -149,18 +192,11 @@ struct Stack {
 impl Stack {
     fn read(plan: &Plan, text: &str) -> Result<Self, PlanError> {
         let wrong = |problem: String| PlanError::Plan { file: plan.file.clone(), place: "stacks".to_owned(), problem };
-        let mut parts = text.split('+');
-        let base = in_folder(plan, parts.next().unwrap_or_default());
-        let mut own = Vec::new();
-        for part in parts {
-            let (key, value) = part.split_once('=').ok_or_else(|| wrong(format!("`{text}`: write NAME+key=value, for example page+ftl.gc.victim=fifo")))?;
-            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
-            if plan.axes.iter().any(|axis| axis.key == key) {
-                return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
-            }
-            own.push((key, value));
+        let (base, own) = stack_parts(text).map_err(|problem| wrong(format!("`{text}`: {problem}")))?;
+        if let Some((key, _)) = own.iter().find(|(key, _)| plan.axes.iter().any(|axis| axis.key == key)) {
+            return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
         }
-        Ok(Self { base, own })
+        Ok(Self { base: in_folder(plan, base), own })
     }
 }
 
@@ -197,33 +233,47 @@ fn settings(plan: &Plan, stack: &Stack, point: &Point, seed: u64) -> Vec<(String
     settings
 }
 
-/// Hashes of trace files, each read once.
-#[derive(Default)]
-struct Digests(BTreeMap<String, String>);
-
-impl Digests {
-    fn of(&mut self, workload: &str) -> &str {
-        self.0.entry(workload.to_owned()).or_insert_with(|| {
-            let mut hasher = Sha256::new();
-            let read = std::fs::File::open(Path::new(workload)).and_then(|mut file| std::io::copy(&mut file, &mut hasher));
-            read.map_or_else(|_| workload.to_owned(), |_| hex(&hasher.finalize()))
-        })
+/// A hash of the bytes of a trace. A file is read once as long as it stays as it is.
+pub(crate) fn trace_digest(path: &str) -> io::Result<String> {
+    /// Path, bytes and time of change.
+    type File = (String, u64, Option<SystemTime>);
+    static KNOWN: Mutex<BTreeMap<File, String>> = Mutex::new(BTreeMap::new());
+    let file = std::fs::metadata(path)?;
+    let key = (path.to_owned(), file.len(), file.modified().ok());
+    // Whoever asks for the same one meanwhile waits for it.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(digest) = known.get(&key) {
+        return Ok(digest.clone());
     }
+    let digest = file_digest(Path::new(path))?;
+    known.insert(key, digest.clone());
+    Ok(digest)
+}
 
-    fn address(&mut self, build: &str, config: &Config, workload: &str) -> String {
-        let mut hasher = Sha256::new();
-        for part in [FORMAT, build, &config.name, self.of(workload)] {
-            hasher.update(part);
-            hasher.update("\n");
-        }
-        for (key, value) in &config.resolved {
-            hasher.update(format!("{key} = {value}\n"));
-        }
-        hex(&hasher.finalize()[..16])
+/// A hash of everything that decides a result; `requests` stands for those of the workload.
+fn address(build: &str, config: &Config, requests: &str) -> String {
+    let mut hasher = Sha256::new();
+    for part in [FORMAT, build, &config.name, requests] {
+        hasher.update(part);
+        hasher.update("\n");
     }
+    for (key, value) in &config.resolved {
+        hasher.update(format!("{key} = {value}\n"));
+    }
+    hex(&hasher.finalize()[..16])
+}
+
+/// A hash of the bytes of a file, in hexadecimal.
+///
+/// # Errors
+/// It cannot be read.
+pub fn file_digest(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(hex(&hasher.finalize()))
 }
 
 /// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

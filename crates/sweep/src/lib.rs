@@ -13,6 +13,7 @@
 //! says why, and stops nobody else; a folder of a run appears whole or not at all.
 
 mod axis;
+mod errand;
 mod error;
 mod execute;
 mod figure;
@@ -22,13 +23,17 @@ mod parquet_file;
 mod plan;
 mod store;
 mod summary;
+mod table;
 
+pub use axis::Axis;
+pub use errand::{Errand, answer, trace_problem};
 pub use error::PlanError;
-pub use execute::{Monitor, Outcome, Shard, Status, execute, run_one};
+pub use execute::{Monitor, Outcome, Shard, Status, execute, known};
 pub use figure::page;
-pub use grid::{Grid, Point, Run, hex};
+pub use grid::{Grid, Point, Run, file_digest, identity};
 pub use metric::{METRICS, Metric};
 pub use parquet_file::write_parquet;
 pub use plan::Plan;
 pub use store::Store;
 pub use summary::{Cell, Summary};
+pub use table::{Cells, Column, combinations, runs};

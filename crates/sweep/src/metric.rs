@@ -19,8 +19,11 @@ const fn metric(name: &'static str, pointer: &'static str, unit: &'static str, d
     Metric { name, pointer, unit, doc }
 }
 
+/// The spare space a drive has: what was asked for, and what whole blocks, parity and reserves add to it.
+const SPARE: &str = "spare_share";
+
 /// Every metric, in the order of columns.
-pub const METRICS: [Metric; 21] = [
+pub const METRICS: [Metric; 22] = [
     metric("iops", "/iops", "requests/s", "Requests served"),
     metric("read_mean_ns", "/latency_ns/read/mean", "ns", "Mean latency of reads"),
     metric("read_p50_ns", "/latency_ns/read/p50", "ns", "Median latency of reads"),
@@ -38,6 +41,7 @@ pub const METRICS: [Metric; 21] = [
     metric("flash_erases", "/flash/erases/total", "blocks", "Blocks erased"),
     metric("wear_mean", "/wear/mean", "erases", "Mean erase count of a block"),
     metric("wear_max", "/wear/max", "erases", "Largest erase count of a block"),
+    metric(SPARE, "/counters/flash.pages", "share of 1", "Flash beyond what the user sees"),
     metric("ram_bytes", "/ram_bytes", "bytes", "Memory a controller would need"),
     metric("sim_ns", "/sim_ns", "ns", "Simulated time"),
     metric("wall_s", "/wall_s", "s", "Time the measured run took on this machine"),
@@ -53,6 +57,7 @@ impl Metric {
             return None;
         }
         match result.pointer(self.pointer)? {
+            pages if self.name == SPARE => Some(pages.as_f64()? / result["counters"]["drive.user_pages"].as_f64()? - 1.0),
             Value::Object(parts) => Some(parts.values().filter_map(Value::as_f64).sum()),
             value => value.as_f64(),
         }

@@ -1,10 +1,8 @@
 //! All runs as one table in a Parquet file: a row for each run, also for those that could not be run.
 
-use crate::axis;
 use crate::execute::Outcome;
-use crate::grid::{Grid, Run};
-use crate::metric::METRICS;
-use layer::Value;
+use crate::grid::Grid;
+use crate::table::{self, Cells, Column};
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -16,39 +14,25 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::Arc;
 
-/// A column: its name and what is in it.
-struct Column {
-    name: String,
-    cells: Cells,
-}
-
-enum Cells {
-    Whole(Vec<Option<i64>>),
-    Real(Vec<Option<f64>>),
-    Text(Vec<Option<String>>),
-}
-
-impl Cells {
-    fn kind(&self) -> &'static str {
-        match self {
-            Cells::Whole(_) => "INT64",
-            Cells::Real(_) => "DOUBLE",
-            Cells::Text(_) => "BINARY",
-        }
+fn physical(cells: &Cells) -> &'static str {
+    match cells {
+        Cells::Whole(_) => "INT64",
+        Cells::Real(_) => "DOUBLE",
+        Cells::Text(_) => "BINARY",
     }
 }
 
-/// Writes the table. An axis of numbers is a column of numbers in its own unit (bytes, nanoseconds, a share of 1).
+/// Writes the table of all runs.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn write_parquet(grid: &Grid, outcomes: &[Option<Outcome>], into: impl Write + Send) -> Result<(), ParquetError> {
-    let columns = columns(grid, outcomes);
+    let columns = table::runs(grid, outcomes);
     let mut schema = "message run {\n".to_owned();
     for Column { name, cells } in &columns {
         let text = if matches!(cells, Cells::Text(_)) { " (UTF8)" } else { "" };
         // Writing to a string cannot fail.
-        let _ = writeln!(schema, "optional {} {name}{text};", cells.kind());
+        let _ = writeln!(schema, "optional {} {name}{text};", physical(cells));
     }
     schema.push('}');
     let schema = Arc::new(parse_message_type(&schema)?);
@@ -80,54 +64,11 @@ fn write<T: Clone>(cells: &[Option<T>], batch: impl FnOnce(&[T], &[i16]) -> Resu
     batch(&values, &levels).map(|_| ())
 }
 
-fn columns(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Column> {
-    let (plan, runs) = (&grid.plan, &grid.runs);
-    let whole = |name: &str, of: &dyn Fn(&Run) -> i64| Column { name: name.to_owned(), cells: Cells::Whole(runs.iter().map(|run| Some(of(run))).collect()) };
-    let text = |name: &str, of: &dyn Fn(&Run) -> String| Column { name: name.to_owned(), cells: Cells::Text(runs.iter().map(|run| Some(of(run))).collect()) };
-    let known = |name: &str, of: &dyn Fn(&Outcome) -> Option<String>| {
-        let cells = outcomes.iter().map(|outcome| outcome.as_ref().and_then(of)).collect();
-        Column { name: name.to_owned(), cells: Cells::Text(cells) }
-    };
-    let mut columns = vec![
-        text("stack", &|run| plan.stacks[run.point.stack].clone()),
-        text("workload", &|run| plan.workloads[run.point.workload].clone()),
-        whole("repetition", &|run| i64::from(run.repetition)),
-        whole("seed", &|run| run.seed as i64),
-    ];
-    for (at, axis) in plan.axes.iter().enumerate() {
-        let values: Vec<Option<Value>> = axis::parameter(axis.key, "").map_or_else(
-            |_| vec![None; axis.values.len()],
-            |parameter| axis.values.iter().map(|value| parameter.kind.parse(value).ok()).collect(),
-        );
-        let number = |value: &Option<Value>| match value {
-            Some(Value::Whole(whole)) => Some(*whole as f64),
-            Some(Value::Real(real)) => Some(*real),
-            _ => None,
-        };
-        let numbers: Option<Vec<f64>> = values.iter().map(number).collect();
-        let name = axis.key.replace('.', "_");
-        columns.push(match numbers {
-            Some(numbers) => Column { name, cells: Cells::Real(runs.iter().map(|run| Some(numbers[run.point.values[at]])).collect()) },
-            None => text(&name, &|run| axis.values[run.point.values[at]].clone()),
-        });
-    }
-    columns.extend([
-        known("status", &|outcome| Some(outcome.status.name().to_owned())),
-        known("error", &|outcome| outcome.error.clone()),
-        known("hash", &|outcome| outcome.hash.clone()),
-        text("address", &|run| run.address.clone()),
-    ]);
-    columns.extend(METRICS.iter().enumerate().map(|(at, metric)| {
-        let cells = outcomes.iter().map(|outcome| outcome.as_ref().and_then(|outcome| outcome.metrics[at])).collect();
-        Column { name: metric.name.to_owned(), cells: Cells::Real(cells) }
-    }));
-    columns
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::execute::Status;
+    use crate::metric::METRICS;
     use crate::plan::Plan;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;

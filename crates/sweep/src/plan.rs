@@ -57,6 +57,22 @@ impl Plan {
         Self::parse(&text, &file, path.parent().unwrap_or(Path::new("")), more)
     }
 
+    /// The plan of one combination alone, repetitions included: numbers of its stack, its workload, and the value of each axis.
+    ///
+    /// # Panics
+    /// There is no such number.
+    #[must_use]
+    pub fn only(&self, stack: usize, workload: usize, values: &[usize]) -> Self {
+        let axis = |(axis, value): (&Axis, &usize)| Axis { key: axis.key, values: vec![axis.values[*value].clone()] };
+        assert_eq!(values.len(), self.axes.len(), "a value for each axis");
+        Self {
+            stacks: vec![self.stacks[stack].clone()],
+            workloads: vec![self.workloads[workload].clone()],
+            axes: self.axes.iter().zip(values).map(axis).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Reads a plan from text. `file` is what messages call it; relative paths in it begin at `folder`.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use crate::execute::{Outcome, Status};
 use crate::grid::{Grid, Point};
 use crate::metric::METRICS;
+use figures::quoted;
 
 /// A metric over the repetitions of a combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,10 +68,14 @@ impl Summary {
         Self { point: point.clone(), complete: complete.len(), problem, cells: (0..METRICS.len()).map(cell).collect() }
     }
 
+    /// What the complete repetitions gave of a metric.
+    pub fn cell(&self, name: &str) -> Option<Cell> {
+        self.cells[METRICS.iter().position(|metric| metric.name == name)?]
+    }
+
     /// The mean of a metric.
     pub fn mean(&self, name: &str) -> Option<f64> {
-        let at = METRICS.iter().position(|metric| metric.name == name)?;
-        self.cells[at].map(|cell| cell.mean)
+        self.cell(name).map(|cell| cell.mean)
     }
 
     /// All of them as a table of text.
@@ -94,11 +99,6 @@ impl Summary {
         }
         lines.join("\n") + "\n"
     }
-}
-
-/// A cell, in quotation marks where it needs them.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]

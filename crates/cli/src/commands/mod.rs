@@ -14,7 +14,7 @@ mod repro;
 pub mod results;
 mod run;
 mod serve;
-mod sweep;
+pub mod sweep;
 mod trace;
 
 use crate::arguments::Command;

@@ -2,12 +2,13 @@
 
 use super::results::{self, pretty};
 use crate::arguments::SweepArguments;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, USAGE};
 use crate::table::Grid as Table;
 use crate::{output, settings, watch};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use sweep::{Grid, METRICS, Outcome, Plan, Shard, Status, Store, Summary};
+use std::sync::{Arc, OnceLock};
+use sweep::{Errand, Grid, METRICS, Outcome, Plan, Shard, Status, Store, Summary};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "nandarium.sweep/1";
@@ -17,18 +18,23 @@ const SHOWN: [(&str, &str, f64); 4] =
 /// Most lines of the table that is printed.
 const MOST_LINES: usize = 60;
 
+/// Runs what is due on the workers of a scheduler, given by its address. Without that: exit code and message.
+pub type Elsewhere = dyn Fn(&str, Arc<Errand>) -> Result<(), (u8, String)> + Send + Sync;
+
+static ELSEWHERE: OnceLock<Box<Elsewhere>> = OnceLock::new();
+
+/// Gives `--scheduler` a meaning, which it has not in the program alone. Only the first call counts.
+pub fn set_elsewhere(run: Box<Elsewhere>) {
+    let _ = ELSEWHERE.set(run);
+}
+
 pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
-    if let Some(scheduler) = &arguments.scheduler {
-        return Err(Failure::usage(format!(
-            "--scheduler {scheduler}: the workers of a scheduler run the Python package, and this is the program without it; \
-             `pip install nandarium[cluster]` installs a `nandarium` that takes it. Without Dask: --shard I/N on each machine, over one folder"
-        )));
-    }
+    let elsewhere = arguments.scheduler.as_deref().map(|address| elsewhere(address).map(|run| (address, run))).transpose()?;
     let set = arguments.set.iter().map(|text| pair(text)).collect::<Result<Vec<_>, _>>()?;
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), shard)?;
     let build = settings::program_hash();
     let plan = Plan::load(&arguments.plan, &set).map_err(Failure::usage)?;
-    let grid = Grid::new(plan, &build).map_err(Failure::usage)?;
+    let grid = Arc::new(Grid::new(plan, &build).map_err(Failure::usage)?);
     if arguments.dry_run {
         return output::print(&dry_run(&grid, arguments.json));
     }
@@ -37,6 +43,18 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     let store = Store::open(&folder).map_err(|error| Failure::file(&folder, "written", &error))?;
     watch::catch_interrupts();
     let bar = watch::Runs::new(&grid.plan.name, arguments.quiet);
+    if let Some((address, run)) = elsewhere {
+        let ended = match Errand::new(Arc::clone(&grid), store.clone(), Arc::new(bar)) {
+            errand if errand.is_empty() => Ok(()),
+            errand => run(address, Arc::new(errand)),
+        };
+        let ended = ended.map_err(|(code, message)| Failure { code, message: format!("--scheduler {address}: {message}") });
+        // What came in is shown, unless nothing could.
+        return match ended {
+            Err(failure) if failure.code == USAGE => Err(failure),
+            ended => finish(&grid, &sweep::known(&grid, &store), &folder, arguments).and(ended),
+        };
+    }
     let run = || sweep::execute(&grid, &store, shard, &build, &bar).map_err(|error| Failure::file(&folder, "written", &error));
     let outcomes = match arguments.jobs {
         Some(0) => return Err(Failure::usage("--jobs 0: at least one thread is needed")),
@@ -50,14 +68,28 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     finish(&grid, &outcomes, &folder, arguments)
 }
 
-/// Writes what belongs to all runs together, and says how it went.
-fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &SweepArguments) -> Result<(), Failure> {
-    let all = Summary::all(grid, outcomes);
+fn elsewhere(address: &str) -> Result<&'static Elsewhere, Failure> {
+    ELSEWHERE.get().map(Box::as_ref).ok_or_else(|| {
+        Failure::usage(format!(
+            "--scheduler {address}: the workers of a scheduler run the Python package, and this is the program without it; \
+             `pip install nandarium[cluster]` installs a `nandarium` that takes it. Without Dask: --shard I/N on each machine, over one folder"
+        ))
+    })
+}
+
+/// Writes what belongs to all runs together into a folder: the table, the summary and the page.
+pub fn write(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary], folder: &Path) -> Result<(), Failure> {
     let place = folder.join("results.parquet");
     let file = std::fs::File::create(&place).map_err(|error| Failure::file(&place, "written", &error))?;
     sweep::write_parquet(grid, outcomes, file).map_err(|error| Failure::failed(format!("{}: {error}", place.display())))?;
-    output::write_file(&folder.join("summary.csv"), &Summary::csv(grid, &all))?;
-    output::write_file(&folder.join("report.html"), &sweep::page(grid, &all))?;
+    output::write_file(&folder.join("summary.csv"), &Summary::csv(grid, all))?;
+    output::write_file(&folder.join("report.html"), &sweep::page(grid, all))
+}
+
+/// Writes what belongs to all runs together, and says how it went.
+fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &SweepArguments) -> Result<(), Failure> {
+    let all = Summary::all(grid, outcomes);
+    write(grid, outcomes, &all, folder)?;
     output::print(&if arguments.json { pretty(&document(grid, outcomes, &all)) } else { text(grid, outcomes, &all) })?;
     results::tell(folder, arguments.quiet);
     if watch::stop().load(std::sync::atomic::Ordering::Relaxed) {
@@ -89,7 +121,8 @@ fn beside(plan: &Path) -> PathBuf {
     if folder == plan { plan.with_extension("sweep") } else { folder }
 }
 
-fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
+/// How many runs ended how.
+pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
     let of = |status: Status| outcomes.iter().flatten().filter(|outcome| outcome.status == status).count();
     let known = Status::ALL.into_iter().map(|status| (status.name(), of(status)));
     known.chain([("not run", outcomes.iter().filter(|outcome| outcome.is_none()).count())]).filter(|(_, count)| *count > 0).collect()
@@ -124,7 +157,8 @@ fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> Value
     json!({"schema": SCHEMA, "name": plan.name, "runs": grid.runs.len(), "statuses": statuses, "combinations": all.iter().map(point).collect::<Vec<_>>()})
 }
 
-fn text(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> String {
+/// The table that is printed.
+pub fn text(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> String {
     let plan = &grid.plan;
     let shown: Vec<_> = SHOWN.iter().filter(|(name, ..)| all.iter().any(|summary| summary.mean(name).is_some())).collect();
     let mut table = Table::new(2 + plan.axes.len());
@@ -134,8 +168,7 @@ fn text(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> String {
         let point = [plan.stacks[summary.point.stack].clone(), plan.workloads[summary.point.workload].clone()];
         let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| axis.values[*value].clone());
         let metrics = shown.iter().map(|(name, _, unit)| {
-            let at = METRICS.iter().position(|metric| metric.name == *name);
-            at.and_then(|at| summary.cells[at]).map_or_else(|| "-".to_owned(), |cell| {
+            summary.cell(name).map_or_else(|| "-".to_owned(), |cell| {
                 let half = cell.half.map_or_else(String::new, |half| format!(" ±{:.2}", half / unit));
                 format!("{:.2}{half}", cell.mean / unit)
             })

@@ -15,6 +15,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Places of settings given beside the stack: on a command line, and by a program.
 const GIVEN: [&str; 2] = ["--set", "settings"];
 
+/// Characters `NAME+key=value` is taken apart at.
+const PLUS: char = '+';
+
+/// Keys and values, in the order in which they are laid over each other.
+pub type Pairs = Vec<(String, String)>;
+
+/// Takes `NAME+key=value+…` apart: what a stack is based on, and the keys and values that are laid over it.
+///
+/// # Errors
+/// In words, without the stack: a part behind a plus sign has no `=`.
+pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
+    let mut parts = stack.split(PLUS);
+    let base = parts.next().unwrap_or_default();
+    let pair = |part: &str| part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+    let settings: Option<Vec<_>> = parts.map(pair).collect();
+    settings.map(|settings| (base, settings)).ok_or_else(|| format!("write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
+}
+
 /// A configuration in which every key has a checked value.
 #[derive(Clone, Debug)]
 pub struct Config {

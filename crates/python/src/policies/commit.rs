@@ -1,6 +1,6 @@
 //! Delayed parities that are committed, chosen by Python.
 
-use super::{asked, index_of};
+use super::{InPython, asked};
 use crate::columns::array;
 use crate::errors::ConfigError;
 use pyo3::prelude::*;
@@ -40,12 +40,6 @@ impl CommitView {
     }
 }
 
-/// A policy in Python: a callable that takes a view and answers with an index or `None`.
-struct InPython {
-    name: String,
-    pick: Py<PyAny>,
-}
-
 impl CommitPolicy for InPython {
     fn order(&self) -> CommitOrder {
         CommitOrder::Oldest
@@ -58,7 +52,7 @@ impl CommitPolicy for InPython {
         }
         let column = |value: fn(&Candidate) -> u32| all.iter().map(value).collect();
         let seen = CommitView { stripes: column(|one| one.stripe), newer: column(|one| one.newer), reads: column(|one| one.reads) };
-        let index = asked(|py| index_of(&self.pick.bind(py).call1((seen,))?, &self.name, all.len()));
+        let index = asked(|py| self.choice(py, seen, all.len()));
         index.map(|index| all[index].stripe)
     }
 }
@@ -67,9 +61,6 @@ impl CommitPolicy for InPython {
 #[pyfunction]
 pub fn register_commit(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();
-    let build: Arc<choice::CommitFactory> = Arc::new(move || {
-        let pick = asked(|py| make.call0(py));
-        Box::new(InPython { name: own.clone(), pick })
-    });
+    let build: Arc<choice::CommitFactory> = Arc::new(move || Box::new(InPython::built(&own, &make)));
     choice::register(name, doc, build).map_err(ConfigError::new_err)
 }

@@ -1,6 +1,6 @@
 //! Pages that leave a write buffer, chosen by Python.
 
-use super::{asked, index_of};
+use super::{InPython, asked};
 use crate::columns::array;
 use crate::errors::ConfigError;
 use layer::Values;
@@ -42,12 +42,6 @@ impl EvictionView {
     }
 }
 
-/// A policy in Python: a callable that takes a view and answers with an index or `None`.
-struct InPython {
-    name: String,
-    pick: Py<PyAny>,
-}
-
 impl buffer::EvictionPolicy for InPython {
     fn pick(&mut self, view: &buffer::EvictionView<'_>) -> Option<usize> {
         let seen = EvictionView {
@@ -56,7 +50,7 @@ impl buffer::EvictionPolicy for InPython {
             reads: view.reads.to_vec(),
             block_pages: view.block_pages,
         };
-        asked(|py| index_of(&self.pick.bind(py).call1((seen,))?, &self.name, view.pages.len()))
+        asked(|py| self.choice(py, seen, view.pages.len()))
     }
 }
 
@@ -64,9 +58,6 @@ impl buffer::EvictionPolicy for InPython {
 #[pyfunction]
 pub fn register_eviction(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();
-    let build: Arc<buffer::EvictionFactory> = Arc::new(move |_: &Values| {
-        let pick = asked(|py| make.call0(py));
-        Box::new(InPython { name: own.clone(), pick })
-    });
+    let build: Arc<buffer::EvictionFactory> = Arc::new(move |_: &Values| Box::new(InPython::built(&own, &make)));
     buffer::register(name, doc, build).map_err(ConfigError::new_err)
 }

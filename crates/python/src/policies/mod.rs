@@ -8,8 +8,30 @@ pub mod eviction;
 pub mod victim;
 
 use crate::errors::{PolicyError, Raised};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use std::panic::resume_unwind;
+
+/// A policy in Python: a callable that takes a view and answers with an index or `None`.
+struct InPython {
+    name: String,
+    pick: Py<PyAny>,
+}
+
+impl InPython {
+    /// What `make` builds, for one drive.
+    fn built(name: &str, make: &Py<PyAny>) -> Self {
+        Self { name: name.to_owned(), pick: asked(|py| make.call0(py)) }
+    }
+
+    /// The index of the candidate it chooses among the `count` of a view.
+    fn choice<'py, View>(&self, py: Python<'py>, seen: View, count: usize) -> PyResult<Option<usize>>
+    where
+        (View,): PyCallArgs<'py>,
+    {
+        index_of(&self.pick.bind(py).call1((seen,))?, &self.name, count)
+    }
+}
 
 /// Asks Python; an exception leaves the simulation.
 fn asked<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {

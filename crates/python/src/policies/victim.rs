@@ -1,6 +1,6 @@
 //! Victims of garbage collection chosen by Python.
 
-use super::{asked, index_of};
+use super::{InPython, asked};
 use crate::columns::array;
 use crate::errors::ConfigError;
 use engine::random::Stream;
@@ -56,12 +56,6 @@ impl VictimView {
     }
 }
 
-/// A policy in Python: a callable that takes a view and answers with an index or `None`.
-struct InPython {
-    name: String,
-    pick: Py<PyAny>,
-}
-
 impl gc::VictimPolicy for InPython {
     fn pick(&mut self, view: &gc::VictimView<'_>, stream: &mut Stream) -> Option<usize> {
         let (blocks, valid): (Vec<u32>, Vec<u32>) = view.candidates().map(|(block, valid)| (block as u32, valid)).unzip();
@@ -78,10 +72,9 @@ impl gc::VictimPolicy for InPython {
         };
         asked(|py| {
             let seen = Bound::new(py, seen)?;
-            let answer = self.pick.bind(py).call1((&seen,))?;
+            let index = self.choice(py, &seen, seen.get().blocks.len())?;
             let seen = seen.get();
             stream.clone_from(&seen.stream.lock().unwrap_or_else(PoisonError::into_inner));
-            let index = index_of(&answer, &self.name, seen.blocks.len())?;
             Ok(index.map(|index| seen.blocks[index] as usize))
         })
     }
@@ -91,9 +84,6 @@ impl gc::VictimPolicy for InPython {
 #[pyfunction]
 pub fn register_victim(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();
-    let build: Arc<gc::VictimFactory> = Arc::new(move |_| {
-        let pick = asked(|py| make.call0(py));
-        Box::new(InPython { name: own.clone(), pick })
-    });
+    let build: Arc<gc::VictimFactory> = Arc::new(move |_| Box::new(InPython::built(&own, &make)));
     gc::register(name, doc, build).map_err(ConfigError::new_err)
 }

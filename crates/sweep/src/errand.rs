@@ -1,0 +1,203 @@
+//! Runs in other processes: a job goes out, an answer comes back.
+//!
+//! A job holds the resolved configuration, so whoever runs it needs no stack file and no plan; only a trace is named by its
+//! path, with the hash of its bytes. Answers go into the store by address: one that comes twice is kept once, and one that
+//! never comes is due again the next time.
+
+use crate::execute::{Ledger, Monitor, Outcome, Shard, run_one};
+use crate::grid::{Grid, Run, from_plan, trace_digest};
+use crate::store::Store;
+use device::session::{Snapshots, Watcher};
+use device::{Config, Setting};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What of a grid is due, for whoever runs it elsewhere.
+pub struct Errand {
+    grid: Arc<Grid>,
+    store: Store,
+    due: Vec<usize>,
+    found: usize,
+    monitor: Arc<dyn Monitor + Send + Sync>,
+}
+
+impl Errand {
+    /// What the store does not hold yet; the monitor is told how much that is.
+    pub fn new(grid: Arc<Grid>, store: Store, monitor: Arc<dyn Monitor + Send + Sync>) -> Self {
+        let ledger = Ledger::of(&grid, &store, Shard::ALL);
+        let (found, due) = (ledger.outcomes.len(), ledger.due);
+        monitor.begin(found + due.len(), found);
+        Self { grid, store, due, found, monitor }
+    }
+
+    /// Number of jobs.
+    pub fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Number of results that were there, or will never be.
+    pub fn found(&self) -> usize {
+        self.found
+    }
+
+    /// Whether nothing is due.
+    pub fn is_empty(&self) -> bool {
+        self.due.is_empty()
+    }
+
+    fn run(&self, index: usize) -> Result<&Run, String> {
+        let run = self.due.get(index).map(|index| &self.grid.runs[*index]);
+        run.ok_or_else(|| format!("there is no job {index} among {}", self.due.len()))
+    }
+
+    /// Address and text of a job, from 0.
+    ///
+    /// # Errors
+    /// In words: there are fewer jobs, or a stack file is no longer what it was when the grid was checked.
+    pub fn job(&self, index: usize) -> Result<(&str, String), String> {
+        let run = self.run(index)?;
+        let config = run.config().map_err(|error| error.to_string())?;
+        let job = json!({"stack": config.name, "settings": config.resolved, "workload": place(run), "trace": run.trace});
+        Ok((&run.address, job.to_string()))
+    }
+
+    /// Files that jobs read, each with the hash of its bytes.
+    pub fn traces(&self) -> BTreeSet<(String, String)> {
+        let runs = self.due.iter().map(|index| &self.grid.runs[*index]);
+        runs.filter_map(|run| Some((place(run), run.trace.clone()?))).collect()
+    }
+
+    /// Keeps the answer to a job.
+    ///
+    /// # Errors
+    /// In words: it is no answer, or cannot be written.
+    pub fn keep(&self, index: usize, answer: &str) -> Result<(), String> {
+        let run = self.run(index)?;
+        let answer: Value = serde_json::from_str(answer).map_err(|error| format!("the answer to run {}: {error}", run.address))?;
+        let outcome = Outcome::from_json(&answer["outcome"]).ok_or_else(|| format!("the answer to run {} is none", run.address))?;
+        let result = Some(&answer["result"]).filter(|result| !result.is_null());
+        self.store.put(&run.address, &run.to_json(), &outcome, result).map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
+        self.monitor.ended(run, &outcome);
+        Ok(())
+    }
+
+    /// Whether somebody wants it to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.monitor.is_stopped()
+    }
+}
+
+/// The workload of a run as every process calls it: a path that begins at the root, or a name.
+fn place(run: &Run) -> String {
+    let path = run.trace.as_ref().and_then(|_| std::path::absolute(&run.workload).ok());
+    path.map_or_else(|| run.workload.clone(), |path| path.to_string_lossy().into_owned())
+}
+
+/// Runs a job of [`Errand::job`]; the answer is for [`Errand::keep`].
+///
+/// # Errors
+/// In words: it is no job, its trace is not there or another one, or it was stopped.
+pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher) -> Result<String, String> {
+    let job: Value = serde_json::from_str(job).map_err(|error| format!("a job cannot be read: {error}"))?;
+    let workload = job["workload"].as_str().ok_or("a job has no workload")?;
+    if let Some(problem) = job["trace"].as_str().and_then(|digest| trace_problem(workload, digest)) {
+        return Err(problem);
+    }
+    let (name, settings) = job["stack"].as_str().zip(job["settings"].as_object()).ok_or("a job has no configuration")?;
+    let setting = |(key, value): (&String, &Value)| Some(from_plan(key, value.as_str()?));
+    let settings: Option<Vec<Setting>> = settings.iter().map(setting).collect();
+    let config = Config::resolve(name.to_owned(), &settings.ok_or("a value of a job is no text")?);
+    let (outcome, result) = run_one(config, workload, snapshots, watcher).ok_or("the run was stopped")?;
+    Ok(json!({"outcome": outcome.to_json(&Value::Null), "result": result}).to_string())
+}
+
+/// Why a trace cannot be used for a job that asks for the bytes of `digest`, if so.
+pub fn trace_problem(path: &str, digest: &str) -> Option<String> {
+    match trace_digest(path) {
+        Ok(found) if found == digest => None,
+        Ok(_) => Some(format!("{path} is another file there; every worker needs the same trace at the same path")),
+        Err(error) => Some(format!("{path} cannot be read there ({error}); every worker needs the trace at the same path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::{Status, execute, known};
+    use crate::grid::file_digest;
+    use crate::plan::Plan;
+    use std::path::Path;
+
+    const SMALL: &str = "repetitions = 2\n[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n\
+                         workload.requests = 500\n[axes]\ndrive.over_provisioning = [\"50%\", \"0.1%\"]\n";
+
+    struct Quiet;
+
+    impl Monitor for Quiet {
+        fn begin(&self, _: usize, _: usize) {}
+        fn ended(&self, _: &Run, _: &Outcome) {}
+        fn is_stopped(&self) -> bool {
+            false
+        }
+        fn seconds(&self) -> f64 {
+            0.0
+        }
+    }
+
+    fn grid(text: &str) -> Arc<Grid> {
+        Arc::new(Grid::new(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap())
+    }
+
+    #[test]
+    fn answers_from_elsewhere_are_what_is_run_here() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let grid = grid(SMALL);
+        let (local, store) = (Store::open(here.path()).unwrap(), Store::open(there.path()).unwrap());
+        let run_here = execute(&grid, &local, Shard::ALL, "build", &Quiet).unwrap();
+        let errand = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
+        assert_eq!((errand.len(), errand.found()), (2, 2), "what cannot be built goes nowhere");
+        let (address, job) = errand.job(1).unwrap();
+        let (address, answered) = (address.to_owned(), answer(&job, None, &mut ()).unwrap());
+        errand.keep(1, &answered).unwrap();
+        // A worker was taken for dead and was not.
+        errand.keep(1, &answered).unwrap();
+        assert!(errand.keep(0, "{}").unwrap_err().contains("is none"));
+        let rest = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
+        assert_eq!((rest.len(), rest.found()), (1, 3));
+        assert_ne!(rest.job(0).unwrap().0, address);
+        assert!(rest.job(1).is_err());
+        rest.keep(0, &answer(&rest.job(0).unwrap().1, None, &mut ()).unwrap()).unwrap();
+        let without_clock = |outcomes: Vec<Option<Outcome>>| outcomes.into_iter().map(|outcome| outcome.map(|one| (one.status, one.error, one.hash))).collect::<Vec<_>>();
+        let known = known(&grid, &store);
+        assert_eq!(known.iter().flatten().filter(|outcome| outcome.status == Status::Complete).count(), 2);
+        assert_eq!(without_clock(known), without_clock(run_here));
+    }
+
+    #[test]
+    fn a_job_with_another_trace_is_no_run_that_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.csv");
+        std::fs::write(&trace, "something").unwrap();
+        let path = trace.to_string_lossy();
+        assert_eq!(trace_problem(&path, &file_digest(&trace).unwrap()), None);
+        assert!(trace_problem(&path, "0").unwrap().contains("another file"));
+        let job = json!({"stack": "page", "settings": {}, "workload": path, "trace": "0"}).to_string();
+        assert!(answer(&job, None, &mut ()).unwrap_err().contains("same trace at the same path"));
+        std::fs::remove_file(&trace).unwrap();
+        assert!(answer(&job, None, &mut ()).unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn one_combination_of_a_plan_is_the_row_of_its_grid() {
+        let grid = grid(SMALL);
+        let only = Grid::expand(grid.plan.only(0, 0, &[1]), "build").unwrap();
+        let addresses = |grid: &Grid| grid.runs.iter().map(|run| run.address.clone()).collect::<Vec<_>>();
+        assert_eq!(addresses(&only), addresses(&grid)[2..]);
+        assert!(only.runs[0].impossible.as_deref().unwrap().contains("too little spare flash"));
+        let identity = |text: &str, more: &str| crate::identity(&Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build", more).unwrap();
+        assert_eq!(identity(SMALL, "waf"), identity(SMALL, "waf"));
+        assert_ne!(identity(SMALL, "waf"), identity(SMALL, "iops"));
+        assert_ne!(identity(SMALL, "waf"), identity(&SMALL.replace("\"50%\"", "\"50%\", \"60%\""), "waf"));
+    }
+}

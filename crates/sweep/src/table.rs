@@ -1,0 +1,99 @@
+//! Results as columns: a row for each run, or for each combination.
+
+use crate::axis::{self, Axis};
+use crate::execute::Outcome;
+use crate::grid::{Grid, Point, Run};
+use crate::metric::METRICS;
+use crate::summary::Summary;
+use layer::Value;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What is in it, a cell for each row.
+    pub cells: Cells,
+}
+
+/// Cells of one kind; `None`: there is nothing to be said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells {
+    /// Whole numbers.
+    Whole(Vec<Option<i64>>),
+    /// Numbers.
+    Real(Vec<Option<f64>>),
+    /// Texts.
+    Text(Vec<Option<String>>),
+}
+
+fn whole<T>(name: &str, rows: &[T], of: impl Fn(&T) -> i64) -> Column {
+    Column { name: name.to_owned(), cells: Cells::Whole(rows.iter().map(|row| Some(of(row))).collect()) }
+}
+
+fn real<T>(name: &str, rows: &[T], of: impl Fn(&T) -> Option<f64>) -> Column {
+    Column { name: name.to_owned(), cells: Cells::Real(rows.iter().map(of).collect()) }
+}
+
+fn text<T>(name: &str, rows: &[T], of: impl Fn(&T) -> Option<String>) -> Column {
+    Column { name: name.to_owned(), cells: Cells::Text(rows.iter().map(of).collect()) }
+}
+
+/// A row for each run: stack, workload, repetition, seed, axes, how it ended, metrics. An axis of numbers is a column of
+/// numbers in its own unit (bytes, nanoseconds, a share of 1).
+pub fn runs(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Column> {
+    let runs = &grid.runs;
+    let mut columns = which(grid, runs, |run: &Run| &run.point);
+    columns.insert(2, whole("repetition", runs, |run| i64::from(run.repetition)));
+    columns.insert(3, whole("seed", runs, |run| run.seed as i64));
+    let known = |name: &str, of: fn(&Outcome) -> Option<String>| text(name, outcomes, |outcome| outcome.as_ref().and_then(of));
+    columns.extend([
+        known("status", |outcome| Some(outcome.status.name().to_owned())),
+        known("error", |outcome| outcome.error.clone()),
+        known("hash", |outcome| outcome.hash.clone()),
+        text("address", runs, |run| Some(run.address.clone())),
+    ]);
+    columns.extend(METRICS.iter().enumerate().map(|(at, metric)| real(metric.name, outcomes, |outcome| outcome.as_ref()?.metrics[at])));
+    columns
+}
+
+/// A row for each combination: stack, workload, axes, complete repetitions, what the others met, and of each metric the mean
+/// and half of its confidence interval (`_ci95`).
+pub fn combinations(grid: &Grid, all: &[Summary]) -> Vec<Column> {
+    let mut columns = which(grid, all, |summary: &Summary| &summary.point);
+    columns.push(whole("complete", all, |summary| summary.complete as i64));
+    columns.push(text("problem", all, |summary| summary.problem.clone()));
+    for (at, metric) in METRICS.iter().enumerate() {
+        columns.push(real(metric.name, all, |summary| summary.cells[at].map(|cell| cell.mean)));
+        columns.push(real(&format!("{}_ci95", metric.name), all, |summary| summary.cells[at].and_then(|cell| cell.half)));
+    }
+    columns
+}
+
+/// Stack, workload and axes.
+fn which<T>(grid: &Grid, rows: &[T], point: impl Fn(&T) -> &Point) -> Vec<Column> {
+    let plan = &grid.plan;
+    let mut columns = vec![
+        text("stack", rows, |row| Some(plan.stacks[point(row).stack].clone())),
+        text("workload", rows, |row| Some(plan.workloads[point(row).workload].clone())),
+    ];
+    for (at, axis) in plan.axes.iter().enumerate() {
+        let name = axis.key.replace('.', "_");
+        columns.push(match numbers(axis) {
+            Some(numbers) => real(&name, rows, |row| Some(numbers[point(row).values[at]])),
+            None => text(&name, rows, |row| Some(axis.values[point(row).values[at]].clone())),
+        });
+    }
+    columns
+}
+
+/// The values of an axis as numbers, if they are all.
+fn numbers(axis: &Axis) -> Option<Vec<f64>> {
+    let parameter = axis::parameter(axis.key, "").ok()?;
+    let number = |value: &String| match parameter.kind.parse(value) {
+        Ok(Value::Whole(whole)) => Some(whole as f64),
+        Ok(Value::Real(real)) => Some(real),
+        _ => None,
+    };
+    axis.values.iter().map(number).collect()
+}

@@ -1,0 +1,249 @@
+"""A search through a plan for the designs that nothing beats, with Optuna (the extra ``optimize``)."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _nandarium
+from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, connected, read
+from ._table import Table
+from ._values import Settings
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from optuna import Study, Trial
+    from optuna.samplers import BaseSampler
+
+OBJECTIVES = ("write_p999_ns", "waf", "spare_share", "ram_bytes")
+"""What a search makes small unless it is told otherwise: tail latency of writes, write amplification, spare space, memory."""
+
+PROBLEM = "problem"
+"""Attribute of a trial that gave nothing: why."""
+ROW = "row"
+"""Attribute of a trial: its row of `SweepResult.combinations`."""
+
+
+class SearchResult:
+    """What a search has found.
+
+    Attributes:
+        study: Optuna's study, with every trial; a trial's parameter of a key of numbers is the place of the value on its axis.
+        objectives: names of the metrics that are to be small.
+        folder: where study and runs are kept; ``None``: they were thrown away.
+    """
+
+    def __init__(self, study: Study, objectives: Sequence[str], folder: Path | None) -> None:
+        self.study = study
+        self.objectives = tuple(objectives)
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"<SearchResult {self.study.study_name}: {self.trials.rows} designs, {self.front.rows} of them unbeaten>"
+
+    @cached_property
+    def front(self) -> Table:
+        """The designs that no other one beats in one objective without losing in another, as rows of `trials`, the first objective ascending."""
+        best = {trial.number for trial in self.study.best_trials}
+        kept = np.flatnonzero([number in best for number in self.trials["trial"].tolist()])
+        order = kept[np.argsort(self.trials[self.objectives[0]][kept], kind="stable")] if len(kept) else kept
+        return Table({name: column[order] for name, column in self.trials.items()})
+
+    @cached_property
+    def trials(self) -> Table:
+        """A row for each design that was measured: ``trial``, and the columns of `SweepResult.combinations`."""
+        rows = [{"trial": trial.number, **trial.user_attrs[ROW]} for trial in self.study.trials if ROW in trial.user_attrs]
+        names = rows[0] if rows else ("trial", *self.objectives)
+        return Table({name: np.array([row[name] for row in rows]) for name in names})
+
+    @property
+    def problems(self) -> dict[int, str]:
+        """Trials that gave nothing, and why."""
+        return {trial.number: trial.user_attrs[PROBLEM] for trial in self.study.trials if PROBLEM in trial.user_attrs}
+
+
+def optimize(
+    plan: AnyPlan,
+    *,
+    trials: int,
+    objectives: Sequence[str] = OBJECTIVES,
+    out: str | os.PathLike[str] | None = None,
+    client: Client | str | None = None,
+    settings: Settings | None = None,
+    at_once: int = 1,
+    sampler: BaseSampler | None = None,
+    progress: SweepProgress | None = None,
+) -> SearchResult:
+    """Searches the combinations of a plan for those that are best in several objectives at once, without running all.
+
+    The plan is that of `sweep`: its axes and stacks are what is searched, its repetitions are averaged. Designs are run
+    through the same folder of results, so one that comes again costs nothing. With ``out`` a search goes on where it was
+    until it has had so many trials in all. The plan's seed decides the search: the same plan, `objectives` and `at_once`
+    try the same designs, interrupted or not, where `trials` is a multiple of `at_once`.
+
+    Args:
+        plan: as for `sweep`, with one workload. Ranges need ``steps``; many steps cost nothing here.
+        trials: designs in all, those of earlier calls and those that cannot be built included.
+        objectives: metrics (columns of `SweepResult.combinations`) that are to be small.
+        out: folder of the study (``study.db``) and the runs; by default one that is thrown away.
+        client: as for `sweep`.
+        settings: as for `sweep`.
+        at_once: designs that are run side by side; each batch learns from the ones before it.
+        sampler: another one of Optuna's than TPE; the search is then as repeatable as it is.
+        progress: called with the trials done, and in all.
+
+    Raises:
+        ConfigError: something is wrong with the plan, or a metric is unknown or not measured under this workload.
+        ClusterError: as for `sweep`.
+        ModuleNotFoundError: Optuna is not installed; the text names the extra.
+        KeyboardInterrupt: ended by Ctrl-C; what was tried is kept.
+
+    Example:
+        >>> import nandarium as nd
+        >>> small = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 1, "workload.requests": 2000}
+        >>> space = {"drive.over_provisioning": {"from": "15%", "to": "60%", "steps": 10}, "ftl.gc.victim": ["greedy", "fifo"]}
+        >>> search = nd.optimize({"workloads": ["zipf"], "set": small, "axes": space}, trials=5)
+        >>> len(search.study.trials), search.front.rows >= 1
+        (5, True)
+    """
+    try:
+        import optuna
+    except ModuleNotFoundError as missing:
+        missing.msg = f"the module {missing.name} is missing; `pip install nandarium[optimize]` installs it"
+        raise
+    space = _Space(read(plan, settings), objectives)
+    if trials < 1 or at_once < 1:
+        raise ValueError(f"trials is {trials} and at_once {at_once}; both are 1 or more")
+    with ExitStack() as ending:
+        ending.enter_context(_quiet())
+        folder = None if out is None else Path(out)
+        used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
+        used.mkdir(parents=True, exist_ok=True)
+        study = optuna.create_study(
+            storage=None if folder is None else f"sqlite:///{used / 'study.db'}",
+            study_name=f"{space.plan.name} {space.identity}",
+            directions=["minimize"] * len(objectives),
+            load_if_exists=True,
+        )
+        if client is not None:
+            client = ending.enter_context(connected(client))
+        _Search(study, space, used, client, at_once, sampler).go_on(trials, progress)
+    return SearchResult(study, objectives, folder)
+
+
+class _Space:
+    """What is searched, checked."""
+
+    def __init__(self, plan: _nandarium.Plan, objectives: Sequence[str]) -> None:
+        metrics = _nandarium.metrics()
+        unknown = [name for name in objectives if name not in metrics]
+        if unknown or not objectives or len(set(objectives)) < len(objectives):
+            what = f"`{unknown[0]}` is no metric" if unknown else "give at least one objective, each once"
+            raise ConfigError(f"objectives: {what}; there is {', '.join(metrics)}")
+        if len(plan.workloads) > 1:
+            raise ConfigError(f"a search has one workload, and this plan has {len(plan.workloads)}: {', '.join(plan.workloads)}")
+        self.plan = plan
+        self.objectives = objectives
+        # Stacks, workload and keys are checked here. A plan that changed is another study.
+        self.identity = plan.identity("minimize " + " ".join(objectives))
+
+    def choose(self, trial: Trial) -> tuple[int, list[int]]:
+        """Number of the stack, and of a value of each axis. Numbers have an order that a sampler can use."""
+        stacks = self.plan.stacks
+        stack = stacks.index(trial.suggest_categorical("stack", stacks)) if len(stacks) > 1 else 0
+        values = []
+        for key, texts, is_of_numbers in self.plan.axes:
+            values.append(trial.suggest_int(key, 0, len(texts) - 1) if is_of_numbers else texts.index(trial.suggest_categorical(key, texts)))
+        return stack, values
+
+
+class _Search:
+    def __init__(self, study: Study, space: _Space, folder: Path, client: Client | None, at_once: int, sampler: BaseSampler | None) -> None:
+        self.study = study
+        self.space = space
+        self.folder = folder
+        self.client = client
+        self.at_once = at_once
+        self.sampler = sampler
+        self.stop = _nandarium.Stop()
+
+    def go_on(self, trials: int, progress: SweepProgress | None) -> None:
+        """Tries designs until there have been so many."""
+        from optuna.samplers import TPESampler
+        from optuna.trial import TrialState
+
+        for left in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
+            # Of a process that was killed.
+            self.study.tell(left.number, state=TrialState.FAIL)
+        while (done := self.tried()) < trials:
+            # A seed of each batch's own: a search that goes on draws what an uninterrupted one would have drawn.
+            self.study.sampler = self.sampler or TPESampler(seed=(self.space.plan.seed * 1_000_003 + done) % 2**32)
+            batch = [self.study.ask() for _ in range(min(self.at_once, trials - done))]
+            told = 0
+            try:
+                for trial, row in zip(batch, self.measured([self.space.choose(trial) for trial in batch]), strict=True):
+                    self.tell(trial, row)
+                    told += 1
+            finally:
+                for trial in batch[told:]:
+                    self.study.tell(trial, state=TrialState.FAIL)
+            if progress:
+                progress(done + len(batch), trials)
+
+    def tried(self) -> int:
+        """Trials that came to an end, measured or not."""
+        return sum(ROW in trial.user_attrs or PROBLEM in trial.user_attrs for trial in self.study.get_trials(deepcopy=False))
+
+    def measured(self, designs: list[tuple[int, list[int]]]) -> list[dict[str, Any]]:
+        """A row for each design, run side by side."""
+        with ThreadPoolExecutor(len(designs)) as pool:
+            runs = [pool.submit(self.measure, stack, values) for stack, values in designs]
+            try:
+                return [run.result() for run in runs]
+            except BaseException:
+                self.stop.set()
+                raise
+
+    def measure(self, stack: int, values: list[int]) -> dict[str, Any]:
+        """The row of a design."""
+        grid = self.space.plan.only(stack, 0, values)
+        swept = SweepResult(grid.name, carry_out(grid, self.folder, self.client, None, None, self.stop), None)
+        return {name: column[0].item() for name, column in swept.combinations.items()}
+
+    def tell(self, trial: Trial, row: dict[str, Any]) -> None:
+        """Tells the study of a row."""
+        from optuna.trial import TrialState
+
+        if row[PROBLEM]:
+            trial.set_user_attr(PROBLEM, row[PROBLEM])
+            self.study.tell(trial, state=TrialState.FAIL)
+            return
+        values = [row[name] for name in self.space.objectives]
+        missing = [name for name, value in zip(self.space.objectives, values, strict=True) if math.isnan(value)]
+        if missing:
+            raise ConfigError(f"objectives: {missing[0]} is not measured under workload `{row['workload']}`; leave it out")
+        trial.set_user_attr(ROW, row)
+        self.study.tell(trial, values)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Optuna says at each step what it does; here that is the caller's to tell."""
+    from optuna import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)

@@ -1,0 +1,231 @@
+"""Sweeps: every combination of a plan, on all cores or on the workers of a scheduler."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _nandarium
+from ._table import Table
+from ._values import Settings, pairs, toml_of
+from .errors import ClusterError, ConfigError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+AnyPlan: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
+"""A plan: the path of a TOML file, its text (of more than one line), or a dict of the same shape."""
+
+SweepProgress: TypeAlias = Callable[[int, int], object]
+"""Called now and then with the runs that are done and the runs in all."""
+
+
+class SweepResult:
+    """What became of the runs of a plan.
+
+    Attributes:
+        name: of the plan.
+        folder: where the runs, ``results.parquet``, ``summary.csv`` and ``report.html`` are; ``None``: they were thrown away.
+
+    Example:
+        >>> import nandarium as nd
+        >>> small = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 1, "workload.requests": 2000}
+        >>> swept = nd.sweep({"set": small, "axes": {"drive.over_provisioning": ["25%", "50%"]}})
+        >>> swept.counts, swept.runs["drive_over_provisioning"].tolist()
+        ({'complete': 2}, [0.25, 0.5])
+    """
+
+    def __init__(self, name: str, swept: _nandarium.Swept, folder: Path | None) -> None:
+        self.name = name
+        self.folder = folder
+        self._swept = swept
+
+    def __len__(self) -> int:
+        """Number of runs."""
+        return self.runs.rows
+
+    def __repr__(self) -> str:
+        return f"<SweepResult {self.name}: {', '.join(f'{count} {status}' for status, count in self.counts.items())}>"
+
+    def __str__(self) -> str:
+        return self._swept.text()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Runs by how they ended: ``complete``, ``drive-full``, ``worn-out``, ``impossible``, ``failed``, ``not run``."""
+        return dict(self._swept.counts())
+
+    @cached_property
+    def runs(self) -> Table:
+        """A row for each run, the columns of ``results.parquet``.
+
+        ``stack``, ``workload``, ``repetition``, ``seed``, each axis (``drive_over_provisioning``; bytes, nanoseconds,
+        shares of 1, or texts), ``status``, ``error``, ``hash``, ``address``, and metrics: ``float64``, NaN where there is
+        none. Texts are empty where there is none.
+        """
+        return _table(self._swept.runs())
+
+    @cached_property
+    def combinations(self) -> Table:
+        """A row for each combination: ``complete`` repetitions, the ``problem`` of others, of each metric mean and ``_ci95``.
+
+        ``waf_ci95`` is half of the 95 % confidence interval of ``waf`` (Student's t), NaN for a single repetition.
+        """
+        return _table(self._swept.combinations())
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes ``results.parquet``, ``summary.csv`` and ``report.html`` into a folder.
+
+        Raises:
+            SimulationError: a file cannot be written.
+        """
+        self._swept.write(os.fspath(folder))
+
+
+def sweep(
+    plan: AnyPlan,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    client: Client | str | None = None,
+    settings: Settings | None = None,
+    jobs: int | None = None,
+    progress: SweepProgress | None = None,
+) -> SweepResult:
+    """Runs every combination of a plan (docs/sweeps.md) that has not been run yet, with the hashes of ``nandarium sweep``.
+
+    What was run is kept in the folder under a hash of all that decides it: the same call goes on after an interruption,
+    and runs nothing twice. A combination that cannot be built is a row that says why.
+
+    Args:
+        plan: the path of a plan, its text, or a dict: ``{"stacks": [...], "workloads": [...], "set": {...}, "axes": {...}}``.
+        out: the folder. By default the plan's name beside it, as the command does; for a text or a dict one that is
+            thrown away at the end.
+        client: a `distributed.Client`, or the address of a scheduler: runs go to its workers, which need the same build
+            of this package (and the traces, at the same paths), but no folder in common. ``None``: this machine.
+        settings: keys for all runs, over the plan's own, as ``--set``.
+        jobs: threads on this machine; by default one for each core. Without meaning for a client.
+        progress: called from this thread, now and then; what it raises ends the sweep.
+
+    Raises:
+        ConfigError: something is wrong with the plan; nothing has been run.
+        ClusterError: the workers cannot be used: no scheduler, no workers, another build. Nothing has been run.
+        SimulationError: a file cannot be written, or runs were lost with their workers again and again.
+        OSError: the plan cannot be read.
+        KeyboardInterrupt: ended by Ctrl-C; what came in is kept.
+
+    Example:
+        >>> import nandarium as nd
+        >>> small = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 1, "workload.requests": 2000}
+        >>> swept = nd.sweep({"stacks": ["page", "page+ftl.gc.victim=fifo"], "set": small})
+        >>> swept.combinations["stack"].tolist()
+        ['page', 'page+ftl.gc.victim=fifo']
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs is {jobs}; at least one thread is needed")
+    grid = read(plan, settings).grid()
+    with ExitStack() as ending:
+        folder = out_folder(plan, out)
+        used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
+        swept = carry_out(grid, used, client, jobs, progress, None)
+        if folder:
+            swept.write(os.fspath(folder))
+    return SweepResult(grid.name, swept, folder)
+
+
+def carry_out(
+    grid: _nandarium.Grid,
+    folder: Path,
+    client: Client | str | None,
+    jobs: int | None,
+    progress: SweepProgress | None,
+    stop: _nandarium.Stop | None,
+) -> _nandarium.Swept:
+    """Runs what a folder does not hold yet of a grid; the answer is all it holds then."""
+    if client is None:
+        grid.run(os.fspath(folder), jobs, progress, stop)
+    else:
+        on_cluster(client, grid.errand(os.fspath(folder), stop), progress)
+    return grid.known(os.fspath(folder))
+
+
+def on_cluster(client: Client | str, errand: _nandarium.Errand, progress: SweepProgress | None = None) -> None:
+    """Runs an errand on the workers of a scheduler, if there is anything to run.
+
+    Raises:
+        ClusterError: also where Dask is not installed.
+    """
+    if not len(errand):
+        return
+    with connected(client) as workers:
+        from . import _cluster
+
+        _cluster.run(workers, errand, progress)
+
+
+def connected(client: Client | str) -> AbstractContextManager[Client]:
+    """A client, or one of a scheduler's address until the end of the context.
+
+    Raises:
+        ClusterError: there is no scheduler, or Dask is not installed.
+    """
+    try:
+        from . import _cluster
+    except ModuleNotFoundError as missing:
+        raise ClusterError(f"the module {missing.name} is missing; `pip install nandarium[cluster]` installs it") from None
+    return _cluster.connected(client)
+
+
+def read(plan: AnyPlan, settings: Settings | None = None) -> _nandarium.Plan:
+    """A plan given in any form, read."""
+    given = pairs(settings)
+    if isinstance(plan, Mapping):
+        return _nandarium.Plan(_toml(plan), "the plan", "", given)
+    if _is_text(plan):
+        return _nandarium.Plan(os.fspath(plan), "the plan", "", given)
+    path = Path(plan)
+    return _nandarium.Plan(path.read_text(encoding="utf-8"), str(path), str(path.parent), given)
+
+
+def out_folder(plan: AnyPlan, out: str | os.PathLike[str] | None) -> Path | None:
+    """The folder of a plan's runs, if they are kept."""
+    if out is not None:
+        return Path(out)
+    if isinstance(plan, Mapping) or _is_text(plan):
+        return None
+    path = Path(plan)
+    return path.with_suffix("") if path.suffix else path.with_suffix(".sweep")
+
+
+def _is_text(plan: str | os.PathLike[str]) -> bool:
+    return isinstance(plan, str) and "\n" in plan
+
+
+def _toml(plan: Mapping[str, Any]) -> str:
+    """A plan as a text. JSON's strings are TOML's, and a key in quotation marks may hold dots."""
+    return "".join(f"{toml_of('', str(key))} = {_inline(str(key), value)}\n" for key, value in plan.items())
+
+
+def _inline(key: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml_of('', str(inner))} = {_inline(f'{key}.{inner}', each)}" for inner, each in value.items()) + "}"
+    if isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
+        return "[" + ", ".join(_inline(key, each) for each in value) + "]"
+    try:
+        return toml_of(key, value)
+    except TypeError as problem:
+        raise ConfigError(f"the plan: {problem}") from None
+
+
+def _table(columns: list[tuple[str, str, Any]]) -> Table:
+    def column(kind: str, cells: Any) -> npt.NDArray[Any]:
+        return np.array(cells, dtype=str) if kind == "U" else np.frombuffer(cells, np.int64 if kind == "i" else np.float64)
+
+    return Table({name: column(kind, cells) for name, kind, cells in columns})

@@ -1,0 +1,91 @@
+"""A search through a plan."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import TINY
+
+import nandarium as nd
+
+SPACE: dict[str, Any] = {
+    "stacks": ["page", "dftl"],
+    "workloads": ["zipf"],
+    "set": {**TINY, "workload.requests": 3000},
+    "axes": {
+        "drive.over_provisioning": {"from": "1%", "to": "50%", "steps": 30},
+        "ftl.gc.victim": ["greedy", "fifo"],
+    },
+}
+
+
+def tried(search: nd.SearchResult) -> list[tuple[Any, ...]]:
+    """What each trial tried and gave."""
+    return [(trial.params, trial.values, trial.user_attrs.get("problem")) for trial in search.study.trials]
+
+
+def test_a_search_goes_on_where_it_was_and_repeats_itself(tmp_path: Path) -> None:
+    whole = nd.optimize(SPACE, trials=14)
+    nd.optimize(SPACE, trials=9, out=tmp_path)
+    parts = nd.optimize(SPACE, trials=14, out=tmp_path)
+    assert tried(whole) == tried(parts) and len(whole.study.trials) == 14
+    assert whole.problems and all("too little spare flash" in problem for problem in whole.problems.values()), "1% cannot be built"
+    assert whole.trials.rows + len(whole.problems) == 14
+    # What it has found is what the sweep finds.
+    row = {name: column[0] for name, column in whole.front.items()}
+    swept = nd.sweep(
+        {**SPACE, "stacks": [row["stack"]], "axes": {}, "set": {**SPACE["set"], "drive.over_provisioning": f"{100 * row['drive_over_provisioning']}%", "ftl.gc.victim": row["ftl_gc_victim"]}}
+    )
+    assert {name: swept.combinations[name][0] for name in whole.objectives} == {name: row[name] for name in whole.objectives}
+    # Nothing of the front is beaten, and what is not in it is.
+    costs = np.stack([whole.trials[name] for name in whole.objectives], axis=1)
+    beaten = [bool(((costs <= one).all(axis=1) & (costs < one).any(axis=1)).any()) for one in costs]
+    assert whole.front["trial"].tolist() == sorted(whole.trials["trial"][~np.array(beaten)].tolist(), key=whole.front["trial"].tolist().index)
+
+
+def test_designs_side_by_side_and_other_objectives() -> None:
+    search = nd.optimize(SPACE, trials=6, at_once=2, objectives=["waf"])
+    assert tried(search) == tried(nd.optimize(SPACE, trials=6, at_once=2, objectives=["waf"]))
+    assert search.front["waf"][0] == search.trials["waf"].min()
+
+
+def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
+    for plan, options, words in (
+        ({**SPACE, "stacks": ["pgae"]}, {}, "did you mean `page`"),
+        ({**SPACE, "workloads": ["zpif"]}, {}, "did you mean `zipf`"),
+        ({**SPACE, "workloads": ["zipf", "mixed"]}, {}, "has one workload"),
+        ({**SPACE, "axes": {"drive.capactiy": ["1GiB"]}}, {}, "did you mean `drive.capacity`"),
+        (SPACE, {"objectives": ["wfa"]}, "`wfa` is no metric"),
+        (SPACE, {"objectives": []}, "at least one"),
+        ({**SPACE, "workloads": ["uniform-read"], "axes": {}}, {"objectives": ["write_p999_ns"]}, "is not measured under workload"),
+    ):
+        with pytest.raises(nd.ConfigError, match=words):
+            nd.optimize(plan, trials=2, **options)
+    with pytest.raises(ValueError, match="1 or more"):
+        nd.optimize(SPACE, trials=0)
+
+
+def test_a_search_that_was_killed_goes_on(tmp_path: Path) -> None:
+    plan = {**SPACE, "set": {**SPACE["set"], "workload.requests": 60_000}}
+    code = f"import nandarium as nd; nd.optimize({plan!r}, trials=1000, out={str(tmp_path)!r})"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        until = time.monotonic() + 60
+        while len(list(tmp_path.glob("runs/*/*/run.json"))) < 4:
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.02)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = len(list(tmp_path.glob("runs/*/[!.]*/run.json")))
+    search = nd.optimize(plan, trials=before + 4, out=tmp_path)
+    ended = [trial for trial in tried(search) if trial[1] or trial[2]]
+    assert ended == tried(nd.optimize(plan, trials=before + 4))

@@ -1,0 +1,141 @@
+"""Sweeps from Python are sweeps of the command line."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+from conftest import TINY, console
+
+import nandarium as nd
+
+SMALL: dict[str, Any] = {**TINY, "workload.requests": 2000}
+PLAN: dict[str, Any] = {
+    "stacks": ["page", "dftl"],
+    "workloads": ["zipf"],
+    "repetitions": 2,
+    "set": SMALL,
+    "axes": {"drive.over_provisioning": ["50%", "0.1%", "30%"], "ftl.gc.victim": ["greedy", "fifo"]},
+}
+TEXT = """
+stacks = ["page", "dftl"]
+workloads = ["zipf"]
+repetitions = 2
+[set]
+drive.capacity = "64MiB"
+flash = {channels = 2, dies_per_channel = 2, pages_per_block = 64}
+workload.requests = 2000
+[axes]
+drive.over_provisioning = ["50%", "0.1%", "30%"]
+ftl.gc.victim = ["greedy", "fifo"]
+"""
+
+
+def test_a_sweep_is_the_command_s_sweep(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(TEXT)
+    done = console("sweep", str(tmp_path / "plan.toml"), "--json", "--quiet", "--out", str(tmp_path / "command"))
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    heard: list[tuple[int, int]] = []
+    swept = nd.sweep(tmp_path / "plan.toml", progress=lambda *told: heard.append(told))
+    assert swept.folder == tmp_path / "plan" and (swept.folder / "report.html").is_file()
+    assert heard[-1] == (24, 24) and len(swept) == 24
+    assert swept.counts == said["statuses"] == {"complete": 16, "impossible": 8}
+    assert swept.combinations["waf"][0] == said["combinations"][0]["metrics"]["waf"]["mean"]
+    hashes = {json.loads(run.read_text())["hash"] for run in (tmp_path / "command").glob("runs/*/*/run.json")}
+    assert set(swept.runs["hash"]) - {""} == hashes
+    # The same plan in its other two forms has the same results, and all of them are there already.
+    for form in (TEXT, PLAN):
+        again = nd.sweep(form, out=tmp_path / "plan", progress=lambda *told: heard.append(told))
+        assert again.runs["wall_s"].tolist() == pytest.approx(swept.runs["wall_s"].tolist(), nan_ok=True), "nothing was run again"
+    one = nd.run("dftl", "zipf", settings={**SMALL, "drive.over_provisioning": "30%", "ftl.gc.victim": "fifo"}, seed=2)
+    assert swept.runs["hash"][-1] == one.hash and str(swept).startswith("plan, 24 runs: 16 complete, 8 impossible")
+
+
+def test_what_cannot_be_built_is_a_row_and_stops_nobody() -> None:
+    swept = nd.sweep(PLAN)
+    runs = swept.runs
+    impossible = runs["drive_over_provisioning"] == 0.001
+    assert impossible.sum() == 8 and set(runs["status"][impossible]) == {"impossible"} and set(runs["status"][~impossible]) == {"complete"}
+    assert all("drive.over_provisioning" in error for error in runs["error"][impossible])
+    assert np.isnan(runs["waf"][impossible]).all() and not np.isnan(runs["waf"][~impossible]).any()
+    assert swept.combinations["complete"].tolist() == [2, 2, 0, 0, 2, 2] * 2
+    assert np.isfinite(swept.combinations["iops_ci95"]).tolist() == [True, True, False, False, True, True] * 2
+
+
+def test_tables_are_taken_as_they_are(tmp_path: Path) -> None:
+    swept = nd.sweep({"set": SMALL, "axes": {"workload.queue_depth": {"from": 1, "to": 4, "steps": 3, "scale": "log"}}})
+    assert polars.DataFrame(swept.runs)["workload_queue_depth"].to_list() == [1, 2, 4]
+    pandas = pytest.importorskip("pandas")
+    assert pandas.DataFrame(swept.runs)["status"].tolist() == ["complete"] * 3
+    assert swept.folder is None
+    swept.save(tmp_path / "kept")
+    assert polars.read_parquet(tmp_path / "kept/results.parquet")["hash"].to_list() == swept.runs["hash"].tolist()
+
+
+def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    for plan, words in (
+        ({"axes": {"drive.capactiy": ["16MiB"]}}, "did you mean `drive.capacity`"),
+        ({"axes": {"workload.queue_depth": []}}, "is empty"),
+        ({"axes": {"drive.over_provisioning": ["0.1%"]}, "set": SMALL}, "none of the 1 combinations"),
+        ({"stacks": ["pgae"]}, "did you mean `page`"),
+        ({"workloads": ["zpif"]}, "did you mean `zipf`"),
+        ({"stack": ["page"]}, "did you mean `stacks`"),
+        ({"stacks": [nd.Stack("page")]}, "give a str"),
+        ("stacks = [\n", "the plan"),
+    ):
+        with pytest.raises(nd.ConfigError, match=words):
+            nd.sweep(plan, out=tmp_path)
+        assert not list(tmp_path.iterdir())
+    with pytest.raises(OSError):
+        nd.sweep(tmp_path / "nothing.toml")
+    with pytest.raises(ValueError, match="at least one thread"):
+        nd.sweep(PLAN, jobs=0)
+
+
+def test_a_policy_whose_name_does_not_tell_what_it_does_is_not_swept() -> None:
+    nd.policies.victim("of-today")(lambda view: 0)
+    with pytest.raises(nd.ConfigError, match="results cannot be kept"):
+        nd.sweep({"stacks": ["page+ftl.gc.victim=of-today"], "set": SMALL})
+
+
+def test_a_sweep_that_is_interrupted_goes_on(tmp_path: Path) -> None:
+    plan = {**PLAN, "repetitions": 30, "axes": {}, "set": {**SMALL, "workload.requests": 100_000}}
+    code = f"""
+import nandarium as nd
+try:
+    nd.sweep({plan!r}, out={str(tmp_path)!r})
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while len(list(tmp_path.glob("runs/*/*/run.json"))) < 3:
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "stopped\n"
+    kept = len(list(tmp_path.glob("runs/*/[!.]*/run.json")))
+    heard: list[tuple[int, int]] = []
+    assert nd.sweep(plan, out=tmp_path, progress=lambda *told: heard.append(told)).counts == {"complete": 60}
+    assert 3 <= kept <= heard[0][0] < 60
+
+
+def test_two_threads_have_two_runs_under_way() -> None:
+    """How much quicker that is depends on what else runs; `python/costs.py` measures it on a quiet machine."""
+    plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 20_000}}
+
+    def under_way(jobs: int) -> float:
+        started = time.perf_counter()
+        swept = nd.sweep(plan, jobs=jobs)
+        return float(swept.runs["wall_s"].sum()) / (time.perf_counter() - started)
+
+    assert max(under_way(2) / under_way(1) for _ in range(3)) > 1.5
