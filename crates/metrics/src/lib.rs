@@ -3,10 +3,12 @@
 
 mod histogram;
 mod latency;
+mod lifetime;
 mod report;
 mod series;
 
 pub use histogram::{Histogram, PERCENTILES};
 pub use latency::{LatencyRecorder, Tail, Waits};
+pub use lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};
 pub use report::{OpTotals, RunResult, SCHEMA, Status};
 pub use series::{AddressMap, Sample, Series};
