@@ -17,9 +17,16 @@ const PLUS: char = '+';
 /// # Errors
 /// No such stack, an unknown key, a value out of range.
 pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
+    load_with(stack, arguments, Vec::new())
+}
+
+/// As [`load`], with further settings.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Setting>) -> Result<Config, Failure> {
     let mut parts = if Path::new(stack).exists() { vec![stack] } else { stack.split(PLUS).collect() };
     let name = parts.remove(0);
-    let mut settings = vec![];
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);
     }

@@ -8,7 +8,7 @@
 //! ```
 //! Faithful to: a block survives `endurance` erases and fails the next one, as in `nand`. A drive cannot end before its first
 //! block is worn out, and not after all of them are: these are the ends of the interval, widened by the error of the rate
-//! (two-sided 95 % over batches of the window). Whether blocks differ for good or by chance is read off the two halves
+//! (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). Whether blocks differ for good or by chance is read off the two halves
 //! of the window: what both halves agree in (their covariance) lasts, the rest is a random walk.
 //! Simplified: the workload goes on as it was in the window; blocks that wear faster in it do so for life (for `earliest` and the
 //! estimate: data that changes its place later only lengthens life); copies grow as spare space shrinks in proportion to
@@ -24,6 +24,9 @@ const BLOCKS_MIN: usize = 16;
 /// Batches the error of the rate is taken from, and Student's factor for 95 % with one degree of freedom less.
 const BATCHES: usize = 8;
 const STUDENT: f64 = 2.365;
+/// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over its
+/// window, to either side of the middle.
+const UNSTEADY: f64 = 0.05;
 /// Standard errors of a normal variable, two-sided 95 %.
 const SIGMAS: f64 = 1.96;
 /// Chance that a block is worn out already at the early end of the interval.
@@ -257,8 +260,13 @@ fn spread(window: &WearWindow) -> Spread {
     Spread { variance, lasting, error }
 }
 
-/// Error of the rate of erases, two-sided 95 %, as a share of it: from batches of the window.
+/// Error of the rate of erases, two-sided 95 %, as a share of it: from batches of the window, and what they cannot see because it
+/// changes more slowly.
 fn rate_error(steps: &[(u64, u64)]) -> f64 {
+    batch_error(steps).hypot(UNSTEADY)
+}
+
+fn batch_error(steps: &[(u64, u64)]) -> f64 {
     if steps.len() < BATCHES {
         return 0.0;
     }
@@ -378,4 +386,71 @@ fn causes(wearing: &Wearing<'_>, bytes: f64) -> Vec<Share> {
         .collect();
     found.sort_by(|a, b| b.share.total_cmp(&a.share));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks with these erases in both halves of a window over 1,000 bytes.
+    fn window(halves: &[[u32; 2]]) -> WearWindow {
+        let erases: Vec<[u32; 3]> = halves.iter().map(|[first, second]| [5, 5 + first, 5 + first + second]).collect();
+        let blocks = erases.len() as u64;
+        WearWindow { erases, steps: Vec::new(), capacity_bytes: blocks * 90, flash_bytes: blocks * 100, block_bytes: 100, live_bytes: blocks * 90 }
+    }
+
+    fn life(window: &WearWindow, endurance: u32) -> Lifetime {
+        let programs = [0; DIE_CAUSES];
+        Lifetime::project(&Wearing { window, host_bytes: 1000, programs: &programs, erased_pages: 0, endurance, origin: Origin::New }).unwrap()
+    }
+
+    #[test]
+    fn even_wear_is_known_to_the_byte() {
+        let window = window(&[[5, 5]; 100]);
+        let life = life(&window, 1000);
+        // Ten erases of each block took 1,000 bytes.
+        let Range { earliest, latest, .. } = life.bytes;
+        for bytes in [earliest * (1.0 + UNSTEADY), latest / (1.0 + UNSTEADY), life.even_bytes] {
+            assert!((bytes - 100_000.0).abs() < 1.0, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_both_halves_agree_in_lasts_and_what_they_do_not_is_chance() {
+        let lasting: Vec<[u32; 2]> = (0..200).map(|block| if block % 4 == 0 { [20, 20] } else { [5, 5] }).collect();
+        let lasting = life(&window(&lasting), 1000);
+        assert!(lasting.lasting > 0.99, "{}", lasting.lasting);
+        // The worn quarter of the blocks gets 40 erases for 1,000 bytes, and the drive can do without a tenth.
+        assert!((lasting.bytes.estimate / 25_000.0 - 1.0).abs() < 0.02, "{}", lasting.bytes.estimate);
+        // Each half has the same spread, and they know nothing of each other.
+        let chance: Vec<[u32; 2]> = (0..200).map(|block| [[20, 20], [20, 5], [5, 20], [5, 5]][block % 4]).collect();
+        let chance = life(&window(&chance), 1000);
+        assert!(chance.lasting < 0.01, "{}", chance.lasting);
+        assert!(chance.bytes.earliest > lasting.bytes.earliest && chance.bytes.estimate > 0.85 * chance.even_bytes, "{:?}", chance.bytes);
+    }
+
+    #[test]
+    fn more_blocks_are_worn_out_the_more_is_written() {
+        let halves: Vec<[u32; 2]> = (0..64).map(|block| [3 + block % 5, 4 + block % 3]).collect();
+        let life = life(&window(&halves), 500);
+        let shares: Vec<f64> = (0..=20).map(|step| life.worn_out(life.bytes.latest * f64::from(step) / 10.0)).collect();
+        assert!(shares[0] < 1e-6 && shares[20] > 0.9 && shares.is_sorted(), "{shares:?}");
+        assert!(life.bytes.earliest <= life.bytes.estimate && life.bytes.estimate <= life.bytes.latest);
+        assert!(life.wear_at_end().all(|erases| erases <= 500.0));
+    }
+
+    #[test]
+    fn the_error_of_the_rate_comes_from_its_batches() {
+        let steady: Vec<(u64, u64)> = (1..=64).map(|step| (step * 1000, step * 10)).collect();
+        assert!(batch_error(&steady) < 1e-9 && (rate_error(&steady) - UNSTEADY).abs() < 1e-9);
+        let rising: Vec<(u64, u64)> = (1..=64).map(|step| (step * 1000, step * step)).collect();
+        assert!(rate_error(&rising) > 0.2);
+    }
+
+    #[test]
+    fn the_normal_distribution_is_the_known_one() {
+        for (z, share) in [(0.0, 0.5), (1.0, 0.841_345), (-1.96, 0.024_998), (9.0, 1.0)] {
+            assert!((normal(z) - share).abs() < 1e-5, "{z}");
+        }
+    }
 }

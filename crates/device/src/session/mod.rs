@@ -13,6 +13,7 @@ mod error;
 mod gather;
 mod given;
 mod precondition;
+mod repeated;
 mod snapshot;
 mod source;
 mod steady;
