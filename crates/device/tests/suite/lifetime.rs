@@ -79,7 +79,7 @@ fn a_drive_that_is_worn_out_ends_within_the_interval() {
             let real = wear_out(stack, workload, settings, seed, ENDURANCE);
             // A window of this drive, and of one that was filled otherwise: drives of one kind differ a little.
             for (other, margin) in [(0, 0.0), (100, 0.03)] {
-                for (requests, widest) in [(6_000, 4.0), (40_000, 2.0)] {
+                for (requests, widest) in [(6_000, 4.0), (40_000, 2.5)] {
                     let (result, window) = window(stack, workload, settings, [seed, other], requests);
                     let bytes = life(&result, &window, ENDURANCE, Origin::Window).unwrap().bytes;
                     let text = format!("{stack} {workload} {settings:?}, seed {seed}+{other}, {requests} requests: {bytes:?}, in truth {real}");
