@@ -69,7 +69,7 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             count(u64::from(report.endurance))
         )),
         ("measured", format!(
-            "{:.1} erases of the average of {} blocks, standard deviation {}, of whose square {} lasts; WAF {:.3}, rate ± {}; {} blocks to spare",
+            "{:.1} erases of the average of {} blocks (standard deviation {}; {} of the variance lasts); WAF {:.3}, rate ± {}; {} blocks to spare",
             window.mean(),
             count(window.erases.len() as u64),
             share(life.spread),
