@@ -8,7 +8,7 @@ use crate::failure::{DRIVE_FULL, Failure, USAGE};
 use crate::{output, settings, table, watch};
 use device::{Config, Setting, session};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status};
-use units::quantity;
+use units::{HostOp, quantity};
 
 /// State of the drive before the run, unless something else is set.
 const PRECONDITION: (&str, &str) = ("drive.precondition", "steady");
@@ -35,8 +35,8 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let mut watcher = stage.watcher(&config.name);
     let (result, window) = session::run_wear(config, &settings::options(shared), &mut watcher)?;
     drop(watcher);
-    if [Status::WornOut, Status::DriveFull].contains(&result.status) {
-        return results::verdict(&[result]);
+    if let Some(failure) = ended_early(&result) {
+        return Err(failure);
     }
     let ended = results::verdict(std::slice::from_ref(&result));
     let facts = Facts::of(&result);
@@ -96,6 +96,18 @@ fn days(text: &str) -> Result<f64, Failure> {
     };
     let days = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
     if days > 0.0 && days <= WARRANTY_MAX * YEAR_DAYS { Ok(days) } else { Err(wrong()) }
+}
+
+/// Why nothing can be projected from a run after which the drive takes no more writes.
+fn ended_early(result: &RunResult) -> Option<Failure> {
+    let written = quantity::format_size(result.host[HostOp::Write.index()].bytes);
+    let (what, remedy) = match result.status {
+        Status::WornOut => ("worn out", "that is its life from its state before the run, and nothing is left to be projected. Run fewer requests (--requests), or raise flash.endurance"),
+        Status::DriveFull => ("full", "no block could be reclaimed. Raise drive.over_provisioning (zones.spare_blocks for code zones)"),
+        Status::Complete | Status::Interrupted => return None,
+    };
+    let message = format!("stack `{}`: the drive is {what} after {written} of host writes: {remedy}", result.stack);
+    Some(Failure { code: DRIVE_FULL, message })
 }
 
 /// What of a run matters when it has no answer.
