@@ -104,7 +104,7 @@ fn a_trace_has_a_rate_of_its_own_and_may_be_repeated() {
 #[test]
 fn a_repeated_trace_is_the_trace_written_out() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let rows = |from: u64| (0..5_u64).map(|at| format!("{},0,W,{},4096\n", from + at * 1000, at * 4096)).collect::<String>();
+    let rows = |from: u64| (0..5_u64).map(|at| format!("{},0,W,{},4096\n", from + at * 1000, at * 4096)).collect::<Vec<_>>().concat();
     let (once, twice) = (trace(folder.path(), &rows(0)), trace(other.path(), &[rows(0), rows(5_000)].concat()));
     assert_eq!(hash(&["--workload", &once, "--set", "workload.repeat=2"]), hash(&["--workload", &twice]));
     assert_ne!(hash(&["--workload", &once]), hash(&["--workload", &twice]));

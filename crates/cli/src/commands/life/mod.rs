@@ -6,6 +6,7 @@ use super::results;
 use crate::arguments::LifeArguments;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
 use crate::{output, settings, table, watch};
+use device::session::SessionError;
 use device::{Config, Setting, session};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status};
 use units::{HostOp, quantity};
@@ -21,6 +22,10 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let terms = terms(arguments)?;
     let config = config(arguments)?;
+    if shared.workload == "-" && config.values.name(PRECONDITION.0) == PRECONDITION.1 {
+        // Before standard input is waited for.
+        return Err(SessionError::SteadyNeedsFile.into());
+    }
     let endurance = config.values.whole("flash.endurance") as u32;
     if endurance == 0 {
         return Err(Failure::usage(format!(
