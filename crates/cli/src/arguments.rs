@@ -1,8 +1,10 @@
 //! What the command line accepts.
 
+mod living;
 mod serving;
 mod sweeping;
 
+pub use living::LifeArguments;
 pub use serving::{CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments, ServerArguments};
 pub use sweeping::SweepArguments;
 
@@ -54,13 +56,15 @@ pub enum Command {
     /// A driver that remaps small random writes into superpages, over a file or block device.
     #[command(subcommand)]
     Hard(HardCommand),
+    /// How long a drive lives under a workload: terabytes, drive writes a day, years, what spends them, what they cost.
+    Life(LifeArguments),
     /// Run every combination of a plan on all cores: stacks, workloads, any keys, repetitions.
     Sweep(SweepArguments),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
 }
 
-/// What `run` and `compare` share.
+/// What `run`, `compare` and `life` share.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
     /// A built-in workload, a trace file (.gz .zst .xz .bz2 are seen through), or - for standard input.

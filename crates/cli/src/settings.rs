@@ -14,11 +14,18 @@ use std::time::UNIX_EPOCH;
 /// # Errors
 /// No such stack, an unknown key, a value out of range.
 pub fn load(stack: &str, arguments: &SessionArguments) -> Result<Config, Failure> {
+    load_with(stack, arguments, Vec::new())
+}
+
+/// As [`load`], with further settings.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Setting>) -> Result<Config, Failure> {
     let is_file = Path::new(stack).exists();
     let parts = if is_file { Ok((stack, Vec::new())) } else { stack_parts(stack) };
     let (name, own) = parts.map_err(|problem| Failure::usage(format!("stack `{stack}`: {problem}")))?;
     let is_changed = !own.is_empty();
-    let mut settings = vec![];
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);
     }

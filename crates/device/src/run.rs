@@ -33,6 +33,29 @@ impl Observer for () {
     }
 }
 
+/// What is looked at inside a device while a run goes on; nothing in the run depends on it.
+pub trait Probe<D> {
+    /// Flash programs so far: for the host, all others, and of those the ones of a rebuild.
+    fn programs(&self, device: &D) -> [u64; 3];
+
+    /// Requests that have to be done before the next mark.
+    fn next_mark(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// So many requests are done. [`Probe::next_mark`] has to grow, or the next completion comes here again.
+    fn mark(&mut self, _: &D, _: &HostMeasurements, _done: u64) {}
+}
+
+/// A probe that looks at programs alone.
+struct Programs<F>(F);
+
+impl<D, F: Fn(&D) -> [u64; 3]> Probe<D> for Programs<F> {
+    fn programs(&self, device: &D) -> [u64; 3] {
+        self.0(device)
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -169,6 +192,7 @@ struct Runner<'a, D: BlockDevice> {
     sheet: HostMeasurements,
     done: u64,
     observe_at: u64,
+    mark_at: u64,
 }
 
 /// Runs `workload` against `device`. `programs` gives flash programs so far (host, all others).
@@ -181,6 +205,20 @@ pub fn run<D: BlockDevice>(
     plan: RunPlan,
     observer: &mut dyn Observer,
     programs: impl Fn(&D) -> [u64; 3],
+) -> Result<(Ended, HostMeasurements), RunError> {
+    run_probed(device, workload, plan, observer, Programs(programs))
+}
+
+/// As [`run`]; `probe` looks into the device.
+///
+/// # Errors
+/// The workload fails or asks for something the device does not have; what was measured is lost.
+pub fn run_probed<D: BlockDevice>(
+    device: &mut D,
+    workload: &mut dyn Workload,
+    plan: RunPlan,
+    observer: &mut dyn Observer,
+    mut probe: impl Probe<D>,
 ) -> Result<(Ended, HostMeasurements), RunError> {
     let started = device.now();
     let sheet = HostMeasurements {
@@ -203,10 +241,11 @@ pub fn run<D: BlockDevice>(
         sheet,
         done: 0,
         observe_at: OBSERVE_EVERY,
+        mark_at: probe.next_mark(),
     };
     let ended = match plan.arrivals {
-        Loop::Closed { depth } => runner.closed(&mut source, depth, observer, &programs)?,
-        Loop::Open { limit } => runner.open(&mut source, limit, observer, &programs)?,
+        Loop::Closed { depth } => runner.closed(&mut source, depth, observer, &mut probe)?,
+        Loop::Open { limit } => runner.open(&mut source, limit, observer, &mut probe)?,
     };
     Ok((ended, runner.sheet))
 }
@@ -217,7 +256,7 @@ impl<D: BlockDevice> Runner<'_, D> {
         source: &mut Source<'_>,
         depth: u32,
         observer: &mut dyn Observer,
-        programs: &impl Fn(&D) -> [u64; 3],
+        probe: &mut impl Probe<D>,
     ) -> Result<Ended, RunError> {
         loop {
             while self.outstanding < depth {
@@ -232,7 +271,7 @@ impl<D: BlockDevice> Runner<'_, D> {
             if self.device.advance(&mut self.completions) == Progress::Idle {
                 return Ok(Ended::Stuck);
             }
-            if !self.record(observer, programs) {
+            if !self.record(observer, probe) {
                 return Ok(Ended::Stopped);
             }
         }
@@ -243,7 +282,7 @@ impl<D: BlockDevice> Runner<'_, D> {
         source: &mut Source<'_>,
         limit: u32,
         observer: &mut dyn Observer,
-        programs: &impl Fn(&D) -> [u64; 3],
+        probe: &mut impl Probe<D>,
     ) -> Result<Ended, RunError> {
         let mut armed = None;
         loop {
@@ -271,7 +310,7 @@ impl<D: BlockDevice> Runner<'_, D> {
             if self.device.advance(&mut self.completions) == Progress::Idle {
                 return Ok(Ended::Stuck);
             }
-            if !self.record(observer, programs) {
+            if !self.record(observer, probe) {
                 return Ok(Ended::Stopped);
             }
         }
@@ -294,10 +333,10 @@ impl<D: BlockDevice> Runner<'_, D> {
 
     /// Takes what completed into the sheet; `false`: the observer wants to stop.
     #[inline]
-    fn record(&mut self, observer: &mut dyn Observer, programs: &impl Fn(&D) -> [u64; 3]) -> bool {
+    fn record(&mut self, observer: &mut dyn Observer, probe: &mut impl Probe<D>) -> bool {
         let now = self.device.now();
         if self.sheet.series.is_over(now - self.sheet.started) {
-            let totals = programs(self.device);
+            let totals = probe.programs(self.device);
             self.sheet.series.roll(now - self.sheet.started, totals, self.outstanding);
         }
         self.sheet.series.elapse(now - self.sheet.started, self.outstanding);
@@ -328,6 +367,10 @@ impl<D: BlockDevice> Runner<'_, D> {
         }
         self.done += self.completions.done.len() as u64;
         self.sheet.ended = now;
+        if self.done >= self.mark_at {
+            probe.mark(self.device, &self.sheet, self.done);
+            self.mark_at = probe.next_mark();
+        }
         if self.done >= self.observe_at {
             self.observe_at = self.done + OBSERVE_EVERY;
             return observer.progress(self.done);

@@ -3,10 +3,14 @@
 
 mod histogram;
 mod latency;
+mod life_report;
+mod lifetime;
 mod report;
 mod series;
 
 pub use histogram::{Histogram, PERCENTILES};
 pub use latency::{LatencyRecorder, Tail, Waits};
+pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price};
+pub use lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};
 pub use report::{OpTotals, RunResult, SCHEMA, Status};
 pub use series::{AddressMap, Sample, Series};

@@ -7,6 +7,7 @@ mod ctl;
 pub mod explain;
 mod glossary;
 mod hard;
+mod life;
 pub mod list;
 mod probe;
 mod report;
@@ -38,6 +39,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Ctl(arguments) => ctl::execute(arguments),
         Command::Hard(command) => hard::execute(command),
+        Command::Life(arguments) => life::execute(arguments),
         Command::Sweep(arguments) => sweep::execute(arguments),
         Command::Report(arguments) => report::execute(arguments),
     }

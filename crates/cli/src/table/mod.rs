@@ -2,12 +2,14 @@
 
 mod compare;
 mod grid;
+mod life;
 mod numbers;
 mod run;
 mod study;
 
 pub use compare::comparison;
 pub use grid::Grid;
+pub use life::{life, life_causes, life_facts, life_rows};
 pub use numbers::{count, share, size, time};
 pub use run::result;
 pub use study::study;

@@ -2,6 +2,7 @@
 
 mod explained;
 mod golden;
+mod life;
 mod mistakes;
 mod probe;
 mod repro;

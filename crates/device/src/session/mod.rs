@@ -13,10 +13,12 @@ mod error;
 mod gather;
 mod given;
 mod precondition;
+mod repeated;
 mod snapshot;
 mod source;
 mod steady;
 mod unused;
+mod wear;
 
 pub use error::SessionError;
 pub use given::GivenRequests;
@@ -32,7 +34,7 @@ use crate::remapped::Remapped;
 use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
-use metrics::{RunResult, Status};
+use metrics::{RunResult, Status, WearWindow};
 use nand::{Counters, CountedFlash, Flash as _, FlashCore, MeteredFlash};
 use trace::Workload;
 use units::{Cause, Nanos};
@@ -103,6 +105,19 @@ pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) 
     run_source(&plan, &source, options.snapshots.as_ref(), watcher)
 }
 
+/// As [`run`], with the same result, and what each block wore while it was measured.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_wear(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) -> Result<(RunResult, WearWindow), SessionError> {
+    let plan = DrivePlan::new(config)?;
+    let source = WorkloadSource::new(&options.workload, &plan)?;
+    let mut recorder = wear::Recorder::default();
+    let result = run_session(&plan, &source, options.snapshots.as_ref(), watcher, Some(&mut recorder))?;
+    let window = recorder.window(&plan, &result);
+    Ok((result, window))
+}
+
 /// As [`run`], over requests that are in memory; `options.workload` is only their name.
 ///
 /// # Errors
@@ -124,6 +139,16 @@ fn run_source(
     snapshots: Option<&Snapshots>,
     watcher: &mut dyn Watcher,
 ) -> Result<RunResult, SessionError> {
+    run_session(plan, source, snapshots, watcher, None)
+}
+
+fn run_session(
+    plan: &DrivePlan,
+    source: &WorkloadSource,
+    snapshots: Option<&Snapshots>,
+    watcher: &mut dyn Watcher,
+    wear: Option<&mut wear::Recorder>,
+) -> Result<RunResult, SessionError> {
     let workload = source.open()?; // everything wrong with it is said before preconditioning
     let initial = precondition::initial_state(plan, source, snapshots, watcher)?;
     let session = Session { plan, source };
@@ -131,23 +156,23 @@ fn run_source(
         Service::Counted => {
             let (drive, driver, notes) = initial.into_drive(plan, CountedFlash::new)?;
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
-                None => session.measure(drive, workload, notes, watcher),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
+                None => session.measure(drive, workload, notes, watcher, wear),
             }
         }
         Service::Parallel => {
             let (drive, driver, notes) = initial.into_drive(plan, |core| plan.timed(core))?;
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
-                None => session.measure(drive, workload, notes, watcher),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
+                None => session.measure(drive, workload, notes, watcher, wear),
             }
         }
         Service::Serial => {
             let (drive, driver, notes) = initial.into_drive(plan, |core| plan.metered(core))?;
             let drive = SerialDrive::new(drive);
             match driver {
-                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher),
-                None => session.measure(drive, workload, notes, watcher),
+                Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
+                None => session.measure(drive, workload, notes, watcher, wear),
             }
         }
     }
@@ -252,25 +277,24 @@ impl Session<'_> {
         }
     }
 
-    /// As [`programs`], in pages of single chips.
-    fn programs<F: Clocked>(&self, drive: &Drive<F>) -> [u64; 3] {
-        programs(drive).map(|count| count * self.plan.lockstep.chips())
-    }
-
     fn measure<D: Measurable>(
         &self,
         mut device: D,
         mut workload: source::Opened,
         mut notes: Vec<String>,
         watcher: &mut dyn Watcher,
+        mut wear: Option<&mut wear::Recorder>,
     ) -> Result<RunResult, SessionError> {
         let run_plan = self.run_plan();
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
         let bad_before = bad_blocks(device.drive().flash().core());
+        if let Some(wear) = &mut wear {
+            wear.begin(device.drive().flash().core());
+        }
+        let probe = wear::Probe { chips: self.plan.lockstep.chips(), recorder: wear };
         let started = watcher.seconds();
-        let outcome =
-            run::run(&mut device, &mut *workload, run_plan, &mut Relay(watcher), |device| self.programs(device.drive()));
+        let outcome = run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe);
         let wall_s = watcher.seconds() - started;
         let drive = device.drive();
         if let Some(violation) = device.oracle().and_then(|oracle| oracle.violation()) {

@@ -1,5 +1,6 @@
 //! Where requests come from: a generator, a trace file, standard input, or the recorded sample.
 
+use super::repeated::Repeated;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
 use crate::config::{all_keys, did_you_mean, find_key};
@@ -36,6 +37,8 @@ pub struct WorkloadSource {
     closed: bool,
     /// Factor on the arrival times of a generator.
     time_scale: f64,
+    /// Times a trace is run.
+    repeat: u64,
 }
 
 impl WorkloadSource {
@@ -65,7 +68,12 @@ impl WorkloadSource {
             "auto" => generated,
             name => name == "closed",
         };
-        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale") })
+        let repeat = values.whole("workload.repeat");
+        if repeat > 1 && name == "-" {
+            let problem = format!("workload.repeat = {repeat}: standard input can be read only once; save the trace to a file");
+            return Err(SessionError::Generator { problem, key: String::new() });
+        }
+        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat })
     }
 
     /// Requests that are in memory, called `name`.
@@ -83,7 +91,7 @@ impl WorkloadSource {
             name => name == "closed",
         };
         let kind = Kind::Given(requests.clone());
-        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale") })
+        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat: 1 })
     }
 
     /// Whether a queue depth is kept instead of arrival times.
@@ -131,6 +139,9 @@ impl WorkloadSource {
     /// # Errors
     /// A generator refuses its parameters; a trace cannot be read or does not fit.
     pub(super) fn open(&self) -> Result<Opened, SessionError> {
+        if self.repeat > 1 {
+            return Ok(Box::new(Repeated::open(Self { repeat: 1, ..self.clone() }, self.repeat)?));
+        }
         let opened: Opened = match &self.kind {
             Kind::Generator(parameters) => self.generator(parameters)?,
             Kind::Given(requests) => self.scaled(Box::new(requests.open())),
@@ -190,7 +201,7 @@ const GENERATOR_KEYS: [&str; 9] = [
     "workload.footprint",
 ];
 /// Keys without effect on a generator.
-const TRACE_KEYS: [&str; 4] = ["workload.format", "workload.order", "workload.fit", "workload.devices"];
+const TRACE_KEYS: [&str; 5] = ["workload.format", "workload.order", "workload.fit", "workload.devices", "workload.repeat"];
 
 /// No setting is silently without effect: refuses `keys` that do not have their default.
 fn refuse(values: &Values, workload: &str, keys: &[&str], why: &str) -> Result<(), SessionError> {

@@ -5,6 +5,7 @@ mod cleaning;
 mod closed_forms;
 mod gather;
 mod host;
+mod lifetime;
 mod log_block;
 mod outside;
 mod remapped;

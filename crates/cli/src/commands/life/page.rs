@@ -1,0 +1,87 @@
+//! The page of a life: the figures, what spends it, and the wear of the blocks.
+
+use crate::table::{life_causes, life_facts, life_rows};
+use figures::{Figure, Page, Panel, Series, Shape, each, escape, number, section};
+use metrics::LifeReport;
+
+/// Bars of a histogram.
+const BINS: usize = 12;
+/// Points of the curve of worn blocks.
+const POINTS: usize = 13;
+
+/// The page.
+pub fn render(report: &LifeReport) -> String {
+    let result = &report.result;
+    let rows = each(life_rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
+    let facts = each(life_facts(report), |(_, text)| format!("<p class=\"lead\">{}</p>", escape(&text)));
+    let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
+    let top = format!(
+        "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead><tbody>{rows}</tbody></table></div>{facts}"
+    );
+    let causes = each(life_causes(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
+    let table = format!(
+        "<section id=\"gains\"><h2>What each cause costs</h2><p class=\"lead\">What could be written more if a cause did not exist and nothing else changed.</p>\
+         <div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB more</th><th>Years more</th></tr></thead><tbody>{causes}</tbody></table></div></section>"
+    );
+    let figures = each(&[spending(report), wear(report), deaths(report)], section);
+    let about = format!("<section id=\"notes\"><h2>Notes</h2>{notes}<p class=\"lead\">Hash {:016x}, seed {}.</p></section>", result.hash, result.seed);
+    let title = format!("Life of {} under {}", result.stack, result.workload);
+    Page { brand: "life", title: &title, top, sections: figures + &table + &about }.render()
+}
+
+fn figure(name: &'static str, title: &'static str, axis: &'static str, shape: Shape, panels: Vec<Panel>, caption: &str) -> Figure {
+    Figure { name, title, axis, shape, most: None, panels, published: Vec::new(), caption: caption.to_owned() }
+}
+
+fn panel(title: &str, series: &str, points: impl Iterator<Item = (String, f64)>) -> Panel {
+    let (categories, values) = points.map(|(category, value)| (category, Some(value))).unzip();
+    Panel { title: title.to_owned(), categories, series: vec![Series { name: series.to_owned(), values }], published: Vec::new() }
+}
+
+fn spending(report: &LifeReport) -> Figure {
+    let shares = report.life.causes.iter().map(|share| (share.cause.to_owned(), share.share * 100.0));
+    let caption = "Pages programmed by cause, of all pages that were erased; unfilled pages were erased without having been programmed.";
+    figure("causes", "What spends the life", "per cent", Shape::Bars, vec![panel("", "share of life", shares)], caption)
+}
+
+/// Blocks by their erases.
+fn histogram(erases: &[f64]) -> Vec<(String, f64)> {
+    let (low, high) = erases.iter().fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    let width = ((high - low + 1.0) / BINS as f64).ceil().max(1.0);
+    let mut bins = vec![0.0; BINS];
+    for value in erases {
+        bins[(((value - low) / width) as usize).min(BINS - 1)] += 1.0;
+    }
+    let used = bins.iter().rposition(|count| *count > 0.0).map_or(1, |last| last + 1);
+    bins.truncate(used);
+    bins.into_iter().enumerate().map(|(bin, count)| (format!("{:.0}", low.floor() + bin as f64 * width), count * 100.0 / erases.len() as f64)).collect()
+}
+
+fn wear(report: &LifeReport) -> Figure {
+    let now: Vec<f64> = report.window.worn().map(f64::from).collect();
+    let end: Vec<f64> = report.life.wear_at_end().collect();
+    let panels = vec![
+        panel("In the measured run", "blocks", histogram(&now).into_iter()),
+        panel("At the end of the estimate", "blocks", histogram(&end).into_iter()),
+    ];
+    let caption = format!(
+        "Each bar begins with the erases below it. {} % of the variance between blocks lasts (both halves of the run agree in it); chance, which the \
+         second picture leaves out, adds the rest. Blocks survive {} erases.",
+        number(report.life.lasting * 100.0),
+        report.endurance
+    );
+    figure("wear", "Erases of the blocks", "per cent of the blocks", Shape::Bars, panels, &caption)
+}
+
+fn deaths(report: &LifeReport) -> Figure {
+    let tbw = report.tbw();
+    let (from, to) = (tbw.earliest * 0.95, tbw.latest * 1.05);
+    let at = |index: usize| from + (to - from) * index as f64 / (POINTS - 1) as f64;
+    let points = (0..POINTS).map(|index| (format!("{} TB", number(at(index))), report.life.worn_out(at(index) * 1e12) * 100.0));
+    let spare = report.life.spare_blocks / report.window.erases.len() as f64 * 100.0;
+    let mut panel = panel("", "worn blocks", points);
+    panel.published = vec![("spare blocks", spare)];
+    let caption = "Over what the host has written, at the rate of the run. When the spare blocks are used up the drive is worn out, a little \
+                   earlier in fact: the blocks that are left are erased more often, and cleaning copies more.";
+    figure("deaths", "Blocks that are worn out", "per cent of the blocks", Shape::Lines, vec![panel], caption)
+}

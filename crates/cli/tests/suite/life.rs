@@ -1,0 +1,161 @@
+//! `nandarium life` as a user runs it.
+
+use crate::support::{Said, TINY, hash, nandarium, said, trace};
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+
+const ENDURANCE: &str = "flash.endurance=1000";
+
+fn life_on(settings: &[&str], arguments: &[&str]) -> Said {
+    let mut command = nandarium(&["life", "--no-snapshots"]);
+    for setting in TINY.iter().chain(settings) {
+        command.args(["--set", setting]);
+    }
+    command.args(arguments);
+    said(command)
+}
+
+fn life(arguments: &[&str]) -> Said {
+    life_on(&[ENDURANCE], arguments)
+}
+
+fn document(said: &Said) -> Value {
+    assert_eq!(said.code, 0, "{}", said.err);
+    serde_json::from_str(&said.out).expect("standard output is one JSON document")
+}
+
+fn number(document: &Value, path: &str) -> f64 {
+    document.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} is no number"))
+}
+
+#[test]
+fn a_life_is_printed_with_what_spends_it_and_the_hash_of_the_run() {
+    let said = life(&["--workload", "zipf", "--requests", "20000", "--per-day", "500GB", "--price", "100"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for part in ["TB written (TBW)", "over 5 years (DWPD)", "years at 500 GB a day", "price of a TB written", "earliest", "latest", "gc", "uneven wear", "blocks survive 1,000 erases"] {
+        assert!(said.out.contains(part), "`{part}` is missing in: {}", said.out);
+    }
+    let run = hash(&["--workload", "zipf", "--requests", "20000", "--set", "drive.precondition=steady", "--set", ENDURANCE]);
+    assert!(said.out.contains(&run), "{run} is missing in: {}", said.out);
+}
+
+#[test]
+fn the_document_agrees_with_itself() {
+    let whole = document(&life(&["--workload", "zipf", "--requests", "20000", "--json", "--per-day", "1GB", "--warranty", "730d", "--price-per-gb", "2"]));
+    assert_eq!(whole["schema"], "nandarium.life/1");
+    for key in ["tbw", "dwpd", "years"] {
+        let [earliest, estimate, latest] = ["earliest", "estimate", "latest"].map(|end| number(&whole, &format!("/{key}/{end}")));
+        assert!(0.0 < earliest && earliest <= estimate && estimate <= latest, "{key}");
+    }
+    let tbw = number(&whole, "/tbw/estimate");
+    let is_near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-9, "{value} and {expected}");
+    is_near(number(&whole, "/years/estimate"), tbw * 1e12 / 1e9 / 365.0);
+    is_near(number(&whole, "/dwpd/estimate"), tbw * 1e12 / 730.0 / f64::from(16 << 20));
+    let price = 2.0 * number(&whole, "/flash_bytes") / 1e9;
+    is_near(number(&whole, "/cost/price"), price);
+    is_near(number(&whole, "/cost/per_gb"), price * 1e9 / f64::from(16 << 20));
+    is_near(number(&whole, "/cost/per_tb_written/earliest"), price / number(&whole, "/tbw/earliest"));
+    let causes = whole["causes"].as_object().unwrap();
+    let shares: f64 = causes.values().filter_map(|cause| cause["share"].as_f64()).sum();
+    is_near(shares, 1.0);
+    assert!(causes["host"]["years_gained"].is_null() && causes["gc"]["years_gained"].as_f64().unwrap() > 0.0);
+    assert_eq!((whole["rate"].as_str(), whole["config"]["drive.precondition"].as_str()), (Some("given"), Some("steady")));
+}
+
+#[test]
+fn without_a_rate_of_its_own_a_closed_loop_lives_at_full_speed_and_counted_time_has_no_years() {
+    let fast = document(&life(&["--workload", "uniform-write", "--requests", "20000", "--json"]));
+    assert_eq!(fast["rate"], "full-speed");
+    let text = life(&["--workload", "uniform-write", "--requests", "20000"]).out;
+    assert!(text.contains("years at full speed without a pause"), "{text}");
+    let counted = document(&life(&["--workload", "uniform-write", "--requests", "20000", "--json", "--set", "engine.time=none"]));
+    assert!(counted["years"].is_null() && counted["causes"]["gc"]["years_gained"].is_null());
+    assert!(counted["notes"].to_string().contains("--per-day"), "{}", counted["notes"]);
+}
+
+/// A trace of random writes of 4 KiB, one a millisecond, in a folder.
+fn writes(folder: &Path, requests: u64) -> String {
+    let mut rows = String::new();
+    for at in 0..requests {
+        // A fixed walk over all 4,096 pages.
+        writeln!(rows, "{},0,W,{},4096", at * 1_000_000, at.wrapping_mul(2_654_435_761) % 4096 * 4096).unwrap();
+    }
+    trace(folder, &rows)
+}
+
+#[test]
+fn a_trace_has_a_rate_of_its_own_and_may_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = writes(folder.path(), 2_000);
+    let refused = life(&["--workload", &short]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("the window is too short") && refused.err.contains("--set workload.repeat="), "{}", refused.err);
+    let (_, wanted) = refused.err.split_once("workload.repeat=").unwrap();
+    let wanted: u64 = wanted.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    let repeated = format!("workload.repeat={}", wanted * 2);
+    let whole = document(&life(&["--workload", &short, "--set", &repeated, "--json"]));
+    assert_eq!((whole["rate"].as_str(), number(&whole, "/window/requests")), (Some("own-time"), 2_000.0 * wanted as f64 * 2.0));
+    // 4 KiB a millisecond, in each pass and between them.
+    let per_day = 4096.0 * 1000.0 * 86_400.0;
+    assert!((number(&whole, "/bytes_per_day") / per_day - 1.0).abs() < 0.01, "{}", number(&whole, "/bytes_per_day"));
+}
+
+#[test]
+fn a_repeated_trace_is_the_trace_written_out() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let rows = |from: u64| (0..5_u64).map(|at| format!("{},0,W,{},4096\n", from + at * 1000, at * 4096)).collect::<Vec<_>>().concat();
+    let (once, twice) = (trace(folder.path(), &rows(0)), trace(other.path(), &[rows(0), rows(5_000)].concat()));
+    assert_eq!(hash(&["--workload", &once, "--set", "workload.repeat=2"]), hash(&["--workload", &twice]));
+    assert_ne!(hash(&["--workload", &once]), hash(&["--workload", &twice]));
+    let generated = life(&["--workload", "zipf", "--set", "workload.repeat=2"]);
+    assert!(generated.code == 2 && generated.err.contains("workload.repeat has no effect"), "{}", generated.err);
+    let input = life(&["--workload", "-", "--set", "workload.repeat=2", "--set", "drive.precondition=fill"]);
+    assert!(input.code == 2 && input.err.contains("read only once"), "{}", input.err);
+}
+
+#[test]
+fn a_folder_gets_the_run_the_life_and_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let said = life(&["--workload", "zipf", "--requests", "20000", "--out", out, "--json"]);
+    let whole = document(&said);
+    assert!(said.err.contains("life.html"), "{}", said.err);
+    let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text("life.json")).unwrap(), whole);
+    assert_eq!(serde_json::from_str::<Value>(&text("result.json")).unwrap()["hash"], whole["hash"]);
+    assert!(text("report.html").contains("<html") && text("series.csv").starts_with("gc_programs") | text("series.csv").contains("time_ns"));
+    let page = text("life.html");
+    for part in ["What spends the life", "Erases of the blocks", "Blocks that are worn out", "What each cause costs", whole["hash"].as_str().unwrap()] {
+        assert!(page.contains(part), "`{part}` is missing");
+    }
+    assert!(!page.contains("http") && !page.contains("NaN"), "the page needs nothing from elsewhere");
+}
+
+#[test]
+fn what_has_no_answer_is_refused_with_the_remedy() {
+    for (settings, arguments, code, parts) in [
+        (&[][..], &["--workload", "zipf"][..], 2, &["flash.endurance is 0", "fast-4k", "--set flash.endurance=3000", "list parts"][..]),
+        (&[ENDURANCE], &["--workload", "uniform-read", "--requests", "2000"], 2, &["wrote nothing", "workload with writes"]),
+        (&[ENDURANCE], &["--workload", "uniform-write", "--requests", "100"], 2, &["too short", "at least once", "(here: --requests "]),
+        (&["flash.endurance=30"], &["--workload", "zipf", "--set", "drive.precondition=fill", "--requests", "100000"], 5, &["worn out after", "that is its life", "--requests", "flash.endurance"]),
+        (&["flash.endurance=5"], &["--workload", "zipf"], 5, &["worn out while it is preconditioned", "flash.endurance"]),
+        (&[ENDURANCE], &["--workload", "zpif"], 2, &["did you mean `zipf`"]),
+        (&[ENDURANCE], &["--stack", "pgae"], 2, &["did you mean `page`"]),
+        (&["flash.endurence=3"], &[], 2, &["did you mean `flash.endurance`"]),
+        (&[ENDURANCE], &["--per-day", "500"], 2, &["--per-day", "no unit"]),
+        (&[ENDURANCE], &["--per-day", "0GB"], 2, &["--per-day 0", "500GB"]),
+        (&[ENDURANCE], &["--warranty", "5"], 2, &["--warranty 5", "5y or 1825d"]),
+        (&[ENDURANCE], &["--price", "0"], 2, &["--price 0", "above 0"]),
+        (&[ENDURANCE], &["--price", "$5"], 2, &["--price"]),
+        (&[ENDURANCE], &["--price", "5", "--price-per-gb", "1"], 2, &["cannot be used with"]),
+        (&[ENDURANCE], &["--workload", "-"], 2, &["drive.precondition = steady", "save the trace"]),
+    ] {
+        let said = life_on(settings, arguments);
+        assert_eq!(said.code, code, "{arguments:?}: {}{}", said.out, said.err);
+        for part in parts {
+            assert!(said.err.contains(part), "{arguments:?}: `{part}` is missing in: {}", said.err);
+        }
+        assert!(said.out.is_empty() && !said.err.contains("panicked"), "{arguments:?}: {}", said.out);
+    }
+}

@@ -1,0 +1,229 @@
+//! What `nandarium life` answers: a life in terabytes, drive writes a day, years and money, and its JSON form
+//! (`life.json`). Keys are stable: scripts rely on them.
+
+use crate::lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};
+use crate::report::RunResult;
+use serde_json::{Map, Value, json};
+use units::HostOp;
+
+/// Version of the JSON form.
+pub const LIFE_SCHEMA: &str = "nandarium.life/1";
+/// Bytes of a terabyte and a gigabyte: decimal, as data sheets have them.
+const TB: f64 = 1e12;
+const GB: f64 = 1e9;
+/// Days of a year, here as in data sheets.
+const YEAR_DAYS: f64 = 365.0;
+/// Nanoseconds of a day.
+const DAY_NS: f64 = 86_400e9;
+/// Fewer erases of the average block give wide intervals.
+const ERASES_FEW: f64 = 4.0;
+
+/// What a drive costs, in any currency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Price {
+    /// For each decimal gigabyte of flash, spare flash included.
+    PerFlashGb(f64),
+    /// For the drive.
+    Drive(f64),
+}
+
+/// What else is asked of a life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LifeTerms {
+    /// Days of the warranty, for drive writes a day.
+    pub warranty_days: f64,
+    /// Bytes the host writes a day; `None`: as in the run.
+    pub per_day: Option<u64>,
+    /// What the drive costs, where that matters.
+    pub price: Option<Price>,
+}
+
+/// Where the bytes a day come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// They were given.
+    Given,
+    /// From requests that arrive at their own time: bytes written over the time simulated.
+    OwnTime,
+    /// From a closed loop: as fast as the drive can, day and night.
+    FullSpeed,
+}
+
+impl Basis {
+    /// The name in `life.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Basis::Given => "given",
+            Basis::OwnTime => "own-time",
+            Basis::FullSpeed => "full-speed",
+        }
+    }
+}
+
+/// A life with all that is said about it.
+#[derive(Clone, Debug)]
+pub struct LifeReport {
+    /// The run it is computed from.
+    pub result: RunResult,
+    /// Wear in it.
+    pub window: WearWindow,
+    /// The life.
+    pub life: Lifetime,
+    /// Erases a block survives.
+    pub endurance: u32,
+    /// What was asked.
+    pub terms: LifeTerms,
+}
+
+impl LifeReport {
+    /// Computes the life of a new drive from a run.
+    ///
+    /// # Errors
+    /// Everything [`LifetimeError`] names.
+    pub fn new(result: RunResult, window: WearWindow, endurance: u32, terms: LifeTerms) -> Result<Self, LifetimeError> {
+        let life = Lifetime::project(&Wearing {
+            window: &window,
+            host_bytes: result.host[HostOp::Write.index()].bytes,
+            programs: &result.flash[1],
+            erased_pages: result.flash[2].iter().sum::<u64>() * u64::from(result.shape.0),
+            endurance,
+            origin: Origin::New,
+        })?;
+        Ok(Self { result, window, life, endurance, terms })
+    }
+
+    /// Terabytes the host writes until the drive is worn out.
+    pub fn tbw(&self) -> Range {
+        self.life.bytes.times(1.0 / TB)
+    }
+
+    /// Times the drive can be written a day over the warranty.
+    pub fn dwpd(&self) -> Range {
+        self.life.bytes.times(1.0 / (self.window.capacity_bytes as f64 * self.terms.warranty_days))
+    }
+
+    /// Bytes the host writes a day, and why; nothing where no time passed and none were given.
+    pub fn per_day(&self) -> Option<(f64, Basis)> {
+        if let Some(bytes) = self.terms.per_day {
+            return Some((bytes as f64, Basis::Given));
+        }
+        let written = self.result.host[HostOp::Write.index()].bytes as f64;
+        let basis = if self.result.queue_depth.is_some() { Basis::FullSpeed } else { Basis::OwnTime };
+        (self.result.sim_ns > 0).then(|| (written * DAY_NS / self.result.sim_ns as f64, basis))
+    }
+
+    /// Years of 365 days until the drive is worn out.
+    pub fn years(&self) -> Option<Range> {
+        self.per_day().map(|(bytes, _)| self.life.bytes.times(1.0 / (bytes * YEAR_DAYS)))
+    }
+
+    /// Terabytes more that perfectly even wear would give, to the end of which no block dies.
+    pub fn uneven_tb(&self) -> f64 {
+        ((self.life.even_bytes - self.life.bytes.estimate) / TB).max(0.0)
+    }
+
+    /// Price of the drive.
+    pub fn price(&self) -> Option<f64> {
+        self.terms.price.map(|price| match price {
+            Price::PerFlashGb(price) => price * self.window.flash_bytes as f64 / GB,
+            Price::Drive(price) => price,
+        })
+    }
+
+    /// Price for each decimal gigabyte the host sees.
+    pub fn price_per_gb(&self) -> Option<f64> {
+        self.price().map(|price| price * GB / self.window.capacity_bytes as f64)
+    }
+
+    /// Price for each terabyte written: the longer the life, the less.
+    pub fn price_per_tb_written(&self) -> Option<Range> {
+        let Range { earliest, estimate, latest } = self.tbw();
+        self.price().map(|price| Range { earliest: price / earliest, estimate: price / estimate, latest: price / latest })
+    }
+
+    /// What a reader should know.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let erases = self.window.mean();
+        if erases < ERASES_FEW {
+            notes.push(format!("The average block was erased only {erases:.1} times while it was measured: more requests (--requests, or workload.repeat for a trace) narrow the interval."));
+        }
+        let counted = ["flash.fault.program", "flash.fault.erase"];
+        if let Some(key) = counted.iter().find(|key| self.result.config.get(**key).is_some_and(|share| !share.starts_with("0%"))) {
+            notes.push(format!("Blocks that fail by chance ({key}) shorten life, and are not part of the answer."));
+        }
+        if self.result.counters.contains_key("ftl.translation_pages") {
+            notes.push("Translation pages have no home plane, and planes drift apart in wear more slowly than a run shows: tiny drives ended up to a third before the earliest.".to_owned());
+        }
+        if self.per_day().is_none() {
+            notes.push("No years: no time passed (engine.time = none). Give the bytes the host writes a day with --per-day.".to_owned());
+        }
+        notes.extend(self.result.notes.iter().cloned());
+        notes
+    }
+
+    /// The JSON form.
+    pub fn to_json(&self) -> Value {
+        let result = &self.result;
+        let waf = result.to_json()["waf"].clone();
+        json!({
+            "schema": LIFE_SCHEMA,
+            "hash": format!("{:016x}", result.hash),
+            "seed": result.seed.to_string(),
+            "stack": result.stack,
+            "workload": result.workload,
+            "status": result.status.name(),
+            "config": result.config,
+            "capacity_bytes": self.window.capacity_bytes,
+            "flash_bytes": self.window.flash_bytes,
+            "endurance": self.endurance,
+            "window": {
+                "requests": result.requests(),
+                "host_bytes": result.host[HostOp::Write.index()].bytes,
+                "sim_ns": result.sim_ns,
+                "blocks": self.window.erases.len(),
+                "erases_mean": self.window.mean(),
+                "erases_spread": self.life.spread,
+                "spread_lasting": self.life.lasting,
+                "rate_error": self.life.error,
+                "spare_blocks": self.life.spare_blocks,
+            },
+            "waf": waf,
+            "tbw": range(self.tbw()),
+            "tbw_even_wear": self.life.even_bytes / TB,
+            "warranty_days": self.terms.warranty_days,
+            "dwpd": range(self.dwpd()),
+            "bytes_per_day": self.per_day().map(|(bytes, _)| bytes),
+            "rate": self.per_day().map(|(_, basis)| basis.name()),
+            "years": self.years().map(range),
+            "causes": self.causes_json(),
+            "cost": self.cost_json(),
+            "notes": self.notes(),
+        })
+    }
+
+    fn causes_json(&self) -> Value {
+        let bytes_per_year = self.per_day().map(|(bytes, _)| bytes * YEAR_DAYS);
+        let gained = |bytes: Option<f64>| {
+            let years = bytes.zip(bytes_per_year).map(|(bytes, year)| bytes / year);
+            (bytes.map(|bytes| bytes / TB), years)
+        };
+        let one = |share: &Share| {
+            let (tb, years) = gained(share.gained);
+            (share.cause.to_owned(), json!({"pages": share.pages, "share": share.share, "tb_gained": tb, "years_gained": years}))
+        };
+        let mut causes: Map<String, Value> = self.life.causes.iter().map(one).collect();
+        let (tb, years) = gained(Some(self.uneven_tb() * TB));
+        causes.insert("uneven".to_owned(), json!({"pages": null, "share": null, "tb_gained": tb, "years_gained": years}));
+        Value::Object(causes)
+    }
+
+    fn cost_json(&self) -> Value {
+        let Some(price) = self.price() else { return Value::Null };
+        json!({"price": price, "per_gb": self.price_per_gb(), "per_tb_written": self.price_per_tb_written().map(range)})
+    }
+}
+
+fn range(range: Range) -> Value {
+    json!({"earliest": range.earliest, "estimate": range.estimate, "latest": range.latest})
+}

@@ -1,0 +1,456 @@
+//! How long a drive lives: from the wear of a measured window to the writes it takes until it is worn out.
+//!
+//! ```text
+//!  erases of each block at the beginning, middle and end of the window, erases over host bytes
+//!      -> rate with its error, spread between blocks that lasts, spread that is chance
+//!      -> blocks worn out after x bytes of host writes
+//!      -> earliest (no block is worn out yet) <= estimate (spare blocks are used up) <= latest (every block is)
+//! ```
+//! Faithful to: a block survives `endurance` erases and fails the next one, as in `nand`. A drive cannot end before its first
+//! block is worn out, and not after all of them are: these are the ends of the interval, widened by the error of the rate
+//! (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). Whether blocks differ for good or by chance is read off the two halves
+//! of the window: what both halves agree in (their covariance) lasts, the rest is a random walk.
+//! Simplified: the workload goes on as it was in the window; blocks that wear faster in it do so for life (for `earliest` and the
+//! estimate: data that changes its place later only lengthens life); copies grow as spare space shrinks in proportion to
+//! its inverse (for the estimate); blocks that fail by chance, wear of RAM and NVRAM are left out.
+//! Protects: `earliest <= estimate <= latest`, and a window in which next to nothing was erased has no answer.
+
+use units::{CAUSES, Cause, DIE_CAUSES};
+
+/// Fewest erases of the average block in a window that says something.
+const ERASES_MIN: f64 = 1.0;
+/// Fewest blocks whose spread says something.
+const BLOCKS_MIN: usize = 16;
+/// Batches the error of the rate is taken from, and Student's factor for 95 % with one degree of freedom less.
+const BATCHES: usize = 8;
+const STUDENT: f64 = 2.365;
+/// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over its
+/// window, to either side of the middle.
+const UNSTEADY: f64 = 0.05;
+/// Standard errors of a normal variable, two-sided 95 %.
+const SIGMAS: f64 = 1.96;
+/// Chance that a block is worn out already at the early end of the interval.
+const CHANCE_EARLY: f64 = 0.05;
+/// Pieces in which the time of dying blocks is added up.
+const PIECES: usize = 256;
+
+/// What was worn during a measured run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WearWindow {
+    /// Erases of each block that is not bad since the drive was made: at the beginning, in the middle and at the end.
+    pub erases: Vec<[u32; 3]>,
+    /// Bytes the host had written and erases of all blocks, both since the beginning, at steps through the window.
+    pub steps: Vec<(u64, u64)>,
+    /// Bytes the host sees.
+    pub capacity_bytes: u64,
+    /// Bytes of all flash, bad blocks included, without out-of-band areas.
+    pub flash_bytes: u64,
+    /// Bytes of a block (of a group of blocks, where chips act as one).
+    pub block_bytes: u64,
+    /// Bytes of valid pages at the end, those of parity and maps included.
+    pub live_bytes: u64,
+}
+
+impl WearWindow {
+    /// Erases of each block within the window.
+    pub fn worn(&self) -> impl Iterator<Item = u32> + '_ {
+        self.erases.iter().map(|[before, _, after]| after - before)
+    }
+
+    /// Erases of the average block within the window.
+    pub fn mean(&self) -> f64 {
+        self.worn().map(f64::from).sum::<f64>() / self.erases.len().max(1) as f64
+    }
+}
+
+/// When a life begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// With a new drive, no block of which was ever erased: what preconditioning wore does not count.
+    New,
+    /// With the measured run: what preconditioning wore is gone.
+    Window,
+}
+
+/// What a life is computed from.
+#[derive(Clone, Copy, Debug)]
+pub struct Wearing<'a> {
+    /// Wear during the run.
+    pub window: &'a WearWindow,
+    /// Bytes the host wrote in it.
+    pub host_bytes: u64,
+    /// Flash programs in it by cause.
+    pub programs: &'a [u64; DIE_CAUSES],
+    /// Flash erases in it, and pages of a block: what was erased without having been programmed is a cause of its own.
+    pub erased_pages: u64,
+    /// Erases a block survives; not 0.
+    pub endurance: u32,
+    /// When life begins.
+    pub origin: Origin,
+}
+
+/// Why a run has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum LifetimeError {
+    /// Nothing wears out.
+    #[error("the host wrote nothing, and the drive lives for ever on reads; choose a workload with writes")]
+    NoWrites,
+    /// Too little was erased.
+    #[error("the window is too short: the average block was erased {erases:.2} times in it, and at least once is needed; run {factor:.1} times as many requests or more")]
+    TooShort {
+        /// Erases of the average block.
+        erases: f64,
+        /// How many times longer the window has to be, for two erases.
+        factor: f64,
+    },
+    /// Too few blocks.
+    #[error("the drive has {blocks} blocks in use, and their spread says something from {BLOCKS_MIN} on; choose a smaller flash.pages_per_block or a larger drive.capacity")]
+    TooFew {
+        /// Blocks that are not bad.
+        blocks: usize,
+    },
+    /// Blocks reached the end of their life in the window.
+    #[error("the window is too long for the endurance: the most worn block was erased {most} times, and blocks survive {endurance} erases (flash.endurance); run fewer requests, or precondition less")]
+    Worn {
+        /// Erases of the most worn block.
+        most: u32,
+        /// Erases it survives.
+        endurance: u32,
+    },
+}
+
+/// An amount with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Not before.
+    pub earliest: f64,
+    /// Most likely.
+    pub estimate: f64,
+    /// Not after.
+    pub latest: f64,
+}
+
+impl Range {
+    /// The same in another unit.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { earliest: self.earliest * factor, estimate: self.estimate * factor, latest: self.latest * factor }
+    }
+}
+
+/// What a cause takes of a life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Its name: a cause of flash commands, or `unfilled`: pages erased without having been programmed.
+    pub cause: &'static str,
+    /// Pages.
+    pub pages: u64,
+    /// Share of the life it takes.
+    pub share: f64,
+    /// Host bytes that could be written more if it did not exist and nothing else changed; nothing for the host's own pages.
+    pub gained: Option<f64>,
+}
+
+/// A life.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lifetime {
+    /// Host bytes until the drive is worn out.
+    pub bytes: Range,
+    /// Host bytes until the average block is worn out, without the error of the rate: what perfectly even wear would give.
+    pub even_bytes: f64,
+    /// Erases of the average block for each byte of host writes.
+    pub erases_per_byte: f64,
+    /// Error of that, two-sided 95 %, as a share of it.
+    pub error: f64,
+    /// Standard deviation of the blocks' erases in the window, as a share of their mean.
+    pub spread: f64,
+    /// Share of the variance between blocks that lasts; the rest is chance.
+    pub lasting: f64,
+    /// Blocks that live data could do without.
+    pub spare_blocks: f64,
+    /// What takes the life, largest first.
+    pub causes: Vec<Share>,
+    projection: Projection,
+}
+
+/// Wear of the blocks after a number of erases of the average one.
+#[derive(Clone, Debug, PartialEq)]
+struct Projection {
+    /// Of each block: erases in the window, and erases it survives from its beginning.
+    blocks: Vec<(f64, f64)>,
+    /// Erases of the average block in the window.
+    mean: f64,
+    /// Share of the variance that lasts.
+    lasting: f64,
+    /// Variance by chance for each erase of the average block.
+    chance: f64,
+}
+
+impl Projection {
+    /// Erases expected of a block with `worn` ones in the window once the average block has `erases`.
+    fn wear(&self, worn: f64, erases: f64) -> f64 {
+        let rate = 1.0 + self.lasting * (worn / self.mean - 1.0);
+        worn + rate * (erases - self.mean)
+    }
+
+    /// Blocks expected to be worn out then.
+    fn worn_out(&self, erases: f64) -> f64 {
+        let sigma = (self.chance * (erases - self.mean)).sqrt().max(1e-9);
+        self.blocks.iter().map(|(worn, limit)| normal((self.wear(*worn, erases) - limit) / sigma)).sum()
+    }
+
+    /// Erases of the average block at which so many blocks are worn out; never before the end of the window.
+    fn until(&self, blocks: f64) -> f64 {
+        let mut high = self.mean * 2.0;
+        // With a rate above 0 of any block there is an end; a drive of which most blocks never wear may have none.
+        while self.worn_out(high) < blocks && high < 1e15 {
+            high *= 2.0;
+        }
+        let mut low = self.mean;
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            if self.worn_out(middle) < blocks { low = middle } else { high = middle }
+        }
+        high
+    }
+}
+
+/// Distribution function of the standard normal variable (Abramowitz and Stegun 26.2.17, error below 10^-7).
+fn normal(z: f64) -> f64 {
+    if z.abs() > 8.0 {
+        return if z > 0.0 { 1.0 } else { 0.0 };
+    }
+    let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
+    let series = t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let tail = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * series;
+    if z > 0.0 { 1.0 - tail } else { tail }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn covariance(a: &[f64], b: &[f64]) -> f64 {
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum::<f64>() / (a.len().max(2) - 1) as f64
+}
+
+/// Spread between blocks: variance of their erases relative to the mean, what of it lasts, and the error of that.
+struct Spread {
+    variance: f64,
+    lasting: f64,
+    error: f64,
+}
+
+fn spread(window: &WearWindow) -> Spread {
+    let part = |from: usize, to: usize| -> Vec<f64> {
+        let erases: Vec<f64> = window.erases.iter().map(|row| f64::from(row[to] - row[from])).collect();
+        let mean = mean(&erases).max(f64::MIN_POSITIVE);
+        erases.into_iter().map(|erases| erases / mean).collect()
+    };
+    let (first, second, whole) = (part(0, 1), part(1, 2), part(0, 2));
+    let variance = covariance(&whole, &whole);
+    if covariance(&first, &first) <= 0.0 || covariance(&second, &second) <= 0.0 {
+        // One half alone cannot tell what lasts: then all of it may.
+        let is_flat = variance <= 0.0;
+        return Spread { variance, lasting: 0.0, error: if is_flat { 0.0 } else { variance } };
+    }
+    let lasting = covariance(&first, &second);
+    let error = ((covariance(&first, &first) * covariance(&second, &second) + lasting * lasting) / first.len() as f64).sqrt();
+    Spread { variance, lasting, error }
+}
+
+/// Error of the rate of erases, two-sided 95 %, as a share of it: from batches of the window, and what they cannot see because it
+/// changes more slowly.
+fn rate_error(steps: &[(u64, u64)]) -> f64 {
+    batch_error(steps).hypot(UNSTEADY)
+}
+
+fn batch_error(steps: &[(u64, u64)]) -> f64 {
+    if steps.len() < BATCHES {
+        return 0.0;
+    }
+    let at = |batch: usize| if batch == 0 { (0, 0) } else { steps[batch * steps.len() / BATCHES - 1] };
+    let rates: Vec<f64> = (0..BATCHES)
+        .map(|batch| (at(batch), at(batch + 1)))
+        .filter(|(from, to)| to.0 > from.0)
+        .map(|(from, to)| (to.1 - from.1) as f64 / (to.0 - from.0) as f64)
+        .collect();
+    let mean = mean(&rates);
+    if rates.len() < 2 || mean <= 0.0 {
+        return 0.0;
+    }
+    STUDENT * (covariance(&rates, &rates) / rates.len() as f64).sqrt() / mean
+}
+
+impl Lifetime {
+    /// How long a drive lives that goes on as in the window.
+    ///
+    /// # Errors
+    /// Everything [`LifetimeError`] names.
+    pub fn project(wearing: &Wearing<'_>) -> Result<Self, LifetimeError> {
+        let window = wearing.window;
+        if wearing.host_bytes == 0 {
+            return Err(LifetimeError::NoWrites);
+        }
+        let erases = window.mean();
+        if erases < ERASES_MIN {
+            return Err(LifetimeError::TooShort { erases, factor: 2.0 * ERASES_MIN / erases.max(1e-3) });
+        }
+        if window.erases.len() < BLOCKS_MIN {
+            return Err(LifetimeError::TooFew { blocks: window.erases.len() });
+        }
+        let endurance = wearing.endurance;
+        let most = window.erases.iter().map(|[before, _, after]| if wearing.origin == Origin::New { after - before } else { *after });
+        match most.max() {
+            Some(most) if most >= endurance => return Err(LifetimeError::Worn { most, endurance }),
+            _ => {}
+        }
+        Ok(Self::of_window(wearing, erases))
+    }
+
+    fn of_window(wearing: &Wearing<'_>, mean: f64) -> Self {
+        let Wearing { window, endurance, origin, .. } = *wearing;
+        let limit = |before: u32| f64::from(if origin == Origin::New { endurance } else { endurance - before });
+        let blocks: Vec<(f64, f64)> = window.erases.iter().map(|[before, _, after]| (f64::from(after - before), limit(*before))).collect();
+        let Spread { variance, lasting, error } = spread(window);
+        let share = |lasting: f64| if variance > 0.0 { (lasting / variance).clamp(0.0, 1.0) } else { 0.0 };
+        let projection = |lasting: f64| Projection {
+            chance: (1.0 - lasting) * variance * mean,
+            blocks: blocks.clone(),
+            mean,
+            lasting,
+        };
+        let (likely, cautious) = (projection(share(lasting)), projection(share(lasting + SIGMAS * error)));
+        let bytes_per_erase = wearing.host_bytes as f64 / mean;
+        let rate_error = rate_error(&window.steps);
+        let even = blocks.iter().map(|(_, limit)| limit).sum::<f64>() / blocks.len() as f64;
+        let spare_blocks = (blocks.len() as f64 - (window.live_bytes as f64 / window.block_bytes as f64).ceil()).max(1.0);
+        let latest = even * bytes_per_erase * (1.0 + rate_error);
+        let earliest = (cautious.until(CHANCE_EARLY) * bytes_per_erase / (1.0 + rate_error)).min(latest);
+        let estimate = dying(&likely, spare_blocks, wearing.programs) * bytes_per_erase;
+        let bytes = Range { earliest, estimate: estimate.clamp(earliest, latest), latest };
+        Self {
+            causes: causes(wearing, bytes.estimate),
+            bytes,
+            even_bytes: even * bytes_per_erase,
+            erases_per_byte: 1.0 / bytes_per_erase,
+            error: rate_error,
+            spread: variance.sqrt(),
+            lasting: likely.lasting,
+            spare_blocks,
+            projection: likely,
+        }
+    }
+
+    /// Share of the blocks expected to be worn out after so many host bytes, at the window's rate.
+    pub fn worn_out(&self, bytes: f64) -> f64 {
+        let erases = (bytes * self.erases_per_byte).max(self.projection.mean);
+        self.projection.worn_out(erases) / self.projection.blocks.len() as f64
+    }
+
+    /// Erases expected of each block at the end of the estimate, in the order of the window; never more than it survives.
+    pub fn wear_at_end(&self) -> impl Iterator<Item = f64> + '_ {
+        let erases = (self.bytes.estimate * self.erases_per_byte).max(self.projection.mean);
+        self.projection.blocks.iter().map(move |(worn, limit)| self.projection.wear(*worn, erases).min(*limit))
+    }
+}
+
+/// Erases of the average block that the host gets out of a drive until `spare` blocks are worn out: those that are left are
+/// erased more often, and copies grow as spare space shrinks.
+fn dying(projection: &Projection, spare: f64, programs: &[u64; DIE_CAUSES]) -> f64 {
+    let (from, to) = (projection.until(CHANCE_EARLY), projection.until(spare));
+    let total = programs.iter().sum::<u64>().max(1) as f64;
+    let copies: f64 = [Cause::Gc, Cause::Merge, Cause::Wear].iter().map(|cause| programs[cause.index()] as f64 / total).sum();
+    let blocks = projection.blocks.len() as f64;
+    let piece = (to - from).max(0.0) / PIECES as f64;
+    let gained: f64 = (0..PIECES)
+        .map(|index| projection.worn_out(from + (index as f64 + 0.5) * piece).min(spare))
+        .map(|worn| piece * (1.0 - worn / blocks) / (1.0 - copies + copies * spare / (spare - worn).max(0.5)))
+        .sum();
+    from + gained
+}
+
+fn causes(wearing: &Wearing<'_>, bytes: f64) -> Vec<Share> {
+    let programmed: u64 = wearing.programs.iter().sum();
+    let all = wearing.erased_pages.max(programmed).max(1);
+    let named = CAUSES.iter().map(|cause| (cause.name(), wearing.programs[cause.index()]));
+    let mut found: Vec<Share> = named
+        .chain([("unfilled", all - programmed.min(all))])
+        .filter(|(_, pages)| *pages > 0)
+        .map(|(cause, pages)| {
+            let share = pages as f64 / all as f64;
+            let gained = (cause != Cause::Host.name() && share < 1.0).then(|| bytes * share / (1.0 - share));
+            Share { cause, pages, share, gained }
+        })
+        .collect();
+    found.sort_by(|a, b| b.share.total_cmp(&a.share));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks with these erases in both halves of a window over 1,000 bytes.
+    fn window(halves: &[[u32; 2]]) -> WearWindow {
+        let erases: Vec<[u32; 3]> = halves.iter().map(|[first, second]| [5, 5 + first, 5 + first + second]).collect();
+        let blocks = erases.len() as u64;
+        WearWindow { erases, steps: Vec::new(), capacity_bytes: blocks * 90, flash_bytes: blocks * 100, block_bytes: 100, live_bytes: blocks * 90 }
+    }
+
+    fn life(window: &WearWindow, endurance: u32) -> Lifetime {
+        let programs = [0; DIE_CAUSES];
+        Lifetime::project(&Wearing { window, host_bytes: 1000, programs: &programs, erased_pages: 0, endurance, origin: Origin::New }).unwrap()
+    }
+
+    #[test]
+    fn even_wear_is_known_to_the_byte() {
+        let window = window(&[[5, 5]; 100]);
+        let life = life(&window, 1000);
+        // Ten erases of each block took 1,000 bytes.
+        let Range { earliest, latest, .. } = life.bytes;
+        for bytes in [earliest * (1.0 + UNSTEADY), latest / (1.0 + UNSTEADY), life.even_bytes] {
+            assert!((bytes - 100_000.0).abs() < 1.0, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_both_halves_agree_in_lasts_and_what_they_do_not_is_chance() {
+        let lasting: Vec<[u32; 2]> = (0..200).map(|block| if block % 4 == 0 { [20, 20] } else { [5, 5] }).collect();
+        let lasting = life(&window(&lasting), 1000);
+        assert!(lasting.lasting > 0.99, "{}", lasting.lasting);
+        // The worn quarter of the blocks gets 40 erases for 1,000 bytes, and the drive can do without a tenth.
+        assert!((lasting.bytes.estimate / 25_000.0 - 1.0).abs() < 0.02, "{}", lasting.bytes.estimate);
+        // Each half has the same spread, and they know nothing of each other.
+        let chance: Vec<[u32; 2]> = (0..200).map(|block| [[20, 20], [20, 5], [5, 20], [5, 5]][block % 4]).collect();
+        let chance = life(&window(&chance), 1000);
+        assert!(chance.lasting < 0.01, "{}", chance.lasting);
+        assert!(chance.bytes.earliest > lasting.bytes.earliest && chance.bytes.estimate > 0.85 * chance.even_bytes, "{:?}", chance.bytes);
+    }
+
+    #[test]
+    fn more_blocks_are_worn_out_the_more_is_written() {
+        let halves: Vec<[u32; 2]> = (0..64).map(|block| [3 + block % 5, 4 + block % 3]).collect();
+        let life = life(&window(&halves), 500);
+        let shares: Vec<f64> = (0..=20).map(|step| life.worn_out(life.bytes.latest * f64::from(step) / 10.0)).collect();
+        assert!(shares[0] < 1e-6 && shares[20] > 0.9 && shares.is_sorted(), "{shares:?}");
+        assert!(life.bytes.earliest <= life.bytes.estimate && life.bytes.estimate <= life.bytes.latest);
+        assert!(life.wear_at_end().all(|erases| erases <= 500.0));
+    }
+
+    #[test]
+    fn the_error_of_the_rate_comes_from_its_batches() {
+        let steady: Vec<(u64, u64)> = (1..=64).map(|step| (step * 1000, step * 10)).collect();
+        assert!(batch_error(&steady) < 1e-9 && (rate_error(&steady) - UNSTEADY).abs() < 1e-9);
+        let rising: Vec<(u64, u64)> = (1..=64).map(|step| (step * 1000, step * step)).collect();
+        assert!(rate_error(&rising) > 0.2);
+    }
+
+    #[test]
+    fn the_normal_distribution_is_the_known_one() {
+        for (z, share) in [(0.0, 0.5), (1.0, 0.841_345), (-1.96, 0.024_998), (9.0, 1.0)] {
+            assert!((normal(z) - share).abs() < 1e-5, "{z}");
+        }
+    }
+}
