@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup page-test python-test python-costs
+.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup page-test python-test python-costs notebooks
 
 build: web/dist/report.js ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -103,6 +103,9 @@ python-costs: ## what the Python package costs beside a run, and a policy writte
 	[[ -x $(VENV)/bin/maturin ]] || $(MAKE) --no-print-directory python-test
 	PATH="$$(realpath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
 	$(VENV)/bin/python python/costs.py
+
+notebooks: python-test ## run the worked examples and keep what they show
+	$(VENV)/bin/python python/tests/notebooks.py
 
 lint: web/dist/report.js ## clippy and the type checker
 	$(CARGO) clippy --workspace --all-targets -- -D warnings

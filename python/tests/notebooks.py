@@ -1,0 +1,28 @@
+"""Runs the notebooks; as a program, writes what they show into them."""
+
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+PATHS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def executed(path: Path) -> nbformat.NotebookNode:
+    """A notebook with what its cells gave.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell failed.
+    """
+    book = nbformat.read(path, as_version=4)
+    client = NotebookClient(book, timeout=300, record_timing=False, resources={"metadata": {"path": str(FOLDER)}})
+    client.execute()
+    book.metadata.pop("language_info", None)
+    return book
+
+
+if __name__ == "__main__":
+    for path in PATHS:
+        nbformat.write(executed(path), path)
+        print(path.name)
