@@ -60,13 +60,7 @@ pub struct Simulations(ProgressBar);
 impl Simulations {
     /// A bar on standard error if that is a terminal and the user wants to see it.
     pub fn new(study: &str, quiet: bool) -> Self {
-        let bar = ProgressBar::no_length();
-        if quiet || !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        bar.set_style(style("{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}"));
-        bar.set_prefix(study.to_owned());
-        Self(bar)
+        Self(bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study.to_owned()))
     }
 }
 
@@ -104,12 +98,7 @@ pub struct Runs {
 impl Runs {
     /// A bar on standard error if that is a terminal and the user wants to see it.
     pub fn new(name: &str, quiet: bool) -> Self {
-        let bar = ProgressBar::no_length();
-        if quiet || !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        bar.set_style(style("{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go"));
-        bar.set_prefix(name.to_owned());
+        let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go").with_prefix(name.to_owned());
         Self { bar, begun: Instant::now(), quiet }
     }
 }
@@ -159,12 +148,7 @@ pub struct Work {
 impl Work {
     /// Nothing is shown before something is told.
     pub fn new() -> Self {
-        let is_drawn = std::io::stderr().is_terminal();
-        let bar = ProgressBar::no_length();
-        if !is_drawn {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        bar.set_style(style("{spinner} {msg}, {elapsed} so far"));
+        let (bar, is_drawn) = (bar(false, "{spinner} {msg}, {elapsed} so far"), std::io::stderr().is_terminal());
         Self { bar, is_drawn, begun: Instant::now(), next_line: AtomicU64::new(LINE_EVERY) }
     }
 
@@ -190,6 +174,13 @@ impl Drop for Work {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A bar on standard error; hidden where that is no terminal, or nobody wants to see it.
+fn bar(quiet: bool, template: &str) -> ProgressBar {
+    let hidden = quiet || !std::io::stderr().is_terminal();
+    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    ProgressBar::with_draw_target(None, target).with_style(style(template))
 }
 
 /// A style in which `{speed}` is a whole number.
