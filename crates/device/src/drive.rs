@@ -196,6 +196,22 @@ impl<F: Clocked> Drive<F> {
         !self.stalled.is_empty()
     }
 
+    /// Requests that wait for room end with an error now: what was begun of them is done, the rest never will be. Whether there
+    /// were any.
+    pub fn refuse_stalled(&mut self) -> bool {
+        let any = self.is_stalled();
+        let now = self.flash.now();
+        while let Some(id) = self.stalled.pop_front() {
+            let slot = &mut self.slots[id as usize];
+            (slot.stalled, slot.failed, slot.next_page) = (false, true, slot.end_page);
+            slot.space_ns += now - slot.since;
+            if slot.outstanding == 0 {
+                self.finish(id, None);
+            }
+        }
+        any
+    }
+
     fn new_slot(&mut self, tag: u32, request: &Request) -> u32 {
         let last_of_page = (1 << self.page_shift) - 1;
         let slot = Slot {

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! 0      magic, length and checksum of the description, the description: every key and value of the stack
-//! 64 Ki  16 bytes a block: erases, whether it is bad
-//! ...    a place for each page: 32 bytes (kind, logical page, sequence, erases of its block, length, checksum), then its
-//!        cells or its record
+//! 64 Ki  16 bytes a block: erases, whether it is bad, checksum; zeros: neither
+//! ...    a place for each page: 32 bytes (kind, logical page, sequence, erases of its block, length, checksum of these, checksum
+//!        of all), then its cells or its record
 //! ```
 //! A page counts while its block has been erased as often as when it was programmed. The file is sparse: places that were
 //! never programmed take no room. A write that the end of the program cut in two fails its checksum and counts as torn,
-//! as a page does when power goes in the middle of its program.
+//! as a page does when power goes in the middle of its program; with a later page in its block it is damaged, and what it holds is lost.
+//! The magic is another one until the drive is whole.
 //!
 //! Protects: a killed program loses nothing but what its drive would have lost with power. Not: a crash of the machine under
 //! it, which may lose what the operating system had not written yet; [`Image::sync`] is for that.
@@ -24,7 +25,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use units::{BlockId, Geometry};
 
-const MAGIC: &[u8; 8] = b"nandrv01";
+const MAGIC: &[u8; 8] = b"nandrv02";
+/// Of a drive that is being made.
+const UNFINISHED: &[u8; 8] = b"nandnew2";
 const TABLE: u64 = 64 << 10;
 const BLOCK_BYTES: u64 = 16;
 const HEAD: usize = 32;
@@ -76,15 +79,15 @@ impl Image {
         Ok((Arc::new(image), holds))
     }
 
-    /// The file is empty, or its drive was never finished: it has the length, and nothing says what it is.
+    /// The file is empty, or its drive was never finished.
     fn is_unfinished(&self) -> io::Result<bool> {
-        let length = self.file.metadata()?.len();
-        let mut head = [0; 16];
-        Ok(length == 0 || length == self.length() && self.file.read_exact_at(&mut head, 0).is_ok() && head == [0; 16])
+        let mut magic = [0; 8];
+        Ok(self.file.metadata()?.len() == 0 || self.file.read_exact_at(&mut magic, 0).is_ok() && magic == *UNFINISHED)
     }
 
     fn clear(&self) -> io::Result<()> {
         self.file.set_len(0)?;
+        self.file.write_all_at(UNFINISHED, 0)?;
         self.file.set_len(self.length())
     }
 
@@ -106,7 +109,10 @@ impl Image {
             return Err(failed(io::Error::other("the description of the stack is too long for the file")));
         }
         let head = [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text].concat();
-        self.file.write_all_at(&head, 0).map_err(failed)
+        // Whoever finds the description finds all of the drive.
+        self.sync()?;
+        self.file.write_all_at(&head, 0).map_err(failed)?;
+        self.sync()
     }
 
     /// Refuses files that are not of such a drive.
@@ -116,6 +122,10 @@ impl Image {
         let read = self.file.read_exact_at(&mut head, 0);
         if read.is_err() || &head[..8] != MAGIC {
             return Err(foreign("this is not the file of a drive; name another file, or remove this one".to_owned()));
+        }
+        let has = self.file.metadata().map_or(0, |file| file.len());
+        if has < self.length() {
+            return Err(foreign(format!("the file has {has} bytes, and its drive {}: it was cut short, and what is missing is lost; restore it from a copy", self.length())));
         }
         let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - 16)) as usize];
         let read = self.file.read_exact_at(&mut text, 16);
@@ -148,9 +158,14 @@ impl Image {
         let failed = |source| DriveError::File { path: self.path.clone(), source };
         let mut table = vec![0; self.geometry.blocks() as usize * BLOCK_BYTES as usize];
         self.file.read_exact_at(&mut table, TABLE).map_err(failed)?;
-        let mut place = vec![0; self.place_bytes() as usize];
+        let [mut place, mut other] = [0; 2].map(|_| vec![0; self.place_bytes() as usize]);
         for (block, row) in (0..self.geometry.blocks()).map(BlockId).zip(table.chunks_exact(BLOCK_BYTES as usize)) {
+            if row.iter().any(|byte| *byte != 0) && checksum(&row[..12], &[]) != word(row, 12) {
+                let problem = format!("what it says of block {} is damaged, and the block's pages with it; restore the file from a copy", block.0);
+                return Err(DriveError::Foreign { path: self.path.clone(), problem });
+            }
             let (erases, bad) = (word(row, 0), row[4] != 0);
+            let mut torn = None;
             self.erases[block.index()].store(erases, Ordering::Relaxed);
             let (mut done, mut found) = (0, 0);
             for position in 0..self.geometry.pages_per_block {
@@ -166,7 +181,13 @@ impl Image {
                     continue;
                 }
                 self.file.read_exact_at(&mut place, at).map_err(failed)?;
-                self.restore(core, page, &place);
+                if let Some(page) = torn.take() {
+                    self.file.read_exact_at(&mut other, self.first_place() + u64::from(page) * self.place_bytes()).map_err(failed)?;
+                    // Only the last program of a killed program can be torn: this one is damaged.
+                    self.restore(core, page, &other, PageKind::Lost);
+                }
+                let is_torn = !self.restore(core, page, &place, PageKind::Torn);
+                torn = (is_torn && place[0] == PageKind::Data as u8 && checksum(&place[..24], &[]) == word(&place, 24)).then_some(page);
                 (done, found) = (position + 1, found + 1);
             }
             core.restore_block(block, done, found < done, erases, bad);
@@ -187,12 +208,14 @@ impl Image {
         Ok(false)
     }
 
-    fn restore(&self, core: &mut FlashCore, page: u32, place: &[u8]) {
-        let Some(contents) = core.contents.as_deref_mut() else { return };
+    /// Puts a page into flash; as `otherwise` where its place is not whole, which is what is returned.
+    fn restore(&self, core: &mut FlashCore, page: u32, place: &[u8], otherwise: PageKind) -> bool {
+        let Some(contents) = core.contents.as_deref_mut() else { return true };
         let length = word(place, 20) & !RECORD;
         let body = &place[HEAD..HEAD + (length as usize).min(place.len() - HEAD)];
+        let is_whole = checksum(&place[..28], body) == word(place, 28);
         let kind = match place[0] {
-            _ if checksum(&place[..28], body) != word(place, 28) => PageKind::Torn,
+            _ if !is_whole => otherwise,
             1 => PageKind::Data,
             2 => PageKind::Metadata,
             4 => PageKind::Lost,
@@ -203,6 +226,7 @@ impl Image {
         let is_record = kind == PageKind::Metadata && word(place, 20) & RECORD != 0;
         let cells = if body.len() == self.geometry.page_bytes as usize { body } else { &vec![0; self.geometry.page_bytes as usize] };
         contents.restore_page(page, oob, cells, is_record.then_some(body));
+        is_whole
     }
 
     /// Waits until the operating system has written everything.
@@ -253,7 +277,8 @@ impl Mirror for Image {
         place.extend_from_slice(&oob.sequence.to_le_bytes());
         place.extend_from_slice(&self.erases[block.index()].load(Ordering::Relaxed).to_le_bytes());
         place.extend_from_slice(&length.to_le_bytes());
-        place.extend_from_slice(&[0; 4]);
+        let sum = checksum(&place, &[]);
+        place.extend_from_slice(&sum.to_le_bytes());
         let sum = checksum(&place, body);
         place.extend_from_slice(&sum.to_le_bytes());
         place.extend_from_slice(body);
@@ -265,6 +290,8 @@ impl Mirror for Image {
         let mut row = [0; BLOCK_BYTES as usize];
         row[..4].copy_from_slice(&erases.to_le_bytes());
         row[4] = u8::from(bad);
+        let sum = checksum(&row[..12], &[]);
+        row[12..].copy_from_slice(&sum.to_le_bytes());
         self.write(&row, TABLE + u64::from(block.0) * BLOCK_BYTES);
     }
 }

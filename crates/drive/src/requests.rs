@@ -237,33 +237,43 @@ impl Drive {
         Ok(())
     }
 
-    /// Lets something fail.
+    /// Lets something fail. Chances may also be set while power is off.
     ///
     /// # Errors
     /// Power is off, or the drive has no such die, channel or block.
     pub fn inject(&mut self, fault: Fault) -> Result<(), DriveError> {
-        let geometry = self.plan.geometry;
-        let none = |what: &str, number: u32, count: u32| {
-            Err(DriveError::Unsupported(format!("there is no {what} {number}: this drive has {count}, numbered from 0")))
-        };
-        let mut chances = self.chances;
-        let drive = self.host()?.drive_mut();
         match fault {
-            Fault::Die(die) if die >= geometry.dies() => return none("die", die, geometry.dies()),
-            Fault::Channel(channel) if channel >= geometry.channels => return none("channel", channel, geometry.channels),
-            Fault::Block(block) if block >= geometry.blocks() => return none("block", block, geometry.blocks()),
-            Fault::Die(die) => drive.kill_die(DieId(die)),
-            Fault::Channel(channel) => {
-                let dies = (0..geometry.dies()).map(DieId).filter(|die| geometry.channel_of(*die).0 == channel);
-                dies.for_each(|die| drive.kill_die(die));
-            }
-            Fault::Block(block) => drive.flash_mut().core_mut().lose_block(BlockId(block)),
-            Fault::Reads(share) => chances[2] = share,
-            Fault::Programs(share) => chances[0] = share,
-            Fault::Erases(share) => chances[1] = share,
+            Fault::Programs(share) => self.chances[0] = share,
+            Fault::Erases(share) => self.chances[1] = share,
+            Fault::Reads(share) => self.chances[2] = share,
+            Fault::Die(_) | Fault::Channel(_) | Fault::Block(_) => return self.lose(fault),
         }
-        drive.flash_mut().core_mut().set_fault_chances(chances);
-        self.chances = chances;
+        match &mut self.power {
+            Power::On(host) => host.drive_mut().flash_mut().core_mut().set_fault_chances(self.chances),
+            Power::Off(core) => core.set_fault_chances(self.chances),
+            Power::Between => {}
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, fault: Fault) -> Result<(), DriveError> {
+        let geometry = self.plan.geometry;
+        let (what, number, count) = match fault {
+            Fault::Die(die) => ("die", die, geometry.dies()),
+            Fault::Channel(channel) => ("channel", channel, geometry.channels),
+            Fault::Block(block) => ("block", block, geometry.blocks()),
+            _ => return Ok(()),
+        };
+        if number >= count {
+            return Err(DriveError::Unsupported(format!("there is no {what} {number}: this drive has {count}, numbered from 0")));
+        }
+        let drive = self.host()?.drive_mut();
+        if let Fault::Block(block) = fault {
+            drive.flash_mut().core_mut().lose_block(BlockId(block));
+            return Ok(());
+        }
+        let is_meant = |die: &DieId| if what == "die" { die.0 == number } else { geometry.channel_of(*die).0 == number };
+        (0..geometry.dies()).map(DieId).filter(is_meant).for_each(|die| drive.kill_die(die));
         Ok(())
     }
 
@@ -410,15 +420,25 @@ impl Drive {
     }
 
     fn wait_for_it(&mut self, completions: &mut Completions) -> Result<Completion, DriveError> {
+        let mut refused = false;
         loop {
             let progress = self.step_into(completions)?;
             if let Some(done) = completions.done.iter().find(|done| done.tag == u32::MAX) {
-                return Ok(*done);
+                return if refused && done.failed { Err(self.no_room()) } else { Ok(*done) };
             }
             if progress == Progress::Idle {
-                return Err(self.no_room());
+                refused = self.refuse_waiting();
+                if !refused {
+                    return Err(self.no_room());
+                }
             }
         }
+    }
+
+    /// Requests that wait for room end with an error, where nothing will ever make some ([`Drive::advance`] said `false`): they
+    /// would wait for ever, and others behind them. Whether there were any.
+    pub fn refuse_waiting(&mut self) -> bool {
+        self.host().is_ok_and(|host| host.drive_mut().refuse_stalled())
     }
 
     /// Why requests wait, and nothing will ever happen.

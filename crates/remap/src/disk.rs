@@ -111,12 +111,21 @@ pub(crate) fn seal(bytes: &mut [u8], kind: Kind, head: Head) {
 /// Reads the head; `None` if this is not such a superpage or is damaged.
 pub(crate) fn unseal(bytes: &[u8], kind: Kind) -> Option<Head> {
     let known = &bytes[..8] == kind.magic() && u32_at(bytes, 12) == VERSION && u32_at(bytes, 8) == checksum(bytes);
-    known.then(|| Head { id: u64_at(bytes, 16), number: u64_at(bytes, 24), more: u64_at(bytes, 32), count: u32_at(bytes, 40) })
+    known.then(|| head(bytes))
 }
 
 /// Whether these bytes begin as that kind does, damaged or not.
 pub(crate) fn looks_like(bytes: &[u8], kind: Kind) -> bool {
     &bytes[..8] == kind.magic()
+}
+
+/// The head of what begins as that kind does, damaged or not.
+pub(crate) fn claimed(bytes: &[u8], kind: Kind) -> Option<Head> {
+    looks_like(bytes, kind).then(|| head(bytes))
+}
+
+fn head(bytes: &[u8]) -> Head {
+    Head { id: u64_at(bytes, 16), number: u64_at(bytes, 24), more: u64_at(bytes, 32), count: u32_at(bytes, 40) }
 }
 
 /// The field `count` of a head that was not looked at yet.

@@ -81,7 +81,7 @@ pub use hard::Hard;
 pub use layout::{Layout, LayoutError};
 pub use log_cache::{LogCache, LogLayout, LogOptions, LogReport};
 pub use options::{Options, Partial, Start, WriteCache};
-pub use recover::{OpenError, Recovered};
+pub use recover::{OpenError, OtherCheckpoint, Recovered};
 pub use report::{HostReport, Report};
 pub use request::{Command, Done, Submit};
 pub use store::BlockStore;

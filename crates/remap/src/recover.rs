@@ -34,17 +34,50 @@ pub enum OpenError {
     NoContents,
 }
 
-/// What the map of an opened drive was made from.
+/// What the map of an opened drive was made from, and what was passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Number of the checkpoint.
     pub checkpoint: u64,
     /// A newer checkpoint that was not taken, and why.
     pub rejected: Option<(u64, &'static str)>,
+    /// What the place of the other checkpoint holds.
+    pub other: OtherCheckpoint,
     /// Superpages of the journal read over the checkpoint.
     pub journal_superpages: u64,
     /// Records in them that the checkpoint did not have.
     pub journal_records: u64,
+    /// The last write of the journal is torn or damaged: power went meanwhile, and nobody was told that it lasts; or it is
+    /// damaged, and what it said is lost.
+    pub torn_tail: bool,
+    /// Metadata superpages that could not be read.
+    pub unreadable: u32,
+}
+
+/// What the place of a checkpoint holds that was not taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherCheckpoint {
+    /// None was ever written.
+    #[default]
+    None,
+    /// One with a sound head.
+    Sound,
+    /// One that power cut short, or that is damaged.
+    Torn,
+    /// It cannot be read.
+    Unreadable,
+}
+
+impl OtherCheckpoint {
+    /// What a user is told.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OtherCheckpoint::None => "none",
+            OtherCheckpoint::Sound => "sound",
+            OtherCheckpoint::Torn => "torn or damaged",
+            OtherCheckpoint::Unreadable => "unreadable",
+        }
+    }
 }
 
 /// The head of a device's superblock, and all of it.
@@ -61,13 +94,36 @@ pub(crate) fn superblock(kind: Kind, cell_bytes: u32, read: &mut ReadSectors) ->
     }
 }
 
+/// What a place of the journal holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nothing,
+    Sound(Head),
+    /// It claims to be this one, and is not whole.
+    Torn { number: u64 },
+    Unreadable,
+}
+
+impl Place {
+    fn sound(self) -> Option<Head> {
+        if let Place::Sound(head) = self { Some(head) } else { None }
+    }
+}
+
 /// What the journal's superpages say of themselves.
 struct Found {
     /// Full ones, by place in the ring.
-    ring: Vec<Option<Head>>,
+    ring: Vec<Place>,
     /// Those of the two other places.
-    tails: [Option<Head>; 2],
+    tails: [Place; 2],
     highest: Option<u64>,
+}
+
+impl Found {
+    /// The place of the ring where the full superpage of this number belongs.
+    fn in_ring(&self, number: u64) -> Place {
+        self.ring[(number % self.ring.len() as u64) as usize]
+    }
 }
 
 impl Hard {
@@ -100,19 +156,31 @@ impl Hard {
     fn recover(&mut self, read: &mut ReadSectors) -> Result<(), OpenError> {
         let layout = self.layout;
         let mut bytes = vec![0; layout.superpage_bytes()];
+        let mut recovered = Recovered::default();
         let mut heads = Vec::new();
-        for slot in 0..2 {
-            read(layout.sector_of(layout.checkpoint_at(slot)), &mut bytes)?;
-            let head = disk::unseal(&bytes, Kind::Head).filter(|head| head.id == self.id && head.number % 2 == slot);
-            heads.extend(head.filter(|head| head.count == layout.pieces).map(|head| (head, disk::u64_at(&bytes, disk::HEAD_BYTES))));
+        let mut slots = [OtherCheckpoint::None; 2];
+        for (number, slot) in (0..).zip(&mut slots) {
+            if !self.metadata(layout.checkpoint_at(number), read, &mut bytes, &mut recovered) {
+                *slot = OtherCheckpoint::Unreadable;
+                continue;
+            }
+            let is_own = |head: &Head| head.id == self.id && head.number % 2 == number && head.count == layout.pieces;
+            match disk::unseal(&bytes, Kind::Head).filter(is_own) {
+                Some(head) => {
+                    *slot = OtherCheckpoint::Sound;
+                    heads.push((head, disk::u64_at(&bytes, disk::HEAD_BYTES)));
+                }
+                None if disk::looks_like(&bytes, Kind::Head) => *slot = OtherCheckpoint::Torn,
+                None => {}
+            }
         }
         heads.sort_by_key(|(head, _)| std::cmp::Reverse(head.number));
-        let found = self.find_journal(read, &mut bytes)?;
-        let mut rejected = None;
+        let found = self.find_journal(read, &mut bytes, &mut recovered);
         for (head, skip) in &heads {
-            self.recovered = Some(Recovered { checkpoint: head.number, rejected, ..Recovered::default() });
-            match self.try_checkpoint(*head, *skip, &found, read, &mut bytes)? {
-                Ok(()) => {
+            match self.try_checkpoint(*head, *skip, &found, read, &mut bytes) {
+                Ok((journal_superpages, journal_records, torn_tail)) => {
+                    let other = slots[(head.number + 1) as usize % 2];
+                    self.recovered = Some(Recovered { checkpoint: head.number, other, journal_superpages, journal_records, torn_tail, ..recovered });
                     let froms = heads.iter().map(|(head, _)| head.more);
                     // The next number may be in a superpage that the power cut tore: the same number must not be torn there
                     // again, or both parts together could be the old one.
@@ -123,91 +191,105 @@ impl Hard {
                     self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
                     return Ok(());
                 }
-                Err(why) => rejected = rejected.or(Some((head.number, why))),
+                Err(why) => recovered.rejected = recovered.rejected.or(Some((head.number, why))),
             }
         }
-        Err(OpenError::Map(rejected.map_or("no checkpoint is sound", |(_, why)| why)))
+        let why = if slots.contains(&OtherCheckpoint::Unreadable) { "no checkpoint can be read" } else { "no checkpoint is sound" };
+        Err(OpenError::Map(recovered.rejected.map_or(why, |(_, why)| why)))
     }
 
-    fn find_journal(&self, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<Found, OpenError> {
+    /// Reads a metadata superpage. What cannot be read is as good as damaged: there may be another one to go on from.
+    fn metadata(&self, superpage: u64, read: &mut ReadSectors, bytes: &mut [u8], recovered: &mut Recovered) -> bool {
+        let is_read = read(self.layout.sector_of(superpage), bytes).is_ok();
+        recovered.unreadable += u32::from(!is_read);
+        is_read
+    }
+
+    fn find_journal(&self, read: &mut ReadSectors, bytes: &mut [u8], recovered: &mut Recovered) -> Found {
         let layout = self.layout;
-        let mut found = Found { ring: Vec::new(), tails: [None; 2], highest: None };
         let sound = |head: &Head| head.id == self.id && head.count as usize <= layout.records();
-        for place in 0..u64::from(layout.ring) {
-            read(layout.sector_of(layout.ring_at(place)), bytes)?;
-            let full = |head: &Head| {
-                sound(head) && head.number % u64::from(layout.ring) == place && head.count as usize == layout.records()
-            };
-            found.ring.push(disk::unseal(bytes, Kind::Journal).filter(full));
-        }
-        for place in 0..2 {
-            read(layout.sector_of(layout.tail_at(place)), bytes)?;
-            found.tails[place as usize] = disk::unseal(bytes, Kind::Journal).filter(sound);
-        }
-        found.highest = found.ring.iter().chain(&found.tails).flatten().map(|head| head.number).max();
-        Ok(found)
+        let mut look = |superpage: u64, belongs: &dyn Fn(&Head) -> bool| {
+            if !self.metadata(superpage, read, bytes, recovered) {
+                return Place::Unreadable;
+            }
+            match (disk::unseal(bytes, Kind::Journal), disk::claimed(bytes, Kind::Journal)) {
+                (Some(head), _) if sound(&head) && belongs(&head) => Place::Sound(head),
+                (None, Some(head)) if head.id == self.id => Place::Torn { number: head.number },
+                _ => Place::Nothing,
+            }
+        };
+        let ring = (0..u64::from(layout.ring)).map(|place| {
+            let belongs = |head: &Head| head.number % u64::from(layout.ring) == place && head.count as usize == layout.records();
+            look(layout.ring_at(place), &belongs)
+        });
+        let ring: Vec<Place> = ring.collect();
+        let tails = [0, 1].map(|place| look(layout.tail_at(place), &|_| true));
+        let highest = ring.iter().chain(&tails).filter_map(|place| Some(place.sound()?.number)).max();
+        Found { ring, tails, highest }
     }
 
-    /// Makes the map from a checkpoint. The inner error says why it cannot be trusted.
-    fn try_checkpoint(
-        &mut self, head: Head, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8],
-    ) -> Result<Result<(), &'static str>, OpenError> {
+    /// Makes the map from a checkpoint: superpages and records of the journal that were read over it, and whether its last write is
+    /// torn. The error says why it cannot be trusted.
+    fn try_checkpoint(&mut self, head: Head, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
         self.space = crate::space::Space::new(&self.layout);
         let entries = self.layout.entries_a_piece() as usize;
         for piece in 0..self.layout.pieces {
             let superpage = self.layout.checkpoint_at(head.number) + 1 + u64::from(piece);
-            read(self.layout.sector_of(superpage), bytes)?;
+            read(self.layout.sector_of(superpage), bytes).map_err(|_| "a piece of the checkpoint cannot be read")?;
             let first = (piece as usize * entries).min(self.space.map.len());
             let count = entries.min(self.space.map.len() - first);
             let wanted = Head { id: self.id, number: head.number, more: u64::from(piece), count: count as u32 };
             if disk::unseal(bytes, Kind::Piece) != Some(wanted) {
-                return Ok(Err("a piece of the checkpoint is damaged"));
+                return Err("a piece of the checkpoint is damaged");
             }
             for (index, place) in self.space.map[first..first + count].iter_mut().enumerate() {
                 *place = disk::u32_at(bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
             }
         }
         let read_over = self.replay(head.more, skip, found, read, bytes)?;
-        Ok(read_over.and_then(|()| if self.space.rebuild() { Ok(()) } else { Err("two pages share a place") }))
+        if self.space.rebuild() { Ok(read_over) } else { Err("two pages share a place") }
     }
 
-    fn replay(
-        &mut self, from: u64, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8],
-    ) -> Result<Result<(), &'static str>, OpenError> {
+    fn replay(&mut self, from: u64, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
         let layout = self.layout;
         let mut before = None;
+        let mut records = 0;
         let mut number = from;
-        loop {
-            let ring = found.ring[(number % u64::from(layout.ring)) as usize].filter(|head| head.number == number);
-            let tails = [0, 1].into_iter().filter_map(|place| Some((found.tails[place]?, layout.tail_at(place as u64))));
+        // The last one there can be: the one that is missing, or the one that is not full.
+        let last = loop {
+            let ring = found.in_ring(number).sound().filter(|head| head.number == number);
+            let tails = [0, 1].into_iter().filter_map(|place| Some((found.tails[place].sound()?, layout.tail_at(place as u64))));
             let tail = tails.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count);
-            let Some((head, at)) = ring.map(|head| (head, layout.ring_at(number))).or(tail) else { break };
+            let Some((head, at)) = ring.map(|head| (head, layout.ring_at(number))).or(tail) else { break number };
             if before.is_some_and(|before| before != head.more) {
-                return Ok(Err("the journal has a gap"));
+                return Err("the journal has a gap");
             }
-            read(layout.sector_of(at), bytes)?;
+            read(layout.sector_of(at), bytes).map_err(|_| "a superpage of the journal cannot be read")?;
             if disk::unseal(bytes, Kind::Journal) != Some(head) {
-                return Ok(Err("the journal changes while it is read"));
+                return Err("the journal changes while it is read");
             }
             // The map has the first ones already. Had the last version of this superpage been damaged, reading them again
             // from the version before would undo what came after them.
             let known = if number == from { skip.saturating_sub(head.more).min(u64::from(head.count)) } else { 0 };
             if !self.apply(bytes, known as usize..head.count as usize) {
-                return Ok(Err("a record of the journal leads nowhere"));
+                return Err("a record of the journal leads nowhere");
             }
-            if let Some(recovered) = &mut self.recovered {
-                recovered.journal_superpages += 1;
-                recovered.journal_records += u64::from(head.count) - known;
-            }
+            records += u64::from(head.count) - known;
             before = Some(head.more + u64::from(head.count));
             number += 1;
             if (head.count as usize) < layout.records() {
-                break;
+                break number - 1;
             }
-        }
+        };
         // Superpages of the journal are durable one after the other: nothing can be behind one that is missing.
-        let lost = found.highest.is_some_and(|highest| highest >= number);
-        Ok(if lost { Err("a superpage of the journal is damaged") } else { Ok(()) })
+        if found.highest.is_some_and(|highest| highest >= number) {
+            return Err("a superpage of the journal is damaged");
+        }
+        let places = [found.in_ring(last), found.tails[0], found.tails[1]];
+        if places.contains(&Place::Unreadable) {
+            return Err("a superpage of the journal cannot be read");
+        }
+        Ok((number - from, records, places.contains(&Place::Torn { number: last })))
     }
 
     fn apply(&mut self, bytes: &[u8], records: std::ops::Range<usize>) -> bool {

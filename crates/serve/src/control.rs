@@ -2,9 +2,11 @@
 
 use crate::target::{Control, Target};
 use mio::net::UnixStream;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 
+/// What every server obeys.
+const SHUT_DOWN: &str = "shut-down";
 /// Longest command.
 const LONGEST: usize = 4096;
 /// Answers that wait to be taken: with more of them no further command is heard.
@@ -49,14 +51,17 @@ impl Controller {
                 let line: Vec<u8> = self.heard.drain(..=end).collect();
                 wish = wish.max(self.obey(&String::from_utf8_lossy(&line), target));
             }
-            self.is_over |= self.heard.len() > LONGEST;
+            if self.heard.len() > LONGEST {
+                self.put(&json!({ "error": format!("a command of more than {LONGEST} bytes; commands are a line each") }));
+                self.is_over = true;
+            }
             self.send();
         }
         wish
     }
 
     fn obey(&mut self, line: &str, target: &mut dyn Target) -> Wish {
-        let (wish, answer) = if line.trim() == "shut-down" {
+        let (wish, answer) = if line.trim() == SHUT_DOWN {
             (Wish::ShutDown, json!({ "ok": { "server": "ends" } }))
         } else {
             match target.control(line) {
@@ -65,9 +70,13 @@ impl Controller {
                 Control::Refused(problem) => (Wish::Nothing, json!({ "error": problem })),
             }
         };
+        self.put(&answer);
+        wish
+    }
+
+    fn put(&mut self, answer: &Value) {
         self.answer.extend_from_slice(answer.to_string().as_bytes());
         self.answer.push(b'\n');
-        wish
     }
 
     /// Sends what is still to be said.

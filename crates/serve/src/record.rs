@@ -2,14 +2,20 @@
 
 use crate::target::{Order, OrderKind};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-/// A trace in the project's own CSV, with times since the first request.
+/// Bytes of lines that are written together at the latest.
+const TOGETHER: usize = 64 << 10;
+
+/// A trace in the project's own CSV, with times since the first request. Only whole lines are written, and at the latest when nothing
+/// else is to be done: what a killed server leaves can be run as well.
 #[derive(Debug)]
 pub struct Record {
-    file: BufWriter<File>,
+    file: File,
+    /// Lines that are not written.
+    lines: Vec<u8>,
     began: Option<Instant>,
     failed: bool,
 }
@@ -20,9 +26,9 @@ impl Record {
     /// # Errors
     /// The operating system refuses.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut file = File::create(path)?;
         writeln!(file, "time_ns,device,op,offset_bytes,length_bytes,fua")?;
-        Ok(Self { file, began: None, failed: false })
+        Ok(Self { file, lines: Vec::new(), began: None, failed: false })
     }
 
     /// Writes an order down. A disk that is full ends the record, not the server.
@@ -39,17 +45,21 @@ impl Record {
         if self.failed {
             return;
         }
-        if let Err(error) = writeln!(self.file, "{time},0,{op},{offset},{length},{}", u8::from(fua)) {
-            tracing::warn!("the record of requests ends here: {error}");
-            self.failed = true;
+        self.lines.extend_from_slice(format!("{time},0,{op},{offset},{length},{}\n", u8::from(fua)).as_bytes());
+        if self.lines.len() >= TOGETHER {
+            self.write_out();
         }
     }
 
     /// Writes out what is still in memory.
-    ///
-    /// # Errors
-    /// The operating system refuses.
-    pub fn finish(&mut self) -> io::Result<()> {
-        self.file.flush()
+    pub fn write_out(&mut self) {
+        if self.lines.is_empty() || self.failed {
+            return;
+        }
+        if let Err(error) = self.file.write_all(&self.lines) {
+            tracing::warn!("the record of requests ends here: {error}");
+            self.failed = true;
+        }
+        self.lines.clear();
     }
 }

@@ -242,6 +242,9 @@ impl<'a> Server<'a> {
                 done => done?,
             }
             worked = !events.is_empty();
+            if !worked && let Some(record) = &mut self.record {
+                record.write_out();
+            }
             if events.is_empty() && time.is_zero() && wait.is_some_and(|wait| !wait.is_zero()) {
                 std::thread::sleep(wait.unwrap_or_default());
             }
@@ -257,10 +260,8 @@ impl<'a> Server<'a> {
             wait = self.serve();
         }
         self.hang_up();
-        if let Some(record) = &mut self.record
-            && let Err(error) = record.finish()
-        {
-            tracing::warn!("the record of requests is not whole: {error}");
+        if let Some(record) = &mut self.record {
+            record.write_out();
         }
         self.target.close().map_err(ServeError::Close)
     }

@@ -4,6 +4,7 @@ use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
 use drive::{Completions, Drive, DriveError, Fault};
 use nbd::ErrorNumber;
 use serde_json::{Map, Value, json};
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use units::{HostOp, Request, SECTOR_BYTES};
 
@@ -61,6 +62,8 @@ pub struct SimulatedDrive {
     zeros: Vec<u8>,
     /// It was said that the drive's file does not follow any more.
     has_stopped: bool,
+    /// Orders were refused for lack of room, and why; until one is written.
+    no_room: Option<ErrorNumber>,
 }
 
 impl SimulatedDrive {
@@ -77,6 +80,7 @@ impl SimulatedDrive {
             completions: Completions::default(),
             zeros: Vec::new(),
             has_stopped: false,
+            no_room: None,
         }
     }
 
@@ -157,6 +161,9 @@ impl SimulatedDrive {
             let entry = &mut self.entries[slot as usize];
             entry.left -= 1;
             entry.failed |= done.failed;
+            if done.request.op == HostOp::Write && !done.failed {
+                self.no_room = None;
+            }
             if is_read && !entry.whole {
                 let at = (done.request.first_sector * SECTOR_BYTES - entry.offset) as usize;
                 entry.bytes[at..at + bytes.len()].copy_from_slice(bytes);
@@ -172,7 +179,7 @@ impl SimulatedDrive {
                 self.leave(slot);
                 continue;
             }
-            let result = if entry.failed { Err(ErrorNumber::Io) } else { Ok(answers.bytes.len()) };
+            let result = if entry.failed { Err(self.no_room.unwrap_or(ErrorNumber::Io)) } else { Ok(answers.bytes.len()) };
             if result.is_ok() {
                 answers.bytes.extend_from_slice(if entry.whole { bytes } else { &entry.bytes });
             }
@@ -232,7 +239,7 @@ impl SimulatedDrive {
         let Some(due) = self.due() else {
             while self.under_way() {
                 if !self.advance()? {
-                    return Err(self.drive.no_room());
+                    self.make_way()?;
                 }
                 self.take(answers);
             }
@@ -243,8 +250,24 @@ impl SimulatedDrive {
             let goes_on = self.advance()?;
             self.take(answers);
             if !goes_on {
-                return if self.under_way() { Err(self.drive.no_room()) } else { Ok(()) };
+                if !self.under_way() {
+                    return Ok(());
+                }
+                self.make_way()?;
             }
+        }
+        Ok(())
+    }
+
+    /// Nothing goes on, as orders wait for room that will never be: they are refused.
+    fn make_way(&mut self) -> Result<(), DriveError> {
+        let error = self.drive.no_room();
+        if !self.drive.refuse_waiting() {
+            return Err(error);
+        }
+        let number = number_of(Some(&error));
+        if self.no_room.replace(number).is_none() {
+            tracing::warn!("writes are refused: {error}");
         }
         Ok(())
     }
@@ -272,7 +295,17 @@ impl SimulatedDrive {
     }
 }
 
-const COMMANDS: &str = "smart, stats, power-cut [SEED], power-off [SEED], power-on, fault KIND NUMBER";
+/// What a client is told of an error; an order without one asked for nothing.
+fn number_of(error: Option<&DriveError>) -> ErrorNumber {
+    match error {
+        None => ErrorNumber::Invalid,
+        Some(DriveError::Full) => ErrorNumber::Space,
+        Some(DriveError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => ErrorNumber::Space,
+        Some(_) => ErrorNumber::Io,
+    }
+}
+
+const COMMANDS: &str = "smart, stats, power-cut [SEED], power-off [SEED], power-on, fault KIND NUMBER, shut-down";
 
 impl Target for SimulatedDrive {
     fn bytes(&self) -> u64 {
@@ -293,6 +326,7 @@ impl Target for SimulatedDrive {
         }
         let slot = self.enter(tag, order);
         let begun = self.begin(slot, order, payload);
+        let number = number_of(begun.as_ref().err());
         let entry = &mut self.entries[slot as usize];
         if let Err(error) = &begun {
             entry.failed = true;
@@ -305,14 +339,14 @@ impl Target for SimulatedDrive {
             // The drive is off, or nothing was asked for.
             self.active -= 1;
             self.leave(slot);
-            self.refused.push((tag, if begun.is_err() { ErrorNumber::Io } else { ErrorNumber::Invalid }));
+            self.refused.push((tag, number));
         }
     }
 
     fn poll(&mut self, answers: &mut Answers) -> Option<Duration> {
         answers.all.extend(self.refused.drain(..).map(|(tag, error)| Answer { tag, result: Err(error) }));
         if let Err(error) = self.run(answers) {
-            let number = if matches!(error, DriveError::Full) { ErrorNumber::Space } else { ErrorNumber::Io };
+            let number = number_of(Some(&error));
             tracing::warn!("requests under way have failed: {error}");
             self.give_up(answers, number);
         }
@@ -321,19 +355,27 @@ impl Target for SimulatedDrive {
 
     fn control(&mut self, command: &str) -> Control {
         let (verb, rest) = command.trim().split_once(char::is_whitespace).unwrap_or((command.trim(), ""));
+        let rest = rest.trim();
+        if ["smart", "stats", "power-on"].contains(&verb) && !rest.is_empty() {
+            return Control::Refused(format!("`{verb}` takes nothing, and `{rest}` was given; leave it out"));
+        }
         let table = |rows: Vec<(String, u64)>| rows.into_iter().map(|(name, value)| (name, Value::from(value))).collect::<Map<_, _>>();
         let done = match verb {
             "smart" => Ok(Control::Done(table(self.drive.smart().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()).into())),
             "stats" => Ok(Control::Done(table(self.drive.counters()).into())),
-            "power-cut" => self.power_off(rest.trim()).and_then(|seed| {
-                self.power_on()?;
-                Ok(Control::HangUp(json!({ "power": "cut and back", "seed": seed, "power_cuts": self.drive.power_cuts() })))
+            // Clients are hung up on whether the drive comes back or not.
+            "power-cut" => self.power_off(rest).map(|seed| {
+                let (power, problem) = match self.power_on() {
+                    Ok(()) => ("cut and back", Value::Null),
+                    Err(problem) => ("off", problem.into()),
+                };
+                Control::HangUp(json!({ "power": power, "problem": problem, "seed": seed, "power_cuts": self.drive.power_cuts() }))
             }),
-            "power-off" => self.power_off(rest.trim()).map(|seed| Control::HangUp(json!({ "power": "off", "seed": seed }))),
+            "power-off" => self.power_off(rest).map(|seed| Control::HangUp(json!({ "power": "off", "seed": seed }))),
             "power-on" => self.power_on().map(|()| Control::Done(json!({ "power": "on" }))),
             "fault" => rest.parse::<Fault>().and_then(|fault| {
                 self.drive.inject(fault).map_err(|error| error.to_string())?;
-                Ok(Control::Done(json!({ "fault": rest.trim() })))
+                Ok(Control::Done(json!({ "fault": rest })))
             }),
             _ => Err(format!("`{verb}` is no command; there are: {COMMANDS}")),
         };

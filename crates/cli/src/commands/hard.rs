@@ -1,12 +1,13 @@
 //! `nandarium hard`: the remapping driver over a file or block device.
 
+use super::block_target::{self, Access};
 use super::{results, serve};
 use crate::arguments::{HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments};
-use crate::failure::Failure;
+use crate::failure::{Failure, INTEGRITY, USAGE};
 use crate::output;
 use ::serve::{RemappedStore, remap_report};
 use layer::{ParameterKind, Value};
-use remap::{BlockStore, Blocking, Layout, LayoutError, Options, WriteCache};
+use remap::{BlockStore, Blocking, Layout, LayoutError, OpenError, Options, Recovered, WriteCache};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -32,11 +33,11 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
     let file = match &arguments.create {
         Some(text) => create(target, size("--create", text)?, &options)?,
         None if !arguments.yes => {
-            std::fs::metadata(target).map_err(|error| absent(target, &error))?;
+            std::fs::metadata(target).map_err(|error| block_target::absent(target, &error))?;
             return Err(Failure::usage(format!("everything on {} will be lost: say --yes if it may, or --create SIZE for a new file", target.display())));
         }
         None => {
-            let file = open_file(target, true)?;
+            let file = block_target::open(target, Access::Write)?;
             Layout::new(&options, file.sectors()).map_err(|error| misfit(&options, &error))?;
             file
         }
@@ -62,7 +63,7 @@ fn create(target: &Path, bytes: u64, options: &Options) -> Result<File, Failure>
         ErrorKind::AlreadyExists => Failure::usage(format!("{}: the file is there already; leave --create out to format it as it is", target.display())),
         _ => Failure::file(target, "made", &error),
     })?;
-    let ready = lock(&file, target).and_then(|()| file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error)));
+    let ready = block_target::lock(&file, target, Access::Write).and_then(|()| file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error)));
     if ready.is_err() {
         let _ = std::fs::remove_file(target);
     }
@@ -84,18 +85,14 @@ fn misfit(options: &Options, error: &LayoutError) -> Failure {
     })
 }
 
-fn absent(target: &Path, error: &std::io::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::NotFound => Failure::usage(format!("{}: there is no such file; hard format --create SIZE makes one", target.display())),
-        _ => Failure::file(target, "opened", error),
-    }
-}
-
 fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
     let write_cache = if arguments.write_through { WriteCache::Through } else { WriteCache::Volatile };
     let options = Options { write_cache, trim: arguments.trim, ..Options::default() };
     let read_only = arguments.server.read_only;
-    let drive = open(&arguments.target, &options, !read_only)?;
+    let drive = open(&arguments.target, &options, if read_only { Access::Read } else { Access::Write })?;
+    if let Some(from) = drive.hard().recovered().filter(|from| from.torn_tail || from.rejected.is_some() || from.unreadable > 0) {
+        output::complain(told(from).trim_end());
+    }
     let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
     let mut store = if read_only { RemappedStore::read_only(drive) } else { RemappedStore::new(drive) };
     serve::run(&mut store, &arguments.server, &what, "stats")
@@ -103,7 +100,14 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
 
 fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
     let target = arguments.target.display();
-    let drive = open(&arguments.target, &Options::default(), false)?;
+    let opened = open(&arguments.target, &Options::default(), Access::Read);
+    let drive = match opened {
+        Err(failure) if arguments.json && failure.code == INTEGRITY => {
+            output::print(&results::pretty(&json!({ "agrees": false, "problem": failure.message })))?;
+            return Err(failure);
+        }
+        opened => opened?,
+    };
     let bytes = drive.sectors() * SECTOR_BYTES;
     let from = drive.hard().recovered().copied().unwrap_or_default();
     let problem = drive.check().err();
@@ -112,46 +116,48 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
         report["bytes"] = bytes.into();
         report["checkpoint"] = from.checkpoint.into();
         report["rejected_checkpoint"] = from.rejected.map_or(serde_json::Value::Null, |(number, why)| json!({ "number": number, "why": why }));
+        report["other_checkpoint"] = from.other.name().into();
         report["journal_superpages_read"] = from.journal_superpages.into();
         report["journal_records_read"] = from.journal_records.into();
+        report["journal_end_torn_or_damaged"] = from.torn_tail.into();
+        report["metadata_superpages_unreadable"] = from.unreadable.into();
         report["agrees"] = problem.is_none().into();
+        report["problem"] = problem.clone().into();
         output::print(&results::pretty(&report))?;
     } else {
         let report = drive.report();
-        let rejected = from.rejected.map_or_else(String::new, |(number, why)| format!(", not from checkpoint {number}: {why}"));
         let mut text = format!("{target}: a remapped drive of {}\n", quantity::format_size(bytes));
-        text += &format!("map from checkpoint {}{rejected}\n", from.checkpoint);
-        text += &format!("and {} records in {} superpages of the journal\n", from.journal_records, from.journal_superpages);
+        text += &told(&from);
         text += &format!("{} pages of 4KiB are mapped, {} virtual superpages are free\n", report.mapped_pages, report.free);
         text += if problem.is_none() { "the map agrees with itself\n" } else { "the map does not agree with itself\n" };
         output::print(&text)?;
     }
-    problem.map_or(Ok(()), |problem| Err(Failure { code: crate::failure::INTEGRITY, message: format!("{target}: {problem}") }))
+    problem.map_or(Ok(()), |problem| Err(Failure { code: INTEGRITY, message: format!("{target}: {problem}") }))
 }
 
-fn open(target: &Path, options: &Options, write: bool) -> Result<Blocking<File>, Failure> {
-    let file = open_file(target, write)?;
+/// What a map was made from, in lines.
+fn told(from: &Recovered) -> String {
+    let rejected = from.rejected.map_or_else(String::new, |(number, why)| format!(", not from checkpoint {number}: {why}"));
+    let mut text = format!("map from checkpoint {}{rejected}; the other checkpoint: {}\n", from.checkpoint, from.other.name());
+    text += &format!("and {} records in {} superpages of the journal\n", from.journal_records, from.journal_superpages);
+    if from.torn_tail {
+        text += "the last write of the journal is torn, as when power goes before a flush is answered; if it was damaged later, what it said is lost\n";
+    }
+    if from.unreadable > 0 {
+        text += &format!("{} superpages of metadata cannot be read, and were not needed\n", from.unreadable);
+    }
+    text
+}
+
+fn open(target: &Path, options: &Options, access: Access) -> Result<Blocking<File>, Failure> {
+    let file = block_target::open(target, access)?;
     if file.sectors() == 0 {
         return Err(Failure::usage(format!("{}: it is empty and holds no remapped drive; format it first", target.display())));
     }
-    Blocking::open(file, options).map_err(|error| Failure::usage(format!("{}: {error}", target.display())))
-}
-
-/// The target, for nobody else at the same time.
-fn open_file(target: &Path, write: bool) -> Result<File, Failure> {
-    if target.is_dir() {
-        return Err(Failure::usage(format!("{}: it is a folder; name a file or a block device", target.display())));
-    }
-    let file = OpenOptions::new().read(true).write(write).open(target).map_err(|error| absent(target, &error))?;
-    lock(&file, target).map(|()| file)
-}
-
-fn lock(file: &File, target: &Path) -> Result<(), Failure> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Failure::failed(format!("{}: another program has it open; end that one first", target.display()))),
-        Err(std::fs::TryLockError::Error(error)) => Err(Failure::file(target, "locked", &error)),
-    }
+    Blocking::open(file, options).map_err(|error| {
+        let code = if matches!(error, OpenError::Superblock | OpenError::Map(_)) { INTEGRITY } else { USAGE };
+        Failure { code, message: format!("{}: {error}", target.display()) }
+    })
 }
 
 fn size(option: &str, text: &str) -> Result<u64, Failure> {

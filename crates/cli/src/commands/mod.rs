@@ -1,5 +1,6 @@
 //! The verbs of the command line, one file each.
 
+mod block_target;
 mod check;
 mod code;
 mod compare;

@@ -58,3 +58,16 @@ fn faults_are_written_as_they_are_said() {
         assert!(text.parse::<Fault>().is_err_and(|error| error.contains("write `die N`")), "{text}");
     }
 }
+
+/// Each of them stayed in the drive for good, with its data.
+#[test]
+fn writes_that_find_no_room_are_refused_and_not_kept() {
+    for stack in [&[][..], &["ftl.kind=superpage"], &["buffer.kind=page-lru", "buffer.size=64KiB"], &["remap.kind=hard", "drive.capacity=4MiB"]] {
+        let mut drive = small(stack);
+        drive.inject(Fault::Programs(1.0)).unwrap();
+        let refused = (0..2000).filter(|number| drive.write(number % 64 * 4096, &[1; 4096]).is_err()).count();
+        assert!(refused > 1500, "{stack:?}: {refused} of 2000 are refused");
+        assert!(drive.outstanding() <= 1, "{stack:?}: {} requests are still in the drive", drive.outstanding());
+        assert!(drive.read(0, &mut [0; 4096]).is_ok(), "{stack:?}");
+    }
+}

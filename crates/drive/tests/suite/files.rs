@@ -77,7 +77,7 @@ fn a_drive_that_was_never_finished_is_made_again() {
         drive.write(0, &[1; 4096]).unwrap();
         drop(drive);
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &[0; 16], 0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"nandnew2", 0).unwrap();
         drop(file);
         let mut found = [9; 4096];
         open(&path, settings).unwrap().read(0, &mut found).unwrap();
@@ -86,6 +86,57 @@ fn a_drive_that_was_never_finished_is_made_again() {
     }
     std::fs::write(&path, [0; 5000]).unwrap();
     assert!(matches!(open(&path, &[]), Err(DriveError::Foreign { .. })), "somebody else's zeros");
+}
+
+/// Such files were made anew, read as older data, or lost pages, without a word.
+#[test]
+fn damage_to_a_file_is_an_error_and_never_older_data() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let mut drive = open(&path, &[]).unwrap();
+    for version in 1..=2_u8 {
+        (0..64).for_each(|page| drive.write(page * 4096, &[version; 4096]).unwrap());
+    }
+    drive.flush().unwrap();
+    drop(drive);
+    let sound = std::fs::read(&path).unwrap();
+    let with = |change: &dyn Fn(&std::fs::File)| {
+        std::fs::write(&path, &sound).unwrap();
+        change(&std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap());
+        open(&path, &[])
+    };
+    let refused = |drive: Result<Drive, DriveError>, wanted: &str| {
+        let error = drive.err().unwrap_or_else(|| panic!("{wanted}: it opens")).to_string();
+        assert!(error.contains(wanted), "{error}");
+    };
+    refused(with(&|file| file.write_all_at(&[0; 16], 0).unwrap()), "not the file of a drive");
+    refused(with(&|file| file.set_len(sound.len() as u64 - 4096).unwrap()), "cut short");
+    refused(with(&|file| file.write_all_at(&[1], 65536).unwrap()), "of block 0 is damaged");
+    // A bit of every place: the newest version, or an error.
+    let first = sound.windows(4096).position(|bytes| bytes.iter().all(|byte| *byte == 1)).unwrap();
+    let first = first - 32;
+    let mut errors = 0;
+    for place in 0..128 {
+        let mut drive = with(&|file| {
+            let at = (first + place * (4096 + 32) + 100) as u64;
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 4], at).unwrap();
+        })
+        .unwrap();
+        for page in 0..64 {
+            let mut found = [0; 4096];
+            match drive.read(page * 4096, &mut found) {
+                Ok(()) => assert!(found == [2; 4096] || place % 16 == 15, "place {place}, page {page}: version {}", found[0]),
+                Err(error) => {
+                    assert!(matches!(error, DriveError::Failed { .. }), "{error}");
+                    errors += 1;
+                }
+            }
+        }
+    }
+    assert!(errors > 0);
 }
 
 #[test]

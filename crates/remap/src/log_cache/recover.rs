@@ -24,44 +24,54 @@ impl LogCache {
             return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors() });
         }
         let mut cache = Self::bare(layout, options, head.id);
-        let headers = cache.find(read)?;
-        cache.replay(headers)?;
+        let (headers, unreadable) = cache.find(read);
+        cache.replay(headers, &unreadable)?;
         Ok(cache)
     }
 
-    /// The headers of segments that are whole.
-    fn find(&self, read: &mut ReadSectors) -> Result<Vec<Header>, OpenError> {
+    /// The headers of segments that are whole, and the places of those that cannot be read.
+    fn find(&self, read: &mut ReadSectors) -> (Vec<Header>, Vec<u32>) {
         let layout = self.layout;
-        let mut found = Vec::new();
+        let (mut found, mut unreadable) = (Vec::new(), Vec::new());
         let mut bytes = vec![0; layout.segment_bytes()];
         for place in 0..layout.segments() {
             let (first, rest) = bytes.split_at_mut(layout.header_bytes());
-            read(layout.segment_sector(place), first)?;
+            if read(layout.segment_sector(place), first).is_err() {
+                unreadable.push(place);
+                continue;
+            }
             let header = Header::of(first, &layout).filter(|header| header.id == self.id && layout.place_of(header.number) == place);
             let Some(header) = header else { continue };
             let data = &mut rest[..header.filled() as usize * layout.page_sectors() as usize * SECTOR_BYTES as usize];
-            if !data.is_empty() {
-                read(layout.slot_sector(place, 0), data)?;
+            if !data.is_empty() && read(layout.slot_sector(place, 0), data).is_err() {
+                unreadable.push(place);
+                continue;
             }
             if crc32fast::hash(data) == header.data_checksum {
                 found.push(header);
             }
         }
-        Ok(found)
+        (found, unreadable)
     }
 
     /// Makes the map from the headers.
-    fn replay(&mut self, mut headers: Vec<Header>) -> Result<(), OpenError> {
+    fn replay(&mut self, mut headers: Vec<Header>, unreadable: &[u32]) -> Result<(), OpenError> {
         headers.sort_by_key(|header| header.number);
         // A life ends where the next one begins: what has a number behind that was never whole while it lasted.
         let base = headers.iter().map(|header| header.base).max().unwrap_or(0);
         headers.retain(|header| header.base == base || header.number < base);
         let tail = headers.iter().map(|header| header.tail).max().unwrap_or(0);
-        let Some(last) = headers.last().map(|header| header.number) else { return Ok(()) };
+        let is_there = |number: &u64| headers.binary_search_by_key(number, |header| header.number).is_ok();
+        let last = headers.last().map(|header| header.number);
+        // What cannot be read may be one of those that count, or the newest of all.
+        let unknown = |number: u64| !is_there(&number) && unreadable.contains(&self.layout.place_of(number));
+        if !unreadable.is_empty() && last.is_none_or(|last| (tail + 1..=last + 1).any(unknown)) {
+            return Err(OpenError::Map("a segment of the log cannot be read"));
+        }
+        let Some(last) = last else { return Ok(()) };
         if last > tail + u64::from(self.layout.segments()) {
             return Err(OpenError::Map("segments of the log do not follow each other"));
         }
-        let is_there = |number: &u64| headers.binary_search_by_key(number, |header| header.number).is_ok();
         for header in &headers {
             if !(header.base.max(tail + 1)..=header.durable).all(|number| is_there(&number)) {
                 return Err(OpenError::Map("a segment of the log is damaged"));

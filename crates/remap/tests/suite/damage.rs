@@ -1,31 +1,111 @@
 //! Metadata that something else than a power cut damaged.
 
 use proptest::prelude::*;
-use remap::{Blocking, OpenError, Options, WriteCache};
+use remap::{BlockStore, Blocking, OpenError, Options, OtherCheckpoint, WriteCache};
 use std::sync::OnceLock;
 
 fn options() -> Options {
     Options { page_sectors: 2, superpage_sectors: 8, write_cache: WriteCache::Volatile, ..Options::default() }
 }
 
-/// A drive closed after some use, and what it holds.
+/// A drive after some use, all of it flushed, and what it holds.
+fn used() -> (Blocking<Vec<u8>>, Vec<u8>) {
+    let mut drive = Blocking::format(vec![0; 80 * 4096], &options()).unwrap();
+    let sectors = drive.sectors();
+    let mut all = vec![0; sectors as usize * 512];
+    for turn in 0..600 {
+        let sector = turn * 37 % (sectors - 3);
+        let data = vec![(turn % 251) as u8 + 1; 3 * 512];
+        drive.write(sector, &data, false).unwrap();
+        all[sector as usize * 512..][..data.len()].copy_from_slice(&data);
+        if turn % 7 == 0 {
+            drive.flush().unwrap();
+        }
+    }
+    drive.flush().unwrap();
+    (drive, all)
+}
+
+/// The same closed.
 fn closed() -> &'static (Vec<u8>, Vec<u8>) {
     static CLOSED: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     CLOSED.get_or_init(|| {
-        let mut drive = Blocking::format(vec![0; 80 * 4096], &options()).unwrap();
-        let sectors = drive.sectors();
-        let mut all = vec![0; sectors as usize * 512];
-        for turn in 0..600 {
-            let sector = turn * 37 % (sectors - 3);
-            let data = vec![(turn % 251) as u8 + 1; 3 * 512];
-            drive.write(sector, &data, false).unwrap();
-            all[sector as usize * 512..][..data.len()].copy_from_slice(&data);
-            if turn % 7 == 0 {
-                drive.flush().unwrap();
-            }
-        }
+        let (drive, all) = used();
         (drive.close().unwrap(), all)
     })
+}
+
+/// A store of which some sectors cannot be read.
+struct Scratched {
+    bytes: Vec<u8>,
+    bad: std::ops::Range<u64>,
+}
+
+impl BlockStore for Scratched {
+    fn sectors(&self) -> u64 {
+        self.bytes.sectors()
+    }
+
+    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
+        let end = first_sector + into.len() as u64 / 512;
+        if first_sector < self.bad.end && self.bad.start < end {
+            return Err(std::io::Error::other("scratched"));
+        }
+        self.bytes.read(first_sector, into)
+    }
+
+    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
+        self.bytes.write(first_sector, data, fua)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.bytes.flush()
+    }
+
+    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
+        self.bytes.trim(first_sector, sectors)
+    }
+}
+
+/// Any metadata that could not be read made the drive unopenable, two checkpoints or not.
+#[test]
+fn metadata_that_cannot_be_read_count_as_damaged() {
+    let (killed, all) = used();
+    let killed = killed.into_store();
+    for (image, name) in [(&killed, "killed"), (&closed().0, "closed")] {
+        let superpages = metadata_bytes() as u64 / 4096;
+        let opened = (1..superpages).filter(|superpage| {
+            let store = Scratched { bytes: image.clone(), bad: superpage * 8..superpage * 8 + 8 };
+            let Ok(mut drive) = Blocking::open(store, &options()) else { return false };
+            let mut found = vec![0; all.len()];
+            drive.read(0, &mut found).unwrap();
+            assert!(found == all, "{name}, superpage {superpage}: it reads as something else");
+            drive.check().unwrap();
+            true
+        });
+        let count = opened.count() as u64;
+        // What is in the journal since the checkpoint cannot be done without, nor the places where the newest of it may be.
+        assert!(count >= 10, "{name}: {count} of {} superpages can be done without", superpages - 1);
+    }
+}
+
+/// All that was flushed was gone, and the drive was called sound without a word.
+#[test]
+fn a_damaged_end_of_the_journal_is_told() {
+    let (killed, _) = used();
+    let killed = killed.into_store();
+    let mut told = 0;
+    for superpage in 1..metadata_bytes() / 4096 {
+        let mut image = killed.clone();
+        image[superpage * 4096 + 200] ^= 1;
+        let Ok(drive) = Blocking::open(image, &options()) else { continue };
+        let from = *drive.hard().recovered().unwrap();
+        let is_whole = Blocking::open(killed.clone(), &options()).unwrap().hard().recovered() == Some(&from);
+        told += u32::from(from.torn_tail);
+        let is_told = from.torn_tail || from.rejected.is_some() || from.other == OtherCheckpoint::Torn;
+        assert!(is_whole || is_told, "superpage {superpage}: {from:?}");
+    }
+    assert!(told > 0);
 }
 
 fn metadata_bytes() -> usize {

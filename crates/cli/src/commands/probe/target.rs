@@ -1,6 +1,7 @@
 //! What is probed: a simulated drive, a file or block device, or an export of an NBD server.
 
 use super::nbd::Client;
+use crate::commands::block_target;
 use crate::arguments::SuperpageArguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::watch::Stage;
@@ -9,14 +10,17 @@ use device::session::{self, SessionOptions};
 use device::{Config, Setting};
 use engine::random::Stream;
 use metrics::Status;
-use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
 use units::quantity;
 
 /// Writes of each size at least.
 pub const LEAST_WRITES: u64 = 64;
+/// What memory and places are aligned to past the cache of the operating system.
+const PAGE: u64 = 4096;
 /// The largest size of the sweep.
 const LARGEST: u64 = SIZES[SIZES.len() - 1];
 
@@ -24,8 +28,15 @@ const LARGEST: u64 = SIZES[SIZES.len() - 1];
 pub enum Target {
     /// A stack: each size gets a drive of its own.
     Stack,
-    /// A file or a block device, and its size.
-    File(File, u64),
+    /// A file or a block device.
+    File {
+        /// It.
+        file: File,
+        /// Its size.
+        bytes: u64,
+        /// Writes go past the cache of the operating system.
+        direct: bool,
+    },
     /// An export.
     Export(Box<Client>),
 }
@@ -54,10 +65,9 @@ impl Target {
             let bytes = client.bytes();
             (Self::Export(Box::new(client)), bytes)
         } else {
-            let opened = OpenOptions::new().write(true).open(path);
-            let mut file = opened.map_err(|error| Failure::file(path, "opened", &error))?;
+            let (mut file, direct) = block_target::open_direct(path)?;
             let bytes = file.seek(SeekFrom::End(0)).map_err(|error| Failure::file(path, "measured", &error))?;
-            (Self::File(file, bytes), bytes)
+            (Self::File { file, bytes, direct }, bytes)
         };
         if bytes < LARGEST {
             let (has, needs) = (quantity::format_size(bytes), quantity::format_size(LARGEST));
@@ -70,7 +80,8 @@ impl Target {
     pub fn note(&self) -> &'static str {
         match self {
             Self::Stack => "Each size was written to a drive of its own in the state of drive.precondition; on one in use cleaning blurs the knee, and a larger --bytes helps.",
-            Self::File(..) => "Writes go through the cache of the operating system, with a sync after each batch: that blurs the knee, and small files more.",
+            Self::File { direct: true, .. } => "Writes go past the cache of the operating system, as many at once as --queue-depth says; one of the drive's own may blur the knee, and a larger --bytes helps.",
+            Self::File { .. } => "Writes go through the cache of the operating system, with a sync after each batch: that blurs the knee, and small files more.",
             Self::Export(_) => "What lies behind the server may have caches that blur the knee.",
         }
     }
@@ -86,15 +97,21 @@ impl Target {
         let started = Instant::now();
         match self {
             Self::Stack => return simulated(bytes, writes, arguments, stage),
-            Self::File(file, size) => {
-                let data = noise(bytes, arguments.seed);
-                for number in 1..=writes {
-                    file.seek(SeekFrom::Start(places.below(*size / bytes) * bytes)).map_err(failed)?;
-                    file.write_all(&data).map_err(failed)?;
-                    if number.is_multiple_of(u64::from(depth)) || number == writes {
+            Self::File { file, bytes: size, direct } => {
+                let slots = *size / bytes;
+                let places: Vec<u64> = (0..writes).map(|_| places.below(slots) * bytes).collect();
+                // Past the cache memory has to be aligned as sectors are.
+                let noise = noise(bytes + PAGE, arguments.seed);
+                let data = &noise[noise.as_ptr().align_offset(PAGE as usize)..][..bytes as usize];
+                if *direct {
+                    side_by_side(file, &places, data, depth as usize).map_err(failed)?;
+                } else {
+                    for batch in places.chunks(depth as usize) {
+                        batch.iter().try_for_each(|place| file.write_all_at(data, *place)).map_err(failed)?;
                         file.sync_data().map_err(failed)?;
                     }
                 }
+                file.sync_data().map_err(failed)?;
             }
             Self::Export(client) => {
                 let data = noise(bytes, arguments.seed);
@@ -105,6 +122,15 @@ impl Target {
         }
         Ok(Point { bytes, writes, seconds: started.elapsed().as_secs_f64().max(1e-9) })
     }
+}
+
+/// Writes the same data to many places, so many at once.
+fn side_by_side(file: &File, places: &[u64], data: &[u8], depth: usize) -> std::io::Result<()> {
+    std::thread::scope(|scope| {
+        let writer = |first: usize| move || places[first..].iter().step_by(depth).try_for_each(|place| file.write_all_at(data, *place));
+        let writers: Vec<_> = (0..depth.min(places.len())).map(|first| scope.spawn(writer(first))).collect();
+        writers.into_iter().try_for_each(|writer| writer.join().expect("a writer does not panic"))
+    })
 }
 
 /// Bytes that do not compress.

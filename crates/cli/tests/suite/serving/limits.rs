@@ -94,3 +94,22 @@ fn who_gives_commands_and_takes_no_answers_is_not_heard_any_more() {
     drop(greedy);
     serving.end();
 }
+
+/// Each refused write stayed in the drive, and gigabytes of them in memory.
+#[test]
+fn writes_that_are_refused_leave_nothing_behind() {
+    let serving = Serving::begin(&small(&[]));
+    serving.ctl(&["fault", "programs", "100%"]);
+    let script = |count: u32| {
+        format!(
+            "refused = 0\nfor turn in range({count}):\n    try: h.pwrite(b'x' * 65536, turn % 100 * 65536)\n    except nbd.Error as error:\n        \
+             assert error.errno == 'ENOSPC', error\n        refused += 1\nassert refused > {count} // 2, refused"
+        )
+    };
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", &script(1000)]);
+    let before = serving.resident_kib();
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", &script(2000)]);
+    let grown = serving.resident_kib().saturating_sub(before);
+    assert!(grown < 16 << 10, "{grown} KiB more after 128 MiB of writes that were refused");
+    serving.kill();
+}
