@@ -60,16 +60,21 @@ setup:
 	  echo "where the browser is elsewhere, give its path: make test CHROMIUM=/path/to/chromium" >&2; exit 1; \
 	fi
 
-test: setup build ## all tests, lints included
+test: setup web/dist/report.js ## all tests, lints included
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 	$(CARGO) test --workspace
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(MAKE) --no-print-directory page-test
-	$(MAKE) --no-print-directory python-test
+	$(MAKE) --no-print-directory page-test python-test TESTED=1
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 
+# The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
+ifdef TESTED
+NANDARIUM := $(TARGET)/debug/nandarium
+endif
+BUILT := $(if $(TESTED),,build)
+
 # The page as the program writes it, not as its own tests do.
-page-test: build
+page-test: $(BUILT)
 	$(NANDARIUM) run --quiet --no-snapshots $(TINY) --out $(TARGET)/page-test/one >/dev/null
 	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots $(TINY) \
 	  --out $(TARGET)/page-test/two >/dev/null
@@ -83,7 +88,7 @@ PYTHON_PROFILE ?= dev
 
 # The Python package as a new user installs it: a fresh virtual environment, pip, the command, then its tests, the examples
 # of its documentation, and the type checker over package, stubs and tests.
-python-test: build
+python-test: $(BUILT)
 	@[[ -n "$(PYTHON)" ]] || { echo "the Python package needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
 	  "or give its path: make python-test PYTHON=/path/to/python3" >&2; exit 1; }
 	rm -rf $(VENV)

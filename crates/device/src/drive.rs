@@ -1,6 +1,7 @@
 //! A whole drive: the host interface over a stack of layers over flash.
 
 mod contents;
+mod stalled;
 
 use crate::clocked::Clocked;
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
@@ -191,27 +192,6 @@ impl<F: Clocked> Drive<F> {
         self.outstanding
     }
 
-    /// Whether some request waits for room.
-    pub fn is_stalled(&self) -> bool {
-        !self.stalled.is_empty()
-    }
-
-    /// Requests that wait for room end with an error now: what was begun of them is done, the rest never will be. Whether there
-    /// were any.
-    pub fn refuse_stalled(&mut self) -> bool {
-        let any = self.is_stalled();
-        let now = self.flash.now();
-        while let Some(id) = self.stalled.pop_front() {
-            let slot = &mut self.slots[id as usize];
-            (slot.stalled, slot.failed, slot.next_page) = (false, true, slot.end_page);
-            slot.space_ns += now - slot.since;
-            if slot.outstanding == 0 {
-                self.finish(id, None);
-            }
-        }
-        any
-    }
-
     fn new_slot(&mut self, tag: u32, request: &Request) -> u32 {
         let last_of_page = (1 << self.page_shift) - 1;
         let slot = Slot {
@@ -294,33 +274,6 @@ impl<F: Clocked> Drive<F> {
                 slot.next_page = slot.end_page;
             }
             Answer::Full { taken, pending } => self.stall(id, taken, pending),
-        }
-    }
-
-    #[cold]
-    fn stall(&mut self, id: u32, taken: u32, pending: bool) {
-        let now = self.flash.now();
-        let slot = &mut self.slots[id as usize];
-        slot.next_page += taken;
-        slot.outstanding += u32::from(pending);
-        slot.since = now;
-        slot.stalled = true;
-        self.stalled.push_front(id);
-    }
-
-    #[cold]
-    fn retry_stalled(&mut self) {
-        while let Some(id) = self.stalled.pop_front() {
-            let now = self.flash.now();
-            let slot = &mut self.slots[id as usize];
-            slot.stalled = false;
-            slot.space_ns += now - slot.since;
-            slot.since = now;
-            let waiting = self.stalled.len();
-            self.start(id);
-            if self.stalled.len() > waiting {
-                return; // it went back to the head of the line
-            }
         }
     }
 

@@ -32,6 +32,16 @@ pub enum PlanError {
         /// What the configuration says.
         problem: ConfigError,
     },
+    /// There are too many combinations.
+    #[error("{file}: it has {runs} runs, and {most} are the most; leave out values of axes, or draw some: {{ from, to, random }}")]
+    Large {
+        /// The file.
+        file: String,
+        /// How many there are.
+        runs: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// No combination can be built.
     #[error("{file}: none of the {runs} combinations can be run; the first: {problem}")]
     Nothing {

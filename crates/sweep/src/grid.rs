@@ -15,7 +15,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// Keys that repetitions change.
-const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
+pub(crate) const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
+/// Most runs of a grid; each takes some kilobytes of memory.
+const MOST_RUNS: usize = 1_000_000;
 /// What results are called by: changed when they would differ for the same input.
 const FORMAT: &str = "nandarium sweep 1";
 
@@ -107,6 +109,11 @@ impl Grid {
     /// # Errors
     /// A stack, key, value or workload that does not exist.
     pub fn expand(plan: Plan, build: &str) -> Result<Self, PlanError> {
+        let axes = plan.axes.iter().map(|axis| axis.values.len());
+        let runs = [plan.stacks.len(), plan.workloads.len(), plan.repetitions as usize].into_iter().chain(axes).fold(1_usize, usize::saturating_mul);
+        if runs > MOST_RUNS {
+            return Err(PlanError::Large { file: plan.file.clone(), runs, most: MOST_RUNS });
+        }
         let maker = Maker::new(&plan, build)?;
         let mut runs = Vec::new();
         for point in points(&plan) {
@@ -147,7 +154,13 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(plan: &'a Plan, build: &'a str) -> Result<Self, PlanError> {
         let stacks = plan.stacks.iter().map(|stack| Stack::read(plan, stack)).collect::<Result<Vec<_>, _>>()?;
-        let workloads = plan.workloads.iter().map(|name| in_folder(plan, name)).collect();
+        let workloads: Vec<String> = plan.workloads.iter().map(|name| in_folder(plan, name)).collect();
+        for workload in workloads.iter().filter(|name| session::is_trace(name)) {
+            trace_digest(workload).map_err(|error| {
+                let problem = format!("`{workload}` cannot be read: {error}; name a trace file, as seen from the plan, or one of `nandarium list workloads`");
+                PlanError::Plan { file: plan.file.clone(), place: "workloads".to_owned(), problem }
+            })?;
+        }
         Ok(Self { plan, build, stacks, workloads })
     }
 
@@ -193,6 +206,9 @@ impl Stack {
     fn read(plan: &Plan, text: &str) -> Result<Self, PlanError> {
         let wrong = |problem: String| PlanError::Plan { file: plan.file.clone(), place: "stacks".to_owned(), problem };
         let (base, own) = stack_parts(text).map_err(|problem| wrong(format!("`{text}`: {problem}")))?;
+        if let Some((key, _)) = own.iter().find(|(key, _)| plan.repetitions > 1 && SEEDS.contains(&key.as_str())) {
+            return Err(wrong(format!("`{text}` sets {key}, which repetitions change; leave it out, or set repetitions = 1")));
+        }
         if let Some((key, _)) = own.iter().find(|(key, _)| plan.axes.iter().any(|axis| axis.key == key)) {
             return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
         }

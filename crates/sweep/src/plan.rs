@@ -17,6 +17,7 @@
 
 use crate::axis::{self, Axis};
 use crate::error::PlanError;
+use crate::grid::SEEDS;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -90,23 +91,35 @@ impl Plan {
         let name = Path::new(file).file_stem().map_or_else(|| "sweep".to_owned(), |stem| stem.to_string_lossy().into_owned());
         let mut set = reader.leaves("set")?;
         set.extend(more.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))));
+        let repetitions = reader.whole("repetitions", 1, MOST_REPETITIONS)? as u32;
         let mut plan = Self {
             name: reader.text("name")?.unwrap_or(name),
             stacks: reader.names("stacks", "page")?,
             workloads: reader.names("workloads", "mixed")?,
-            repetitions: reader.whole("repetitions", 1, MOST_REPETITIONS)? as u32,
+            repetitions,
             seed,
             set: Vec::new(),
             axes: Vec::new(),
             folder: folder.to_path_buf(),
             file: file.to_owned(),
         };
+        let is_repeated = |key: &str| repetitions > 1 && SEEDS.contains(&key);
+        let seeded = |part: &str, key: &str| {
+            let problem = "repetitions change it; set `seed`, the seed of the first one, or repetitions = 1".to_owned();
+            reader.wrong(&format!("{part}.{key}"), problem)
+        };
         for (key, value) in set {
+            if is_repeated(&key) {
+                return Err(seeded("set", &key));
+            }
             axis::parameter(&key, "[set]").map_err(|problem| reader.config(problem))?;
             let text = axis::text(&value).ok_or_else(|| reader.wrong(&format!("set.{key}"), format!("{value} is no single value; several belong under [axes]")))?;
             plan.set.push((key, text));
         }
         for (key, value) in reader.leaves("axes")? {
+            if is_repeated(&key) {
+                return Err(seeded("axes", &key));
+            }
             let parameter = axis::parameter(&key, "[axes]").map_err(|problem| reader.config(problem))?;
             if plan.set.iter().any(|(other, _)| *other == key) {
                 return Err(reader.wrong(&format!("axes.{key}"), "the key is set for all runs as well; leave it out of one of the two".to_owned()));
@@ -221,6 +234,8 @@ mod tests {
             ("[axes]\nworkload.queue_depth = []", "axes.workload.queue_depth: it is empty"),
             ("[axes]\ndrive.capacity = [\"1GiB\"]", "for all runs as well"),
             ("[set]\nworkload.queue_depth = [1, 2]", "belong under [axes]"),
+            ("repetitions = 2\n[axes]\nworkload.seed = [1, 5]", "axes.workload.seed: repetitions change it"),
+            ("repetitions = 2\n[set]\nengine.seed = 7", "set.engine.seed: repetitions change it"),
             ("name = ", "plan.toml"),
         ] {
             let message = parse(text).unwrap_err().to_string();

@@ -5,7 +5,7 @@
 //!                       /result.json   the result, as `run --out` writes it
 //! ```
 //! A folder is written beside its place and renamed, so that whoever finds one finds it whole. Two processes that run the same
-//! thing at once come to the same result; the second one's is dropped.
+//! thing at once come to the same result; the second one's is dropped. What cannot be read is replaced.
 
 use crate::execute::Outcome;
 use serde_json::Value;
@@ -44,7 +44,9 @@ impl Store {
     /// What became of a run, if it was run.
     pub fn get(&self, address: &str) -> Option<Outcome> {
         let text = std::fs::read_to_string(self.place(address).join("run.json")).ok()?;
-        Outcome::from_json(&serde_json::from_str(&text).ok()?)
+        let outcome = Outcome::from_json(&serde_json::from_str(&text).ok()?)?;
+        // What was measured has a result beside it.
+        (outcome.hash.is_none() || self.place(address).join("result.json").is_file()).then_some(outcome)
     }
 
     /// Keeps what became of a run.
@@ -61,9 +63,43 @@ impl Store {
             std::fs::write(beside.join("result.json"), format!("{result:#}\n"))?;
         }
         std::fs::write(beside.join("run.json"), format!("{:#}\n", outcome.to_json(run)))?;
-        match std::fs::rename(&beside, &place) {
-            Err(_) if place.join("run.json").is_file() => std::fs::remove_dir_all(&beside),
-            done => done,
+        if std::fs::rename(&beside, &place).is_ok() {
+            return Ok(());
         }
+        if self.get(address).is_some() {
+            return std::fs::remove_dir_all(&beside);
+        }
+        // A machine that went down, or somebody's hand, has left half of one.
+        std::fs::remove_dir_all(&place)?;
+        std::fs::rename(&beside, &place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::Status;
+    use serde_json::json;
+
+    /// Such a run was done for ever, or run again for ever, and never had a result.
+    #[test]
+    fn what_is_damaged_is_not_there_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let result = json!({"status": "complete", "hash": "1"});
+        let outcome = Outcome { hash: Some("1".to_owned()), error: None, ..Outcome::without_result(Status::Complete, String::new()) };
+        let keep = || store.put("abcd", &json!({}), &outcome, Some(&result)).unwrap();
+        keep();
+        for (file, text) in [("run.json", Some("")), ("run.json", Some("{")), ("run.json", None), ("result.json", None)] {
+            let path = store.place("abcd").join(file);
+            match text {
+                Some(text) => std::fs::write(&path, text).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            assert_eq!(store.get("abcd"), None, "{file}, {text:?}");
+            keep();
+            assert_eq!(store.get("abcd").as_ref(), Some(&outcome), "{file}, {text:?}");
+        }
+        assert_eq!(std::fs::read_dir(store.place("abcd").parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
     }
 }

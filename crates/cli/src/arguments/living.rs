@@ -24,10 +24,10 @@ pub struct LifeArguments {
     #[arg(long, value_name = "TIME", default_value = "5y")]
     pub warranty: String,
     /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, in any currency.
-    #[arg(long, value_name = "NUMBER", conflicts_with = "price")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price")]
     pub price_per_gb: Option<f64>,
     /// Price of the drive.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub price: Option<f64>,
     /// The rest.
     #[command(flatten)]

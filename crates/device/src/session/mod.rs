@@ -23,7 +23,7 @@ mod wear;
 pub use error::SessionError;
 pub use given::GivenRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
-pub use source::{SAMPLE, WorkloadSource};
+pub use source::{SAMPLE, WorkloadSource, is_trace};
 
 use crate::block_device::BlockDevice;
 use crate::build::Service;

@@ -41,6 +41,11 @@ pub struct WorkloadSource {
     repeat: u64,
 }
 
+/// Whether a workload of this name or path, if there is one, is a trace of the user's and no generator.
+pub fn is_trace(name: &str) -> bool {
+    synthetic::find(name).is_none() && name != SAMPLE && (name == "-" || looks_like_path(name))
+}
+
 impl WorkloadSource {
     /// The workload called `name` (a generator, the sample, a path, `-`) for a drive.
     ///
@@ -54,7 +59,7 @@ impl WorkloadSource {
             Kind::Generator(generator_parameters(values, sectors))
         } else if name == SAMPLE {
             Kind::Sample(trace_options(values, sectors)?)
-        } else if name == "-" || looks_like_path(name) {
+        } else if is_trace(name) {
             Kind::Trace(trace_options(values, sectors)?)
         } else {
             let known = synthetic::WORKLOADS.iter().map(|entry| entry.name).chain([SAMPLE]);
