@@ -91,7 +91,7 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
     let read_only = arguments.server.read_only;
     let drive = open(&arguments.target, &options, if read_only { Access::Read } else { Access::Write })?;
     if let Some(from) = drive.hard().recovered().filter(|from| from.torn_tail || from.rejected.is_some() || from.unreadable > 0) {
-        output::complain(told(from).trim_end());
+        output::complain(&told(from).join("\n"));
     }
     let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
     let mut store = if read_only { RemappedStore::read_only(drive) } else { RemappedStore::new(drive) };
@@ -126,27 +126,30 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
         output::print(&results::pretty(&report))?;
     } else {
         let report = drive.report();
-        let mut text = format!("{target}: a remapped drive of {}\n", quantity::format_size(bytes));
-        text += &told(&from);
-        text += &format!("{} pages of 4KiB are mapped, {} virtual superpages are free\n", report.mapped_pages, report.free);
-        text += if problem.is_none() { "the map agrees with itself\n" } else { "the map does not agree with itself\n" };
-        output::print(&text)?;
+        let mut lines = vec![format!("{target}: a remapped drive of {}", quantity::format_size(bytes))];
+        lines.extend(told(&from));
+        lines.push(format!("{} pages of 4KiB are mapped, {} virtual superpages are free", report.mapped_pages, report.free));
+        lines.push(format!("the map {} with itself", if problem.is_none() { "agrees" } else { "does not agree" }));
+        output::print(&(lines.join("\n") + "\n"))?;
     }
     problem.map_or(Ok(()), |problem| Err(Failure { code: INTEGRITY, message: format!("{target}: {problem}") }))
 }
 
 /// What a map was made from, in lines.
-fn told(from: &Recovered) -> String {
+fn told(from: &Recovered) -> Vec<String> {
     let rejected = from.rejected.map_or_else(String::new, |(number, why)| format!(", not from checkpoint {number}: {why}"));
-    let mut text = format!("map from checkpoint {}{rejected}; the other checkpoint: {}\n", from.checkpoint, from.other.name());
-    text += &format!("and {} records in {} superpages of the journal\n", from.journal_records, from.journal_superpages);
+    let mut lines = vec![
+        format!("map from checkpoint {}{rejected}; the other checkpoint: {}", from.checkpoint, from.other.name()),
+        format!("and {} records in {} superpages of the journal", from.journal_records, from.journal_superpages),
+    ];
     if from.torn_tail {
-        text += "the last write of the journal is torn, as when power goes before a flush is answered; if it was damaged later, what it said is lost\n";
+        let torn = "the last write of the journal is torn, as when power goes before a flush is answered; if it was damaged later, what it said is lost";
+        lines.push(torn.to_owned());
     }
     if from.unreadable > 0 {
-        text += &format!("{} superpages of metadata cannot be read, and were not needed\n", from.unreadable);
+        lines.push(format!("{} superpages of metadata cannot be read, and were not needed", from.unreadable));
     }
-    text
+    lines
 }
 
 fn open(target: &Path, options: &Options, access: Access) -> Result<Blocking<File>, Failure> {
