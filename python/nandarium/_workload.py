@@ -41,6 +41,7 @@ class Workload:
         zipf_exponent, hot_space, hot_traffic: skew.
         interarrival: mean time between arrivals of a generator, such as ``"50us"``.
         format, devices, fit, order: how a trace is read.
+        repeat: times a trace is run, with times that go on.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Workload:
     devices: str | None = None
     fit: Literal["error", "modulo", "compact", "scale"] | None = None
     order: Literal["error", "clamp", "sort"] | None = None
+    repeat: int | None = None
 
     @property
     def settings(self) -> dict[str, Value]:
