@@ -183,8 +183,11 @@ class _Search:
         from optuna.trial import TrialState
 
         for left in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-            # Of a process that was killed.
-            self.study.tell(left.number, state=TrialState.FAIL)
+            # Of a process that was killed, perhaps between a measurement and the word that it is there.
+            if ROW in left.user_attrs:
+                self.study.tell(left.number, [left.user_attrs[ROW][name] for name in self.space.objectives])
+            else:
+                self.study.tell(left.number, state=TrialState.FAIL)
         while (done := self.tried()) < trials:
             # A seed of each batch's own: a search that goes on draws what an uninterrupted one would have drawn.
             self.study.sampler = self.sampler or TPESampler(seed=(self.space.plan.seed * 1_000_003 + done) % 2**32)
