@@ -15,7 +15,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
     """
-    book = nbformat.read(path, as_version=4)
+    book: nbformat.NotebookNode = nbformat.read(path, as_version=4)
     client = NotebookClient(book, timeout=300, record_timing=False, resources={"metadata": {"path": str(FOLDER)}})
     client.execute()
     book.metadata.pop("language_info", None)
