@@ -10,7 +10,7 @@ mod series;
 
 pub use histogram::{Histogram, PERCENTILES};
 pub use latency::{LatencyRecorder, Tail, Waits};
-pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price};
+pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};
 pub use report::{OpTotals, RunResult, SCHEMA, Status};
 pub use series::{AddressMap, Sample, Series};

@@ -12,7 +12,7 @@ pub const LIFE_SCHEMA: &str = "nandarium.life/1";
 const TB: f64 = 1e12;
 const GB: f64 = 1e9;
 /// Days of a year, here as in data sheets.
-const YEAR_DAYS: f64 = 365.0;
+pub const YEAR_DAYS: f64 = 365.0;
 /// Nanoseconds of a day.
 const DAY_NS: f64 = 86_400e9;
 /// Fewer erases of the average block give wide intervals.

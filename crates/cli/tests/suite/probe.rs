@@ -35,6 +35,18 @@ fn a_file_is_overwritten_only_when_told_to() {
     assert_eq!(std::fs::metadata(path).expect("the file").len(), 2 << 20, "it has not grown");
 }
 
+/// It overwrote a drive that was being served.
+#[test]
+fn a_file_that_another_program_has_open_is_left_alone() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file().set_len(2 << 20).expect("a size");
+    file.as_file().try_lock().expect("nobody else has it");
+    let path = file.path().to_str().expect("a plain path");
+    let refused = said(nandarium(&["probe", "superpage", path, "--yes"]));
+    assert!(refused.code == 1 && refused.err.contains("another program has it open"), "{}", refused.err);
+    assert!(std::fs::read(path).expect("the file").iter().all(|byte| *byte == 0), "nothing was written");
+}
+
 #[test]
 fn what_cannot_be_probed_is_said() {
     for (arguments, wanted) in [

@@ -8,13 +8,11 @@ use crate::failure::{DRIVE_FULL, Failure, USAGE};
 use crate::{output, settings, table, watch};
 use device::session::SessionError;
 use device::{Config, Setting, session};
-use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status};
+use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, YEAR_DAYS};
 use units::{HostOp, quantity};
 
 /// State of the drive before the run, unless something else is set.
 const PRECONDITION: (&str, &str) = ("drive.precondition", "steady");
-/// Days of a year.
-const YEAR_DAYS: f64 = 365.0;
 /// Longest warranty, years.
 const WARRANTY_MAX: f64 = 100.0;
 
