@@ -1,7 +1,8 @@
 //! Metadata that something else than a power cut damaged.
 
+use crate::hooked::{Access, Hooked};
 use proptest::prelude::*;
-use remap::{BlockStore, Blocking, OpenError, Options, OtherCheckpoint, WriteCache};
+use remap::{Blocking, OpenError, Options, OtherCheckpoint, WriteCache};
 use std::sync::OnceLock;
 
 fn options() -> Options {
@@ -35,38 +36,6 @@ fn closed() -> &'static (Vec<u8>, Vec<u8>) {
     })
 }
 
-/// A store of which some sectors cannot be read.
-struct Scratched {
-    bytes: Vec<u8>,
-    bad: std::ops::Range<u64>,
-}
-
-impl BlockStore for Scratched {
-    fn sectors(&self) -> u64 {
-        self.bytes.sectors()
-    }
-
-    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
-        let end = first_sector + into.len() as u64 / 512;
-        if first_sector < self.bad.end && self.bad.start < end {
-            return Err(std::io::Error::other("scratched"));
-        }
-        self.bytes.read(first_sector, into)
-    }
-
-    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
-        self.bytes.write(first_sector, data, fua)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.bytes.flush()
-    }
-
-    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
-        self.bytes.trim(first_sector, sectors)
-    }
-}
-
 /// Any metadata that could not be read made the drive unopenable, two checkpoints or not.
 #[test]
 fn metadata_that_cannot_be_read_count_as_damaged() {
@@ -75,7 +44,12 @@ fn metadata_that_cannot_be_read_count_as_damaged() {
     for (image, name) in [(&killed, "killed"), (&closed().0, "closed")] {
         let superpages = metadata_bytes() as u64 / 4096;
         let opened = (1..superpages).filter(|superpage| {
-            let store = Scratched { bytes: image.clone(), bad: superpage * 8..superpage * 8 + 8 };
+            let bad = superpage * 8..superpage * 8 + 8;
+            let hook = |access: Access<'_>| match access {
+                Access::Read { first_sector, sectors } if first_sector < bad.end && bad.start < first_sector + sectors => Err(std::io::Error::other("scratched")),
+                _ => Ok(()),
+            };
+            let store = Hooked { bytes: image.clone(), hook };
             let Ok(mut drive) = Blocking::open(store, &options()) else { return false };
             let mut found = vec![0; all.len()];
             drive.read(0, &mut found).unwrap();

@@ -1,7 +1,8 @@
 //! The log cache: figures, files, damage.
 
 use crate::bench::Bench;
-use remap::{BlockStore, Blocking, HostDriver, LayoutError, LogCache, LogLayout, LogOptions, OpenError, Options, WriteCache};
+use crate::hooked::{Access, Hooked};
+use remap::{Blocking, HostDriver, LayoutError, LogCache, LogLayout, LogOptions, OpenError, Options, WriteCache};
 use std::fs::File;
 use units::HostOp;
 
@@ -177,35 +178,6 @@ fn many_flushes_turn_the_ring() {
     assert!(report.written_back_segments >= 496, "{report:?}");
 }
 
-/// Bytes that note what is written to them.
-struct Noted {
-    bytes: Vec<u8>,
-    writes: Vec<(u64, Vec<u8>)>,
-}
-
-impl BlockStore for Noted {
-    fn sectors(&self) -> u64 {
-        self.bytes.sectors()
-    }
-
-    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
-        self.bytes.read(first_sector, into)
-    }
-
-    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
-        self.writes.push((first_sector, data.to_vec()));
-        self.bytes.write(first_sector, data, fua)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn trim(&mut self, _: u64, _: u64) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A segment of two pages was torn: one sector of the first page is missing. After a restart, where both pages read as zeros, the
 /// host writes the first page again, and that is torn as well. The second page must not appear.
 fn complete_a_torn_segment(is_second: bool) {
@@ -228,12 +200,19 @@ fn complete_a_torn_segment(is_second: bool) {
     assert_eq!(missing.len(), 4);
     let mut torn = whole;
     torn[missing[0]..missing[0] + 512].fill(0);
-    let mut drive = Blocking::open(Noted { bytes: torn.clone(), writes: Vec::new() }, &options()).unwrap();
+    let mut writes = Vec::new();
+    let hook = |access: Access<'_>| {
+        if let Access::Write { first_sector, data } = access {
+            writes.push((first_sector, data.to_vec()));
+        }
+        Ok(())
+    };
+    let mut drive = Blocking::open(Hooked { bytes: torn.clone(), hook }, &options()).unwrap();
     let mut bytes = [9; 2048];
     drive.read(0, &mut bytes).unwrap();
     assert_eq!(bytes, [0; 2048]);
     drive.write(0, &[1; 1024], true).unwrap();
-    let writes = drive.into_store().writes;
+    drop(drive);
     assert_eq!(writes.len(), 2, "the beginning of a life, and a segment");
     let mut image = torn;
     for (first, data) in writes {

@@ -1,6 +1,8 @@
 //! The blocking driver over files, and layouts that cannot be.
 
+use crate::hooked::{Access, Hooked};
 use remap::{BlockStore, Blocking, FormatError, HostDriver, Layout, LayoutError, LogOptions, Options, WriteCache};
+use std::cell::Cell;
 use std::fs::File;
 
 #[test]
@@ -70,42 +72,10 @@ fn a_tenth_is_held_back_and_metadata_are_small() {
     assert!((layout.data_sector() as f64 / device) < 0.006, "{layout:?}");
 }
 
-/// A store whose flushes fail while it is told so.
-struct Stubborn {
-    bytes: Vec<u8>,
-    failing: std::rc::Rc<std::cell::Cell<bool>>,
-}
-
-impl BlockStore for Stubborn {
-    fn sectors(&self) -> u64 {
-        self.bytes.sectors()
-    }
-
-    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
-        self.bytes.read(first_sector, into)
-    }
-
-    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
-        self.bytes.write(first_sector, data, fua)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        if self.failing.get() { Err(std::io::Error::other("not now")) } else { Ok(()) }
-    }
-
-    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
-        self.bytes.trim(first_sector, sectors)
-    }
-}
-
 /// The next flush succeeded; over a file that says nothing of what the first one failed to write.
 #[test]
 fn after_a_flush_that_failed_none_is_acknowledged() {
-    fn stubborn() -> (Stubborn, std::rc::Rc<std::cell::Cell<bool>>) {
-        let failing = std::rc::Rc::new(std::cell::Cell::new(false));
-        (Stubborn { bytes: vec![0; 8 << 20], failing: failing.clone() }, failing)
-    }
-    fn look<M: HostDriver>(mut drive: Blocking<Stubborn, M>, failing: &std::cell::Cell<bool>) {
+    fn look<S: BlockStore, M: HostDriver>(mut drive: Blocking<S, M>, failing: &Cell<bool>) {
         drive.write(0, &[1; 4096], false).unwrap();
         failing.set(true);
         assert!(drive.flush().is_err());
@@ -116,44 +86,27 @@ fn after_a_flush_that_failed_none_is_acknowledged() {
         assert_eq!(bytes, [1; 4096]);
         assert!(drive.machine().host_report().is_broken() && drive.close().is_err());
     }
-    let (store, failing) = stubborn();
-    look(Blocking::format(store, &Options::default()).unwrap(), &failing);
-    let (store, failing) = stubborn();
-    look(Blocking::format(store, &LogOptions::default()).unwrap(), &failing);
-}
-
-/// A device without room, as a sparse file on a full disk is.
-struct Full {
-    bytes: Vec<u8>,
-}
-
-impl BlockStore for Full {
-    fn sectors(&self) -> u64 {
-        self.bytes.sectors()
-    }
-
-    fn read(&mut self, first_sector: u64, into: &mut [u8]) -> std::io::Result<()> {
-        self.bytes.read(first_sector, into)
-    }
-
-    fn write(&mut self, first_sector: u64, data: &[u8], fua: bool) -> std::io::Result<()> {
-        // The metadata of the format fit.
-        if first_sector > 1000 { Err(std::io::ErrorKind::StorageFull.into()) } else { self.bytes.write(first_sector, data, fua) }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.bytes.flush()
-    }
-
-    fn trim(&mut self, first_sector: u64, sectors: u64) -> std::io::Result<()> {
-        self.bytes.trim(first_sector, sectors)
-    }
+    let failing = Cell::new(false);
+    let stubborn = || Hooked {
+        bytes: vec![0; 8 << 20],
+        hook: |access: Access<'_>| match access {
+            Access::Flush if failing.get() => Err(std::io::Error::other("not now")),
+            _ => Ok(()),
+        },
+    };
+    look(Blocking::format(stubborn(), &Options::default()).unwrap(), &failing);
+    look(Blocking::format(stubborn(), &LogOptions::default()).unwrap(), &failing);
 }
 
 /// It was an error like any other, so a client was told of a broken device.
 #[test]
 fn a_store_without_room_is_told_from_one_that_fails() {
-    let store = Full { bytes: vec![0; 8 << 20] };
+    // As a sparse file on a full disk; the metadata of the format fit.
+    let hook = |access: Access<'_>| match access {
+        Access::Write { first_sector, .. } if first_sector > 1000 => Err(std::io::ErrorKind::StorageFull.into()),
+        _ => Ok(()),
+    };
+    let store = Hooked { bytes: vec![0; 8 << 20], hook };
     let mut drive = Blocking::format(store, &Options::default()).unwrap();
     let first = drive.hard().layout().data_sector();
     assert!(first <= 1000, "the metadata end at sector {first}");
