@@ -48,6 +48,10 @@ pub trait BlockDevice {
     }
     /// Simulated time, ns.
     fn now(&self) -> Nanos;
+    /// The latest time the device can tell, ns: requests have to arrive, and be served, before.
+    fn time_limit(&self) -> Nanos {
+        Nanos::MAX
+    }
     /// Size in sectors; requests must end within it.
     fn sectors(&self) -> u64;
     /// Takes a request now; `tag` comes back with its completion. Its arrival is in the device's time

@@ -1,6 +1,7 @@
 //! Flash with time and without.
 
 use nand::{CountedFlash, Flash, Meter, TimedFlash};
+use units::Nanos;
 
 /// Flash that can let time pass.
 pub trait Clocked: Flash {
@@ -9,6 +10,11 @@ pub trait Clocked: Flash {
 
     /// Runs until there is an event for a layer; `false`: nothing is pending.
     fn advance(&mut self) -> bool;
+
+    /// Events later than this cannot be told from others, ns.
+    fn time_limit(&self) -> Nanos {
+        Nanos::MAX
+    }
 }
 
 impl<M: Meter> Clocked for CountedFlash<M> {
@@ -26,5 +32,9 @@ impl Clocked for TimedFlash {
     #[inline]
     fn advance(&mut self) -> bool {
         TimedFlash::advance(self)
+    }
+
+    fn time_limit(&self) -> Nanos {
+        TimedFlash::time_limit(self)
     }
 }

@@ -456,6 +456,10 @@ impl<F: Clocked> BlockDevice for Drive<F> {
         self.flash.now()
     }
 
+    fn time_limit(&self) -> Nanos {
+        self.flash.time_limit()
+    }
+
     fn sectors(&self) -> u64 {
         self.sectors
     }

@@ -3,7 +3,7 @@
 use crate::block_device::{BlockDevice, Completions, Progress};
 use metrics::{AddressMap, LatencyRecorder, OpTotals, Series};
 use trace::{Workload, WorkloadError};
-use units::{HostOp, Nanos, Request};
+use units::{HostOp, Nanos, Request, quantity};
 
 /// How requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,8 @@ pub struct HostMeasurements {
     pub addresses: AddressMap,
     /// When the run began.
     pub started: Nanos,
+    /// When the last request arrived, since the run began, time passing or not; nothing in a closed loop.
+    pub last_arrival: Option<Nanos>,
     /// When the last request completed.
     pub ended: Nanos,
     /// Hash over the completions.
@@ -102,6 +104,16 @@ pub enum RunError {
         /// Sectors of the drive.
         sectors: u64,
     },
+    /// A request arrives later than the device can tell.
+    #[error("request {number} arrives {arrival} after the first, and a drive of this many dies can be simulated for {limit}; shorten the trace, or set workload.time_scale below 1 (workload.loop = closed does without arrival times)")]
+    TooLate {
+        /// Number of the request, from 1.
+        number: u64,
+        /// When it arrives, as text.
+        arrival: String,
+        /// The latest time, as text.
+        limit: String,
+    },
     /// An empty request.
     #[error("request {number} has no sectors; only a flush may have none")]
     Empty {
@@ -114,6 +126,8 @@ pub enum RunError {
 const BATCH: usize = 1024;
 /// Requests between two stages of hints: far enough for memory to answer, near enough to stay cached.
 const HINT: usize = 16;
+/// Share of a device's time that is kept for serving what has arrived, as a divisor.
+const TIME_TO_SERVE: Nanos = 16;
 /// Requests between two calls of the observer.
 const OBSERVE_EVERY: u64 = 1 << 14;
 
@@ -227,6 +241,7 @@ pub fn run_probed<D: BlockDevice>(
         series: Series::default(),
         addresses: AddressMap::new(device.sectors()),
         started,
+        last_arrival: None,
         ended: started,
         hash: 0,
     };
@@ -284,17 +299,22 @@ impl<D: BlockDevice> Runner<'_, D> {
         observer: &mut dyn Observer,
         probe: &mut impl Probe<D>,
     ) -> Result<Ended, RunError> {
+        let latest = self.device.time_limit() - self.device.time_limit() / TIME_TO_SERVE;
         let mut armed = None;
         loop {
             let mut next = None;
             while self.outstanding < limit {
                 let Some(request) = source.peek(self.device)? else { break };
-                let arrival = self.sheet.started + request.arrival;
+                let arrival = self.sheet.started.saturating_add(request.arrival);
+                if self.plan.timed && arrival > latest {
+                    return Err(too_late(source.taken + 1, request.arrival, latest));
+                }
                 if self.plan.timed && arrival > self.device.now() {
                     next = Some(arrival);
                     break;
                 }
                 source.take();
+                self.sheet.last_arrival = Some(request.arrival);
                 let arrival = if self.plan.timed { arrival } else { 0 };
                 self.submit(&request, arrival, source.taken)?;
             }
@@ -377,6 +397,11 @@ impl<D: BlockDevice> Runner<'_, D> {
         }
         true
     }
+}
+
+#[cold]
+fn too_late(number: u64, arrival: Nanos, limit: Nanos) -> RunError {
+    RunError::TooLate { number, arrival: quantity::format_duration(arrival), limit: quantity::format_duration(limit) }
 }
 
 /// Pages a request touches; none for a flush.

@@ -11,6 +11,6 @@ mod series;
 pub use histogram::{Histogram, PERCENTILES};
 pub use latency::{LatencyRecorder, Tail, Waits};
 pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
-pub use lifetime::{Lifetime, LifetimeError, Origin, Range, Share, WearWindow, Wearing};
+pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use report::{OpTotals, RunResult, SCHEMA, Status};
 pub use series::{AddressMap, Sample, Series};

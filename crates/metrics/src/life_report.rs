@@ -15,6 +15,8 @@ const GB: f64 = 1e9;
 pub const YEAR_DAYS: f64 = 365.0;
 /// Nanoseconds of a day.
 const DAY_NS: f64 = 86_400e9;
+/// A run that takes this many times as long as its requests take to arrive is told.
+const BEHIND: f64 = 1.05;
 /// Fewer erases of the average block give wide intervals.
 const ERASES_FEW: f64 = 4.0;
 
@@ -43,7 +45,7 @@ pub struct LifeTerms {
 pub enum Basis {
     /// They were given.
     Given,
-    /// From requests that arrive at their own time: bytes written over the time simulated.
+    /// From requests that arrive at their own time: bytes written over the time in which they arrive.
     OwnTime,
     /// From a closed loop: as fast as the drive can, day and night.
     FullSpeed,
@@ -108,8 +110,12 @@ impl LifeReport {
             return Some((bytes as f64, Basis::Given));
         }
         let written = self.result.host[HostOp::Write.index()].bytes as f64;
-        let basis = if self.result.queue_depth.is_some() { Basis::FullSpeed } else { Basis::OwnTime };
-        (self.result.sim_ns > 0).then(|| (written * DAY_NS / self.result.sim_ns as f64, basis))
+        let (span, basis) = match self.result.queue_depth {
+            Some(_) => (self.result.sim_ns as f64, Basis::FullSpeed),
+            // Not the time simulated: a drive that falls behind would stretch the workload.
+            None => (self.window.arrivals_ns.unwrap_or(0.0), Basis::OwnTime),
+        };
+        (span > 0.0).then(|| (written * DAY_NS / span, basis))
     }
 
     /// Years of 365 days until the drive is worn out.
@@ -148,6 +154,14 @@ impl LifeReport {
         if erases < ERASES_FEW {
             notes.push(format!("The average block was erased only {erases:.1} times while it was measured: more requests (--requests, or workload.repeat for a trace) narrow the interval."));
         }
+        if let Some(change) = self.life.pace.unsteady {
+            let how = if change > 1.0 { "more" } else { "less" };
+            notes.push(format!("Not steady: blocks were erased {:.0} % {how} often for each byte in the second half of the run than in the first. The second half counts; drive.precondition = steady, or a longer run, would tell more.", (change - 1.0).abs() * 100.0));
+        }
+        let behind = self.window.arrivals_ns.map_or(0.0, |span| self.result.sim_ns as f64 / span.max(1.0));
+        if behind > BEHIND {
+            notes.push(format!("The drive fell behind: serving the requests took {behind:.2} times as long as they took to arrive. Years are of the workload's own time."));
+        }
         let counted = ["flash.fault.program", "flash.fault.erase"];
         if let Some(key) = counted.iter().find(|key| self.result.config.get(**key).is_some_and(|share| !share.starts_with("0%"))) {
             notes.push(format!("Blocks that fail by chance ({key}) shorten life, and are not part of the answer."));
@@ -156,7 +170,7 @@ impl LifeReport {
             notes.push("Translation pages have no home plane, and planes drift apart in wear more slowly than a run shows: tiny drives ended up to a third before the earliest.".to_owned());
         }
         if self.per_day().is_none() {
-            notes.push("No years: no time passed (engine.time = none). Give the bytes the host writes a day with --per-day.".to_owned());
+            notes.push("No years: no time passed (engine.time = none, or all requests arrive at once). Give the bytes the host writes a day with --per-day.".to_owned());
         }
         notes.extend(self.result.notes.iter().cloned());
         notes
@@ -181,11 +195,13 @@ impl LifeReport {
                 "requests": result.requests(),
                 "host_bytes": result.host[HostOp::Write.index()].bytes,
                 "sim_ns": result.sim_ns,
+                "arrivals_ns": self.window.arrivals_ns,
+                "unsteady": self.life.pace.unsteady,
                 "blocks": self.window.erases.len(),
                 "erases_mean": self.window.mean(),
                 "erases_spread": self.life.spread,
                 "spread_lasting": self.life.lasting,
-                "rate_error": self.life.error,
+                "rate_error": self.life.pace.error,
                 "spare_blocks": self.life.spare_blocks,
             },
             "waf": waf,

@@ -8,8 +8,10 @@
 //! ```
 //! Faithful to: a block survives `endurance` erases and fails the next one, as in `nand`. A drive cannot end before its first
 //! block is worn out, and not after all of them are: these are the ends of the interval, widened by the error of the rate
-//! (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). Whether blocks differ for good or by chance is read off the two halves
-//! of the window: what both halves agree in (their covariance) lasts, the rest is a random walk.
+//! (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). A window whose halves differ in their rate
+//! is none of a steady drive: then the second half counts, and how far its own halves differ widens the interval. Whether blocks
+//! differ for good or by chance is read off the two halves of the window: what both halves agree in (their covariance) lasts,
+//! the rest is a random walk.
 //! Simplified: the workload goes on as it was in the window; blocks that wear faster in it do so for life (for `earliest` and the
 //! estimate: data that changes its place later only lengthens life); copies grow as spare space shrinks in proportion to
 //! its inverse (for the estimate); blocks that fail by chance, wear of RAM and NVRAM are left out.
@@ -21,12 +23,20 @@ use units::{CAUSES, Cause, DIE_CAUSES};
 const ERASES_MIN: f64 = 1.0;
 /// Fewest blocks whose spread says something.
 const BLOCKS_MIN: usize = 16;
-/// Batches the error of the rate is taken from, and Student's factor for 95 % with one degree of freedom less.
+/// Batches the error of the rate is taken from.
 const BATCHES: usize = 8;
+/// Student's factor for 95 %: all batches, and half of them (7 and 3 degrees of freedom).
 const STUDENT: f64 = 2.365;
+const STUDENT_HALF: f64 = 3.182;
 /// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over its
 /// window, to either side of the middle.
 const UNSTEADY: f64 = 0.05;
+/// A drive whose rate of erases goes on rising or falling by more than this between the last two quarters of a window is not near
+/// its steady state: the range that the rule of preconditioning lets pass.
+const TREND_MAX: f64 = 0.20;
+/// A drive whose live data grow by more than this share of its capacity from one quarter of a window to the next will copy more
+/// than it did.
+const FILLING_MAX: f64 = 0.01;
 /// Standard errors of a normal variable, two-sided 95 %.
 const SIGMAS: f64 = 1.96;
 /// Chance that a block is worn out already at the early end of the interval.
@@ -39,19 +49,40 @@ const PIECES: usize = 256;
 pub struct WearWindow {
     /// Erases of each block that is not bad since the drive was made: at the beginning, in the middle and at the end.
     pub erases: Vec<[u32; 3]>,
-    /// Bytes the host had written and erases of all blocks, both since the beginning, at steps through the window.
-    pub steps: Vec<(u64, u64)>,
+    /// What there was at steps through the window.
+    pub steps: Vec<WearStep>,
     /// Bytes the host sees.
     pub capacity_bytes: u64,
     /// Bytes of all flash, bad blocks included, without out-of-band areas.
     pub flash_bytes: u64,
     /// Bytes of a block (of a group of blocks, where chips act as one).
     pub block_bytes: u64,
-    /// Bytes of valid pages at the end, those of parity and maps included.
+    /// Bytes of valid pages, those of parity and maps included: the most there were at a step of the second half, or at the end.
+    pub live_bytes: u64,
+    /// Time over which requests arrived at their own time, the mean distance after the last one included, ns; nothing in a closed loop.
+    pub arrivals_ns: Option<f64>,
+}
+
+/// A step through a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WearStep {
+    /// Bytes the host had written since the beginning.
+    pub host_bytes: u64,
+    /// Erases of all blocks since the beginning.
+    pub erases: u64,
+    /// Bytes of valid pages.
     pub live_bytes: u64,
 }
 
 impl WearWindow {
+    /// How much more live data the last quarter of the window had at most than the third, as a share of the capacity.
+    fn filling(&self) -> f64 {
+        let (half, last) = (self.steps.len() / 2, self.steps.len() * 3 / 4);
+        let most = |steps: &[WearStep]| steps.iter().map(|step| step.live_bytes).max().map(|most| most as f64);
+        let quarters = (most(&self.steps[half..last]), most(&self.steps[last..]));
+        if let (Some(before), Some(after)) = quarters { (after - before) / self.capacity_bytes as f64 } else { 0.0 }
+    }
+
     /// Erases of each block within the window.
     pub fn worn(&self) -> impl Iterator<Item = u32> + '_ {
         self.erases.iter().map(|[before, _, after]| after - before)
@@ -102,6 +133,21 @@ pub enum LifetimeError {
         erases: f64,
         /// How many times longer the window has to be, for two erases.
         factor: f64,
+    },
+    /// Nothing was erased, so not even how long a window would have to be can be told.
+    #[error("no block was erased in the window, and the average block has to be erased at least once; write several times the drive's capacity")]
+    NoErases,
+    /// The rate of erases was still on its way.
+    #[error("the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} often for each byte than in the quarter before, and a life can be told up to {limit:.0} %; bring the drive to its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace at least four times (workload.repeat = 4)", by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0)]
+    Unsteady {
+        /// Rate of erases in the last quarter over that in the one before.
+        change: f64,
+    },
+    /// Data were still growing into the spare space.
+    #[error("the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more than in the quarter before, and a life can be told up to {limit:.0} %; fill it before the run (drive.precondition = steady), run several times as many requests, or run a trace at least four times (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
+    Filling {
+        /// By how much, as a share of the capacity.
+        grown: f64,
     },
     /// Too few blocks.
     #[error("the drive has {blocks} blocks in use, and their spread says something from {BLOCKS_MIN} on; choose a smaller flash.pages_per_block or a larger drive.capacity")]
@@ -158,10 +204,8 @@ pub struct Lifetime {
     pub bytes: Range,
     /// Host bytes until the average block is worn out, without the error of the rate: what perfectly even wear would give.
     pub even_bytes: f64,
-    /// Erases of the average block for each byte of host writes.
-    pub erases_per_byte: f64,
-    /// Error of that, two-sided 95 %, as a share of it.
-    pub error: f64,
+    /// Erases over host bytes.
+    pub pace: Pace,
     /// Standard deviation of the blocks' erases in the window, as a share of their mean.
     pub spread: f64,
     /// Share of the variance between blocks that lasts; the rest is chance.
@@ -171,6 +215,20 @@ pub struct Lifetime {
     /// What takes the life, largest first.
     pub causes: Vec<Share>,
     projection: Projection,
+}
+
+/// How fast blocks are erased.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Host bytes and erases of the average block in the window.
+    window: (f64, f64),
+    /// Host bytes for an erase of the average block from then on.
+    pub bytes_per_erase: f64,
+    /// Error of that, two-sided 95 %, as a share of it.
+    pub error: f64,
+    /// Rate of erases in the second half of the window over that in the first, where the drive was not steady and the second
+    /// half alone counts.
+    pub unsteady: Option<f64>,
 }
 
 /// Wear of the blocks after a number of erases of the average one.
@@ -193,9 +251,24 @@ impl Projection {
         worn + rate * (erases - self.mean)
     }
 
+    /// Share of all erases that blocks get which are not expected to be worn out then: the fastest are worn out first.
+    fn survivors(&self, erases: f64) -> f64 {
+        let sigma = self.sigma(erases);
+        let rates = self.blocks.iter().map(|(worn, limit)| {
+            let rate = 1.0 + self.lasting * (worn / self.mean - 1.0);
+            rate * normal((limit - self.wear(*worn, erases)) / sigma)
+        });
+        rates.sum::<f64>() / self.blocks.len() as f64
+    }
+
+    /// Standard deviation by chance of a block's erases then.
+    fn sigma(&self, erases: f64) -> f64 {
+        (self.chance * (erases - self.mean)).sqrt().max(1e-9)
+    }
+
     /// Blocks expected to be worn out then.
     fn worn_out(&self, erases: f64) -> f64 {
-        let sigma = (self.chance * (erases - self.mean)).sqrt().max(1e-9);
+        let sigma = self.sigma(erases);
         self.blocks.iter().map(|(worn, limit)| normal((self.wear(*worn, erases) - limit) / sigma)).sum()
     }
 
@@ -260,27 +333,57 @@ fn spread(window: &WearWindow) -> Spread {
     Spread { variance, lasting, error }
 }
 
-/// Error of the rate of erases, two-sided 95 %, as a share of it: from batches of the window, and what they cannot see because it
-/// changes more slowly.
-fn rate_error(steps: &[(u64, u64)]) -> f64 {
-    batch_error(steps).hypot(UNSTEADY)
+impl Pace {
+    fn of(window: &WearWindow, host_bytes: u64) -> Result<Self, LifetimeError> {
+        let whole = (host_bytes as f64, window.mean());
+        let steps = &window.steps;
+        let steady = Self { window: whole, bytes_per_erase: whole.0 / whole.1, error: UNSTEADY, unsteady: None };
+        if steps.len() < BATCHES {
+            return Ok(steady);
+        }
+        let at = |batch: usize| if batch == 0 { WearStep::default() } else { steps[batch * steps.len() / BATCHES - 1] };
+        // Erases of all blocks for a byte, between two batches; nothing where nothing was written.
+        let rate = |from: usize, to: usize| {
+            let (from, to) = (at(from), at(to));
+            (to.host_bytes > from.host_bytes).then(|| (to.erases - from.erases) as f64 / (to.host_bytes - from.host_bytes) as f64)
+        };
+        let batches = |from: usize| (from..BATCHES).filter_map(|batch| rate(batch, batch + 1)).collect::<Vec<f64>>();
+        let half = BATCHES / 2;
+        if let (Some(first), Some(second)) = (rate(0, half), rate(half, BATCHES))
+            && (second - first).abs() > UNSTEADY * (first + second)
+            && second > 0.0
+        {
+            let quarters = (rate(half, half + half / 2), rate(half + half / 2, BATCHES));
+            let (third, last) = if let (Some(third), Some(last)) = quarters { (third, last) } else { (second, second) };
+            let trend = (last - third).abs() / second;
+            if trend > TREND_MAX && (last > third) == (second > first) {
+                return Err(LifetimeError::Unsteady { change: last / third.max(f64::MIN_POSITIVE) });
+            }
+            let error = batch_error(&batches(half), STUDENT_HALF).hypot(UNSTEADY).hypot(trend);
+            let bytes_per_erase = window.erases.len() as f64 / second;
+            return Ok(Self { bytes_per_erase, error, unsteady: Some(second / first.max(f64::MIN_POSITIVE)), ..steady });
+        }
+        Ok(Self { error: batch_error(&batches(0), STUDENT).hypot(UNSTEADY), ..steady })
+    }
+
+    /// Host bytes until the average block has been erased so often, at a rate this many times higher.
+    fn bytes(self, erases: f64, faster: f64) -> f64 {
+        self.window.0 + (erases - self.window.1) * self.bytes_per_erase / faster
+    }
+
+    /// Erases of the average block after so many host bytes; never fewer than in the window.
+    fn erases(self, bytes: f64) -> f64 {
+        self.window.1 + ((bytes - self.window.0) / self.bytes_per_erase).max(0.0)
+    }
 }
 
-fn batch_error(steps: &[(u64, u64)]) -> f64 {
-    if steps.len() < BATCHES {
-        return 0.0;
-    }
-    let at = |batch: usize| if batch == 0 { (0, 0) } else { steps[batch * steps.len() / BATCHES - 1] };
-    let rates: Vec<f64> = (0..BATCHES)
-        .map(|batch| (at(batch), at(batch + 1)))
-        .filter(|(from, to)| to.0 > from.0)
-        .map(|(from, to)| (to.1 - from.1) as f64 / (to.0 - from.0) as f64)
-        .collect();
-    let mean = mean(&rates);
+/// Error of the mean of batches, two-sided 95 %, as a share of it.
+fn batch_error(rates: &[f64], student: f64) -> f64 {
+    let mean = mean(rates);
     if rates.len() < 2 || mean <= 0.0 {
         return 0.0;
     }
-    STUDENT * (covariance(&rates, &rates) / rates.len() as f64).sqrt() / mean
+    student * (covariance(rates, rates) / rates.len() as f64).sqrt() / mean
 }
 
 impl Lifetime {
@@ -294,11 +397,18 @@ impl Lifetime {
             return Err(LifetimeError::NoWrites);
         }
         let erases = window.mean();
+        if erases <= 0.0 {
+            return Err(LifetimeError::NoErases);
+        }
         if erases < ERASES_MIN {
-            return Err(LifetimeError::TooShort { erases, factor: 2.0 * ERASES_MIN / erases.max(1e-3) });
+            return Err(LifetimeError::TooShort { erases, factor: 2.0 * ERASES_MIN / erases });
         }
         if window.erases.len() < BLOCKS_MIN {
             return Err(LifetimeError::TooFew { blocks: window.erases.len() });
+        }
+        let grown = window.filling();
+        if grown > FILLING_MAX {
+            return Err(LifetimeError::Filling { grown });
         }
         let endurance = wearing.endurance;
         let most = window.erases.iter().map(|[before, _, after]| if wearing.origin == Origin::New { after - before } else { *after });
@@ -306,10 +416,10 @@ impl Lifetime {
             Some(most) if most >= endurance => return Err(LifetimeError::Worn { most, endurance }),
             _ => {}
         }
-        Ok(Self::of_window(wearing, erases))
+        Ok(Self::of_window(wearing, erases, Pace::of(window, wearing.host_bytes)?))
     }
 
-    fn of_window(wearing: &Wearing<'_>, mean: f64) -> Self {
+    fn of_window(wearing: &Wearing<'_>, mean: f64, pace: Pace) -> Self {
         let Wearing { window, endurance, origin, .. } = *wearing;
         let limit = |before: u32| f64::from(if origin == Origin::New { endurance } else { endurance - before });
         let blocks: Vec<(f64, f64)> = window.erases.iter().map(|[before, _, after]| (f64::from(after - before), limit(*before))).collect();
@@ -322,20 +432,17 @@ impl Lifetime {
             lasting,
         };
         let (likely, cautious) = (projection(share(lasting)), projection(share(lasting + SIGMAS * error)));
-        let bytes_per_erase = wearing.host_bytes as f64 / mean;
-        let rate_error = rate_error(&window.steps);
         let even = blocks.iter().map(|(_, limit)| limit).sum::<f64>() / blocks.len() as f64;
         let spare_blocks = (blocks.len() as f64 - (window.live_bytes as f64 / window.block_bytes as f64).ceil()).max(1.0);
-        let latest = even * bytes_per_erase * (1.0 + rate_error);
-        let earliest = (cautious.until(CHANCE_EARLY) * bytes_per_erase / (1.0 + rate_error)).min(latest);
-        let estimate = dying(&likely, spare_blocks, wearing.programs) * bytes_per_erase;
+        let latest = pace.bytes(even, 1.0 / (1.0 + pace.error));
+        let earliest = pace.bytes(cautious.until(CHANCE_EARLY), 1.0 + pace.error).min(latest);
+        let estimate = pace.bytes(dying(&likely, spare_blocks, wearing.programs), 1.0);
         let bytes = Range { earliest, estimate: estimate.clamp(earliest, latest), latest };
         Self {
             causes: causes(wearing, bytes.estimate),
             bytes,
-            even_bytes: even * bytes_per_erase,
-            erases_per_byte: 1.0 / bytes_per_erase,
-            error: rate_error,
+            even_bytes: pace.bytes(even, 1.0),
+            pace,
             spread: variance.sqrt(),
             lasting: likely.lasting,
             spare_blocks,
@@ -345,13 +452,12 @@ impl Lifetime {
 
     /// Share of the blocks expected to be worn out after so many host bytes, at the window's rate.
     pub fn worn_out(&self, bytes: f64) -> f64 {
-        let erases = (bytes * self.erases_per_byte).max(self.projection.mean);
-        self.projection.worn_out(erases) / self.projection.blocks.len() as f64
+        self.projection.worn_out(self.pace.erases(bytes)) / self.projection.blocks.len() as f64
     }
 
     /// Erases expected of each block at the end of the estimate, in the order of the window; never more than it survives.
     pub fn wear_at_end(&self) -> impl Iterator<Item = f64> + '_ {
-        let erases = (self.bytes.estimate * self.erases_per_byte).max(self.projection.mean);
+        let erases = self.pace.erases(self.bytes.estimate);
         self.projection.blocks.iter().map(move |(worn, limit)| self.projection.wear(*worn, erases).min(*limit))
     }
 }
@@ -362,11 +468,11 @@ fn dying(projection: &Projection, spare: f64, programs: &[u64; DIE_CAUSES]) -> f
     let (from, to) = (projection.until(CHANCE_EARLY), projection.until(spare));
     let total = programs.iter().sum::<u64>().max(1) as f64;
     let copies: f64 = [Cause::Gc, Cause::Merge, Cause::Wear].iter().map(|cause| programs[cause.index()] as f64 / total).sum();
-    let blocks = projection.blocks.len() as f64;
     let piece = (to - from).max(0.0) / PIECES as f64;
     let gained: f64 = (0..PIECES)
-        .map(|index| projection.worn_out(from + (index as f64 + 0.5) * piece).min(spare))
-        .map(|worn| piece * (1.0 - worn / blocks) / (1.0 - copies + copies * spare / (spare - worn).max(0.5)))
+        .map(|index| from + (index as f64 + 0.5) * piece)
+        .map(|erases| (projection.survivors(erases), spare - projection.worn_out(erases)))
+        .map(|(survivors, left)| piece * survivors / (1.0 - copies + copies * spare / left.max(0.5)))
         .sum();
     from + gained
 }
@@ -396,7 +502,8 @@ mod tests {
     fn window(halves: &[[u32; 2]]) -> WearWindow {
         let erases: Vec<[u32; 3]> = halves.iter().map(|[first, second]| [5, 5 + first, 5 + first + second]).collect();
         let blocks = erases.len() as u64;
-        WearWindow { erases, steps: Vec::new(), capacity_bytes: blocks * 90, flash_bytes: blocks * 100, block_bytes: 100, live_bytes: blocks * 90 }
+        let sizes = WearWindow { capacity_bytes: blocks * 90, flash_bytes: blocks * 100, block_bytes: 100, live_bytes: blocks * 90, ..WearWindow::default() };
+        WearWindow { erases, ..sizes }
     }
 
     fn life(window: &WearWindow, endurance: u32) -> Lifetime {
@@ -408,10 +515,10 @@ mod tests {
     fn even_wear_is_known_to_the_byte() {
         let window = window(&[[5, 5]; 100]);
         let life = life(&window, 1000);
-        // Ten erases of each block took 1,000 bytes.
-        let Range { earliest, latest, .. } = life.bytes;
-        for bytes in [earliest * (1.0 + UNSTEADY), latest / (1.0 + UNSTEADY), life.even_bytes] {
-            assert!((bytes - 100_000.0).abs() < 1.0, "{bytes}");
+        // Ten erases of each block took 1,000 bytes, which are known; the other 990 have the error of the rate.
+        let [earliest, latest] = [life.bytes.earliest, life.bytes.latest].map(|bytes| bytes - 1000.0);
+        for bytes in [earliest * (1.0 + UNSTEADY), latest / (1.0 + UNSTEADY), life.even_bytes - 1000.0] {
+            assert!((bytes - 99_000.0).abs() < 1.0, "{bytes}");
         }
     }
 
@@ -439,12 +546,58 @@ mod tests {
         assert!(life.wear_at_end().all(|erases| erases <= 500.0));
     }
 
+    /// The pace of 64 steps of 1,000 bytes each, after which so many erases had been done.
+    fn pace(erases: impl Fn(u64) -> u64) -> Result<Pace, LifetimeError> {
+        let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: erases(step), live_bytes: 0 });
+        let window = WearWindow { steps: steps.collect(), ..window(&[[1, 1]; 32]) };
+        Pace::of(&window, 64_000)
+    }
+
     #[test]
     fn the_error_of_the_rate_comes_from_its_batches() {
-        let steady: Vec<(u64, u64)> = (1..=64).map(|step| (step * 1000, step * 10)).collect();
-        assert!(batch_error(&steady) < 1e-9 && (rate_error(&steady) - UNSTEADY).abs() < 1e-9);
-        let rising: Vec<(u64, u64)> = (1..=64).map(|step| (step * 1000, step * step)).collect();
-        assert!(rate_error(&rising) > 0.2);
+        let steady = pace(|step| step * 10).unwrap();
+        assert!((steady.error - UNSTEADY).abs() < 1e-9 && steady.unsteady.is_none(), "{steady:?}");
+        // Batches of eight steps that differ by turns.
+        let rough = pace(|step| step * 10 + if step / 8 % 2 == 1 { 40 } else { 0 }).unwrap();
+        assert!(rough.error > 0.2 && rough.unsteady.is_none(), "{rough:?}");
+    }
+
+    #[test]
+    fn a_window_that_began_with_an_empty_drive_counts_by_its_second_half() {
+        // Nothing was erased in the first quarter, then one block for each 100 bytes.
+        let filled = pace(|step| step.saturating_sub(16) * 10).unwrap();
+        assert!((filled.unsteady.unwrap() - 2.0).abs() < 1e-9, "{filled:?}");
+        // 32 blocks, each erased once for 3,200 bytes; the window's own mean would have said 4,267.
+        assert!((filled.bytes_per_erase - 3200.0).abs() < 1e-9 && (filled.error - UNSTEADY).abs() < 1e-9, "{filled:?}");
+        assert!((filled.bytes(12.0, 1.0) - 96_000.0).abs() < 1e-6, "the window took 64,000 bytes for 2 erases of each block");
+        // Erases that become more frequent all the time: nobody knows how far that goes on.
+        let rising = pace(|step| step * step).unwrap_err();
+        assert!(matches!(rising, LifetimeError::Unsteady { change } if (change - 7.0 / 5.0).abs() < 0.02), "{rising}");
+    }
+
+    #[test]
+    fn a_drive_that_still_fills_up_has_no_answer_even_where_its_rate_is_flat() {
+        // 32 blocks of 100 bytes of which data take ten more bytes at each step, and erases do not show it yet.
+        let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step * 10 });
+        let filling = WearWindow { steps: steps.collect(), ..window(&[[1, 1]; 32]) };
+        let of = |window: &WearWindow| {
+            Lifetime::project(&Wearing { window, host_bytes: 64_000, programs: &[0; DIE_CAUSES], erased_pages: 0, endurance: 1000, origin: Origin::New })
+        };
+        let error = of(&filling).unwrap_err();
+        assert!(matches!(error, LifetimeError::Filling { grown } if (grown - 160.0 / 2880.0).abs() < 1e-9), "{error}");
+        // As full by turns as it is at its fullest.
+        let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step % 8 * 100 });
+        assert!(of(&WearWindow { steps: steps.collect(), ..filling }).is_ok());
+    }
+
+    #[test]
+    fn blocks_that_wear_fastest_leave_few_erases_to_the_others_when_they_are_worn_out() {
+        // A quarter of the blocks gets 40 of 70 erases, and is worn out first.
+        let halves: Vec<[u32; 2]> = (0..200).map(|block| if block % 4 == 0 { [20, 20] } else { [5, 5] }).collect();
+        let life = life(&window(&halves), 1000);
+        let after = life.projection.until(50.0) * 1.05;
+        let survivors = life.projection.survivors(after);
+        assert!((survivors - 30.0 / 70.0).abs() < 0.01, "three quarters of the blocks, with {survivors} of the erases");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
             share(life.spread),
             share(life.lasting),
             report.result.waf().unwrap_or(0.0),
-            share(life.error),
+            share(life.pace.error),
             count(life.spare_blocks as u64),
         )),
     ];

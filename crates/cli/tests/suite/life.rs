@@ -102,6 +102,21 @@ fn a_trace_has_a_rate_of_its_own_and_may_be_repeated() {
 }
 
 #[test]
+fn a_drive_that_falls_behind_does_not_stretch_the_workload_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = writes(folder.path(), 4_000);
+    // Ten million requests a second: far more than any drive serves.
+    let hurried = ["--workload", &trace, "--set", "workload.repeat=4", "--set", "workload.time_scale=0.0001", "--json"];
+    let whole = document(&life(&hurried));
+    let per_day = 4096.0 * 1e7 * 86_400.0;
+    assert!((number(&whole, "/bytes_per_day") / per_day - 1.0).abs() < 0.01, "{}", number(&whole, "/bytes_per_day"));
+    assert!(whole["notes"].to_string().contains("fell behind"), "{}", whole["notes"]);
+    // Without time the workload's own still counts.
+    let counted = document(&life(&[&hurried[..], &["--set", "engine.time=none"]].concat()));
+    assert_eq!(counted["bytes_per_day"], whole["bytes_per_day"]);
+}
+
+#[test]
 fn a_repeated_trace_is_the_trace_written_out() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let rows = |from: u64| (0..5_u64).map(|at| format!("{},0,W,{},4096\n", from + at * 1000, at * 4096)).collect::<Vec<_>>().concat();

@@ -345,6 +345,10 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
         self.device.now()
     }
 
+    fn time_limit(&self) -> Nanos {
+        self.device.time_limit()
+    }
+
     fn sectors(&self) -> u64 {
         self.driver.machine.sectors()
     }

@@ -292,7 +292,7 @@ impl Session<'_> {
         if let Some(wear) = &mut wear {
             wear.begin(device.drive().flash().core());
         }
-        let probe = wear::Probe { chips: self.plan.lockstep.chips(), recorder: wear };
+        let probe = wear::Probe { chips: self.plan.lockstep.chips(), recorder: wear.as_deref_mut() };
         let started = watcher.seconds();
         let outcome = run::run_probed(&mut device, &mut *workload, run_plan, &mut Relay(watcher), probe);
         let wall_s = watcher.seconds() - started;
@@ -301,6 +301,9 @@ impl Session<'_> {
             return Err(SessionError::Integrity { problem: violation.to_owned() });
         }
         let (ended, sheet) = outcome?;
+        if let Some(wear) = wear {
+            wear.end(&sheet);
+        }
         let status = match ended {
             Ended::Complete => Status::Complete,
             Ended::Stopped => Status::Interrupted,

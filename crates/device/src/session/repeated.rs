@@ -34,7 +34,7 @@ impl Workload for Repeated {
             let first = batch.len();
             self.inner.next_batch(batch, limit)?;
             for request in &mut batch[first..] {
-                request.arrival += self.began;
+                request.arrival = request.arrival.saturating_add(self.began);
                 self.last = request.arrival;
                 self.requests += 1;
             }
@@ -42,7 +42,7 @@ impl Workload for Repeated {
                 return Ok(());
             }
             self.left -= 1;
-            self.began = self.last + (self.last - self.began) / self.requests.saturating_sub(1).max(1);
+            self.began = self.last.saturating_add((self.last - self.began) / self.requests.saturating_sub(1).max(1));
             self.requests = 0;
             self.inner = self.source.reopen()?;
         }

@@ -99,6 +99,54 @@ fn a_drive_that_is_worn_out_ends_within_the_interval() {
     assert!(median < 0.08 && worst < 0.40, "median {median}, worst {worst}");
 }
 
+#[test]
+fn a_drive_that_began_empty_ends_within_the_interval_or_has_none_while_it_fills() {
+    let empty = "drive.precondition=none";
+    let ways = [("uniform-write", ["workload.request_size=4KiB", empty]), ("zipf", ["ftl.gc.victim=cost-benefit", empty])];
+    for ((workload, settings), answers) in ways.into_iter().zip([3, 0]) {
+        let real = wear_out("page", workload, &settings, 1, ENDURANCE);
+        let mut answered = 0;
+        for requests in [16_000, 40_000, 70_000, 100_000, 160_000] {
+            let (result, window) = window("page", workload, &settings, [1, 0], requests);
+            match life(&result, &window, ENDURANCE, Origin::New) {
+                Ok(life) => {
+                    answered += 1;
+                    assert!(holds(life.bytes, real, 0.0), "{workload}, {requests} requests: {:?}, in truth {real}; {:?}", life.bytes, life.pace);
+                    assert!(life.pace.unsteady.is_some(), "the window began with filling the drive");
+                }
+                // Pages that nearly nobody writes fill a drive for ever, and it copies more and more.
+                Err(LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(answered, answers, "{workload}");
+    }
+}
+
+/// A trace that trims what it wrote leaves a drive that looks empty at its end; what counts is how full it was.
+#[test]
+fn a_trace_that_trims_at_its_end_promises_no_more_than_the_drive_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trimmed.nandarium");
+    let mut rows = String::from("time_ns,device,op,offset_bytes,length_bytes\n");
+    for request in 0..12_000_u64 {
+        let page = request * 2_654_435_761 % 7_000;
+        rows += &format!("{},0,W,{},4096\n", request * 100_000, page * 4096);
+    }
+    for page in 0..7_000_u64 {
+        rows += &format!("1200000000,0,T,{},4096\n", page * 4096);
+    }
+    std::fs::write(&trace, rows).unwrap();
+    let settings = &["workload.repeat=1000000", "drive.precondition=fill"];
+    let trace = trace.to_str().unwrap();
+    let real = wear_out("page", trace, settings, 1, ENDURANCE);
+    let (result, window) = window("page", trace, settings, [1, 0], 4 * 19_000);
+    let valid: u64 = result.valid.iter().map(|pages| u64::from(*pages)).sum();
+    assert!(valid < 500 && window.live_bytes > 6_000 * 4096, "{valid} pages at the end, {} bytes at the fullest step", window.live_bytes);
+    let life = life(&result, &window, ENDURANCE, Origin::New).unwrap();
+    assert!((life.bytes.estimate / real - 1.0).abs() < 0.10 && holds(life.bytes, real, 0.0), "{:?}, in truth {real}", life.bytes);
+}
+
 /// Known limit: translation pages have no home plane, and planes of a tiny drive drift apart later than a window shows.
 #[test]
 fn a_drive_with_translation_pages_may_end_before_the_interval_but_not_by_much() {

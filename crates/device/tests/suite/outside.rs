@@ -119,3 +119,17 @@ fn requests_in_memory_are_run_and_what_cannot_be_served_is_said_before() {
     let refused = given(vec![write(0, 0, 8)], true, &["workload.read_share=50%"]).unwrap_err().to_string();
     assert!(refused.contains("workload.read_share has no effect"), "{refused}");
 }
+
+#[test]
+fn a_request_that_arrives_later_than_time_can_be_told_is_refused_with_its_number() {
+    let write = |arrival| Request { arrival, first_sector: 0, sectors: 8, op: HostOp::Write, fua: false };
+    let day = 86_400_000_000_000;
+    for arrival in [200 * 365 * day, u64::MAX] {
+        let refused = given(vec![write(0), write(day), write(arrival)], true, &[]).unwrap_err().to_string();
+        assert!(refused.contains("request 3 arrives") && refused.contains("workload.time_scale"), "{refused}");
+        // Arrival times that do not count may be anything.
+        assert!(given(vec![write(0), write(arrival)], true, &["workload.loop=closed"]).is_ok());
+        assert!(given(vec![write(0), write(arrival)], true, &["engine.time=none"]).is_ok());
+    }
+    assert_eq!(given(vec![write(0), write(day), write(365 * day)], true, &[]).unwrap().requests(), 3);
+}

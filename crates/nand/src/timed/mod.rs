@@ -101,6 +101,11 @@ impl TimedFlash {
         self.page_transfer_ns = part.transfer_ns(u64::from(self.core.geometry.page_bytes)) + part.command_ns;
     }
 
+    /// The latest time of an event, ns (see [`EventQueue::time_limit`]).
+    pub fn time_limit(&self) -> Nanos {
+        self.queue.time_limit()
+    }
+
     /// Gives the state back; everything in progress is lost, so drain first.
     ///
     /// # Panics
