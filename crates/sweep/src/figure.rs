@@ -191,13 +191,13 @@ fn front(grid: &Grid, tail: &str, all: usize, mut best: Vec<&Candidate<'_>>) -> 
     let rows = each(best.iter().take(MOST_ROWS), |candidate| {
         let [latency, waf, spare] = candidate.costs;
         let parts = parts(grid, candidate.summary);
-        let axes = if parts.len() > 1 { format!("<small>{}</small>", escape(&parts[1..].join(", ")).replace('.', ".<wbr>")) } else { String::new() };
+        let axes = each(&parts[1..], |part| format!("<small>{}</small>", escape(part).replace('.', ".<wbr>")));
         format!("<tr><td>{}{axes}</td><td>{}</td><td>{}</td><td>{}&nbsp;%</td></tr>", escape(&parts[0]), number(latency / 1e3), number(waf), number(spare * 100.0))
     });
     let left_out = best.len().saturating_sub(MOST_ROWS);
     let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
     format!(
-        "<h3>{} of {all} are {UNBEATEN}</h3><div class=\"wide tall\"><table class=\"numbers\"><thead><tr><th>Combination</th><th title=\"{}\">p99.9, us</th>\
+        "<h3>{} of {all} are {UNBEATEN}</h3><div class=\"wide tall\"><table class=\"numbers\"><thead><tr><th>Combination</th><th title=\"{}\">p99.9,&nbsp;us</th>\
          <th title=\"Write amplification\">WAF</th><th>Spare</th></tr></thead><tbody>{rows}</tbody></table></div>{rest}",
         best.len(),
         escape(tail)
