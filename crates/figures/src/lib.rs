@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! Figure -> panels of series over categories -> CSV, JSON, a section of a page
-//! Scatter -> points in a plane              -> a section of a page
+//! Scatter -> points of some area in a plane  -> a section of a page
 //! ```
 
 mod figure;
 mod page;
+mod plot;
 mod scatter;
 mod svg;
 

@@ -52,14 +52,14 @@ pub fn section(figure: &Figure) -> String {
     legend += &each(figure.published.iter().enumerate(), |(index, (what, value))| {
         format!("<li><i class=\"published p{index}\"></i>{}: {}</li>", escape(what), number(*value))
     });
-    let (arrangement, width) = match figure.panels.len() {
-        1 => (" single", 900.0),
-        2 => (" pair", 520.0),
-        _ => ("", 340.0),
+    let arrangement = match figure.panels.len() {
+        1 => " single",
+        2 => " pair",
+        _ => "",
     };
     let panels = each(&figure.panels, |panel| {
         let name = if panel.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", escape(&panel.title)) };
-        format!("<div>{name}{}</div>", svg::panel(figure, panel, width))
+        format!("<div>{name}{}</div>", svg::panel(figure, panel))
     });
     let shape = match figure.shape {
         Shape::Bars => "bars",

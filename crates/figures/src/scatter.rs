@@ -1,28 +1,43 @@
-//! Points in a plane.
+//! Points in a plane, with a third value as their area.
 
 use crate::page::each;
+use crate::plot::{Area, Name, Names, percent, put};
 use crate::svg::{escape, number, step};
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 420.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 44.0;
+/// Height of the area.
+const HEIGHT: f64 = 340.0;
+/// Space for the names of the axes: above the area, and below the names along it.
+const ABOVE: f64 = 32.0;
+const BELOW: f64 = 20.0;
 /// An axis whose largest value is so many times the smallest has a logarithmic scale.
-const WIDE: f64 = 30.0;
+const WIDE: f64 = 5.0;
+/// More lines than these are left out of a logarithmic scale, but for powers of ten.
+const MOST_LINES: usize = 9;
+/// Radius of the largest point, and of the smallest that can be hit.
+const LARGEST: f64 = 12.0;
+const SMALLEST: f64 = 2.5;
+/// Most points of the legend of areas.
+const KEYS: usize = 4;
 
-/// A point: both values, what a pointer over it says, and whether it stands out.
+/// A point: its values, what a pointer over it says, and whether it stands out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// To the right.
     pub x: f64,
     /// Upwards.
     pub y: f64,
-    /// What it is.
+    /// Its area, from 0.
+    pub size: f64,
+    /// What it is; may have several lines.
     pub label: String,
     /// It stands out.
     pub is_marked: bool,
+}
+
+impl Point {
+    fn is_shown(&self) -> bool {
+        self.x.is_finite() && self.y.is_finite() && self.size.is_finite()
+    }
 }
 
 /// Points of one colour.
@@ -30,7 +45,7 @@ pub struct Point {
 pub struct Group {
     /// Name in the legend.
     pub name: String,
-    /// The points, those without two finite values left out.
+    /// The points, those without finite values left out.
     pub points: Vec<Point>,
 }
 
@@ -38,126 +53,163 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
     /// Name of the section.
-    pub name: &'static str,
+    pub name: String,
     /// What it shows.
     pub title: String,
     /// Names of the axes.
     pub axes: [String; 2],
+    /// What the area of a point is, and the unit of it as it stands behind a number.
+    pub size: [String; 2],
+    /// What points that stand out are, and what the others are.
+    pub kinds: [String; 2],
     /// The points.
     pub groups: Vec<Group>,
     /// What a reader should know.
     pub caption: String,
+    /// HTML beside the picture, such as a table of what stands out.
+    pub beside: String,
 }
 
 /// The scale of one axis: from one value to another, linear or logarithmic.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Axis {
     from: f64,
     to: f64,
     is_log: bool,
+    ticks: Vec<f64>,
 }
 
 impl Axis {
-    fn over(values: impl Iterator<Item = f64> + Clone) -> Self {
-        let most = values.clone().fold(0.0, f64::max);
-        let least = values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
-        if most <= 0.0 {
-            return Self { from: 0.0, to: 1.0, is_log: false };
-        }
-        if most > WIDE * least {
-            return Self { from: 10_f64.powf(least.log10().floor()), to: 10_f64.powf(most.log10().ceil()), is_log: true };
+    fn over(values: &[f64]) -> Self {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let most = if most > 0.0 { most } else { 1.0 };
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        if least > 0.0 && most > WIDE * least {
+            return Self::logarithmic(least, most);
         }
         let step = step(most);
-        Self { from: 0.0, to: (most / step).ceil() * step, is_log: false }
+        let lines = (most / step - 1e-9).ceil() as u32;
+        let ticks = (0..=lines).map(|line| step * f64::from(line)).collect();
+        Self { from: 0.0, to: step * f64::from(lines), is_log: false, ticks }
+    }
+
+    /// Lines at 1, 2 and 5 times powers of ten, from the last one below all values to the first one above.
+    fn logarithmic(least: f64, most: f64) -> Self {
+        let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
+        let all: Vec<(f64, bool)> = (first..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| (digit * 10_f64.powi(power), digit < 2.0))).collect();
+        let start = all.iter().rposition(|(value, _)| *value <= least * (1.0 + 1e-9)).unwrap_or(0);
+        let end = all.iter().position(|(value, _)| *value >= most * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
+        let within = &all[start..=end];
+        let ticks = within.iter().filter(|(_, is_power)| *is_power || within.len() <= MOST_LINES).map(|(value, _)| *value).collect();
+        Self { from: all[start].0, to: all[end].0, is_log: true, ticks }
     }
 
     /// 0 to 1.
-    fn place(self, value: f64) -> f64 {
+    fn place(&self, value: f64) -> f64 {
         let scaled = |value: f64| if self.is_log { value.max(self.from).ln() } else { value };
         (scaled(value) - scaled(self.from)) / (scaled(self.to) - scaled(self.from))
     }
 
-    fn ticks(self) -> Vec<f64> {
-        if self.is_log {
-            let decades = (self.to / self.from).log10().round() as i32;
-            return (0..=decades).map(|decade| self.from * 10_f64.powi(decade)).collect();
-        }
-        let step = step(self.to);
-        (0..=(self.to / step + 1e-9) as u32).map(|index| step * f64::from(index)).collect()
+    fn named(&self, name: &str) -> String {
+        if self.is_log { format!("{name} (logarithmic)") } else { name.to_owned() }
     }
 }
 
 impl Scatter {
+    fn points(&self) -> impl Iterator<Item = (usize, &Point)> {
+        let groups = self.groups.iter().enumerate();
+        groups.flat_map(|(index, group)| group.points.iter().filter(|point| point.is_shown()).map(move |point| (index, point)))
+    }
+
     /// The picture as a section of a page.
     pub fn section(&self) -> String {
-        let legend = each(self.groups.iter().enumerate(), |(index, group)| {
+        let groups = each(self.groups.iter().enumerate(), |(index, group)| {
             format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&group.name))
         });
+        let [marked, others] = &self.kinds;
+        let kinds = each([("marked", marked), ("faint", others)], |(class, text)| format!("<li>{}{}</li>", key(class, 7.0), escape(text)));
         format!(
-            "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p><ul class=\"legend\">{legend}</ul>\
-             <div class=\"panels single\"><div>{}</div></div></section>",
-            self.name,
+            "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p><ul class=\"legend\">{groups}</ul><ul class=\"legend\">{kinds}{}</ul>\
+             <div class=\"beside\">{}<div>{}</div></div></section>",
+            escape(&self.name),
             escape(&self.title),
             escape(&self.caption),
-            self.picture()
+            self.sizes(),
+            self.picture(),
+            self.beside
         )
     }
 
-    fn picture(&self) -> String {
-        let points = || self.groups.iter().flat_map(|group| &group.points).filter(|point| point.x.is_finite() && point.y.is_finite());
-        let (across, up) = (Axis::over(points().map(|point| point.x)), Axis::over(points().map(|point| point.y)));
-        let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * across.place(value);
-        let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * up.place(value);
-        let bottom = HEIGHT - BOTTOM;
-        let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">", escape(&self.title));
-        svg += &each(up.ticks(), |value| {
-            let (at, end) = (y(value), WIDTH - RIGHT);
-            format!(
-                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{end}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-                 <text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT - 6.0,
-                at + 4.0,
-                number(value)
-            )
-        });
-        svg += &each(across.ticks(), |value| {
-            let at = x(value);
-            format!(
-                "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>\
-                 <text class=\"tick\" x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                bottom + 16.0,
-                number(value)
-            )
-        });
-        let [across_name, up_name] = &self.axes;
-        let names = format!(
-            "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\
-             <text class=\"tick\" x=\"{}\" y=\"{}\" transform=\"rotate(-90 14 {TOP})\" text-anchor=\"end\">{}</text>",
-            WIDTH - RIGHT,
-            HEIGHT - 8.0,
-            escape(across_name),
-            14.0,
-            TOP,
-            escape(up_name)
-        );
-        svg += &names;
-        // What stands out is drawn last, over the others.
-        for is_marked in [false, true] {
-            for (index, group) in self.groups.iter().enumerate() {
-                let shown = group.points.iter().filter(|point| point.is_marked == is_marked && point.x.is_finite() && point.y.is_finite());
-                svg += &each(shown, |point| {
-                    let (class, radius) = if is_marked { (" marked", 6.0) } else { (" dim", 4.0) };
-                    format!(
-                        "<circle class=\"s{index}{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}</title></circle>",
-                        x(point.x),
-                        y(point.y),
-                        escape(&point.label)
-                    )
-                });
-            }
-        }
-        svg + "</svg>"
+    /// Radius of a point: its area counts.
+    fn radius(&self, size: f64) -> f64 {
+        let largest = self.points().map(|(_, point)| point.size).fold(0.0, f64::max);
+        if largest > 0.0 { (LARGEST * (size.max(0.0) / largest).sqrt()).max(SMALLEST) } else { LARGEST / 2.0 }
     }
+
+    /// The legend of areas: the values there are, or some from the smallest to the largest.
+    fn sizes(&self) -> String {
+        let [name, unit] = &self.size;
+        let mut sizes: Vec<f64> = self.points().map(|(_, point)| point.size).collect();
+        sizes.sort_by(f64::total_cmp);
+        sizes.dedup_by_key(|size| number(*size));
+        if let (true, [least, .., most]) = (sizes.len() > KEYS, &sizes[..]) {
+            sizes = (0..KEYS).map(|key| least + (most - least) * key as f64 / (KEYS - 1) as f64).collect();
+        }
+        let keys = each(sizes, |size| format!("<span>{}{}{}</span>", key("size", self.radius(size)), number(size), escape(unit)));
+        format!("<li class=\"sizes\">{}: {keys}</li>", escape(name))
+    }
+
+    fn picture(&self) -> String {
+        let over = |value: fn(&Point) -> f64| Axis::over(&self.points().map(|(_, point)| value(point)).collect::<Vec<_>>());
+        let (across, up) = (over(|point| point.x), over(|point| point.y));
+        let y = |value: f64| HEIGHT * (1.0 - up.place(value));
+        let texts = |axis: &Axis| axis.ticks.iter().map(|value| number(*value)).collect::<Vec<_>>();
+        let (left, below) = (texts(&up), texts(&across));
+        let mut area = Area::new(HEIGHT, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
+        area.top = ABOVE;
+        area.below += BELOW;
+        let mut svg = String::new();
+        for (value, text) in up.ticks.iter().zip(&left) {
+            Area::across(&mut svg, y(*value), text);
+        }
+        for value in &across.ticks {
+            let at = percent(across.place(*value));
+            put(&mut svg, format_args!("<line class=\"grid\" x1=\"{at}\" x2=\"{at}\" y1=\"0\" y2=\"{HEIGHT}\"/>"));
+        }
+        let names: Vec<Name> = across.ticks.iter().zip(below).map(|(value, text)| Name { place: across.place(*value), text }).collect();
+        area.names(&mut svg, Names::Scale, &names);
+        let [across_name, up_name] = &self.axes;
+        put(&mut svg, format_args!(
+            "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \u{2192}</text>",
+            12.0 - area.left,
+            escape(&up.named(up_name)),
+            HEIGHT + 40.0,
+            escape(&across.named(across_name))
+        ));
+        // What stands out lies over the others, and small points over large ones.
+        let mut points: Vec<(usize, &Point)> = self.points().collect();
+        points.sort_by(|(_, a), (_, b)| a.is_marked.cmp(&b.is_marked).then(b.size.total_cmp(&a.size)));
+        for (index, point) in points {
+            put(&mut svg, format_args!(
+                "<circle class=\"s{index} {}\" cx=\"{}\" cy=\"{:.1}\" r=\"{:.1}\"><title>{}</title></circle>",
+                if point.is_marked { "marked" } else { "faint" },
+                percent(across.place(point.x)),
+                y(point.y),
+                self.radius(point.size),
+                escape(&point.label)
+            ));
+        }
+        area.svg(&self.title, &svg)
+    }
+}
+
+/// A point of a legend.
+fn key(class: &str, radius: f64) -> String {
+    let middle = radius + 1.0;
+    format!(
+        "<svg class=\"key\" width=\"{size:.1}\" height=\"{size:.1}\" aria-hidden=\"true\"><circle class=\"{class}\" cx=\"{middle:.1}\" cy=\"{middle:.1}\" r=\"{radius:.1}\"/></svg>",
+        size = 2.0 * middle
+    )
 }
 
 #[cfg(test)]
@@ -166,21 +218,58 @@ mod tests {
 
     #[test]
     fn wide_axes_are_logarithmic_and_all_points_lie_within() {
-        let narrow = Axis::over([2.0, 8.0].into_iter());
-        assert_eq!(narrow, Axis { from: 0.0, to: 8.0, is_log: false });
-        let wide = Axis::over([3.0, 5000.0].into_iter());
-        assert_eq!((wide.from, wide.to, wide.ticks().len()), (1.0, 10_000.0, 5));
+        let narrow = Axis::over(&[2.0, 8.0]);
+        assert_eq!((narrow.from, narrow.to, narrow.is_log), (0.0, 8.0, false));
+        let wide = Axis::over(&[3.0, 5000.0]);
+        assert_eq!((wide.from, wide.to, wide.is_log), (2.0, 5000.0, true));
+        assert_eq!(wide.ticks, [10.0, 100.0, 1000.0], "powers of ten alone");
         assert!((wide.place(100.0) - 0.5).abs() < 1e-9);
-        assert!(Axis::over([0.0].into_iter()).place(0.0).abs() < 1e-9);
+        assert_eq!(Axis::over(&[2.0, 18.0]).ticks, [2.0, 5.0, 10.0, 20.0]);
+        assert!(Axis::over(&[0.0]).place(0.0).abs() < 1e-9);
+        assert!(Axis::over(&[]).place(0.5).is_finite());
+    }
+
+    fn scatter(points: Vec<Point>) -> Scatter {
+        let both = |one: &str, two: &str| [one.to_owned(), two.to_owned()];
+        Scatter {
+            name: "n".to_owned(),
+            title: "t".to_owned(),
+            axes: both("across", "up"),
+            size: both("depth", " m"),
+            kinds: both("best", "rest"),
+            groups: vec![Group { name: "g & h".to_owned(), points }],
+            caption: String::new(),
+            beside: "<table></table>".to_owned(),
+        }
+    }
+
+    fn point(x: f64, size: f64, is_marked: bool) -> Point {
+        Point { x, y: 2.0, size, label: format!("<{x}>\nsecond line"), is_marked }
     }
 
     #[test]
     fn each_point_says_what_it_is_and_none_without_values_is_drawn() {
-        let point = |x, y, is_marked| Point { x, y, label: format!("<{x}>"), is_marked };
-        let groups = vec![Group { name: "g & h".to_owned(), points: vec![point(1.0, 2.0, true), point(f64::NAN, 1.0, false)] }];
-        let axes = ["across".to_owned(), "up".to_owned()];
-        let section = Scatter { name: "n", title: "t".to_owned(), axes, groups, caption: String::new() }.section();
-        assert_eq!(section.matches("<circle").count(), 1);
-        assert!(section.contains("&lt;1&gt;") && section.contains("g &amp; h") && section.contains("across"));
+        let section = scatter(vec![point(1.0, 4.0, true), point(f64::NAN, 1.0, false)]).section();
+        assert_eq!(section.matches("<title>").count(), 1);
+        assert!(section.contains("&lt;1&gt;\nsecond line") && section.contains("g &amp; h") && section.contains("across") && section.contains("<table>"));
+    }
+
+    #[test]
+    fn the_third_value_is_an_area_with_a_legend_and_small_points_lie_on_top() {
+        let section = scatter(vec![point(1.0, 4.0, false), point(2.0, 16.0, true), point(3.0, 1.0, true)]).section();
+        let (legend, picture) = section.split_once("class=\"plot\"").unwrap();
+        for text in ["depth: ", "1 m", "4 m", "16 m", "best", "rest"] {
+            assert!(legend.contains(text), "{text}: {legend}");
+        }
+        let circles: Vec<&str> = picture.split("<circle ").skip(1).collect();
+        for (circle, what) in circles.iter().zip(["s0 faint\" cx=\"33.33%\" cy=\"0.0\" r=\"6.0\"", "s0 marked\" cx=\"66.67%\" cy=\"0.0\" r=\"12.0\"", "s0 marked\" cx=\"100.00%\" cy=\"0.0\" r=\"3.0\""]) {
+            assert!(circle.contains(what), "{what}: {circle}");
+        }
+    }
+
+    #[test]
+    fn many_areas_have_few_keys() {
+        let section = scatter((1..40).map(|size| point(1.0, f64::from(size), false)).collect()).section();
+        assert_eq!(section.matches("class=\"size\"").count(), KEYS);
     }
 }

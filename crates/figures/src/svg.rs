@@ -1,21 +1,20 @@
 //! Panels of a figure as inline SVG: colours come from the page's style, so that they follow its scheme.
 
 use crate::figure::{Figure, Panel, Series, Shape};
-use std::fmt::Write;
+use crate::plot::{Area, Name, Names, percent, put};
 
-/// Space around the plot: left for numbers, below for names.
-const LEFT: f64 = 44.0;
-const RIGHT: f64 = 8.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = 24.0;
-/// Height of a picture.
-const HEIGHT: f64 = 240.0;
+/// Height of the area.
+const HEIGHT: f64 = 206.0;
 /// Share of a category's width that its bars take.
 const FILLED: f64 = 0.82;
+/// Most of the picture's width that a bar takes, and the space beside it as a share of its own.
+const WIDEST: f64 = 0.08;
+const BESIDE: f64 = 0.05;
+/// Space at both ends of numbers, as a share of the width.
+const MARGIN: f64 = 0.05;
 
 /// The scale of a panel.
 struct Axes {
-    width: f64,
     most: f64,
     /// Between two lines of the axis of values.
     step: f64,
@@ -24,18 +23,14 @@ struct Axes {
 }
 
 impl Axes {
+    /// Pixels from the top.
     fn y(&self, value: f64) -> f64 {
-        HEIGHT - BOTTOM - value.clamp(0.0, self.most) / self.most * (HEIGHT - BOTTOM - TOP)
+        HEIGHT - value.clamp(0.0, self.most) / self.most * HEIGHT
     }
 
-    /// Width of a category.
-    fn category(&self) -> f64 {
-        (self.width - LEFT - RIGHT) / self.places.len().max(1) as f64
-    }
-
-    /// Middle of a category.
-    fn x(&self, category: usize) -> f64 {
-        LEFT + (self.width - LEFT - RIGHT) * self.places[category]
+    /// Lines of the axis of values.
+    fn values(&self) -> Vec<f64> {
+        (0..=(self.most / self.step + 1e-9) as u32).map(|index| self.step * f64::from(index)).collect()
     }
 }
 
@@ -47,40 +42,45 @@ pub(crate) fn step(most: f64) -> f64 {
     power * if digit < 1.5 { 1.0 } else if digit < 3.5 { 2.0 } else if digit < 7.5 { 5.0 } else { 10.0 }
 }
 
-fn axes(figure: &Figure, panel: &Panel, width: f64) -> Axes {
+fn axes(figure: &Figure, panel: &Panel) -> Axes {
     let values = panel.series.iter().flat_map(|series| series.values.iter().flatten().copied());
     let published = figure.published.iter().chain(&panel.published).map(|(_, value)| *value);
     let largest = values.chain(published).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let largest = if largest > 0.0 { largest } else { 1.0 };
     let step = step(figure.most.unwrap_or(largest));
     let most = figure.most.unwrap_or((largest / step).ceil() * step);
-    Axes { width, most, step, places: places(figure, panel, width) }
+    Axes { most, step, places: places(figure, panel) }
 }
 
 /// Where the categories of a panel stand: side by side, or, for lines over numbers, as their logarithms do.
-fn places(figure: &Figure, panel: &Panel, width: f64) -> Vec<f64> {
+fn places(figure: &Figure, panel: &Panel) -> Vec<f64> {
     let count = panel.categories.len() as f64;
     let even = || (0..panel.categories.len()).map(|index| (index as f64 + 0.5) / count).collect();
     let numbers: Option<Vec<f64>> = panel.categories.iter().map(|category| category.parse().ok()).collect();
     match numbers {
         Some(numbers) if figure.shape == Shape::Lines && numbers.len() > 1 && numbers[0] > 0.0 => {
             let (first, last) = (numbers[0].ln(), numbers[numbers.len() - 1].ln());
-            let margin = 18.0 / width;
-            numbers.iter().map(|number| margin + (1.0 - 2.0 * margin) * (number.ln() - first) / (last - first)).collect()
+            numbers.iter().map(|number| MARGIN + (1.0 - 2.0 * MARGIN) * (number.ln() - first) / (last - first)).collect()
         }
         _ => even(),
     }
 }
 
-/// The picture of a panel, `width` units wide.
-pub fn panel(figure: &Figure, panel: &Panel, width: f64) -> String {
-    let axes = axes(figure, panel, width);
+/// The picture of a panel.
+pub fn panel(figure: &Figure, panel: &Panel) -> String {
+    let axes = axes(figure, panel);
     let name = if panel.title.is_empty() { figure.title } else { &panel.title };
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
-        escape(&format!("{}: {name}", figure.title))
-    );
-    grid(&mut svg, &axes, panel);
+    let (values, categories) = (axes.values(), || panel.categories.iter().map(String::as_str));
+    let kind = if figure.shape == Shape::Lines { Names::Scale } else { Names::of(categories()) };
+    // Pictures of one figure stand below one another: what is left of them is as wide in all.
+    let left: Vec<String> = figure.panels.iter().flat_map(|panel| self::axes(figure, panel).values()).map(number).collect();
+    let area = Area::new(HEIGHT, left.iter().map(String::as_str), kind, categories());
+    let mut svg = String::new();
+    for value in values {
+        Area::across(&mut svg, axes.y(value), &number(value));
+    }
+    let names: Vec<Name> = axes.places.iter().zip(categories()).map(|(place, text)| Name { place: *place, text: text.to_owned() }).collect();
+    area.names(&mut svg, kind, &names);
     for (index, series) in panel.series.iter().enumerate() {
         match figure.shape {
             Shape::Bars => bars(&mut svg, &axes, panel, index, series),
@@ -90,42 +90,12 @@ pub fn panel(figure: &Figure, panel: &Panel, width: f64) -> String {
     for (index, (what, value)) in figure.published.iter().chain(&panel.published).enumerate() {
         let y = axes.y(*value);
         put(&mut svg, format_args!(
-            "<line class=\"published p{index}\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\"><title>{}: {}</title></line>",
-            width - RIGHT,
+            "<line class=\"published p{index}\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"><title>{}: {}</title></line>",
             escape(what),
             number(*value)
         ));
     }
-    svg.push_str("</svg>");
-    svg
-}
-
-/// Appends to a string, which cannot fail.
-fn put(text: &mut String, what: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(what);
-}
-
-fn grid(svg: &mut String, axes: &Axes, panel: &Panel) {
-    let lines = (axes.most / axes.step + 1e-9) as usize;
-    for index in 0..=lines {
-        let value = axes.step * index as f64;
-        let y = axes.y(value);
-        put(svg, format_args!(
-            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            axes.width - RIGHT,
-            LEFT - 6.0,
-            y + 4.0,
-            number(value)
-        ));
-    }
-    for (index, category) in panel.categories.iter().enumerate() {
-        put(svg, format_args!(
-            "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            axes.x(index),
-            HEIGHT - 7.0,
-            escape(category)
-        ));
-    }
+    area.svg(&format!("{}: {name}", figure.title), &svg)
 }
 
 /// What a pointer over a mark says.
@@ -135,16 +105,16 @@ fn title(panel: &Panel, series: &Series, category: usize, value: f64) -> String 
 }
 
 fn bars(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Series) {
-    let width = (axes.category() * FILLED / panel.series.len() as f64).min(46.0);
-    let first = -width * panel.series.len() as f64 / 2.0;
+    let count = panel.series.len() as f64;
+    let width = (FILLED / axes.places.len().max(1) as f64 / count).min(WIDEST);
     for (category, value) in series.values.iter().enumerate() {
         let Some(value) = value else { continue };
-        let (x, y) = (axes.x(category) + first + width * index as f64, axes.y(*value));
+        let (x, y) = (axes.places[category] + width * (index as f64 + BESIDE / 2.0 - count / 2.0), axes.y(*value));
         put(svg, format_args!(
-            "<rect class=\"s{index}\" x=\"{:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\">{}</rect>",
-            x + 0.5,
-            width - 1.0,
-            HEIGHT - BOTTOM - y,
+            "<rect class=\"s{index}\" x=\"{}\" y=\"{y:.1}\" width=\"{}\" height=\"{:.1}\">{}</rect>",
+            percent(x),
+            percent(width * (1.0 - BESIDE)),
+            HEIGHT - y,
             title(panel, series, category, *value)
         ));
     }
@@ -154,12 +124,16 @@ fn line(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Ser
     let at = |(category, value): (usize, &Option<f64>)| value.map(|value| (category, value));
     let points: Vec<(usize, f64)> = series.values.iter().enumerate().filter_map(at).filter(|point| point.1 <= axes.most).collect();
     let path: Vec<String> =
-        points.iter().map(|(category, value)| format!("{:.1},{:.1}", axes.x(*category), axes.y(*value))).collect();
-    put(svg, format_args!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" ")));
+        points.iter().map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value))).collect();
+    // Points of a line cannot be per cent: a picture within the picture, stretched along.
+    put(svg, format_args!(
+        "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\"><polyline class=\"s{index}\" points=\"{}\"/></svg>",
+        path.join(" ")
+    ));
     for (category, value) in points {
         put(svg, format_args!(
-            "<circle class=\"s{index}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
-            axes.x(category),
+            "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
+            percent(axes.places[category]),
             axes.y(value),
             title(panel, series, category, value)
         ));
@@ -189,24 +163,32 @@ mod tests {
         }
     }
 
+    fn figure(shape: Shape, categories: &[&str], values: &[f64]) -> Figure {
+        let series = vec![Series { name: "s".to_owned(), values: values.iter().copied().map(Some).collect() }];
+        let panel = Panel { categories: categories.iter().map(|name| (*name).to_owned()).collect(), series, ..Panel::default() };
+        Figure { name: "f", title: "t", axis: "a", shape, most: None, panels: vec![panel], published: Vec::new(), caption: String::new() }
+    }
+
     #[test]
     fn lines_of_the_axis_of_values_are_at_equal_distances_and_numbers_stand_as_their_logarithms() {
-        let series = vec![Series { name: "s".to_owned(), values: vec![Some(3.0), Some(165.0), Some(2.0)] }];
-        let categories = ["8", "16", "64"].map(str::to_owned).to_vec();
-        let panel = Panel { categories, series, ..Panel::default() };
-        let figure = Figure {
-            name: "f",
-            title: "t",
-            axis: "a",
-            shape: Shape::Lines,
-            most: None,
-            panels: vec![panel],
-            published: Vec::new(),
-            caption: String::new(),
-        };
-        let axes = axes(&figure, &figure.panels[0], 900.0);
+        let figure = figure(Shape::Lines, &["8", "16", "64"], &[3.0, 165.0, 2.0]);
+        let axes = axes(&figure, &figure.panels[0]);
         assert!((axes.most / axes.step).fract() < 1e-9, "{} in steps of {}", axes.most, axes.step);
-        assert!((axes.x(2) - axes.x(1) - 2.0 * (axes.x(1) - axes.x(0))).abs() < 1e-6);
+        let places = &axes.places;
+        assert!((places[2] - places[1] - 2.0 * (places[1] - places[0])).abs() < 1e-6);
+    }
+
+    #[test]
+    fn texts_and_points_keep_their_size_however_wide_the_picture_is() {
+        for shape in [Shape::Bars, Shape::Lines] {
+            let figure = figure(shape, &["1", "2", "3"], &[1.0, 2.0, 120_000.0]);
+            let svg = panel(&figure, &figure.panels[0]);
+            let stretched = svg.split("<svg ").filter(|part| part.contains("viewBox"));
+            assert!(stretched.clone().all(|part| part.contains("<polyline ") && !part.split("</svg>").next().unwrap().contains("<text")), "{svg}");
+            assert_eq!(stretched.count(), usize::from(shape == Shape::Lines));
+            let left = |texts: f64| format!("padding:10px 16px 24px {texts:.0}px");
+            assert!(svg.contains(&left(6.0 * 7.6 + 12.0)), "room for 100000: {svg}");
+        }
     }
 
     #[test]

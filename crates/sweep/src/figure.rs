@@ -21,6 +21,10 @@ const MOST_PANELS: usize = 24;
 /// Most rows of the table of combinations that nothing beats.
 const MOST_ROWS: usize = 50;
 
+/// What combinations are that lie on the front of the three costs, and the others.
+const UNBEATEN: &str = "unbeaten";
+const BEATEN: &str = "beaten by another one";
+
 /// A dimension of the grid: what it is called, its values, and which of them a summary has.
 struct Dimension {
     name: String,
@@ -114,64 +118,88 @@ fn unbeaten(candidates: &[Candidate<'_>]) -> Vec<bool> {
     candidates.iter().map(|one| !candidates.iter().any(|other| beats(&other.costs, &one.costs))).collect()
 }
 
-fn label(grid: &Grid, summary: &Summary) -> String {
+/// A combination in words: its stack, and its value of each axis.
+fn parts(grid: &Grid, summary: &Summary) -> Vec<String> {
     let plan = &grid.plan;
-    let mut parts = vec![plan.stacks[summary.point.stack].clone()];
-    if plan.workloads.len() > 1 {
-        parts.push(plan.workloads[summary.point.workload].clone());
+    let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value]));
+    std::iter::once(plan.stacks[summary.point.stack].clone()).chain(values).collect()
+}
+
+fn label(grid: &Grid, summary: &Summary) -> String {
+    let mut parts = parts(grid, summary);
+    if grid.plan.workloads.len() > 1 {
+        parts.insert(1, grid.plan.workloads[summary.point.workload].clone());
     }
-    parts.extend(plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value])));
     parts.join(", ")
 }
 
-/// Tail latency over write amplification, coloured by stack, and the table of what nothing beats.
+/// Pictures of what combinations cost, one for each workload, each with the table of what nothing beats.
 fn trade_off(grid: &Grid, all: &[Summary]) -> String {
-    let tail = if all.iter().any(|summary| summary.mean("read_p999_ns").is_some()) { "read_p999_ns" } else { "write_p999_ns" };
-    let costs = |summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, summary.mean("spare_share")?]);
     let mut sections = String::new();
     for (workload, name) in grid.plan.workloads.iter().enumerate() {
-        let of_workload = all.iter().filter(|summary| summary.point.workload == workload);
-        let candidates: Vec<Candidate<'_>> = of_workload.filter_map(|summary| Some(Candidate { summary, costs: costs(summary)? })).collect();
-        if candidates.is_empty() {
-            continue;
+        let of_workload: Vec<&Summary> = all.iter().filter(|summary| summary.point.workload == workload).collect();
+        // A workload that only writes has no latency of reads.
+        let tail = if of_workload.iter().any(|summary| summary.mean("read_p999_ns").is_some()) { "read_p999_ns" } else { "write_p999_ns" };
+        let costs = |summary: &Summary| Some([summary.mean(tail)?, summary.mean("waf")?, summary.mean("spare_share")?]);
+        let candidates: Vec<Candidate<'_>> = of_workload.into_iter().filter_map(|summary| Some(Candidate { summary, costs: costs(summary)? })).collect();
+        if !candidates.is_empty() {
+            sections += &picture(grid, workload, name, Metric::named(tail).map_or("", |metric| metric.doc), &candidates);
         }
-        let marked = unbeaten(&candidates);
-        sections += &picture(grid, name, tail, &candidates, &marked);
     }
     sections
 }
 
-fn picture(grid: &Grid, workload: &str, tail: &str, candidates: &[Candidate<'_>], marked: &[bool]) -> String {
-    let tail = Metric::named(tail).map_or("", |metric| metric.doc);
+/// Tail latency over write amplification, coloured by stack; the area of a point is spare space.
+fn picture(grid: &Grid, workload: usize, name: &str, tail: &str, candidates: &[Candidate<'_>]) -> String {
+    let marked = unbeaten(candidates);
     let point = |(candidate, is_marked): (&Candidate<'_>, &bool)| {
         let [latency, waf, spare] = candidate.costs;
-        let costs = format!("{} us, {} pages for each, {} % spare", number(latency / 1e3), number(waf), number(spare * 100.0));
-        Point { x: waf, y: latency / 1e3, label: format!("{}: {costs}", label(grid, candidate.summary)), is_marked: *is_marked }
+        let mut lines = parts(grid, candidate.summary);
+        lines.extend([
+            format!("{tail}: {} us", number(latency / 1e3)),
+            format!("Write amplification: {}", number(waf)),
+            format!("Spare space: {} %", number(spare * 100.0)),
+            if *is_marked { UNBEATEN } else { BEATEN }.to_owned(),
+        ]);
+        Point { x: waf, y: latency / 1e3, size: spare * 100.0, label: lines.join("\n"), is_marked: *is_marked }
     };
     // Colours run out before stacks do.
     let colours = grid.plan.stacks.len().min(MOST_SERIES);
     let groups = (0..colours).map(|stack| figures::Group {
         name: if stack + 1 == colours && grid.plan.stacks.len() > colours { "others".to_owned() } else { grid.plan.stacks[stack].clone() },
-        points: candidates.iter().zip(marked).filter(|(candidate, _)| candidate.summary.point.stack.min(colours - 1) == stack).map(point).collect(),
+        points: candidates.iter().zip(&marked).filter(|(candidate, _)| candidate.summary.point.stack.min(colours - 1) == stack).map(point).collect(),
     });
+    let best: Vec<&Candidate<'_>> = candidates.iter().zip(&marked).filter(|(_, marked)| **marked).map(|(candidate, _)| candidate).collect();
     let scatter = Scatter {
-        name: "trade-off",
-        title: format!("What each combination costs under {workload}"),
+        name: format!("trade-off-{workload}"),
+        title: format!("What each combination costs under {name}"),
         axes: ["Write amplification".to_owned(), format!("{tail}, us")],
+        size: ["Area, spare space".to_owned(), " %".to_owned()],
+        kinds: [UNBEATEN.to_owned(), BEATEN.to_owned()],
         groups: groups.collect(),
-        caption: "Marked: no other combination is better in tail latency, write amplification or spare space without being worse in another of the three.".to_owned(),
+        caption: "Best is down, left and small. Unbeaten: no other combination is better in tail latency, write amplification or spare space \
+            without being worse in another of the three."
+            .to_owned(),
+        beside: front(grid, tail, candidates.len(), best),
     };
-    let mut best: Vec<&Candidate<'_>> = candidates.iter().zip(marked).filter(|(_, marked)| **marked).map(|(candidate, _)| candidate).collect();
+    scatter.section()
+}
+
+/// The table of what nothing beats, from the lowest latency.
+fn front(grid: &Grid, tail: &str, all: usize, mut best: Vec<&Candidate<'_>>) -> String {
     best.sort_by(|a, b| a.costs[0].total_cmp(&b.costs[0]));
     let rows = each(best.iter().take(MOST_ROWS), |candidate| {
         let [latency, waf, spare] = candidate.costs;
-        format!("<tr><td>{}</td><td>{}</td><td>{}</td><td>{} %</td></tr>", escape(&label(grid, candidate.summary)), number(latency / 1e3), number(waf), number(spare * 100.0))
+        let parts = parts(grid, candidate.summary);
+        let axes = each(&parts[1..], |part| format!("<small>{}</small>", escape(part).replace('.', ".<wbr>")));
+        format!("<tr><td>{}{axes}</td><td>{}</td><td>{}</td><td>{}&nbsp;%</td></tr>", escape(&parts[0]), number(latency / 1e3), number(waf), number(spare * 100.0))
     });
+    let left_out = best.len().saturating_sub(MOST_ROWS);
+    let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
     format!(
-        "{}<section><h2>Unbeaten under {}</h2><div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Combination</th><th>{}, us</th>\
-         <th>Write amplification</th><th>Spare space</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
-        scatter.section(),
-        escape(workload),
+        "<h3>{} of {all} are {UNBEATEN}</h3><div class=\"wide tall\"><table class=\"numbers\"><thead><tr><th>Combination</th><th title=\"{}\">p99.9,&nbsp;us</th>\
+         <th title=\"Write amplification\">WAF</th><th>Spare</th></tr></thead><tbody>{rows}</tbody></table></div>{rest}",
+        best.len(),
         escape(tail)
     )
 }
@@ -214,6 +242,44 @@ pub fn page(grid: &Grid, all: &[Summary]) -> String {
 mod tests {
     use super::*;
     use crate::grid::Point as GridPoint;
+    use crate::metric::METRICS;
+    use crate::plan::Plan;
+    use crate::summary::Cell;
+    use std::path::Path;
+
+    /// A combination of two stacks under two workloads: what is measured, by name.
+    fn summary(stack: usize, workload: usize, value: usize, measured: &[(&str, f64)]) -> Summary {
+        let cell = |metric: &Metric| measured.iter().find(|(name, _)| *name == metric.name).map(|(_, mean)| Cell { mean: *mean, half: None });
+        let point = GridPoint { stack, workload, values: vec![value] };
+        Summary { point, complete: 1, problem: None, cells: METRICS.iter().map(cell).collect() }
+    }
+
+    fn two_by_two() -> Grid {
+        let text = "stacks = [\"page\", \"dftl\"]\nworkloads = [\"zipf\", \"oltp\"]\n[set]\ndrive.capacity = \"64MiB\"\n[axes]\ndrive.over_provisioning = [\"15%\", \"50%\"]\n";
+        Grid::expand(Plan::parse(text, "plan.toml", Path::new("."), &[]).unwrap(), "test").unwrap()
+    }
+
+    #[test]
+    fn the_picture_of_costs_shows_spare_space_and_what_each_point_is() {
+        let costs = |tail: f64, waf: f64, spare: f64| [("read_p999_ns", tail * 1e3), ("waf", waf), ("spare_share", spare)];
+        let all = [summary(0, 1, 0, &costs(900.0, 4.5, 0.156)), summary(1, 1, 1, &costs(800.0, 2.0, 0.5)), summary(1, 1, 0, &costs(950.0, 4.6, 0.156))];
+        let html = trade_off(&two_by_two(), &all);
+        assert!(html.contains("Area, spare space: ") && html.contains("15.6 %</span>") && html.contains("50 %</span>"), "{html}");
+        let title = "<title>page\ndrive.over_provisioning 15%\n99.9th percentile of reads: 900 us\nWrite amplification: 4.5\nSpare space: 15.6 %\nunbeaten</title>";
+        assert!(html.contains(title), "{html}");
+        assert_eq!((html.matches("class=\"s0 marked\"").count(), html.matches("class=\"s1 marked\"").count(), html.matches("class=\"s1 faint\"").count()), (1, 1, 1));
+        assert!(html.contains("2 of 3 are unbeaten") && html.contains("<td>900</td><td>4.5</td><td>15.6&nbsp;%</td>"), "{html}");
+    }
+
+    #[test]
+    fn a_workload_that_only_writes_has_its_picture_beside_one_that_reads() {
+        let writes = summary(0, 0, 0, &[("write_p999_ns", 5e5), ("waf", 3.0), ("spare_share", 0.1)]);
+        let reads = summary(0, 1, 0, &[("read_p999_ns", 9e5), ("write_p999_ns", 5e5), ("waf", 3.0), ("spare_share", 0.1)]);
+        let html = trade_off(&two_by_two(), &[writes, reads]);
+        let (first, second) = html.split_once("id=\"trade-off-1\"").unwrap();
+        assert!(first.contains("under zipf") && first.contains("99.9th percentile of writes, us"));
+        assert!(second.contains("under oltp") && second.contains("99.9th percentile of reads, us"));
+    }
 
     #[test]
     fn only_what_loses_nowhere_is_unbeaten() {
