@@ -69,6 +69,11 @@ pub fn sweep_counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> 
     sweeping::counts(outcomes)
 }
 
+/// What is to be said of a sweep in which runs failed and none was measured.
+pub fn sweep_problem(outcomes: &[Option<Outcome>]) -> Option<String> {
+    sweeping::problem(outcomes)
+}
+
 /// Writes `results.parquet`, `summary.csv` and `report.html` of a sweep into a folder, which is made.
 ///
 /// # Errors
