@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,32 @@ def test_names_are_like_all_others(used: dict[str, Any]) -> None:
 def test_no_snapshot_is_kept_of_a_drive_with_such_a_policy(used: dict[str, Any], tmp_path: Any) -> None:
     nd.run("page", settings={**used, "ftl.gc.victim": "greedy-in-python"}, requests=2000, snapshots=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_runs_of_several_threads_do_not_meet(used: dict[str, Any]) -> None:
+    @nd.policies.victim("of-one-thread")
+    class OfOneThread:
+        def __init__(self) -> None:
+            self.threads: set[int] = set()
+
+        def pick(self, view: VictimView) -> int:
+            self.threads.add(threading.get_ident())
+            assert len(self.threads) == 1, "a drive has an object of its own"
+            return int(view.valid.argmin())
+
+    @nd.policies.victim("of-no-thread")
+    def of_no_thread(view: VictimView) -> int:
+        raise LookupError
+
+    def one(number: int) -> str:
+        try:
+            return run(("of-one-thread", "random-in-python", "of-no-thread")[number % 3], used).hash
+        except LookupError:
+            return "none"
+
+    alone = [one(number) for number in range(3)]
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(one, range(12))) == alone * 4
 
 
 @nd.policies.eviction("oldest-in-python")

@@ -144,6 +144,8 @@ def test_results_become_files(tmp_path: Path, tiny: dict[str, Any]) -> None:
     assert (tmp_path / "out/result.json").read_text() == run.to_json()
     with pytest.raises(nd.SimulationError, match="could not be written"):
         run.report("/proc/nowhere/report.html")
+    with pytest.raises(nd.SimulationError, match="/proc/.* could not be written"):
+        run.save("/proc")
 
 
 def test_the_interpreter_goes_on_during_a_run(used: dict[str, Any]) -> None:

@@ -113,6 +113,14 @@ def test_a_sweep_without_a_single_result_warns(tmp_path: Path) -> None:
     assert nd.sweep({**plan, "workloads": [*plan["workloads"], "zipf"]}).counts == {"complete": 2, "failed": 2}
 
 
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    swept = nd.sweep({"set": SMALL})
+    for save in (swept.save, pickle.loads(pickle.dumps(swept)).save, lambda out: nd.sweep({"set": SMALL}, out=out), lambda out: nd.optimize({"set": SMALL}, trials=1, out=out)):
+        for out in ("/proc", "/proc/nowhere"):
+            with pytest.raises(nd.SimulationError, match=f"^{out}.* could not be written"):
+                save(out)
+
+
 def test_a_sweep_is_pickled_with_its_files(tmp_path: Path) -> None:
     swept = nd.sweep({**PLAN, "repetitions": 1}, out=tmp_path / "out")
     copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(swept))))

@@ -79,7 +79,8 @@ pub fn sweep_problem(outcomes: &[Option<Outcome>]) -> Option<String> {
 /// # Errors
 /// A file cannot be written; the text names it.
 pub fn write_sweep(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path) -> Result<(), String> {
-    results::prepare(Some(folder))
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::file(folder, "written", &error))
         .and_then(|()| sweeping::write(grid, outcomes, &Summary::all(grid, outcomes), folder))
         .map_err(|failure| failure.message)
 }
