@@ -180,12 +180,11 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &
                     return Ok(None);
                 }
                 let Some((outcome, result)) = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor)) else { return Ok(None) };
-                let outcome = match changed_trace(run) {
-                    Some(problem) => Outcome::without_result(Status::Failed, problem),
-                    None => {
-                        store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
-                        outcome
-                    }
+                let outcome = if let Some(problem) = changed_trace(run) {
+                    Outcome::without_result(Status::Failed, problem)
+                } else {
+                    store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
+                    outcome
                 };
                 monitor.ended(run, &outcome);
                 Ok(Some((run.address.as_str(), outcome)))

@@ -127,13 +127,11 @@ impl Config {
 
     /// The first key whose value is such a policy, and its name.
     pub fn outside_policy(&self) -> Option<(&'static str, &str)> {
-        let asked: [(&str, fn(&str) -> bool); 3] = [
-            ("ftl.gc.victim", ftl::gc::is_from_outside),
-            ("buffer.kind", buffer::is_from_outside),
-            ("stripe.cache.victim", stripe::choice::is_from_outside),
-        ];
-        let named = asked.into_iter().filter(|(key, _)| self.values.get(key).is_some());
-        named.map(|(key, is_from_outside)| (key, self.values.name(key), is_from_outside)).find(|(_, name, is)| is(name)).map(|(key, name, _)| (key, name))
+        let named = |key: &'static str| self.values.get(key).map(|_| (key, self.values.name(key)));
+        let victim = named("ftl.gc.victim").filter(|(_, name)| ftl::gc::is_from_outside(name));
+        let eviction = || named("buffer.kind").filter(|(_, name)| buffer::is_from_outside(name));
+        let commit = || named("stripe.cache.victim").filter(|(_, name)| stripe::choice::is_from_outside(name));
+        victim.or_else(eviction).or_else(commit)
     }
 
     /// The stack called `name_or_path`, or everything that is wrong with it.
