@@ -98,8 +98,9 @@ def _check(client: Client, errand: _nandarium.Errand) -> None:
     wrong = [(worker, problem) for worker, problem in problems.items() if problem is not None]
     if wrong:
         worker, problem = wrong[0]
-        if "No module named" in str(problem):
-            problem = f"it cannot load this package ({problem}); install the nandarium of this machine there"
+        if isinstance(problem, Exception):
+            # No such package there, or one of a version that has other functions.
+            problem = f"it cannot load this package ({type(problem).__name__}: {problem}); install the nandarium of this machine there"
         more = f" ({len(wrong)} of {len(problems)} workers cannot be used)" if len(problems) > 1 else ""
         raise ClusterError(f"worker {worker}: {problem}{more}")
 
@@ -114,11 +115,15 @@ def _problem(build: str, traces: list[tuple[str, str]]) -> str | None:
 
 def _work(build: str, job: str) -> str:
     """On a worker: a job. One that came later than the check is looked at here."""
+    worker = get_worker()
     problem = _problem(build, [])
     if problem:
-        raise ClusterError(problem)
-    # Its own folder ends with the worker.
-    return _nandarium.run_job(job, os.path.join(get_worker().local_directory, "snapshots"))
+        raise ClusterError(f"worker {worker.address}: {problem}")
+    try:
+        # Its own folder ends with the worker.
+        return _nandarium.run_job(job, os.path.join(worker.local_directory, "snapshots"))
+    except ClusterError as problem:
+        raise ClusterError(f"worker {worker.address}: {problem}") from None
 
 
 class _Tasks:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _nandarium
-from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, connected, read
+from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read
 from ._table import Table
 from ._values import Settings
-from .errors import ConfigError
+from .errors import ConfigError, SimulationError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -105,6 +105,7 @@ def optimize(
     Raises:
         ConfigError: something is wrong with the plan, or a metric is unknown or not measured under this workload.
         ClusterError: as for `sweep`.
+        SimulationError: as for `sweep`.
         ModuleNotFoundError: Optuna is not installed; the text names the extra.
         KeyboardInterrupt: ended by Ctrl-C; what was tried is kept.
 
@@ -116,6 +117,9 @@ def optimize(
         >>> len(search.study.trials), search.front.rows >= 1
         (5, True)
     """
+    if isinstance(objectives, str):
+        raise ConfigError(f"objectives is the text \"{objectives}\"; give a list: [\"{objectives}\"]")
+    check_client(client)
     try:
         import optuna
     except ModuleNotFoundError as missing:
@@ -128,7 +132,7 @@ def optimize(
         ending.enter_context(_quiet())
         folder = None if out is None else Path(out)
         used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
-        used.mkdir(parents=True, exist_ok=True)
+        _check_folder(used)
         study = optuna.create_study(
             storage=None if folder is None else f"sqlite:///{used / 'study.db'}",
             study_name=f"{space.plan.name} {space.identity}",
@@ -139,6 +143,20 @@ def optimize(
             client = ending.enter_context(connected(client))
         _Search(study, space, used, client, at_once, sampler).go_on(trials, progress)
     return SearchResult(study, objectives, folder)
+
+
+def _check_folder(folder: Path) -> None:
+    """Makes the folder of a search, and looks whether it can be used: Optuna would say so in the words of its database.
+
+    Raises:
+        SimulationError: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        (folder / "study.db").open("ab").close()
+    except OSError as problem:
+        raise SimulationError(f"{folder} could not be written: {problem.strerror}") from None
 
 
 class _Space:
@@ -155,7 +173,11 @@ class _Space:
         self.plan = plan
         self.objectives = objectives
         # Stacks, workload and keys are checked here. A plan that changed is another study.
-        self.identity = plan.identity("minimize " + " ".join(objectives))
+        self.identity = self.now()
+
+    def now(self) -> str:
+        """What the plan means, by its files as they are."""
+        return self.plan.identity("minimize " + " ".join(self.objectives))
 
     def choose(self, trial: Trial) -> tuple[int, list[int]]:
         """Number of the stack, and of a value of each axis. Numbers have an order that a sampler can use."""
@@ -182,13 +204,12 @@ class _Search:
         from optuna.samplers import TPESampler
         from optuna.trial import TrialState
 
+        stands = self.space.identity
         for left in self.study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-            # Of a process that was killed, perhaps between a measurement and the word that it is there.
-            if ROW in left.user_attrs:
-                self.study.tell(left.number, [left.user_attrs[ROW][name] for name in self.space.objectives])
-            else:
-                self.study.tell(left.number, state=TrialState.FAIL)
+            self.settle(left.number, left.user_attrs)  # of a process that was killed
         while (done := self.tried()) < trials:
+            if done and self.space.now() != stands:
+                raise ConfigError("a stack file or trace of the plan has changed since the search began; the same call begins a search of its own")
             # A seed of each batch's own: a search that goes on draws what an uninterrupted one would have drawn.
             self.study.sampler = self.sampler or TPESampler(seed=(self.space.plan.seed * 1_000_003 + done) % 2**32)
             batch = [self.study.ask() for _ in range(min(self.at_once, trials - done))]
@@ -199,9 +220,18 @@ class _Search:
                     told += 1
             finally:
                 for trial in batch[told:]:
-                    self.study.tell(trial, state=TrialState.FAIL)
+                    self.settle(trial.number, trial.user_attrs)
             if progress:
                 progress(done + len(batch), trials)
+
+    def settle(self, number: int, attributes: dict[str, Any]) -> None:
+        """Ends a trial that was left, perhaps between its measurement and the word that it is there."""
+        from optuna.trial import TrialState
+
+        if ROW in attributes:
+            self.study.tell(number, [attributes[ROW][name] for name in self.space.objectives])
+        else:
+            self.study.tell(number, state=TrialState.FAIL)
 
     def tried(self) -> int:
         """Trials that came to an end, measured or not."""

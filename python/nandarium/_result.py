@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, overload
@@ -66,7 +67,7 @@ class Result:
     """What a run measured.
 
     Everything in it is also in ``result.json`` (`data`, `to_json`), under the names scripts rely on. Arrays are
-    read-only. Terms, units and formulas: ``explain(TERM)``, or GLOSSARY.md.
+    read-only. It can be pickled, for processes with the same build of the package. Terms, units and formulas: ``explain(TERM)``, or GLOSSARY.md.
 
     Example:
         >>> import nandarium as nd
@@ -79,6 +80,10 @@ class Result:
 
     def __init__(self, outcome: _nandarium.Outcome) -> None:
         self._outcome = outcome
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Mostly zeros, as most buckets of a histogram are empty.
+        return _restored, (zlib.compress(self._outcome.kept(), 1),)
 
     def __repr__(self) -> str:
         waf = "none" if self.waf is None else f"{self.waf:.3f}"
@@ -251,6 +256,10 @@ class Result:
             SimulationError: the file cannot be written.
         """
         _nandarium.write_page(os.fspath(path), [self._outcome])
+
+
+def _restored(kept: bytes) -> Result:
+    return Result(_nandarium.Outcome.restored(zlib.decompress(kept)))
 
 
 class Comparison(Sequence[Result]):

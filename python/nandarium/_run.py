@@ -12,6 +12,7 @@ from ._result import Comparison, Result
 from ._stack import Stack
 from ._values import Settings, pairs
 from ._workload import Requests, Workload
+from .errors import ConfigError
 
 Progress: TypeAlias = Callable[[str, int, int | None], object]
 """Called now and then with the phase, requests done, and requests in all where that is known."""
@@ -81,6 +82,7 @@ def compare(
         workload, settings, seed, requests, snapshots: as for `run`.
 
     Raises:
+        ConfigError: also where `stacks` is one stack and no list.
         Exception: what `run` raises; the other runs are ended.
 
     Example:
@@ -89,6 +91,9 @@ def compare(
         >>> [result.stack for result in both]
         ['page', 'page+ftl.gc.victim=fifo']
     """
+    if isinstance(stacks, (str, os.PathLike, Stack)):
+        one = stacks.name if isinstance(stacks, Stack) else os.fspath(stacks)
+        raise ConfigError(f"stacks is `{one}` alone; compare takes a list, such as [\"{one}\", \"{one}+ftl.gc.victim=fifo\"], and run takes one stack")
     chosen = [Stack.of(stack) for stack in stacks]
     if not chosen:
         raise ValueError("there is no stack to compare; give at least one")

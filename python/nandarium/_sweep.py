@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from . import _nandarium
 from ._table import Table
 from ._values import Settings, pairs, toml_of
-from .errors import ClusterError, ConfigError
+from .errors import ClusterError, ConfigError, SimulationError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -43,10 +45,13 @@ class SweepResult:
         ({'complete': 2}, [0.25, 0.5])
     """
 
-    def __init__(self, name: str, swept: _nandarium.Swept, folder: Path | None) -> None:
+    def __init__(self, name: str, swept: _nandarium.Swept | _Kept, folder: Path | None) -> None:
         self.name = name
         self.folder = folder
         self._swept = swept
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SweepResult, (self.name, _Kept(self._swept), self.folder)
 
     def __len__(self) -> int:
         """Number of runs."""
@@ -90,6 +95,42 @@ class SweepResult:
         self._swept.write(os.fspath(folder))
 
 
+class _Kept:
+    """What a sweep gave, without its grid: this is what a pickle holds."""
+
+    FILES = ("results.parquet", "summary.csv", "report.html")
+
+    def __init__(self, swept: _nandarium.Swept | _Kept) -> None:
+        self._runs, self._combinations = swept.runs(), swept.combinations()
+        self._counts, self._text, self._problem = swept.counts(), swept.text(), swept.problem()
+        with tempfile.TemporaryDirectory(prefix="nandarium-") as folder:
+            swept.write(folder)
+            self._files = {name: zlib.compress((Path(folder) / name).read_bytes()) for name in self.FILES}
+
+    def runs(self) -> list[tuple[str, str, Any]]:
+        return self._runs
+
+    def combinations(self) -> list[tuple[str, str, Any]]:
+        return self._combinations
+
+    def counts(self) -> list[tuple[str, int]]:
+        return self._counts
+
+    def problem(self) -> str | None:
+        return self._problem
+
+    def text(self) -> str:
+        return self._text
+
+    def write(self, folder: str) -> None:
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            for name, content in self._files.items():
+                (Path(folder) / name).write_bytes(zlib.decompress(content))
+        except OSError as problem:
+            raise SimulationError(f"{problem.filename} could not be written: {problem.strerror}") from None
+
+
 def sweep(
     plan: AnyPlan,
     *,
@@ -102,7 +143,8 @@ def sweep(
     """Runs every combination of a plan (docs/sweeps.md) that has not been run yet, with the hashes of ``nandarium sweep``.
 
     What was run is kept in the folder under a hash of all that decides it: the same call goes on after an interruption,
-    and runs nothing twice. A combination that cannot be built is a row that says why.
+    and runs nothing twice. A combination that cannot be built, and a run that fails, is a row that says why; where runs
+    failed and none was measured, there is a `RuntimeWarning` as well.
 
     Args:
         plan: the path of a plan, its text, or a dict: ``{"stacks": [...], "workloads": [...], "set": {...}, "axes": {...}}``.
@@ -130,6 +172,7 @@ def sweep(
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs is {jobs}; at least one thread is needed")
+    check_client(client)
     grid = read(plan, settings).grid()
     with ExitStack() as ending:
         folder = out_folder(plan, out)
@@ -137,6 +180,8 @@ def sweep(
         swept = carry_out(grid, used, client, jobs, progress, None)
         if folder:
             swept.write(os.fspath(folder))
+    if problem := swept.problem():
+        warnings.warn(f"{grid.name}: {problem}", RuntimeWarning, stacklevel=2)
     return SweepResult(grid.name, swept, folder)
 
 
@@ -154,6 +199,17 @@ def carry_out(
     else:
         on_cluster(client, grid.errand(os.fspath(folder), stop), progress)
     return grid.known(os.fspath(folder))
+
+
+def check_client(client: object) -> None:
+    """Looks at what is given as a client, before anything is done.
+
+    Raises:
+        ClusterError: neither a client nor a text.
+    """
+    # Dask need not be installed, so its class is not asked for.
+    if not (client is None or isinstance(client, str) or hasattr(client, "submit") and hasattr(client, "scheduler_info")):
+        raise ClusterError(f"client is {client!r}; give a distributed.Client, or the address of a scheduler as a text, for example tcp://127.0.0.1:8786")
 
 
 def on_cluster(client: Client | str, errand: _nandarium.Errand, progress: SweepProgress | None = None) -> None:

@@ -143,6 +143,12 @@ class Requests:
 
 
 def _one_dimension(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    if np.ma.is_masked(values):
+        count = np.ma.count_masked(values)  # type: ignore[no-untyped-call]
+        raise WorkloadError(
+            f"{name} is a masked array, and {count} of its values are masked; leave those requests out of every column"
+            f" (column[~{name}.mask]), or give them a value: {name}.filled(0)"
+        )
     array = np.asarray(values)
     if array.ndim != 1:
         raise WorkloadError(f"{name} has the shape {array.shape}; give one number for each request, of shape (n,)")

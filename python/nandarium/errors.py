@@ -66,7 +66,7 @@ class IntegrityError(NandariumError):
 
 
 class PolicyError(NandariumError):
-    """A policy written in Python answered something that is no candidate."""
+    """A policy written in Python answered something that is no candidate, or chooses blocks for ever that give no room."""
 
 
 class SimulationError(NandariumError):

@@ -1,7 +1,7 @@
 """Policies written in Python, selected by name like the built-in ones.
 
 A policy is a class, of which each drive gets an instance of its own, or a function. It is called with a view of the
-candidates as they are at that moment, and answers with the index of one of them. Views are copies: they may be kept,
+candidates as they are at that moment, and answers with the index of one of them; ``None`` is no answer. Views are copies: they may be kept,
 and nothing done to them changes the drive.
 
 A run with a policy that depends on nothing but its views, its own state and ``view.below`` gives the same hash every
@@ -33,11 +33,15 @@ __all__ = ["CommitPolicy", "CommitView", "EvictionPolicy", "EvictionView", "Vict
 class VictimPolicy(Protocol):
     """Chooses the block that garbage collection cleans next (``ftl.gc.victim``)."""
 
-    def pick(self, view: VictimView, /) -> SupportsIndex | None:
-        """The index of a candidate, from 0 to ``len(view) - 1``; ``None`` to wait.
+    def pick(self, view: VictimView, /) -> SupportsIndex:
+        """The index of a candidate, from 0 to ``len(view) - 1``. It is asked when room is needed, so it cannot decline.
+
+        Full blocks are among the candidates (``view.valid == view.pages_per_block``), and collecting one gives no room:
+        choosing nothing else while other blocks have invalid pages ends the run with a `PolicyError`.
 
         Raises:
-            Exception: ends the run, and comes out of it as it is.
+            Exception: ends the run, and comes out of it as it is. ``None``, or another answer that is no index of a
+                candidate, ends it with a `PolicyError`.
         """
         ...
 
@@ -49,11 +53,11 @@ class EvictionPolicy(Protocol):
     its logical block.
     """
 
-    def pick(self, view: EvictionView, /) -> SupportsIndex | None:
-        """The index of a page, from 0 to ``len(view) - 1``; ``None`` for the one written longest ago, which is 0.
+    def pick(self, view: EvictionView, /) -> SupportsIndex:
+        """The index of a page, from 0 to ``len(view) - 1``; 0 is the one written longest ago.
 
         Raises:
-            Exception: ends the run, and comes out of it as it is.
+            Exception: as `VictimPolicy.pick`, ``None`` included.
         """
         ...
 
@@ -61,11 +65,11 @@ class EvictionPolicy(Protocol):
 class CommitPolicy(Protocol):
     """Chooses the delayed parity that is written when room is needed (``stripe.cache.victim``)."""
 
-    def pick(self, view: CommitView, /) -> SupportsIndex | None:
-        """The index of a stripe, from 0 to ``len(view) - 1``; ``None`` for none of them now.
+    def pick(self, view: CommitView, /) -> SupportsIndex:
+        """The index of a stripe, from 0 to ``len(view) - 1``; 0 is the one updated longest ago.
 
         Raises:
-            Exception: ends the run, and comes out of it as it is.
+            Exception: as `VictimPolicy.pick`, ``None`` included.
         """
         ...
 
@@ -73,7 +77,7 @@ class CommitPolicy(Protocol):
 _Policy = TypeVar("_Policy", bound=Callable[..., Any])
 
 
-def _maker(policy: Callable[..., Any]) -> Callable[[], Callable[[Any], SupportsIndex | None]]:
+def _maker(policy: Callable[..., Any]) -> Callable[[], Callable[[Any], SupportsIndex]]:
     if isinstance(policy, type):
         if not callable(getattr(policy, "pick", None)):
             raise TypeError(f"{policy.__name__} has no method pick(view), which a policy needs")

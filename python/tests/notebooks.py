@@ -1,5 +1,6 @@
 """Runs the notebooks; as a program, writes what they show into them."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -7,6 +8,8 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
+TIMES = re.compile(r"^computed in .*\n", re.MULTILINE)
+"""Lines about this machine at this moment: another one each time, so they are not kept."""
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
@@ -19,7 +22,16 @@ def executed(path: Path) -> nbformat.NotebookNode:
     client = NotebookClient(book, timeout=300, record_timing=False, resources={"metadata": {"path": str(FOLDER)}})
     client.execute()
     book.metadata.pop("language_info", None)
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                output.text = TIMES.sub("", output.text)
     return book
+
+
+def texts(book: nbformat.NotebookNode) -> list[str]:
+    """What its cells print."""
+    return [output.text for cell in book.cells for output in cell.get("outputs", []) if "text" in output]
 
 
 if __name__ == "__main__":

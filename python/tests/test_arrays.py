@@ -71,11 +71,17 @@ def test_codes_and_names_are_the_same(tiny: dict[str, Any]) -> None:
         ({"op": [[0]], "first_sector": [0], "sectors": [1]}, r"shape \(1, 1\)"),
         ({"op": [0], "first_sector": [0], "sectors": [1], "fua": [3]}, "fua is of int64"),
         ({"op": [], "first_sector": [], "sectors": []}, "no request"),
+        ({"op": [0, 1], "first_sector": np.ma.array([0, 8], mask=[False, True]), "sectors": [1, 1]}, "first_sector is a masked array, and 1 of its values are masked"),
+        ({"op": np.ma.array(["read", "write"], mask=[True, True]), "first_sector": [0, 8], "sectors": [1, 1]}, r"op is a masked array.*column\[~op.mask\]"),
     ],
 )
 def test_wrong_columns_are_named(columns: dict[str, Any], words: str) -> None:
     with pytest.raises(nd.WorkloadError, match=words):
         nd.Requests(**columns)
+
+
+def test_a_masked_array_without_a_masked_value_is_an_array() -> None:
+    assert nd.Requests([0], np.ma.array([8], mask=[False]), [1]).first_sector == [8]
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,7 @@ def test_workers_that_cannot_be_used_are_refused_before_anything_runs(cluster: C
     for code, words in (
         ("import nandarium\nnandarium._nandarium.program_hash = lambda: 'another'", "another build of nandarium"),
         ("import sys\nsys.modules['nandarium'] = None", "cannot load this package"),
+        ("import nandarium._cluster as one\nfor name in ('_problem', '_work'): vars(one).pop(name, None)", "cannot load this package .*install the nandarium of this machine"),
     ):
         (tmp_path / "preload.py").write_text(code)
         worker = cluster.worker("--preload", str(tmp_path / "preload.py"))
@@ -208,6 +209,24 @@ def test_workers_that_cannot_be_used_are_refused_before_anything_runs(cluster: C
     for address in ("127.0.0.1:1", "tcp://nowhere"):
         command = console("sweep", str(tmp_path / "plan.toml"), "--scheduler", address)
         assert command.returncode == 2 and "write tcp://HOST:PORT" in command.stderr and not command.stdout
+
+
+@pytest.mark.parametrize("wrong", ["build", "trace"])
+def test_a_worker_that_comes_later_and_cannot_be_used_is_named(wrong: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code = {
+        "build": "import nandarium\nnandarium._nandarium.program_hash = lambda: 'another'",
+        "trace": "",
+    }[wrong]
+    (tmp_path / "preload.py").write_text(code)
+    cluster.worker("--preload", str(tmp_path / "preload.py"))
+    trace = tmp_path / "trace.csv"
+    trace.write_text("time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n")
+    words = {"build": "another build of nandarium", "trace": "trace.csv cannot be read there"}[wrong]
+    # As if nobody had been there to be looked at before.
+    monkeypatch.setattr(_cluster, "_check", lambda client, errand: trace.unlink() if wrong == "trace" else None)
+    plan = {"workloads": [str(trace)] if wrong == "trace" else ["zipf"], "repetitions": 2, "set": {**TINY, "workload.requests": 500}}
+    with pytest.raises(nd.ClusterError, match=f"worker tcp://[0-9.:]+: .*{words}"):
+        nd.sweep(plan, client=cluster.address)
 
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import nbformat
 import pytest
-from notebooks import PATHS, executed
+from notebooks import PATHS, executed, texts
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_runs(path: Path) -> None:
-    pictures = [output for cell in executed(path).cells for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+    book = executed(path)
+    assert texts(book) == texts(nbformat.read(path, as_version=4)), "`make notebooks` keeps what they show now"
+    pictures = [output for cell in book.cells for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
     assert pictures, "a page without a picture"
 
 

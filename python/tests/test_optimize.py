@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from conftest import TINY
 
@@ -65,12 +67,15 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
         ({**SPACE, "axes": {"drive.capactiy": ["1GiB"]}}, {}, "did you mean `drive.capacity`"),
         (SPACE, {"objectives": ["wfa"]}, "`wfa` is no metric"),
         (SPACE, {"objectives": []}, "at least one"),
+        (SPACE, {"objectives": "waf"}, 'objectives is the text "waf"; give a list'),
         ({**SPACE, "workloads": ["uniform-read"], "axes": {}}, {"objectives": ["write_p999_ns"]}, "is not measured under workload"),
     ):
         with pytest.raises(nd.ConfigError, match=words):
             nd.optimize(plan, trials=2, **options)
     with pytest.raises(ValueError, match="1 or more"):
         nd.optimize(SPACE, trials=0)
+    with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client"):
+        nd.optimize(SPACE, trials=1, client=5)  # type: ignore[arg-type]
 
 
 def test_a_search_that_was_killed_goes_on(tmp_path: Path) -> None:
@@ -89,3 +94,46 @@ def test_a_search_that_was_killed_goes_on(tmp_path: Path) -> None:
     search = nd.optimize(plan, trials=before + 4, out=tmp_path)
     ended = [trial for trial in tried(search) if trial[1] or trial[2]]
     assert ended == tried(nd.optimize(plan, trials=before + 4))
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["killed", "interrupted"])
+def test_a_search_that_ends_between_a_measurement_and_its_word_goes_on(dies: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measured design was a failed one from then on, and the search another one."""
+    tell = optuna.Study.tell
+    has_ended = False
+
+    def end(study: optuna.Study, *told: Any, **more: Any) -> Any:
+        nonlocal has_ended
+        has_measured = len(told) == 2 and told[0].number >= 2 if not has_ended else dies
+        if has_measured:
+            has_ended = True
+            raise KeyboardInterrupt
+        return tell(study, *told, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(optuna.Study, "tell", end)
+        with pytest.raises(KeyboardInterrupt):
+            nd.optimize(SPACE, trials=9, out=tmp_path)
+    kept = len(list(tmp_path.glob("runs/*/*/run.json")))
+    assert kept and has_ended
+    search = nd.optimize(SPACE, trials=9, out=tmp_path)
+    assert tried(search) == tried(nd.optimize(SPACE, trials=9)) and len(search.study.trials) == 9
+
+
+def test_a_search_is_pickled(tmp_path: Path) -> None:
+    for out in (None, tmp_path):
+        search = nd.optimize(SPACE, trials=3, out=out)
+        copy = pickle.loads(pickle.dumps(search))
+        assert tried(copy) == tried(search) and copy.objectives == search.objectives and copy.front["waf"].tolist() == search.front["waf"].tolist()
+
+
+def test_a_stack_file_that_changes_under_a_search_ends_it(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('extends = "page"\n')
+    plan = {**SPACE, "stacks": [str(mine)]}
+
+    def change(done: int, trials: int) -> None:
+        mine.write_text('extends = "page"\nftl.gc.victim = "random"\nftl.gc.free_blocks = 5\n')
+
+    with pytest.raises(nd.ConfigError, match="has changed since the search began"):
+        nd.optimize(plan, trials=4, progress=change)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -84,11 +86,37 @@ def test_an_exception_comes_back_as_itself(used: dict[str, Any]) -> None:
     assert run("greedy", used).status == "complete"
 
 
-@pytest.mark.parametrize(("answer", "words"), [(10**6, "chose candidate 1000000 of"), (-1, "candidate -1"), ("a", "answered 'a'"), (1.5, "answered 1.5")])
-def test_an_answer_that_is_no_candidate_is_refused(answer: Any, words: str, used: dict[str, Any]) -> None:
-    nd.policies.victim("wrong")(lambda view: answer)
-    with pytest.raises(nd.PolicyError, match=words):
-        run("wrong", used)
+WRONG = [(10**6, "1000000"), (10**30, "1" + "0" * 30), (-1, "-1"), ("a", "'a'"), (1.5, "1.5"), (None, "None")]
+
+
+@pytest.mark.parametrize(("answer", "said"), WRONG)
+@pytest.mark.parametrize("kind", ["victim", "eviction", "commit"])
+def test_an_answer_that_is_no_candidate_is_refused(kind: str, answer: Any, said: str, used: dict[str, Any], tiny: dict[str, Any]) -> None:
+    """`None` used to be a full drive, the first page, or no commit."""
+    name = f"wrong-{kind}"
+    getattr(nd.policies, kind)(name)(lambda view: answer)
+    with pytest.raises(nd.PolicyError, match=f"policy `{name}` answered {said}, but an answer is the index of a candidate in its view, from 0 to [0-9]+") as caught:
+        {"victim": lambda: run(name, used), "eviction": lambda: buffered(name, used), "commit": lambda: striped(name, tiny)}[kind]()
+    assert ("without `return`" in str(caught.value)) == (answer is None)
+
+
+@pytest.mark.parametrize("stack", ["page", "dftl"])
+def test_a_policy_that_chooses_full_blocks_for_ever_is_ended(stack: str, used: dict[str, Any]) -> None:
+    nd.policies.victim("fullest")(lambda view: view.valid.argmax())
+    settings = {**used, "ftl.gc.victim": "fullest"}
+    if stack == "dftl":
+        # Its mapping moves one full block after a host write, and then what gains.
+        assert nd.run(stack, "hot-cold", settings=settings, requests=5000).status == "complete"
+        return
+    with pytest.raises(nd.PolicyError, match="policy `fullest` chose a full block [0-9]+ times in a row in a plane of [0-9]+ blocks.*view.valid below view.pages_per_block"):
+        nd.run(stack, "hot-cold", settings=settings, requests=5000)
+
+
+@pytest.mark.parametrize(("bound", "error"), [(0, ValueError), (-3, ValueError), (2**64, ValueError), (1.5, TypeError)])
+def test_a_draw_below_nothing_is_refused(bound: Any, error: type[Exception], used: dict[str, Any]) -> None:
+    nd.policies.victim("draws")(lambda view: view.below(bound))
+    with pytest.raises(error, match=rf"view.below\({bound}\): "):
+        run("draws", used)
 
 
 def test_names_are_like_all_others(used: dict[str, Any]) -> None:
@@ -104,15 +132,35 @@ def test_names_are_like_all_others(used: dict[str, Any]) -> None:
     assert nd.run("page+ftl.gc.victim=fifo-in-python", settings=used, requests=2000).config["ftl.gc.victim"] == "fifo-in-python"
 
 
-def test_a_policy_that_waits_for_ever_fills_the_drive(used: dict[str, Any]) -> None:
-    nd.policies.victim("idle")(lambda view: None)
-    with pytest.raises(nd.DriveFull):
-        run("idle", used)
-
-
 def test_no_snapshot_is_kept_of_a_drive_with_such_a_policy(used: dict[str, Any], tmp_path: Any) -> None:
     nd.run("page", settings={**used, "ftl.gc.victim": "greedy-in-python"}, requests=2000, snapshots=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_runs_of_several_threads_do_not_meet(used: dict[str, Any]) -> None:
+    @nd.policies.victim("of-one-thread")
+    class OfOneThread:
+        def __init__(self) -> None:
+            self.threads: set[int] = set()
+
+        def pick(self, view: VictimView) -> int:
+            self.threads.add(threading.get_ident())
+            assert len(self.threads) == 1, "a drive has an object of its own"
+            return int(view.valid.argmin())
+
+    @nd.policies.victim("of-no-thread")
+    def of_no_thread(view: VictimView) -> int:
+        raise LookupError
+
+    def one(number: int) -> str:
+        try:
+            return run(("of-one-thread", "random-in-python", "of-no-thread")[number % 3], used).hash
+        except LookupError:
+            return "none"
+
+    alone = [one(number) for number in range(3)]
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(one, range(12))) == alone * 4
 
 
 @nd.policies.eviction("oldest-in-python")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import pickle
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import native, sets
 
 import nandarium as nd
+from nandarium import _nandarium
 
 
 @pytest.mark.parametrize("stack", ["page", "fast", "tpm", "two-level", "raid5-ppc", "page+ftl.gc.victim=d-choices"])
@@ -99,6 +104,36 @@ def test_a_comparison_is_a_run_each(tmp_path: Path, tiny: dict[str, Any]) -> Non
     assert "ftl.gc.victim=fifo" in (tmp_path / "two.html").read_text(encoding="utf-8")
     with pytest.raises(nd.ConfigError):
         nd.compare(["page", "page+ftl.gc.victim=nothing"], settings=tiny)
+    for alone in ("page", Path("mine.toml"), nd.Stack("page")):
+        with pytest.raises(nd.ConfigError, match=r"stacks is `(page|mine.toml)` alone; compare takes a list, such as \["):
+            nd.compare(alone, settings=tiny)  # type: ignore[arg-type]
+
+
+def test_results_are_pickled(used: dict[str, Any], tmp_path: Path) -> None:
+    both = nd.compare(["page", "page+ftl.gc.victim=fifo"], "mixed", settings=used, requests=4000)
+    one, copy = both[0], pickle.loads(pickle.dumps(both[0]))
+    assert copy.to_json() == one.to_json() and str(copy) == str(one) and copy.hash == one.hash and copy.wall_s == one.wall_s
+    for name in ("series", "histogram", "blocks"):
+        table, same = getattr(one, name), getattr(copy, name)
+        assert list(table) == list(same) and all(np.array_equal(table[column], same[column], equal_nan=table[column].dtype.kind == "f") for column in table)
+        assert all(same[column].flags.writeable == table[column].flags.writeable for column in table)
+    assert (copy.addresses.writes == one.addresses.writes).all() and copy.latency == one.latency
+    assert str(pickle.loads(pickle.dumps(both))) == str(both)
+    copy.save(tmp_path / "out")
+    assert len(pickle.dumps(one)) < 300_000
+    assert pickle.loads(pickle.dumps(one.series))["time_ns"].tolist() == one.series["time_ns"].tolist()
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(nd.run, "page", "mixed", settings=used, requests=4000).result().hash == one.hash
+    with pytest.raises(nd.SimulationError, match="no result of this build"):
+        _nandarium.Outcome.restored(b"{}")
+
+
+def test_a_full_drive_is_pickled_with_its_result() -> None:
+    full: dict[str, Any] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3}
+    with pytest.raises(nd.DriveFull) as caught:
+        nd.run("page", nd.Workload("uniform-write", request_size="4KiB"), settings=full, requests=400_000)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert str(copy) == str(caught.value) and copy.result.hash == caught.value.result.hash  # type: ignore[union-attr]
 
 
 def test_results_become_files(tmp_path: Path, tiny: dict[str, Any]) -> None:
@@ -109,6 +144,8 @@ def test_results_become_files(tmp_path: Path, tiny: dict[str, Any]) -> None:
     assert (tmp_path / "out/result.json").read_text() == run.to_json()
     with pytest.raises(nd.SimulationError, match="could not be written"):
         run.report("/proc/nowhere/report.html")
+    with pytest.raises(nd.SimulationError, match="/proc/.* could not be written"):
+        run.save("/proc")
 
 
 def test_the_interpreter_goes_on_during_a_run(used: dict[str, Any]) -> None:

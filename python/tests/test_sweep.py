@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -85,6 +86,7 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
     for plan, words in (
         ({"axes": {"drive.capactiy": ["16MiB"]}}, "did you mean `drive.capacity`"),
         ({"axes": {"workload.queue_depth": []}}, "is empty"),
+        ({"axes": {"ftl.map_cache": ["64MiB", "65536KiB"]}}, "axes.ftl.map_cache: 65536KiB is the same as 64MiB"),
         ({"axes": {"drive.over_provisioning": ["0.1%"]}, "set": SMALL}, "none of the 1 combinations"),
         ({"stacks": ["pgae"]}, "did you mean `page`"),
         ({"workloads": ["zpif"]}, "did you mean `zipf`"),
@@ -99,12 +101,50 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
         nd.sweep(tmp_path / "nothing.toml")
     with pytest.raises(ValueError, match="at least one thread"):
         nd.sweep(PLAN, jobs=0)
+    with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client, or the address"):
+        nd.sweep(PLAN, client=5)  # type: ignore[arg-type]
 
 
-def test_a_policy_whose_name_does_not_tell_what_it_does_is_not_swept() -> None:
+def test_a_sweep_without_a_single_result_warns(tmp_path: Path) -> None:
+    (tmp_path / "far.csv").write_text(f"time_ns,device,op,offset_bytes,length_bytes\n0,0,W,{1 << 50},4096\n")
+    plan: dict[str, Any] = {"workloads": [str(tmp_path / "far.csv")], "set": SMALL, "repetitions": 2}
+    with pytest.warns(RuntimeWarning, match="no run was measured, 2 failed; the first: "):
+        assert nd.sweep(plan).counts == {"failed": 2}
+    assert nd.sweep({**plan, "workloads": [*plan["workloads"], "zipf"]}).counts == {"complete": 2, "failed": 2}
+
+
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    swept = nd.sweep({"set": SMALL})
+    for save in (swept.save, pickle.loads(pickle.dumps(swept)).save, lambda out: nd.sweep({"set": SMALL}, out=out), lambda out: nd.optimize({"set": SMALL}, trials=1, out=out)):
+        for out in ("/proc", "/proc/nowhere"):
+            with pytest.raises(nd.SimulationError, match=f"^{out}.* could not be written"):
+                save(out)
+
+
+def test_a_sweep_is_pickled_with_its_files(tmp_path: Path) -> None:
+    swept = nd.sweep({**PLAN, "repetitions": 1}, out=tmp_path / "out")
+    copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(swept))))
+    assert (copy.name, copy.folder, copy.counts, str(copy), len(copy)) == (swept.name, swept.folder, swept.counts, str(swept), len(swept))
+    assert copy.runs["hash"].tolist() == swept.runs["hash"].tolist() and not copy.runs["waf"].flags.writeable
+    copy.save(tmp_path / "copy")
+    for name in ("results.parquet", "summary.csv", "report.html"):
+        assert (tmp_path / "copy" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_a_policy_whose_name_does_not_tell_what_it_does_is_not_swept(tmp_path: Path) -> None:
     nd.policies.victim("of-today")(lambda view: 0)
     with pytest.raises(nd.ConfigError, match="results cannot be kept"):
         nd.sweep({"stacks": ["page+ftl.gc.victim=of-today"], "set": SMALL})
+    mine = tmp_path / "mine.toml"
+    mine.write_text('extends = "page"\nftl.gc.victim = "of-today"\n')
+    for plan, place in (
+        ({"stacks": ["page+ftl.gc.victim=of-today"], "set": SMALL}, "the plan: stacks:"),
+        ({"stacks": [str(mine)], "set": SMALL}, "the plan: stacks: .*mine.toml:"),
+        ({"set": {**SMALL, "ftl.gc.victim": "of-today"}}, "the plan: set.ftl.gc.victim:"),
+        ({"set": SMALL, "axes": {"ftl.gc.victim": ["greedy", "of-today"]}}, "the plan: axes.ftl.gc.victim:"),
+    ):
+        with pytest.raises(nd.ConfigError, match=f"{place} ftl.gc.victim = of-today was registered"):
+            nd.sweep(plan)
 
 
 def test_a_sweep_that_is_interrupted_goes_on(tmp_path: Path) -> None:

@@ -69,12 +69,18 @@ pub fn sweep_counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> 
     sweeping::counts(outcomes)
 }
 
+/// What is to be said of a sweep in which runs failed and none was measured.
+pub fn sweep_problem(outcomes: &[Option<Outcome>]) -> Option<String> {
+    sweeping::problem(outcomes)
+}
+
 /// Writes `results.parquet`, `summary.csv` and `report.html` of a sweep into a folder, which is made.
 ///
 /// # Errors
 /// A file cannot be written; the text names it.
 pub fn write_sweep(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path) -> Result<(), String> {
-    results::prepare(Some(folder))
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::file(folder, "written", &error))
         .and_then(|()| sweeping::write(grid, outcomes, &Summary::all(grid, outcomes), folder))
         .map_err(|failure| failure.message)
 }

@@ -1,6 +1,8 @@
 //! A log-linear histogram of nanoseconds: 64 buckets for each power of two, so a bucket is never
 //! wider than 1/64 of its value. Two histograms can be added.
 
+use serde::{Deserialize, Serialize};
+
 /// Buckets for each power of two.
 const SUB: u64 = 64;
 /// Buckets in all: values to 2^64.
@@ -11,7 +13,7 @@ pub const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
 
 /// Counts of durations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
     count: u64,

@@ -2,10 +2,11 @@
 //! slowest 1 % can be explained without keeping anything for each request.
 
 use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
 use units::{Nanos, WAIT_KINDS, Wait};
 
 /// Latency histogram and waiting times by bucket.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LatencyRecorder {
     histogram: Histogram,
     /// Direct and root waiting of each bucket.

@@ -3,6 +3,7 @@
 use crate::histogram::PERCENTILES;
 use crate::latency::{LatencyRecorder, Tail};
 use crate::series::{AddressMap, Sample};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use units::{CAUSES, DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
@@ -11,7 +12,7 @@ use units::{CAUSES, DIE_CAUSES, HostOp, Nanos, WAIT_KINDS, Wait};
 pub const SCHEMA: &str = "nandarium.result/1";
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// All requests were served.
     Complete,
@@ -36,7 +37,7 @@ impl Status {
 }
 
 /// Requests of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpTotals {
     /// Requests completed.
     pub requests: u64,
@@ -48,8 +49,9 @@ pub struct OpTotals {
     pub failed: u64,
 }
 
-/// Everything a run measured.
-#[derive(Clone, Debug)]
+/// Everything a run measured. Serialized whole, to be held elsewhere and read by the same build; [`RunResult::to_json`]
+/// is for everybody else.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
     /// Name of the stack.
     pub stack: String,

@@ -1,6 +1,7 @@
 //! Time series of bounded size: when the table is full, neighbouring intervals are merged and the
 //! interval doubles, so a run of any length gives between 200 and 400 points.
 
+use serde::{Deserialize, Serialize};
 use units::{HostOp, Nanos};
 
 /// Most intervals kept.
@@ -9,7 +10,7 @@ const POINTS: usize = 400;
 const FIRST_INTERVAL: Nanos = 100_000;
 
 /// Sums over one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Requests completed, by [`HostOp::index`].
     pub requests: [u64; 4],
@@ -137,7 +138,7 @@ impl Series {
 }
 
 /// Requests over time and address.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddressMap {
     /// Address bins.
     pub bins: usize,

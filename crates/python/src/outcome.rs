@@ -32,6 +32,19 @@ type Named<'py> = (String, Bound<'py, PyBytes>);
 
 #[pymethods]
 impl Outcome {
+    /// What `kept` gave, of the same build.
+    #[staticmethod]
+    fn restored(py: Python<'_>, kept: &[u8]) -> PyResult<Self> {
+        let result = py.detach(|| serde_json::from_slice(kept));
+        result.map(Self::new).map_err(|error| SimulationError::new_err(format!("this is no result of this build of nandarium ({error}); run it again here")))
+    }
+
+    /// All of it as bytes, for another process.
+    fn kept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let kept = py.detach(|| serde_json::to_vec(&self.result));
+        kept.map(|kept| PyBytes::new(py, &kept)).map_err(|error| SimulationError::new_err(error.to_string()))
+    }
+
     /// The hash, as everywhere: 16 hexadecimal digits.
     #[getter]
     fn hash(&self) -> String {

@@ -326,6 +326,11 @@ impl Swept {
         cli::sweep_counts(&self.outcomes)
     }
 
+    /// What is to be said if some runs failed and none was measured.
+    fn problem(&self) -> Option<String> {
+        cli::sweep_problem(&self.outcomes)
+    }
+
     /// The table `nandarium sweep` prints.
     fn text(&self) -> String {
         cli::sweep_text(&self.grid, &self.outcomes)

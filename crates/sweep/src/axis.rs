@@ -64,11 +64,19 @@ impl Axis {
         if values.len() > MOST_VALUES {
             return Err(format!("it has {} values, and at most {MOST_VALUES} are run", values.len()));
         }
-        for (at, value) in values.iter().enumerate() {
-            parameter.kind.parse(value)?;
-            if values[..at].contains(value) {
-                return Err(format!("{value} is in it twice"));
+        let mut known: Vec<Value> = Vec::with_capacity(values.len());
+        for (at, text) in values.iter().enumerate() {
+            let value = parameter.kind.parse(text)?;
+            // Two rows of the same runs would look like a result.
+            if let Some(same) = known.iter().position(|other| *other == value) {
+                let first = &values[same];
+                return Err(if first == text {
+                    format!("{text} is in it twice (values {} and {}); leave one out", same + 1, at + 1)
+                } else {
+                    format!("{text} is the same as {first}, which is in it as well; leave one out")
+                });
             }
+            known.push(value);
         }
         Ok(Self { key: parameter.key, values })
     }
@@ -198,6 +206,8 @@ mod tests {
         for (key, text, wanted) in [
             ("workload.queue_depth", "[]", "is empty"),
             ("workload.queue_depth", "[1, 1]", "twice"),
+            ("ftl.map_cache", "[\"64MiB\", \"1MiB\", \"65536KiB\"]", "65536KiB is the same as 64MiB"),
+            ("drive.over_provisioning", "[\"7%\", \"7.0%\"]", "7.0% is the same as 7%"),
             ("workload.queue_depth", "[0]", "below the smallest"),
             ("workload.queue_depth", "{ from = 4, to = 1, steps = 2 }", "below `to`"),
             ("workload.queue_depth", "{ from = 1, to = 4 }", "either `steps` or `random`"),

@@ -1,6 +1,6 @@
 //! Running a grid: on all cores, each result kept as soon as it is there.
 
-use crate::grid::{Grid, Run};
+use crate::grid::{Grid, Run, trace_digest};
 use crate::metric::METRICS;
 use crate::store::Store;
 use device::{Config, ConfigError};
@@ -180,7 +180,12 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &
                     return Ok(None);
                 }
                 let Some((outcome, result)) = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor)) else { return Ok(None) };
-                store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
+                let outcome = if let Some(problem) = changed_trace(run) {
+                    Outcome::without_result(Status::Failed, problem)
+                } else {
+                    store.put(&run.address, &run.to_json(), &outcome, result.as_ref())?;
+                    outcome
+                };
                 monitor.ended(run, &outcome);
                 Ok(Some((run.address.as_str(), outcome)))
             })
@@ -188,6 +193,21 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &
         outcomes.extend(done.into_iter().flatten());
     }
     Ok(in_order(grid, &outcomes))
+}
+
+/// Why a trace is not the one whose bytes are in the address of a run, if so: what was read then is no result of it.
+fn changed_trace(run: &Run) -> Option<String> {
+    let digest = run.trace.as_deref()?;
+    let is_same = trace_digest(&run.workload).is_ok_and(|now| now == digest);
+    (!is_same).then(|| format!("{} has changed since the sweep began; the same sweep runs it again", run.workload))
+}
+
+/// How many runs failed and why the first of them did, if some did and none was measured: there is nothing to look at.
+pub fn nothing_measured(outcomes: &[Option<Outcome>]) -> Option<(usize, &str)> {
+    let failed = || outcomes.iter().flatten().filter(|outcome| outcome.status == Status::Failed);
+    let is_measured = outcomes.iter().flatten().any(|outcome| outcome.hash.is_some());
+    let first = failed().next().filter(|_| !is_measured)?;
+    Some((failed().count(), first.error.as_deref().unwrap_or("it is not known why")))
 }
 
 /// What is known of each run without running anything, in the order of the grid.
@@ -234,4 +254,71 @@ fn leaders<'a>(due: &[&'a Run]) -> (Vec<&'a Run>, Vec<&'a Run>) {
         *sharing.entry(state).or_default() += 1;
     }
     due.iter().partition(|run| run.state.as_deref().and_then(|state| sharing.remove(state)).is_some_and(|runs| runs > 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    const SET: &str = "[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\nworkload.requests = 500\n";
+
+    /// Does something when runs begin, and hears what became of them.
+    struct Meanwhile<F> {
+        act: F,
+        heard: Mutex<Vec<Outcome>>,
+    }
+
+    impl<F: Fn() + Sync> Monitor for Meanwhile<F> {
+        fn begin(&self, _: usize, _: usize) {
+            (self.act)();
+        }
+        fn ended(&self, _: &Run, outcome: &Outcome) {
+            self.heard.lock().unwrap().push(outcome.clone());
+        }
+        fn is_stopped(&self) -> bool {
+            false
+        }
+        fn seconds(&self) -> f64 {
+            0.0
+        }
+    }
+
+    /// What became of the runs of a plan in a folder while a file of it is written anew.
+    fn swept(folder: &Path, plan: &str, file: &str, text: &str) -> (Grid, Store, Vec<Outcome>) {
+        let grid = Grid::new(Plan::parse(plan, "p.toml", folder, &[]).unwrap(), "build").unwrap();
+        let store = Store::open(&folder.join("out")).unwrap();
+        let meanwhile = Meanwhile { act: || std::fs::write(folder.join(file), text).unwrap(), heard: Mutex::default() };
+        execute(&grid, &store, Shard::ALL, "build", &meanwhile).unwrap();
+        let heard = meanwhile.heard.into_inner().unwrap();
+        (grid, store, heard)
+    }
+
+    /// Results of the new file were kept under the address of the old one.
+    #[test]
+    fn a_stack_file_that_changes_meanwhile_is_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let stack = |victim: &str| format!("extends = \"page\"\ndrive.over_provisioning = \"50%\"\nftl.gc.victim = \"{victim}\"\n");
+        std::fs::write(folder.path().join("mine.toml"), stack("greedy")).unwrap();
+        let (grid, store, heard) = swept(folder.path(), &format!("stacks = [\"mine.toml\"]\n{SET}"), "mine.toml", &stack("fifo"));
+        assert_eq!(heard[0].status, Status::Complete, "{heard:?}");
+        let result = std::fs::read_to_string(store.place(&grid.runs[0].address).join("result.json")).unwrap();
+        assert!(result.contains("\"ftl.gc.victim\": \"greedy\""), "{result}");
+    }
+
+    #[test]
+    fn a_trace_that_changes_meanwhile_gives_no_result() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = |requests: u32| "time_ns,device,op,offset_bytes,length_bytes\n".to_owned() + &"0,0,W,0,4096\n".repeat(requests as usize);
+        std::fs::write(folder.path().join("t.csv"), trace(2)).unwrap();
+        let plan = format!("workloads = [\"t.csv\"]\n{SET}drive.over_provisioning = \"50%\"\n");
+        let (grid, store, heard) = swept(folder.path(), &plan, "t.csv", &trace(3));
+        assert!(heard[0].status == Status::Failed && heard[0].error.as_deref().unwrap().contains("has changed since"), "{heard:?}");
+        assert_eq!(nothing_measured(&[heard.first().cloned()]).map(|(failed, _)| failed), Some(1));
+        assert_eq!(store.get(&grid.runs[0].address), None);
+        let (_, _, again) = swept(folder.path(), &plan, "t.csv", &trace(3));
+        assert_eq!(again[0].status, Status::Complete, "{again:?}");
+    }
 }

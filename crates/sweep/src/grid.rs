@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// Keys that repetitions change.
@@ -22,8 +22,8 @@ const MOST_RUNS: usize = 1_000_000;
 const FORMAT: &str = "nandarium sweep 1";
 
 /// Why a policy that a program has registered is not swept.
-const OUTSIDE: &str = "a policy that was registered by a program decides in this stack, and its name does not tell what it does, \
-    so results cannot be kept for it; run it by itself, or compare it (nandarium.run, nandarium.compare)";
+const OUTSIDE: &str = "was registered by a program, and its name does not tell what it does, so results cannot be kept for it; \
+    run it by itself, or compare it (nandarium.run, nandarium.compare)";
 
 /// One combination of stack, workload and values, without the repetition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,8 @@ pub struct Run {
     pub seed: u64,
     /// Stack, as [`Config::load`] takes it.
     pub stack: String,
+    /// What it said when the plan was read: its file may change while others of its runs are under way.
+    pub read: Arc<(String, Vec<Setting>)>,
     /// Workload, as a session takes it.
     pub workload: String,
     /// Hash of the bytes of its trace, where the workload is a file.
@@ -65,9 +67,11 @@ impl Run {
     /// Its configuration.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// As [`Config::resolve`].
     pub fn config(&self) -> Result<Config, device::config::ConfigError> {
-        Config::load(&self.stack, &self.settings.iter().map(|(key, value)| from_plan(key, value)).collect::<Vec<_>>())
+        let (name, settings) = &*self.read;
+        let settings: Vec<Setting> = settings.iter().cloned().chain(self.settings.iter().map(|(key, value)| from_plan(key, value))).collect();
+        Config::resolve(name.clone(), &settings)
     }
 
     /// What it is, as it is kept beside its result.
@@ -175,6 +179,7 @@ impl<'a> Maker<'a> {
             repetition,
             seed,
             stack: stack.base.clone(),
+            read: Arc::clone(&stack.read),
             workload: workload.clone(),
             trace: trace_digest(workload).ok(),
             settings: settings(plan, stack, point, seed),
@@ -183,8 +188,8 @@ impl<'a> Maker<'a> {
             impossible: None,
         };
         let config = run.config().map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
-        if config.has_outside_policy() {
-            return Err(wrong("stacks", OUTSIDE.to_owned()));
+        if let Some((key, policy)) = config.outside_policy() {
+            return Err(wrong(&stack.place_of(plan, key), format!("{key} = {policy} {OUTSIDE}")));
         }
         run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(workload));
         match session::check(config, workload) {
@@ -196,9 +201,10 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// A stack of the plan: what it is based on, and what is said after the plus signs.
+/// A stack of the plan: what it is based on, what that says, and what is said after the plus signs.
 struct Stack {
     base: String,
+    read: Arc<(String, Vec<Setting>)>,
     own: Vec<(String, String)>,
 }
 
@@ -212,7 +218,23 @@ impl Stack {
         if let Some((key, _)) = own.iter().find(|(key, _)| plan.axes.iter().any(|axis| axis.key == key)) {
             return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
         }
-        Ok(Self { base: in_folder(plan, base), own })
+        let base = in_folder(plan, base);
+        let read = Config::read(&base).map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
+        Ok(Self { base, read: Arc::new(read), own })
+    }
+
+    /// The part of the plan that gives a key its value.
+    fn place_of(&self, plan: &Plan, key: &str) -> String {
+        let has = |pairs: &[(String, String)]| pairs.iter().any(|(known, _)| known == key);
+        if has(&self.own) {
+            "stacks".to_owned()
+        } else if plan.axes.iter().any(|axis| axis.key == key) {
+            format!("axes.{key}")
+        } else if has(&plan.set) {
+            format!("set.{key}")
+        } else {
+            format!("stacks: {}", self.base)
+        }
     }
 }
 

@@ -18,10 +18,10 @@ pub struct LifeArguments {
     #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
     pub stack: String,
     /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a closed loop.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub per_day: Option<String>,
     /// Years or days over which drive writes a day (DWPD) are reckoned.
-    #[arg(long, value_name = "TIME", default_value = "5y")]
+    #[arg(long, value_name = "TIME", default_value = "5y", allow_hyphen_values = true)]
     pub warranty: String,
     /// Price of a gigabyte (10^9 bytes) of flash, spare flash included, in any currency.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "price")]

@@ -20,10 +20,13 @@ pub fn together(documents: &[Value]) -> Value {
     json!({"schema": COMPARISON, "results": documents})
 }
 
-/// Makes the folder of results before anything runs, so that a wrong path costs no run.
+/// Makes the folder of results before anything runs, so that a wrong path, or somebody else's folder, costs no run.
 pub fn prepare(folder: Option<&Path>) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
+    let probe = folder.join(format!(".nandarium-{}", std::process::id()));
     std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::File::create(&probe))
+        .and_then(|_| std::fs::remove_file(&probe))
         .map_err(|error| Failure::usage(format!("--out {}: {error}; give a folder that can be written", folder.display())))
 }
 

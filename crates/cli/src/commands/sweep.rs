@@ -96,7 +96,12 @@ fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &
         let message = "interrupted: what was run is kept, and the same command goes on from there".to_owned();
         return Err(Failure { code: INTERRUPTED, message });
     }
-    Ok(())
+    problem(outcomes).map_or(Ok(()), |problem| Err(Failure::failed(problem)))
+}
+
+/// What is to be said of a sweep in which runs failed and none was measured.
+pub fn problem(outcomes: &[Option<Outcome>]) -> Option<String> {
+    sweep::nothing_measured(outcomes).map(|(failed, first)| format!("no run was measured, {failed} failed; the first: {first}"))
 }
 
 fn pair(text: &str) -> Result<(String, String), Failure> {

@@ -1,6 +1,6 @@
 //! `nandarium life` as a user runs it.
 
-use crate::support::{Said, TINY, hash, nandarium, said, trace};
+use crate::support::{Said, TINY, hash, json, nandarium, said, trace};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
@@ -125,6 +125,11 @@ fn a_repeated_trace_is_the_trace_written_out() {
     assert_ne!(hash(&["--workload", &once]), hash(&["--workload", &twice]));
     let generated = life(&["--workload", "zipf", "--set", "workload.repeat=2"]);
     assert!(generated.code == 2 && generated.err.contains("workload.repeat has no effect"), "{}", generated.err);
+    // Cut without a word, it looked like a whole repetition.
+    let notes = |arguments: &[&str]| json(&[&["--workload", &once, "--set", "workload.repeat=4"], arguments].concat())["notes"].to_string();
+    let cut = notes(&["--requests", "7"]);
+    assert!(cut.contains("Only 2 of 4 passes of the trace were begun (workload.repeat)") && cut.contains("after the 7 requests"), "{cut}");
+    assert!(cut.contains("all of them have 20 requests") && !notes(&[]).contains("Only "), "{cut}");
     let input = life(&["--workload", "-", "--set", "workload.repeat=2", "--set", "drive.precondition=fill"]);
     assert!(input.code == 2 && input.err.contains("read only once"), "{}", input.err);
 }
@@ -160,6 +165,8 @@ fn what_has_no_answer_is_refused_with_the_remedy() {
         (&["flash.endurence=3"], &[], 2, &["did you mean `flash.endurance`"]),
         (&[ENDURANCE], &["--per-day", "500"], 2, &["--per-day", "no unit"]),
         (&[ENDURANCE], &["--per-day", "0GB"], 2, &["--per-day 0", "500GB"]),
+        (&[ENDURANCE], &["--per-day", "-1GB"], 2, &["--per-day", "negative"]),
+        (&[ENDURANCE], &["--warranty", "-5y"], 2, &["--warranty -5y", "above 0"]),
         (&[ENDURANCE], &["--warranty", "5"], 2, &["--warranty 5", "5y or 1825d"]),
         (&[ENDURANCE], &["--price", "0"], 2, &["--price 0", "above 0"]),
         (&[ENDURANCE], &["--price", "$5"], 2, &["--price"]),

@@ -67,6 +67,7 @@ fn unknown_names_are_met_with_the_nearest_one() {
     refused(nandarium(&["runn"]), 2, &["run"]);
     refused(run_tiny(&["--set", "nope.x=1"]), 2, &["unknown key `nope.x`", "list keys"]);
     refused(run_tiny(&["--out", "/proc/nowhere"]), 2, &["--out /proc/nowhere", "can be written"]);
+    refused(run_tiny(&["--out", "/proc"]), 2, &["--out /proc", "can be written"]); // it is there, and takes no file
     refused(nandarium(&["compare", "page", "page", "--workload", "-"]), 2, &["only once", "save the trace"]);
 }
 

@@ -1,6 +1,6 @@
 //! `nandarium sweep` as a user runs it.
 
-use crate::support::{Said, hash, nandarium, said};
+use crate::support::{Said, hash, nandarium, said, trace};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -96,6 +96,22 @@ fn bad_plans_are_refused_before_anything_runs() {
         let said = sweep(folder.path(), SET, &arguments);
         assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
     }
+}
+
+/// Array jobs and scripts took such a sweep for a good one.
+#[test]
+fn a_sweep_without_a_single_result_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, offset) in [("far", 1_u64 << 50), ("near", 0)] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        trace(&folder.path().join(name), &format!("0,0,W,{offset},4096\n"));
+    }
+    let plan = |workloads: &str| format!("workloads = [{workloads}]\n{SET}");
+    let said = sweep(folder.path(), &format!("repetitions = 2\n{}", plan("\"far/trace.nandarium.csv\"")), &[]);
+    assert!(said.code == 1 && said.err.contains("no run was measured, 2 failed; the first: "), "{}", said.err);
+    assert!(said.out.contains("2 runs: 2 failed") && folder.path().join("plan/report.html").exists(), "{}", said.out);
+    let some = sweep(folder.path(), &plan("\"far/trace.nandarium.csv\", \"near/trace.nandarium.csv\""), &[]);
+    assert!(some.code == 0 && some.out.contains("2 runs: 1 complete, 1 failed"), "{} {}", some.out, some.err);
 }
 
 #[test]

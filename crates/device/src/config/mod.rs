@@ -79,9 +79,18 @@ impl Config {
     /// # Errors
     /// No such stack or file, a file that cannot be read, an unknown key, a value out of range.
     pub fn load(name_or_path: &str, overrides: &[Setting]) -> Result<Self, ConfigError> {
-        let (name, mut settings) = file::stack_settings(name_or_path, 0)?;
+        let (name, mut settings) = Self::read(name_or_path)?;
         settings.extend_from_slice(overrides);
         Self::resolve(name, &settings)
+    }
+
+    /// Name and settings of the stack called `name_or_path`, for [`Config::resolve`]: what they mean stays the same
+    /// when its file changes.
+    ///
+    /// # Errors
+    /// No such stack or file, a file that cannot be read.
+    pub fn read(name_or_path: &str) -> Result<(String, Vec<Setting>), ConfigError> {
+        file::stack_settings(name_or_path, 0)
     }
 
     /// The stack written in `text`; `name` is its name and stands for the file in messages.
@@ -113,10 +122,16 @@ impl Config {
 
     /// Whether a policy decides that a program has registered: its name does not tell what it does.
     pub fn has_outside_policy(&self) -> bool {
-        let name = |key: &str| self.values.get(key).map(|_| self.values.name(key));
-        name("ftl.gc.victim").is_some_and(ftl::gc::is_from_outside)
-            || name("buffer.kind").is_some_and(buffer::is_from_outside)
-            || name("stripe.cache.victim").is_some_and(stripe::choice::is_from_outside)
+        self.outside_policy().is_some()
+    }
+
+    /// The first key whose value is such a policy, and its name.
+    pub fn outside_policy(&self) -> Option<(&'static str, &str)> {
+        let named = |key: &'static str| self.values.get(key).map(|_| (key, self.values.name(key)));
+        let victim = named("ftl.gc.victim").filter(|(_, name)| ftl::gc::is_from_outside(name));
+        let eviction = || named("buffer.kind").filter(|(_, name)| buffer::is_from_outside(name));
+        let commit = || named("stripe.cache.victim").filter(|(_, name)| stripe::choice::is_from_outside(name));
+        victim.or_else(eviction).or_else(commit)
     }
 
     /// The stack called `name_or_path`, or everything that is wrong with it.

@@ -9,7 +9,8 @@ use units::{Nanos, Request};
 pub(super) struct Repeated {
     source: WorkloadSource,
     inner: Opened,
-    /// Passes after this one.
+    /// Passes in all, and after this one.
+    times: u64,
     left: u64,
     /// Requests of a pass, where that is known.
     of_pass: Option<u64>,
@@ -24,7 +25,7 @@ impl Repeated {
     pub fn open(source: WorkloadSource, times: u64) -> Result<Self, SessionError> {
         let inner = source.open()?;
         let of_pass = inner.remaining();
-        Ok(Self { source, inner, left: times - 1, of_pass, began: 0, last: 0, requests: 0 })
+        Ok(Self { source, inner, times, left: times - 1, of_pass, began: 0, last: 0, requests: 0 })
     }
 }
 
@@ -53,6 +54,11 @@ impl Workload for Repeated {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.inner.notes()
+        let mut notes = self.inner.notes();
+        if self.left > 0 {
+            let all = self.of_pass.map_or_else(String::new, |of_pass| format!("; all of them have {} requests", of_pass * self.times));
+            notes.push(format!("Only {} of {} passes of the trace were begun (workload.repeat){all}.", self.times - self.left, self.times));
+        }
+        notes
     }
 }

@@ -53,7 +53,7 @@ impl CommitPolicy for InPython {
         let column = |value: fn(&Candidate) -> u32| all.iter().map(value).collect();
         let seen = CommitView { stripes: column(|one| one.stripe), newer: column(|one| one.newer), reads: column(|one| one.reads) };
         let index = asked(|py| self.choice(py, seen, all.len()));
-        index.map(|index| all[index].stripe)
+        Some(all[index].stripe)
     }
 }
 

@@ -50,7 +50,7 @@ impl buffer::EvictionPolicy for InPython {
             reads: view.reads.to_vec(),
             block_pages: view.block_pages,
         };
-        asked(|py| self.choice(py, seen, view.pages.len()))
+        Some(asked(|py| self.choice(py, seen, view.pages.len())))
     }
 }
 

@@ -12,7 +12,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use std::panic::resume_unwind;
 
-/// A policy in Python: a callable that takes a view and answers with an index or `None`.
+/// A policy in Python: a callable that takes a view and answers with an index.
 struct InPython {
     name: String,
     pick: Py<PyAny>,
@@ -25,7 +25,7 @@ impl InPython {
     }
 
     /// The index of the candidate it chooses among the `count` of a view.
-    fn choice<'py, View>(&self, py: Python<'py>, seen: View, count: usize) -> PyResult<Option<usize>>
+    fn choice<'py, View>(&self, py: Python<'py>, seen: View, count: usize) -> PyResult<usize>
     where
         (View,): PyCallArgs<'py>,
     {
@@ -38,20 +38,14 @@ fn asked<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     Python::attach(question).unwrap_or_else(|raised| resume_unwind(Box::new(Raised(raised))))
 }
 
-/// The answer of a policy that chooses among `count` candidates; `None`: it chooses none.
-fn index_of(answer: &Bound<'_, PyAny>, policy: &str, count: usize) -> PyResult<Option<usize>> {
-    if answer.is_none() {
-        return Ok(None);
+/// The answer of a policy that chooses among `count` candidates.
+fn index_of(answer: &Bound<'_, PyAny>, policy: &str, count: usize) -> PyResult<usize> {
+    let index = answer.call_method0("__index__").and_then(|index| index.extract::<i64>());
+    if let Some(index) = index.as_ref().ok().and_then(|index| usize::try_from(*index).ok()).filter(|index| *index < count) {
+        return Ok(index);
     }
-    let index = answer.call_method0("__index__").and_then(|index| index.extract::<i64>()).map_err(|_| {
-        PolicyError::new_err(format!(
-            "policy `{policy}` answered {}, but an answer is the index of a candidate, from 0 to {}, or None",
-            answer.repr().map_or_else(|_| "something else".to_owned(), |text| text.to_string()),
-            count.saturating_sub(1)
-        ))
-    })?;
-    match usize::try_from(index) {
-        Ok(index) if index < count => Ok(Some(index)),
-        _ => Err(PolicyError::new_err(format!("policy `{policy}` chose candidate {index} of {count}; the first is 0"))),
-    }
+    let said = answer.repr().map_or_else(|_| "something else".to_owned(), |text| text.to_string());
+    let hint = if answer.is_none() { "; a function without `return` answers None" } else { "" };
+    let last = count.saturating_sub(1);
+    Err(PolicyError::new_err(format!("policy `{policy}` answered {said}, but an answer is the index of a candidate in its view, from 0 to {last}{hint}")))
 }

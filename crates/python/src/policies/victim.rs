@@ -2,10 +2,12 @@
 
 use super::{InPython, asked};
 use crate::columns::array;
-use crate::errors::ConfigError;
+use crate::errors::{ConfigError, PolicyError};
 use engine::random::Stream;
 use ftl::gc;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a policy sees: the blocks of one plane that may be collected, as they are at the moment of the call.
@@ -51,8 +53,14 @@ impl VictimView {
     }
 
     /// A number below `bound`, from the drive's own stream.
-    fn below(&self, bound: u64) -> u64 {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner).below(bound.max(1))
+    fn below(&self, bound: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let whole = bound.call_method0("__index__").map_err(|_| PyTypeError::new_err(format!("view.below({bound}): give a whole number")))?;
+        match whole.extract::<u64>() {
+            Ok(bound) if bound > 0 => Ok(self.stream.lock().unwrap_or_else(PoisonError::into_inner).below(bound)),
+            _ => Err(PyValueError::new_err(format!(
+                "view.below({bound}): it draws a number from 0 to bound - 1, so the bound is from 1 to 2^64 - 1; for any candidate: view.below(len(view))"
+            ))),
+        }
     }
 }
 
@@ -75,8 +83,17 @@ impl gc::VictimPolicy for InPython {
             let index = self.choice(py, &seen, seen.get().blocks.len())?;
             let seen = seen.get();
             stream.clone_from(&seen.stream.lock().unwrap_or_else(PoisonError::into_inner));
-            Ok(index.map(|index| seen.blocks[index] as usize))
+            Ok(Some(seen.blocks[index] as usize))
         })
+    }
+
+    fn goes_in_circles(&self, picks: u32, blocks: u32) -> ! {
+        let name = &self.name;
+        let problem = format!(
+            "policy `{name}` chose a full block {picks} times in a row in a plane of {blocks} blocks, where others have invalid pages; \
+             collecting a full block gives no room, so this would go on for ever. Choose blocks with view.valid below view.pages_per_block"
+        );
+        match asked(|_| Err::<Infallible, _>(PolicyError::new_err(problem))) {}
     }
 }
 

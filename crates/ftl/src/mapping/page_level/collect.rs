@@ -42,6 +42,10 @@ impl Collection {
 const LOOK_AHEAD: usize = 16;
 /// Full blocks a policy may choose, where one may not be moved, before it is not asked any more.
 const FULL_PICKS: usize = 8;
+/// Full blocks in a row, for each block of a plane, after which a policy is told that it goes in circles: one that takes
+/// each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that evens out
+/// wear needs as many as the wear differs.
+const CIRCLES: u32 = 64;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
 
@@ -401,7 +405,12 @@ impl<S: Scheme> PageMap<S> {
             let least = || view.least_valid().and_then(|block| view.valid(block));
             let harmless = || least().is_some_and(|least| least < self.geometry.pages_per_block);
             if row.done == row.issued && (gains || may_move_full && harmless()) {
-                self.lanes[lane].moved_full |= !gains;
+                let lane = &mut self.lanes[lane];
+                lane.moved_full |= !gains;
+                lane.full_in_a_row = if gains { 0 } else { lane.full_in_a_row + 1 };
+                if lane.full_in_a_row > CIRCLES * count {
+                    self.policy.goes_in_circles(lane.full_in_a_row, count);
+                }
                 break Some(block);
             }
             full += usize::from(!gains);

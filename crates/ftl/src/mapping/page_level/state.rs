@@ -163,6 +163,8 @@ pub(super) struct Lane {
     pub promised: u32,
     /// A block without invalid pages was moved since the host last wrote here.
     pub moved_full: bool,
+    /// Such blocks that the policy has chosen since it chose another one.
+    pub full_in_a_row: u32,
     /// Memory of the last collection's page list, to be used again.
     pub spare_list: Vec<u32>,
     /// Its die answers nothing any more.
@@ -197,6 +199,7 @@ impl Lane {
             updates: Vec::new(),
             promised: 0,
             moved_full: false,
+            full_in_a_row: 0,
             spare_list: Vec::new(),
             dead: false,
         }
@@ -342,6 +345,7 @@ impl<S: Scheme> PageMap<S> {
             updates: updates.to_vec(),
             promised: *promised,
             moved_full: *moved_full == 1,
+            full_in_a_row: 0,
             spare_list: Vec::new(),
             dead: old.dead,
         })
