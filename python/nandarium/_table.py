@@ -20,7 +20,7 @@ class Table(dict[str, Column]):
     """Columns by name: a dict of NumPy arrays of one length, so that ``pandas.DataFrame(table)`` takes it as it is.
 
     It is Arrow data as well (``__arrow_c_stream__``, ``__arrow_c_array__``): Polars, DuckDB and PyArrow take it as it
-    is. Arrow gets a copy; PyArrow is not needed for it. Arrays of results cannot be changed.
+    is. Arrow gets a copy; PyArrow is not needed for it. The arrays cannot be changed; ``array.copy()`` can.
 
     Raises:
         ValueError: columns of several lengths.
@@ -33,7 +33,7 @@ class Table(dict[str, Column]):
     """
 
     def __init__(self, columns: Mapping[str, npt.ArrayLike]) -> None:
-        super().__init__({name: np.asarray(column) for name, column in columns.items()})
+        super().__init__({name: _read_only(column) for name, column in columns.items()})
         lengths = {len(column) for column in self.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns of a table have one length, not {sorted(lengths)}")
@@ -66,3 +66,10 @@ class Table(dict[str, Column]):
     def __arrow_c_stream__(self, requested_schema: object = None) -> CapsuleType:
         """A stream of one batch, in a capsule. Another schema than its own is not made."""
         return _nandarium.arrow_stream(*self._arrow())
+
+
+def _read_only(column: npt.ArrayLike) -> Column:
+    # A view: what was given stays as it is.
+    array: Column = np.asarray(column).view()
+    array.flags.writeable = False
+    return array
