@@ -1,5 +1,7 @@
 //! A life that is computed from a window against a drive that is worn out for real, and against its closed form.
 
+use std::fmt::Write;
+
 use device::session::{SessionOptions, run, run_wear};
 use device::{Config, Setting};
 use metrics::{Lifetime, LifetimeError, Origin, Range, RunResult, Status, WearWindow, Wearing};
@@ -131,10 +133,10 @@ fn a_trace_that_trims_at_its_end_promises_no_more_than_the_drive_gives() {
     let mut rows = String::from("time_ns,device,op,offset_bytes,length_bytes\n");
     for request in 0..12_000_u64 {
         let page = request * 2_654_435_761 % 7_000;
-        rows += &format!("{},0,W,{},4096\n", request * 100_000, page * 4096);
+        writeln!(rows, "{},0,W,{},4096", request * 100_000, page * 4096).unwrap();
     }
     for page in 0..7_000_u64 {
-        rows += &format!("1200000000,0,T,{},4096\n", page * 4096);
+        writeln!(rows, "1200000000,0,T,{},4096", page * 4096).unwrap();
     }
     std::fs::write(&trace, rows).unwrap();
     let settings = &["workload.repeat=1000000", "drive.precondition=fill"];
