@@ -12,6 +12,7 @@ __all__ = [
     "Errand",
     "EvictionView",
     "Grid",
+    "MOST_THREADS",
     "Outcome",
     "Plan",
     "RequestColumns",
@@ -41,6 +42,7 @@ __all__ = [
     "trace_problem",
     "write_page",
 ]
+MOST_THREADS: int
 __version__: str
 
 @final

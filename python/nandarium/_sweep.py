@@ -170,8 +170,8 @@ def sweep(
         >>> swept.combinations["stack"].tolist()
         ['page', 'page+ftl.gc.victim=fifo']
     """
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs is {jobs}; at least one thread is needed")
+    if jobs is not None and not 1 <= jobs <= _nandarium.MOST_THREADS:
+        raise ValueError(f"jobs is {jobs}; a sweep runs on 1 to {_nandarium.MOST_THREADS} threads")
     check_client(client)
     grid = read(plan, settings).grid()
     with ExitStack() as ending:

@@ -99,8 +99,9 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
     with pytest.raises(OSError):
         nd.sweep(tmp_path / "nothing.toml")
-    with pytest.raises(ValueError, match="at least one thread"):
-        nd.sweep(PLAN, jobs=0)
+    for jobs in (-1, 0, 1025):
+        with pytest.raises(ValueError, match="1 to 1024 threads"):
+            nd.sweep(PLAN, jobs=jobs)
     with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client, or the address"):
         nd.sweep(PLAN, client=5)  # type: ignore[arg-type]
 

@@ -1,29 +1,42 @@
 //! The benchmark: each row of the speed table with its target, result hash and rates.
 //!
-//! `cargo run --release -p nandarium-bench -- [--smoke] [--only GROUP] [--out DIR]`, where a group is
-//! one of those `rows::GROUPS` lists, or `dftl` and the like for one mapping. Machines are noisy:
-//! where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run
-//! before and after, and each row shows its ratio to the better of the two.
-//!
-//! `-- --serving [--out DIR]` races the block device server of the program beside this one against `nbdkit memory`, by fio.
+//! Machines are noisy: where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run before and
+//! after, and each row shows its ratio to the better of the two.
 
 mod rows;
 mod yardstick;
 
-use rows::{Row, Scale};
+use clap::Parser;
+use rows::{GROUPS, Row, Scale};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Measures each row of the speed table against its target.
+#[derive(Parser)]
+struct Arguments {
+    /// Small drives: whether everything runs, not how fast.
+    #[arg(long)]
+    smoke: bool,
+    /// The rows of one group.
+    #[arg(long, value_name = "GROUP", value_parser = clap::builder::PossibleValuesParser::new(GROUPS.map(|(name, _)| name)))]
+    only: Option<String>,
+    /// Race the block device server of the program beside this one against `nbdkit memory`, by fio, instead.
+    #[arg(long, conflicts_with_all = ["smoke", "only"])]
+    serving: bool,
+    /// Folder for the figures as JSON.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--serving") {
-        return race(&arguments);
+    let arguments = Arguments::parse();
+    if arguments.serving {
+        return race(arguments.out.as_deref());
     }
-    let scale = if arguments.iter().any(|argument| argument == "--smoke") { Scale::Smoke } else { Scale::Full };
-    let out = option(&arguments, "--out");
+    let scale = if arguments.smoke { Scale::Smoke } else { Scale::Full };
     let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
     let before = yardsticks.as_deref().map(yardstick::measure);
-    let rows = rows::measure(scale, option(&arguments, "--only").map(String::as_str));
+    let rows = rows::measure(scale, arguments.only.as_deref());
     let after = yardsticks.as_deref().map(yardstick::measure);
     let references = yardstick::better(before, after);
     println!(
@@ -33,21 +46,16 @@ fn main() {
     for row in &rows {
         print_row(row, references.as_ref().and_then(|r| r.ratio(row)));
     }
-    if let Some(folder) = out {
+    if let Some(folder) = &arguments.out {
         let lines: Vec<_> = rows.iter().map(|row| row.to_json(references.as_ref().and_then(|r| r.ratio(row)))).collect();
-        let text = json!({"scale": format!("{scale:?}"), "command": arguments.join(" "), "rows": lines,
+        let text = json!({"scale": format!("{scale:?}"), "only": arguments.only, "rows": lines,
             "yardsticks": references.as_ref().map(yardstick::References::to_json)});
         write(folder, "bench.json", &text);
     }
 }
 
-/// What follows `name`.
-fn option<'a>(arguments: &'a [String], name: &str) -> Option<&'a String> {
-    arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1))
-}
-
-fn write(folder: &str, name: &str, text: &Value) {
-    let path = PathBuf::from(folder).join(name);
+fn write(folder: &Path, name: &str, text: &Value) {
+    let path = folder.join(name);
     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, format!("{text:#}\n")));
     match written {
         Ok(()) => eprintln!("wrote {}", path.display()),
@@ -56,7 +64,7 @@ fn write(folder: &str, name: &str, text: &Value) {
 }
 
 /// The servers' race: five rounds of two seconds each.
-fn race(arguments: &[String]) {
+fn race(out: Option<&Path>) {
     let program = std::env::current_exe().expect("a program knows where it is").with_file_name("nandarium");
     let folder = tempfile::tempdir().expect("there is room for sockets");
     let races = match bench::serving::race(&program, folder.path(), 5, 2) {
@@ -67,7 +75,7 @@ fn race(arguments: &[String]) {
     for race in &races {
         println!("{:<10} {:>5} {:>14.1} {:>14.1} {:>6.2}", race.pattern, race.depth, race.ours / 1e3, race.other / 1e3, race.ratio());
     }
-    if let Some(out) = option(arguments, "--out") {
+    if let Some(out) = out {
         let rows: Vec<_> = races.iter().map(|race| json!({"pattern": race.pattern, "depth": race.depth, "nandarium": race.ours, "nbdkit": race.other})).collect();
         write(out, "serving.json", &json!({"rounds": 5, "seconds": 2, "rows": rows}));
     }

@@ -13,6 +13,9 @@ use std::io;
 /// Version of the JSON form of an outcome.
 const SCHEMA: &str = "nandarium.sweep-run/1";
 
+/// Most threads a sweep may be given.
+pub const MOST_THREADS: u16 = 1024;
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {

@@ -34,8 +34,8 @@ pub struct SweepArguments {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Threads; by default one for each core.
-    #[arg(short, long, value_name = "N")]
-    pub jobs: Option<usize>,
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
+    pub jobs: Option<u16>,
     /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install nandarium[cluster]`).
     #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
     pub scheduler: Option<String>,

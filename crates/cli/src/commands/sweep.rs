@@ -57,9 +57,8 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     }
     let run = || sweep::execute(&grid, &store, shard, &build, &bar).map_err(|error| Failure::file(&folder, "written", &error));
     let outcomes = match arguments.jobs {
-        Some(0) => return Err(Failure::usage("--jobs 0: at least one thread is needed")),
         Some(jobs) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build();
             pool.map_err(|error| Failure::failed(format!("--jobs {jobs}: {error}")))?.install(run)
         }
         None => run(),

@@ -92,7 +92,12 @@ fn bad_plans_are_refused_before_anything_runs() {
         assert!(said.err.contains(wanted) && said.out.is_empty(), "{plan}: {}", said.err);
         assert!(!folder.path().join("plan/results.parquet").exists());
     }
-    for (arguments, wanted) in [(["--shard", "5/4"], "from 1 to N"), (["--jobs", "0"], "at least one thread"), (["--scheduler", "tcp://127.0.0.1:1"], "nandarium[cluster]")] {
+    for (arguments, wanted) in [
+        (["--shard", "5/4"], "from 1 to N"),
+        (["--jobs", "0"], "1..=1024"),
+        (["--jobs", "1000000"], "1..=1024"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "nandarium[cluster]"),
+    ] {
         let said = sweep(folder.path(), SET, &arguments);
         assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
     }
