@@ -94,7 +94,7 @@ class Result:
 
     @property
     def hash(self) -> str:
-        """16 hexadecimal digits over everything simulated: same stack, workload and seed, same hash, on every machine."""
+        """16 hexadecimal digits over flash commands, completions, counts and erases: same stack, workload and seed, same hash, on every machine."""
         return self._outcome.hash
 
     @property

@@ -158,6 +158,9 @@ impl LifeReport {
             let how = if change > 1.0 { "more" } else { "less" };
             notes.push(format!("Not steady: blocks were erased {:.0} % {how} often for each byte in the second half of the run than in the first. The second half counts; drive.precondition = steady, or a longer run, would tell more.", (change - 1.0).abs() * 100.0));
         }
+        if self.life.is_drifting {
+            notes.push("Blocks were still drifting apart: late in the run they agreed in more wear than early in it. The second half counts, and all of its differences may last; a longer run would tell more.".to_owned());
+        }
         let behind = self.window.arrivals_ns.map_or(0.0, |span| self.result.sim_ns as f64 / span.max(1.0));
         if behind > BEHIND {
             notes.push(format!("The drive fell behind: serving the requests took {behind:.2} times as long as they took to arrive. Years are of the workload's own time."));
@@ -201,6 +204,7 @@ impl LifeReport {
                 "erases_mean": self.window.mean(),
                 "erases_spread": self.life.spread,
                 "spread_lasting": self.life.lasting,
+                "drifting": self.life.is_drifting,
                 "rate_error": self.life.pace.error,
                 "spare_blocks": self.life.spare_blocks,
             },

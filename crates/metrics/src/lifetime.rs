@@ -18,11 +18,13 @@
 //! Protects: `earliest <= estimate <= latest`, and a window in which next to nothing was erased has no answer.
 
 mod pace;
+mod spread;
 
 use units::{CAUSES, Cause, DIE_CAUSES};
 
 pub use self::pace::Pace;
 use self::pace::TREND_MAX;
+use self::spread::Spread;
 
 /// Fewest erases of the average block in a window that says something.
 const ERASES_MIN: f64 = 1.0;
@@ -31,8 +33,6 @@ const BLOCKS_MIN: usize = 16;
 /// A drive whose live data grow by more than this share of its capacity from one quarter of a window to the next will copy more
 /// than it did.
 const FILLING_MAX: f64 = 0.01;
-/// Standard errors of a normal variable, two-sided 95 %.
-const SIGMAS: f64 = 1.96;
 /// Chance that a block is worn out already at the early end of the interval.
 const CHANCE_EARLY: f64 = 0.05;
 /// Pieces in which the time of dying blocks is added up.
@@ -41,8 +41,9 @@ const PIECES: usize = 256;
 /// What was worn during a measured run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WearWindow {
-    /// Erases of each block that is not bad since the drive was made: at the beginning, in the middle and at the end.
-    pub erases: Vec<[u32; 3]>,
+    /// Erases of each block that is not bad since the drive was made: at the beginning, about after each quarter of the erases,
+    /// and at the end.
+    pub erases: Vec<[u32; 5]>,
     /// What there was at steps through the window.
     pub steps: Vec<WearStep>,
     /// Bytes the host sees.
@@ -79,7 +80,7 @@ impl WearWindow {
 
     /// Erases of each block within the window.
     pub fn worn(&self) -> impl Iterator<Item = u32> + '_ {
-        self.erases.iter().map(|[before, _, after]| after - before)
+        self.erases.iter().map(|[before, .., after]| after - before)
     }
 
     /// Erases of the average block within the window.
@@ -204,6 +205,8 @@ pub struct Lifetime {
     pub spread: f64,
     /// Share of the variance between blocks that lasts; the rest is chance.
     pub lasting: f64,
+    /// Whether blocks were still drifting apart: then `spread` and `lasting` are those of the second half of the window.
+    pub is_drifting: bool,
     /// Blocks that live data could do without.
     pub spare_blocks: f64,
     /// What takes the life, largest first.
@@ -214,8 +217,8 @@ pub struct Lifetime {
 /// Wear of the blocks after a number of erases of the average one.
 #[derive(Clone, Debug, PartialEq)]
 struct Projection {
-    /// Of each block: erases in the window, and erases it survives from its beginning.
-    blocks: Vec<(f64, f64)>,
+    /// Blocks that are not bad.
+    blocks: Vec<Block>,
     /// Erases of the average block in the window.
     mean: f64,
     /// Share of the variance that lasts.
@@ -224,20 +227,32 @@ struct Projection {
     chance: f64,
 }
 
+/// A block from the beginning of a window on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Block {
+    /// Erases in the window.
+    worn: f64,
+    /// Erases it survives.
+    limit: f64,
+    /// How often it was erased of late, as a share of the average.
+    rate: f64,
+}
+
 impl Projection {
-    /// Erases expected of a block with `worn` ones in the window once the average block has `erases`.
-    fn wear(&self, worn: f64, erases: f64) -> f64 {
-        let rate = 1.0 + self.lasting * (worn / self.mean - 1.0);
-        worn + rate * (erases - self.mean)
+    /// How often a block is erased from the window on, as a share of the average.
+    fn rate(&self, block: &Block) -> f64 {
+        1.0 + self.lasting * (block.rate - 1.0)
+    }
+
+    /// Erases expected of a block once the average block has `erases`.
+    fn wear(&self, block: &Block, erases: f64) -> f64 {
+        block.worn + self.rate(block) * (erases - self.mean)
     }
 
     /// Share of all erases that blocks get which are not expected to be worn out then: the fastest are worn out first.
     fn survivors(&self, erases: f64) -> f64 {
         let sigma = self.sigma(erases);
-        let rates = self.blocks.iter().map(|(worn, limit)| {
-            let rate = 1.0 + self.lasting * (worn / self.mean - 1.0);
-            rate * normal((limit - self.wear(*worn, erases)) / sigma)
-        });
+        let rates = self.blocks.iter().map(|block| self.rate(block) * normal((block.limit - self.wear(block, erases)) / sigma));
         rates.sum::<f64>() / self.blocks.len() as f64
     }
 
@@ -249,7 +264,7 @@ impl Projection {
     /// Blocks expected to be worn out then.
     fn worn_out(&self, erases: f64) -> f64 {
         let sigma = self.sigma(erases);
-        self.blocks.iter().map(|(worn, limit)| normal((self.wear(*worn, erases) - limit) / sigma)).sum()
+        self.blocks.iter().map(|block| normal((self.wear(block, erases) - block.limit) / sigma)).sum()
     }
 
     /// Erases of the average block at which so many blocks are worn out; never before the end of the window.
@@ -279,40 +294,6 @@ fn normal(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-fn covariance(a: &[f64], b: &[f64]) -> f64 {
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum::<f64>() / (a.len().max(2) - 1) as f64
-}
-
-/// Spread between blocks: variance of their erases relative to the mean, what of it lasts, and the error of that.
-struct Spread {
-    variance: f64,
-    lasting: f64,
-    error: f64,
-}
-
-fn spread(window: &WearWindow) -> Spread {
-    let part = |from: usize, to: usize| -> Vec<f64> {
-        let erases: Vec<f64> = window.erases.iter().map(|row| f64::from(row[to] - row[from])).collect();
-        let mean = mean(&erases).max(f64::MIN_POSITIVE);
-        erases.into_iter().map(|erases| erases / mean).collect()
-    };
-    let (first, second, whole) = (part(0, 1), part(1, 2), part(0, 2));
-    let variance = covariance(&whole, &whole);
-    if covariance(&first, &first) <= 0.0 || covariance(&second, &second) <= 0.0 {
-        // One half alone cannot tell what lasts: then all of it may.
-        let is_flat = variance <= 0.0;
-        return Spread { variance, lasting: 0.0, error: if is_flat { 0.0 } else { variance } };
-    }
-    let lasting = covariance(&first, &second);
-    let error = ((covariance(&first, &first) * covariance(&second, &second) + lasting * lasting) / first.len() as f64).sqrt();
-    Spread { variance, lasting, error }
-}
-
 impl Lifetime {
     /// How long a drive lives that goes on as in the window.
     ///
@@ -338,7 +319,7 @@ impl Lifetime {
             return Err(LifetimeError::Filling { grown });
         }
         let endurance = wearing.endurance;
-        let most = window.erases.iter().map(|[before, _, after]| if wearing.origin == Origin::New { after - before } else { *after });
+        let most = window.erases.iter().map(|[before, .., after]| if wearing.origin == Origin::New { after - before } else { *after });
         match most.max() {
             Some(most) if most >= endurance => return Err(LifetimeError::Worn { most, endurance }),
             _ => {}
@@ -349,20 +330,21 @@ impl Lifetime {
     fn of_window(wearing: &Wearing<'_>, mean: f64, pace: Pace) -> Self {
         let Wearing { window, endurance, origin, .. } = *wearing;
         let limit = |before: u32| f64::from(if origin == Origin::New { endurance } else { endurance - before });
-        let blocks: Vec<(f64, f64)> = window.erases.iter().map(|[before, _, after]| (f64::from(after - before), limit(*before))).collect();
-        let Spread { variance, lasting, error } = spread(window);
-        let share = |lasting: f64| if variance > 0.0 { (lasting / variance).clamp(0.0, 1.0) } else { 0.0 };
-        let projection = |lasting: f64| Projection {
-            chance: (1.0 - lasting) * variance * mean,
-            blocks: blocks.clone(),
-            mean,
-            lasting,
+        let (whole, late) = Spread::of(window);
+        let projection = |spread: &Spread, lasting: f64| {
+            let worn = window.erases.iter().map(|[before, .., after]| (f64::from(after - before), limit(*before)));
+            let blocks = worn.zip(&spread.rates).map(|((worn, limit), rate)| Block { worn, limit, rate: *rate }).collect();
+            Projection { chance: (1.0 - lasting) * spread.variance * spread.mean, blocks, mean, lasting }
         };
-        let (likely, cautious) = (projection(share(lasting)), projection(share(lasting + SIGMAS * error)));
-        let even = blocks.iter().map(|(_, limit)| limit).sum::<f64>() / blocks.len() as f64;
+        let cautious = |spread: &Spread| projection(spread, spread.cautious()).until(CHANCE_EARLY);
+        let first_worn = late.as_ref().map_or(f64::INFINITY, cautious).min(cautious(&whole));
+        let spread = late.as_ref().unwrap_or(&whole);
+        let likely = projection(spread, spread.likely());
+        let blocks = &likely.blocks;
+        let even = blocks.iter().map(|block| block.limit).sum::<f64>() / blocks.len() as f64;
         let spare_blocks = (blocks.len() as f64 - (window.live_bytes as f64 / window.block_bytes as f64).ceil()).max(1.0);
         let latest = pace.bytes(even, 1.0 / (1.0 + pace.error));
-        let earliest = pace.bytes(cautious.until(CHANCE_EARLY), 1.0 + pace.error).min(latest);
+        let earliest = pace.bytes(first_worn, 1.0 + pace.error).min(latest);
         let estimate = pace.bytes(dying(&likely, spare_blocks, wearing.programs), 1.0);
         let bytes = Range { earliest, estimate: estimate.clamp(earliest, latest), latest };
         Self {
@@ -370,8 +352,9 @@ impl Lifetime {
             bytes,
             even_bytes: pace.bytes(even, 1.0),
             pace,
-            spread: variance.sqrt(),
+            spread: spread.variance.sqrt(),
             lasting: likely.lasting,
+            is_drifting: late.is_some(),
             spare_blocks,
             projection: likely,
         }
@@ -385,7 +368,7 @@ impl Lifetime {
     /// Erases expected of each block at the end of the estimate, in the order of the window; never more than it survives.
     pub fn wear_at_end(&self) -> impl Iterator<Item = f64> + '_ {
         let erases = self.pace.erases(self.bytes.estimate);
-        self.projection.blocks.iter().map(move |(worn, limit)| self.projection.wear(*worn, erases).min(*limit))
+        self.projection.blocks.iter().map(move |block| self.projection.wear(block, erases).min(block.limit))
     }
 }
 
@@ -428,7 +411,8 @@ mod tests {
 
     /// Blocks with these erases in both halves of a window over 1,000 bytes.
     fn window(halves: &[[u32; 2]]) -> WearWindow {
-        let erases: Vec<[u32; 3]> = halves.iter().map(|[first, second]| [5, 5 + first, 5 + first + second]).collect();
+        let row = |[first, second]: &[u32; 2]| [5, 5 + first / 2, 5 + first, 5 + first + second / 2, 5 + first + second];
+        let erases: Vec<[u32; 5]> = halves.iter().map(row).collect();
         let blocks = erases.len() as u64;
         let sizes = WearWindow { capacity_bytes: blocks * 90, flash_bytes: blocks * 100, block_bytes: 100, live_bytes: blocks * 90, ..WearWindow::default() };
         WearWindow { erases, ..sizes }

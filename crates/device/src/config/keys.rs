@@ -39,7 +39,7 @@ const FLASH: &[Parameter] = &[
     key("flash.erase_time", Kind::Duration { max: HOUR }, "1500us", "Erase time of a block (tBERS)."),
     key("flash.bus_bandwidth", Kind::Rate, "unlimited", "Bytes a second a channel moves."),
     key("flash.command_overhead", Kind::Duration { max: HOUR }, "0ns", "Command and address cycles of one command."),
-    key("flash.endurance", Kind::Count { min: 0, max: u32::MAX as u64 }, "0", "Erases a block survives; 0: never wears out."),
+    key("flash.endurance", Kind::Count { min: 0, max: u32::MAX as u64 }, "0", "Erases a block survives; 0: never wears out. Where blocks can fail, each plane keeps a second block in reserve, if there is room."),
     key("flash.multi_plane", Kind::Switch, "false", "Queued commands of one kind for different planes of a die run together."),
     key("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred."),
     key("flash.cache_program", Kind::Switch, "false", "Transfer the next page while the last one is programmed."),

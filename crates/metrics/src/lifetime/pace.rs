@@ -4,7 +4,8 @@
 //! Simplified: a rate that rises or falls on is a straight line within a half.
 //! Protects: a rate still on its way has no pace.
 
-use super::{LifetimeError, WearStep, WearWindow, covariance, mean};
+use super::spread::{covariance, mean};
+use super::{LifetimeError, WearStep, WearWindow};
 
 /// Batches the error of the rate is taken from.
 const BATCHES: usize = 8;
@@ -92,7 +93,7 @@ mod tests {
     /// The pace of 64 steps of 1,000 bytes each, after which so many erases had been done.
     fn pace(erases: impl Fn(u64) -> u64) -> Result<Pace, LifetimeError> {
         let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: erases(step), live_bytes: 0 });
-        let window = WearWindow { steps: steps.collect(), erases: vec![[5, 6, 7]; 32], ..WearWindow::default() };
+        let window = WearWindow { steps: steps.collect(), erases: vec![[5, 6, 6, 7, 7]; 32], ..WearWindow::default() };
         Pace::of(&window, 64_000)
     }
 
