@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import _nandarium
 from ._table import Table
+from ._values import folder_of
 
 
 @dataclass(frozen=True)
@@ -246,8 +247,9 @@ class Result:
 
         Raises:
             SimulationError: a file cannot be written.
+            ValueError: an empty text as the folder.
         """
-        self._outcome.write_folder(os.fspath(folder))
+        self._outcome.write_folder(os.fspath(folder_of("folder", folder)))
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the self-contained report page.
