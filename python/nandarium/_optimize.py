@@ -19,7 +19,7 @@ import numpy as np
 from . import _nandarium
 from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read, threads_of
 from ._table import Table
-from ._values import Settings, folder_of, whole
+from ._values import Settings, path_of, whole
 from .errors import ConfigError, SimulationError
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def optimize(
         raise
     trials = whole("trials", trials, "a search has 1 or more", least=1)
     side_by_side = threads_of("at_once", "a search runs its designs", at_once) or 1
-    folder = None if out is None else folder_of("out", out)
+    folder = None if out is None else path_of("out", out)
     space = _Space(read(plan, settings), objectives)
     with ExitStack() as ending:
         ending.enter_context(_quiet())

@@ -11,7 +11,7 @@ from . import _nandarium
 from ._result import Comparison, Result
 from ._stack import Stack
 from ._sweep import threads_of
-from ._values import Settings, folder_of, pairs, whole
+from ._values import Settings, pairs, path_of, whole
 from ._workload import Requests, Workload
 from .errors import ConfigError
 
@@ -135,5 +135,5 @@ def _run(
         name, columns, given = described.name, None, pairs(described.settings) + given
     if requests is not None:
         given.append(("workload.requests", str(whole("requests", requests))))
-    folder = ("" if snapshots else None) if isinstance(snapshots, bool) else os.fspath(folder_of("snapshots", snapshots))
+    folder = ("" if snapshots else None) if isinstance(snapshots, bool) else os.fspath(path_of("snapshots", snapshots))
     return Result(_nandarium.run(stack.name, stack.to_toml(), given, name, columns, folder, progress, stop))

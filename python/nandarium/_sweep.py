@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from . import _nandarium
 from ._table import Table
-from ._values import Settings, folder_of, pairs, toml_of, whole
+from ._values import Settings, pairs, path_of, toml_of, whole
 from .errors import ClusterError, ConfigError, SimulationError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class SweepResult:
             SimulationError: a file cannot be written.
             ValueError: an empty text as the folder.
         """
-        self._swept.write(os.fspath(folder_of("folder", folder)))
+        self._swept.write(os.fspath(path_of("folder", folder)))
 
 
 class _Kept:
@@ -175,8 +175,9 @@ def sweep(
     """
     jobs = threads_of("jobs", "a sweep runs", jobs)
     check_client(client)
+    planned = read(plan, settings)
     folder = out_folder(plan, out)
-    grid = read(plan, settings).grid()
+    grid = planned.grid()
     with ExitStack() as ending:
         used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
         swept = carry_out(grid, used, client, jobs, progress, None)
@@ -253,8 +254,15 @@ def connected(client: Client | str) -> AbstractContextManager[Client]:
 
 
 def read(plan: AnyPlan, settings: Settings | None = None) -> _nandarium.Plan:
-    """A plan given in any form, read."""
+    """A plan given in any form, read.
+
+    Raises:
+        ConfigError: something is wrong with it, as far as that shows without its combinations.
+        OSError: its file cannot be read.
+    """
     given = pairs(settings)
+    if plan == "":
+        raise ConfigError("the plan is an empty text; give the path of a TOML file, its text, or a dict such as {\"stacks\": [\"page\"]}")
     if isinstance(plan, Mapping):
         return _nandarium.Plan(_toml(plan), "the plan", "", given)
     if _is_text(plan):
@@ -270,7 +278,7 @@ def out_folder(plan: AnyPlan, out: str | os.PathLike[str] | None) -> Path | None
         ValueError: an empty text.
     """
     if out is not None:
-        return folder_of("out", out)
+        return path_of("out", out)
     if isinstance(plan, Mapping) or _is_text(plan):
         return None
     path = Path(plan)

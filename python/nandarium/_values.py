@@ -78,12 +78,12 @@ def whole(name: str, value: object, limit: str = "", *, least: int | None = None
     return number
 
 
-def folder_of(name: str, path: str | os.PathLike[str]) -> Path:
-    """An argument that is a folder or a file.
+def path_of(name: str, path: str | os.PathLike[str], example: str = 'for example "out", or "." for the current folder') -> Path:
+    """An argument that is the path of what is written.
 
     Raises:
-        ValueError: an empty text, which would be the folder one happens to be in.
+        ValueError: an empty text, which as a folder would be the one the caller happens to be in.
     """
     if not os.fspath(path):
-        raise ValueError(f"{name} is empty; give a path, for example \"out\", or \".\" for the current folder")
+        raise ValueError(f"{name} is empty; give a path, {example}")
     return Path(path)

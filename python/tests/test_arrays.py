@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,8 @@ def test_columns_that_were_checked_cannot_be_changed() -> None:
 def test_a_column_is_copied_once() -> None:
     """Tables of requests, and requests made of them, hold the same memory."""
     requests = some(10)
-    again = nd.Requests(**requests.table)
+    columns: dict[str, Any] = dict(requests.table)
+    again = nd.Requests(**columns)
     assert all(np.shares_memory(column, requests.table[name]) and np.shares_memory(column, again.table[name]) for name, column in requests.table.items())
 
 
@@ -185,22 +187,23 @@ def test_no_column_of_a_table_can_be_changed() -> None:
     table = nd.Table({"name": texts, "real": numbers})
     texts[0], numbers[0] = "z", 0.0
     swept = nd.sweep({"set": {**TINY, "workload.requests": 100}})
+    changes: list[Callable[[Any], object]] = [
+        lambda one: one.__setitem__("new", [1, 2]),
+        lambda one: one.__delitem__(next(iter(one))),
+        lambda one: one.update(new=[1]),
+        lambda one: one.pop(next(iter(one))),
+        lambda one: one.popitem(),
+        lambda one: one.clear(),
+        lambda one: one.setdefault("new", [1]),
+        lambda one: one.__ior__({"new": [1]}),
+    ]
     for tables in (table, pickle.loads(pickle.dumps(table)), copy.deepcopy(table), swept.runs, swept.combinations):
-        for name, column in tables.items():
+        for column in tables.values():
             with pytest.raises(ValueError, match="WRITEABLE"):
                 column.flags.writeable = True
             with pytest.raises(ValueError, match="read-only"):
                 column[:1] = column[1:]
-        for change in (
-            lambda one: one.__setitem__("new", [1, 2]),
-            lambda one: one.__delitem__(name),
-            lambda one: one.update(new=[1]),
-            lambda one: one.pop(name),
-            lambda one: one.popitem(),
-            lambda one: one.clear(),
-            lambda one: one.setdefault("new", [1]),
-            lambda one: one.__ior__({"new": [1]}),
-        ):
+        for change in changes:
             with pytest.raises(TypeError, match=r"dict\(table\) makes a copy that can be changed"):
                 change(tables)
     assert table["name"].tolist() == ["a", "bc"] and table["real"].tolist() == [1.5, 2.5]

@@ -113,12 +113,15 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
     ):
         with pytest.raises(nd.ConfigError, match=words):
             nd.optimize(plan, trials=2, **options)
-    for number, options in (("trials is 0; a search has 1 or more", {"trials": 0}), ("at_once is 0; .* on 1 to 1024 threads", {"trials": 1, "at_once": 0})):
-        with pytest.raises(ValueError, match=number):
-            nd.optimize(SPACE, **options)
-    for number, options in (("trials is 'x'; give a whole number", {"trials": "x"}), ("at_once is 1.5; give a whole number", {"trials": 1, "at_once": 1.5})):
-        with pytest.raises(TypeError, match=number):
-            nd.optimize(SPACE, **options)
+    numbers: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (ValueError, "trials is 0; a search has 1 or more", {"trials": 0}),
+        (ValueError, "at_once is 0; .* on 1 to 1024 threads", {"trials": 1, "at_once": 0}),
+        (TypeError, "trials is 'x'; give a whole number", {"trials": "x"}),
+        (TypeError, "at_once is 1.5; give a whole number", {"trials": 1, "at_once": 1.5}),
+    ]
+    for error, words, given in numbers:
+        with pytest.raises(error, match=words):
+            nd.optimize(SPACE, **given)
     with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client"):
         nd.optimize(SPACE, trials=1, client=5)  # type: ignore[arg-type]
 

@@ -97,6 +97,7 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
         ({"stack": ["page"]}, "did you mean `stacks`"),
         ({"stacks": [nd.Stack("page")]}, "give a str"),
         ("stacks = [\n", "the plan"),
+        ("", "the plan is an empty text; give"),
         ({"stacks": [""]}, "neither a built-in stack"),
         ({"workloads": [""]}, "neither a built-in workload"),
     ):
@@ -127,19 +128,21 @@ def test_settings_of_a_sweep_are_refused_as_the_plan_s_are(tmp_path: Path) -> No
                 refused(settings)
 
 
-def test_an_empty_text_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_text_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: dict[str, Any]) -> None:
     """It was the one the caller happened to be in."""
     monkeypatch.chdir(tmp_path)
-    swept, run = nd.sweep({"set": SMALL}), nd.run(settings=TINY, requests=100)
-    for write in (
+    swept, run = nd.sweep({"set": SMALL}), nd.run(settings=tiny, requests=100)
+    writes: list[Callable[[], object]] = [
         lambda: nd.sweep({"set": SMALL}, out=""),
         lambda: nd.optimize({"set": SMALL}, trials=1, out=""),
-        lambda: nd.run(settings=TINY, snapshots=""),
-        lambda: nd.compare(["page"], settings=TINY, snapshots=""),
+        lambda: nd.run(settings=tiny, snapshots=""),
+        lambda: nd.compare(["page"], settings=tiny, snapshots=""),
         lambda: swept.save(""),
         lambda: run.save(""),
-    ):
-        with pytest.raises(ValueError, match=r"^(out|snapshots|folder) is empty; give a path"):
+        lambda: run.report(""),
+    ]
+    for write in writes:
+        with pytest.raises(ValueError, match=r"^(out|snapshots|folder|path) is empty; give a path"):
             write()
     assert not list(tmp_path.iterdir())
 
