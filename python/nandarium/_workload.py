@@ -184,9 +184,7 @@ def _switches(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
 
 def _kept(array: npt.NDArray[Any], kind: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
     """A column as the simulator takes it, copied once."""
-    column = np.ascontiguousarray(array, dtype=kind)
-    # Not by identity: for a type that is equal and not the same, NumPy makes a view.
-    return read_only(column, is_own=not np.may_share_memory(column, array))
+    return read_only(np.array(array, dtype=kind, order="C", copy=True), is_own=True)
 
 
 def _operations(values: npt.ArrayLike) -> npt.NDArray[np.uint8]:

@@ -84,12 +84,14 @@ def test_columns_that_were_checked_cannot_be_changed() -> None:
                 column.flags.writeable = True
 
 
-def test_a_column_is_copied_once() -> None:
-    """Tables of requests, and requests made of them, hold the same memory."""
-    requests = some(10)
-    columns: dict[str, Any] = dict(requests.table)
-    again = nd.Requests(**columns)
-    assert all(np.shares_memory(column, requests.table[name]) and np.shares_memory(column, again.table[name]) for name, column in requests.table.items())
+def test_an_array_that_is_unlocked_again_does_not_change_requests_made_of_it() -> None:
+    op = np.ones(3, np.uint8)
+    op.flags.writeable = False
+    requests = nd.Requests(op, np.zeros(3, np.uint64), np.ones(3, np.uint32))
+    assert np.shares_memory(requests.op, requests.table["op"]), "a table of requests is no copy"
+    op.flags.writeable = True
+    op[:] = 0
+    assert requests.table["op"].tolist() == [1, 1, 1]
 
 
 def test_requests_are_pickled_before_and_after_a_run(tiny: dict[str, Any]) -> None:

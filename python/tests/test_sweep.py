@@ -228,7 +228,7 @@ def test_a_sweep_on_two_threads_uses_two_cores() -> None:
     """How much quicker that is, `python/costs.py` measures on a quiet machine: here others may be at work."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("this process may use one core only")
-    plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 20_000}}
+    plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 100_000}}
     assert busy(lambda: nd.sweep(plan, jobs=1)) <= 1.1
     had, free = 0.0, 0.0
     for _ in range(5):
