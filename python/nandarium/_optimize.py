@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _nandarium
-from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read
+from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read, threads_of
 from ._table import Table
-from ._values import Settings
+from ._values import Settings, path_of, whole
 from .errors import ConfigError, SimulationError
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ PROBLEM = "problem"
 """Attribute of a trial that gave nothing: why."""
 ROW = "row"
 """Attribute of a trial: its row of `SweepResult.combinations`."""
+STUDY = "study.db"
+"""The file of a folder that holds its studies."""
+
+_held: set[tuple[int, Path]] = set()
+"""Locks by the thread that has them."""
 
 
 class SearchResult:
@@ -49,12 +56,18 @@ class SearchResult:
         self.folder = folder
 
     def __repr__(self) -> str:
-        return f"<SearchResult {self.study.study_name}: {self.trials.rows} designs, {self.front.rows} of them unbeaten>"
+        return f"<SearchResult {self.study.study_name}: {self.trials.rows} trials measured, {self.front.rows} designs unbeaten>"
 
     @cached_property
     def front(self) -> Table:
-        """The designs that no other one beats in one objective without losing in another, as rows of `trials`, the first objective ascending."""
-        best = {trial.number for trial in self.study.best_trials}
+        """The designs that no other one beats in one objective without losing in another, the first objective ascending.
+
+        They are rows of `trials`; a design that was tried more than once is there once, as its first trial.
+        """
+        first: dict[frozenset[tuple[str, Any]], int] = {}
+        for trial in sorted(self.study.best_trials, key=lambda trial: trial.number):
+            first.setdefault(frozenset(trial.params.items()), trial.number)
+        best = set(first.values())
         kept = np.flatnonzero([number in best for number in self.trials["trial"].tolist()])
         order = kept[np.argsort(self.trials[self.objectives[0]][kept], kind="stable")] if len(kept) else kept
         return Table({name: column[order] for name, column in self.trials.items()})
@@ -89,7 +102,8 @@ def optimize(
     The plan is that of `sweep`: its axes and stacks are what is searched, its repetitions are averaged. Designs are run
     through the same folder of results, so one that comes again costs nothing. With ``out`` a search goes on where it was
     until it has had so many trials in all. The plan's seed decides the search: the same plan, `objectives` and `at_once`
-    try the same designs, interrupted or not, where `trials` is a multiple of `at_once`.
+    try the same designs, interrupted or not, where `trials` is a multiple of `at_once`. A call that finds another one at
+    the same search in the same folder waits for it, and goes on from where that ends.
 
     Args:
         plan: as for `sweep`, with one workload. Ranges need ``steps``; many steps cost nothing here.
@@ -105,7 +119,8 @@ def optimize(
     Raises:
         ConfigError: something is wrong with the plan, or a metric is unknown or not measured under this workload.
         ClusterError: as for `sweep`.
-        SimulationError: as for `sweep`.
+        SimulationError: as for `sweep`, or ``study.db`` cannot be used.
+        TypeError, ValueError: as for `sweep`, or `trials` or `at_once` is no number or below 1.
         ModuleNotFoundError: Optuna is not installed; the text names the extra.
         KeyboardInterrupt: ended by Ctrl-C; what was tried is kept.
 
@@ -125,23 +140,28 @@ def optimize(
     except ModuleNotFoundError as missing:
         missing.msg = f"the module {missing.name} is missing; `pip install nandarium[optimize]` installs it"
         raise
+    trials = whole("trials", trials, "a search has 1 or more", least=1)
+    side_by_side = threads_of("at_once", "a search runs its designs", at_once) or 1
+    folder = None if out is None else path_of("out", out)
     space = _Space(read(plan, settings), objectives)
-    if trials < 1 or at_once < 1:
-        raise ValueError(f"trials is {trials} and at_once {at_once}; both are 1 or more")
     with ExitStack() as ending:
         ending.enter_context(_quiet())
-        folder = None if out is None else Path(out)
         used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
         _check_folder(used)
-        study = optuna.create_study(
-            storage=None if folder is None else f"sqlite:///{used / 'study.db'}",
-            study_name=f"{space.plan.name} {space.identity}",
-            directions=["minimize"] * len(objectives),
-            load_if_exists=True,
-        )
+        # Left trials are settled and new ones drawn by what is there: one at a time.
+        ending.enter_context(_alone(used / f"study-{space.identity}.lock"))
+        ending.enter_context(_said_of(used / STUDY))
+        # Optuna makes its tables without asking whether somebody else does.
+        with _alone(used / "study.lock"):
+            study = optuna.create_study(
+                storage=None if folder is None else f"sqlite:///{used / STUDY}",
+                study_name=f"{space.plan.name} {space.identity}",
+                directions=["minimize"] * len(objectives),
+                load_if_exists=True,
+            )
         if client is not None:
             client = ending.enter_context(connected(client))
-        _Search(study, space, used, client, at_once, sampler).go_on(trials, progress)
+        _Search(study, space, used, client, side_by_side, sampler).go_on(trials, progress)
     return SearchResult(study, objectives, folder)
 
 
@@ -154,9 +174,49 @@ def _check_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
-        (folder / "study.db").open("ab").close()
+        (folder / STUDY).open("ab").close()
     except OSError as problem:
         raise SimulationError(f"{folder} could not be written: {problem.strerror}") from None
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Holds the lock of a file, which stays where it is; waits for whoever has it, in this process or another.
+
+    Raises:
+        SimulationError: this thread has it already, and would wait for itself.
+    """
+    held = (get_ident(), path.resolve())
+    if held in _held:
+        raise SimulationError(f"{path.parent}: a search began itself again in its own folder, from its progress function; give the inner one another folder (out)")
+    with path.open("ab") as file:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _held.add(held)
+        try:
+            yield
+        finally:
+            _held.discard(held)
+
+
+@contextmanager
+def _said_of(study: Path) -> Iterator[None]:
+    """What the database of a study says, in words of this package.
+
+    Raises:
+        SimulationError: it cannot be used.
+    """
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError) as problem:
+        said = getattr(problem.__cause__, "orig", None) or getattr(problem, "orig", None) or problem
+        raise SimulationError(
+            f"{study} could not be used as the study of a search: {said}; move it away, and the same call begins anew with the runs that are kept beside it,"
+            " or give another folder (out)"
+        ) from problem
 
 
 class _Space:

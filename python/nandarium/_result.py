@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import _nandarium
 from ._table import Table
+from ._values import path_of
 
 
 @dataclass(frozen=True)
@@ -246,16 +247,18 @@ class Result:
 
         Raises:
             SimulationError: a file cannot be written.
+            ValueError: an empty text as the folder.
         """
-        self._outcome.write_folder(os.fspath(folder))
+        self._outcome.write_folder(os.fspath(path_of("folder", folder)))
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the self-contained report page.
 
         Raises:
             SimulationError: the file cannot be written.
+            ValueError: an empty text as the path.
         """
-        _nandarium.write_page(os.fspath(path), [self._outcome])
+        _nandarium.write_page(os.fspath(path_of("path", path, 'for example "report.html"')), [self._outcome])
 
 
 def _restored(kept: bytes) -> Result:
@@ -308,5 +311,6 @@ class Comparison(Sequence[Result]):
 
         Raises:
             SimulationError: the file cannot be written.
+            ValueError: an empty text as the path.
         """
-        _nandarium.write_page(os.fspath(path), [result._outcome for result in self])
+        _nandarium.write_page(os.fspath(path_of("path", path, 'for example "report.html"')), [result._outcome for result in self])

@@ -10,7 +10,8 @@ from typing import TypeAlias
 from . import _nandarium
 from ._result import Comparison, Result
 from ._stack import Stack
-from ._values import Settings, pairs
+from ._sweep import threads_of
+from ._values import Settings, pairs, path_of, whole
 from ._workload import Requests, Workload
 from .errors import ConfigError
 
@@ -51,6 +52,8 @@ def run(
         DriveFull: the drive could not take further writes; its ``result`` has what was measured.
         NotSteady: the steady state asked for was not reached.
         IntegrityError: a read returned wrong data.
+        TypeError, ValueError: an argument of another kind, or an empty text as `snapshots`.
+        RecursionError: a policy or `progress` begins a run that begins a run, and so on, more than eight deep.
         KeyboardInterrupt: ended by Ctrl-C.
         Exception: what a policy written in Python raised.
 
@@ -83,6 +86,7 @@ def compare(
 
     Raises:
         ConfigError: also where `stacks` is one stack and no list.
+        TypeError, ValueError: also where `threads` is no number of threads.
         Exception: what `run` raises; the other runs are ended.
 
     Example:
@@ -97,8 +101,9 @@ def compare(
     chosen = [Stack.of(stack) for stack in stacks]
     if not chosen:
         raise ValueError("there is no stack to compare; give at least one")
+    at_once = threads_of("threads", "a comparison runs", threads)
     stop = _nandarium.Stop()
-    with ThreadPoolExecutor(threads or min(len(chosen), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(at_once or min(len(chosen), os.cpu_count() or 1)) as pool:
         runs = [pool.submit(_run, stack, workload, settings, seed, requests, snapshots, None, stop) for stack in chosen]
         try:
             return Comparison([each.result() for each in runs])
@@ -120,7 +125,7 @@ def _run(
 ) -> Result:
     given = pairs(settings)
     if seed is not None:
-        given += [("workload.seed", str(seed)), ("engine.seed", str(seed))]
+        given += [(key, str(whole("seed", seed))) for key in ("workload.seed", "engine.seed")]
     if isinstance(workload, Requests):
         name, columns = workload.name, workload._native
         if not any(key == "workload.requests" for key, _ in given):
@@ -129,6 +134,6 @@ def _run(
         described = Workload.of(workload)
         name, columns, given = described.name, None, pairs(described.settings) + given
     if requests is not None:
-        given.append(("workload.requests", str(requests)))
-    folder = ("" if snapshots else None) if isinstance(snapshots, bool) else os.fspath(snapshots)
+        given.append(("workload.requests", str(whole("requests", requests))))
+    folder = ("" if snapshots else None) if isinstance(snapshots, bool) else os.fspath(path_of("snapshots", snapshots))
     return Result(_nandarium.run(stack.name, stack.to_toml(), given, name, columns, folder, progress, stop))

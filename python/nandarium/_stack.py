@@ -28,7 +28,7 @@ class Stack:
     """A drive: a built-in stack or a stack file, and keys that are changed.
 
     It is checked when it is used: `resolved`, `shape`, `nandarium.run`. What is wrong with it is said as a
-    `ConfigError` then.
+    `ConfigError` then; an empty text as the base at once.
 
     Attributes:
         base: a name from `stacks()`, the path of a TOML file, or ``None`` for the defaults alone.
@@ -53,6 +53,9 @@ class Stack:
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Mapping):
             raise TypeError("settings of a stack are a mapping of keys to values")
+        if self.base == "":
+            # As the text of a file it would mean no base, which is None here.
+            raise ConfigError("the stack is an empty text; give a built-in one, for example \"page\" (nandarium.stacks() lists them), or the path of a stack file")
         object.__setattr__(self, "settings", dict(self.settings))
         if not self.name:
             stem = Path(self.base).stem if self.base and self.base.endswith(".toml") else self.base or "stack"

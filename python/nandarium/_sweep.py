@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from . import _nandarium
 from ._table import Table
-from ._values import Settings, pairs, toml_of
+from ._values import Settings, pairs, path_of, toml_of, whole
 from .errors import ClusterError, ConfigError, SimulationError
 
 if TYPE_CHECKING:
@@ -91,8 +91,9 @@ class SweepResult:
 
         Raises:
             SimulationError: a file cannot be written.
+            ValueError: an empty text as the folder.
         """
-        self._swept.write(os.fspath(folder))
+        self._swept.write(os.fspath(path_of("folder", folder)))
 
 
 class _Kept:
@@ -161,6 +162,8 @@ def sweep(
         ClusterError: the workers cannot be used: no scheduler, no workers, another build. Nothing has been run.
         SimulationError: a file cannot be written, or runs were lost with their workers again and again.
         OSError: the plan cannot be read.
+        TypeError, ValueError: an argument of another kind or out of range, or an empty text as `out`.
+        RecursionError: `progress` begins a sweep that begins a sweep, and so on.
         KeyboardInterrupt: ended by Ctrl-C; what came in is kept.
 
     Example:
@@ -170,12 +173,12 @@ def sweep(
         >>> swept.combinations["stack"].tolist()
         ['page', 'page+ftl.gc.victim=fifo']
     """
-    if jobs is not None and not 1 <= jobs <= _nandarium.MOST_THREADS:
-        raise ValueError(f"jobs is {jobs}; a sweep runs on 1 to {_nandarium.MOST_THREADS} threads")
+    jobs = threads_of("jobs", "a sweep runs", jobs)
     check_client(client)
-    grid = read(plan, settings).grid()
+    planned = read(plan, settings)
+    folder = out_folder(plan, out)
+    grid = planned.grid()
     with ExitStack() as ending:
-        folder = out_folder(plan, out)
         used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
         swept = carry_out(grid, used, client, jobs, progress, None)
         if folder:
@@ -183,6 +186,17 @@ def sweep(
     if problem := swept.problem():
         warnings.warn(f"{grid.name}: {problem}", RuntimeWarning, stacklevel=2)
     return SweepResult(grid.name, swept, folder)
+
+
+def threads_of(name: str, what: str, count: object) -> int | None:
+    """An argument that is a number of threads, or ``None``.
+
+    Raises:
+        TypeError: no whole number.
+        ValueError: out of range.
+    """
+    limit = f"{what} on 1 to {_nandarium.MOST_THREADS} threads"
+    return None if count is None else whole(name, count, limit, least=1, most=_nandarium.MOST_THREADS)
 
 
 def carry_out(
@@ -240,8 +254,15 @@ def connected(client: Client | str) -> AbstractContextManager[Client]:
 
 
 def read(plan: AnyPlan, settings: Settings | None = None) -> _nandarium.Plan:
-    """A plan given in any form, read."""
+    """A plan given in any form, read.
+
+    Raises:
+        ConfigError: something is wrong with it, as far as that shows without its combinations.
+        OSError: its file cannot be read.
+    """
     given = pairs(settings)
+    if plan == "":
+        raise ConfigError("the plan is an empty text; give the path of a TOML file, its text, or a dict such as {\"stacks\": [\"page\"]}")
     if isinstance(plan, Mapping):
         return _nandarium.Plan(_toml(plan), "the plan", "", given)
     if _is_text(plan):
@@ -251,9 +272,13 @@ def read(plan: AnyPlan, settings: Settings | None = None) -> _nandarium.Plan:
 
 
 def out_folder(plan: AnyPlan, out: str | os.PathLike[str] | None) -> Path | None:
-    """The folder of a plan's runs, if they are kept."""
+    """The folder of a plan's runs, if they are kept.
+
+    Raises:
+        ValueError: an empty text.
+    """
     if out is not None:
-        return Path(out)
+        return path_of("out", out)
     if isinstance(plan, Mapping) or _is_text(plan):
         return None
     path = Path(plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,12 @@ class Table(dict[str, Column]):
     """Columns by name: a dict of NumPy arrays of one length, so that ``pandas.DataFrame(table)`` takes it as it is.
 
     It is Arrow data as well (``__arrow_c_stream__``, ``__arrow_c_array__``): Polars, DuckDB and PyArrow take it as it
-    is. Arrow gets a copy; PyArrow is not needed for it. The arrays cannot be changed; ``array.copy()`` can.
+    is. Arrow gets a copy; PyArrow is not needed for it. Neither the arrays nor the columns there are can be changed;
+    ``array.copy()`` and ``dict(table)`` can.
 
     Raises:
         ValueError: columns of several lengths.
+        TypeError: somebody sets or deletes a column.
 
     Example:
         >>> import nandarium as nd
@@ -33,10 +35,19 @@ class Table(dict[str, Column]):
     """
 
     def __init__(self, columns: Mapping[str, npt.ArrayLike]) -> None:
-        super().__init__({name: _read_only(column) for name, column in columns.items()})
+        super().__init__({name: read_only(column) for name, column in columns.items()})
         lengths = {len(column) for column in self.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns of a table have one length, not {sorted(lengths)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A dict is otherwise unpickled key by key, which nobody may set.
+        return type(self), (dict(self),)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("the columns of a table cannot be set or deleted, as its result keeps it; dict(table) makes a copy that can be changed")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
     @property
     def rows(self) -> int:
@@ -68,8 +79,21 @@ class Table(dict[str, Column]):
         return _nandarium.arrow_stream(*self._arrow())
 
 
-def _read_only(column: npt.ArrayLike) -> Column:
-    # A view: what was given stays as it is.
-    array: Column = np.asarray(column).view()
+def read_only(column: npt.ArrayLike, *, is_own: bool = False) -> Column:
+    """A column that nobody can change, also not by way of the array that was given: that one is copied, if it could be changed.
+
+    Args:
+        is_own: nobody else has the array, so that it need not be copied.
+    """
+    array: Column = np.asarray(column)
+    view = array.view()
+    if not is_own:
+        view.flags.writeable = False
+        try:
+            view.flags.writeable = True
+        except ValueError:
+            return view  # whoever owns it has locked it
+        array = array.copy()
+    # A view cannot be unlocked while its owner is locked; an owner can.
     array.flags.writeable = False
-    return array
+    return array.view()

@@ -6,6 +6,7 @@ import json
 import operator
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 Value: TypeAlias = str | bool | int | float
@@ -42,5 +43,47 @@ def toml_of(key: str, value: object) -> str:
 
 
 def pairs(settings: Settings | None) -> list[tuple[str, str]]:
-    """Keys and texts, in the order given."""
-    return [(key, text_of(key, value)) for key, value in (settings or {}).items()]
+    """Keys and texts, in the order given.
+
+    Raises:
+        TypeError: no mapping of texts, or a value of a kind that no key takes.
+    """
+    if settings is None:
+        return []
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"settings is {settings!r}; give a dict of keys and values, such as {{\"drive.capacity\": \"1GiB\"}}")
+    for key in settings:
+        if not isinstance(key, str):
+            raise TypeError(f"settings has the key {key!r}; keys are texts, such as \"drive.capacity\"")
+    return [(key, text_of(key, value)) for key, value in settings.items()]
+
+
+def whole(name: str, value: object, limit: str = "", *, least: int | None = None, most: int | None = None) -> int:
+    """An argument that is a whole number, NumPy's included.
+
+    Args:
+        limit: what there may be, for the message.
+        least, most: the same in numbers, both included.
+
+    Raises:
+        TypeError: no whole number.
+        ValueError: out of range.
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; give a whole number{limit and f': {limit}'}") from None
+    if least is not None and number < least or most is not None and number > most:
+        raise ValueError(f"{name} is {number}; {limit}")
+    return number
+
+
+def path_of(name: str, path: str | os.PathLike[str], example: str = 'for example "out", or "." for the current folder') -> Path:
+    """An argument that is the path of what is written.
+
+    Raises:
+        ValueError: an empty text, which as a folder would be the one the caller happens to be in.
+    """
+    if not os.fspath(path):
+        raise ValueError(f"{name} is empty; give a path, {example}")
+    return Path(path)

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _nandarium
-from ._table import Table
+from ._table import Table, read_only
 from ._values import Value
 from .errors import WorkloadError
 
 OPERATIONS = ("read", "write", "trim", "flush")
 """Operations; the place of each is its code in a column."""
+_OF_OPERATIONS = f"give texts ({', '.join(OPERATIONS)}), or codes from 0 to 3 of a type of whole numbers, for example array.astype(\"uint8\")"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Workload:
 class Requests:
     """Requests given as columns; they are checked once and cross to the simulator as whole arrays.
 
+    The columns are copies that cannot be changed: arrays that were given may be used again.
+
     Attributes:
         op: shape (n,); ``"read"``, ``"write"``, ``"trim"``, ``"flush"``, or their codes 0 to 3.
         first_sector: shape (n,), whole numbers; sectors of 512 bytes, from 0. 0 for a flush.
@@ -128,6 +131,10 @@ class Requests:
     def __len__(self) -> int:
         return len(self.op)  # type: ignore[arg-type]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was made of the columns stays here, and another interpreter checks what it gets.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
+
     def __repr__(self) -> str:
         return f"Requests({len(self)} requests, name={self.name!r})"
 
@@ -165,14 +172,19 @@ def _whole(name: str, values: npt.ArrayLike, kind: type[np.unsignedinteger[Any]]
     if array.size and (array.min() < 0 or int(array.max()) > limit):
         wrong = int(np.flatnonzero((array < 0) | (array > limit))[0])
         raise WorkloadError(f"{name}[{wrong}] is {array[wrong]}; give numbers from 0 to {limit}")
-    return np.ascontiguousarray(array, dtype=kind)
+    return _kept(array, kind)
 
 
 def _switches(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     array = _one_dimension(name, values)
     if array.dtype.kind != "b" and not (array.dtype.kind in "iu" and np.isin(array, (0, 1)).all()):
         raise WorkloadError(f"{name} is of {array.dtype}; give bools, or 0 and 1")
-    return np.ascontiguousarray(array, dtype=np.uint8)
+    return _kept(array, np.uint8)
+
+
+def _kept(array: npt.NDArray[Any], kind: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
+    """A column as the simulator takes it, copied once."""
+    return read_only(np.array(array, dtype=kind, order="C", copy=True), is_own=True)
 
 
 def _operations(values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
@@ -181,13 +193,17 @@ def _operations(values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
         if array.size and (array.min() < 0 or array.max() >= len(OPERATIONS)):
             wrong = int(np.flatnonzero((array < 0) | (array >= len(OPERATIONS)))[0])
             raise WorkloadError(f"op[{wrong}] is {array[wrong]}; 0 is read, 1 write, 2 trim, 3 flush")
-        return np.ascontiguousarray(array, dtype=np.uint8)
+        return _kept(array, np.uint8)
     if array.dtype.kind not in "USO" and array.size:
-        raise WorkloadError(f"op is of {array.dtype}; give texts ({', '.join(OPERATIONS)}) or codes from 0 to 3")
+        raise WorkloadError(f"op is of {array.dtype}; {_OF_OPERATIONS}")
+    if array.dtype.kind == "O":
+        others = ((index, value) for index, value in enumerate(array) if not isinstance(value, (str, bytes)))
+        for index, value in others:
+            raise WorkloadError(f"op is of object, and op[{index}] is {value!r}; {_OF_OPERATIONS}")
     names, codes = np.unique(array.astype(str), return_inverse=True)
     unknown = [str(name) for name in names if name not in OPERATIONS]
     if unknown:
         close = get_close_matches(unknown[0].lower(), OPERATIONS, 1)
         hint = f"; did you mean `{close[0]}`" if close else f"; there is {', '.join(OPERATIONS)}"
         raise WorkloadError(f"`{unknown[0]}` is no operation{hint}")
-    return np.array([OPERATIONS.index(name) for name in names], dtype=np.uint8)[codes]
+    return read_only(np.array([OPERATIONS.index(name) for name in names], dtype=np.uint8)[codes], is_own=True)

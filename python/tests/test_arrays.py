@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import console, native, sets
+from conftest import TINY, console, native, sets
 
 import nandarium as nd
 
@@ -58,12 +61,56 @@ def test_codes_and_names_are_the_same(tiny: dict[str, Any]) -> None:
     assert nd.run("page", named, settings=tiny).hash == nd.run("page", coded, settings=tiny).hash
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int64], ids=["taken as it is", "converted"])
+def test_a_buffer_that_is_used_again_does_not_change_requests_made_of_it(kind: Any, tiny: dict[str, Any]) -> None:
+    """Columns of the right type were the caller's own arrays."""
+    count = 100
+    op, fua = np.ones(count, kind), np.zeros(count, np.uint8)
+    first, sectors, arrival = np.arange(count, dtype=np.uint64) * 8, np.ones(count, np.uint32), np.arange(count, dtype=np.uint64)
+    requests = nd.Requests(op, first, sectors, arrival, fua)
+    before = {name: column.tolist() for name, column in requests.table.items()}
+    for column in (op, first, sectors, arrival, fua):
+        column[:] = 3
+    assert {name: column.tolist() for name, column in requests.table.items()} == before
+    assert nd.run("page", requests, settings=tiny).latency.write.count == count
+
+
+def test_columns_that_were_checked_cannot_be_changed() -> None:
+    for requests in (some(10), pickle.loads(pickle.dumps(some(10))), copy.deepcopy(some(10))):
+        for column in (requests.op, requests.first_sector, requests.sectors, requests.arrival, requests.fua, *requests.table.values()):
+            with pytest.raises(ValueError, match="read-only"):
+                column[0] = 1
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                column.flags.writeable = True
+
+
+def test_an_array_that_is_unlocked_again_does_not_change_requests_made_of_it() -> None:
+    op = np.ones(3, np.uint8)
+    op.flags.writeable = False
+    requests = nd.Requests(op, np.zeros(3, np.uint64), np.ones(3, np.uint32))
+    assert np.shares_memory(requests.op, requests.table["op"]), "a table of requests is no copy"
+    op.flags.writeable = True
+    op[:] = 0
+    assert requests.table["op"].tolist() == [1, 1, 1]
+
+
+def test_requests_are_pickled_before_and_after_a_run(tiny: dict[str, Any]) -> None:
+    """After one they held what the simulator had made of them, which cannot be."""
+    for requests in (some(), some(timed=False)):
+        copies = [pickle.loads(pickle.dumps(requests)), copy.deepcopy(requests)]
+        ran = nd.run("page", requests, settings=tiny).hash
+        copies += [pickle.loads(pickle.dumps(requests)), copy.copy(requests)]
+        assert {nd.run("page", each, settings=tiny).hash for each in copies} == {ran}
+        assert all(each.name == "some" and len(each) == len(requests) for each in copies)
+
+
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
         ({"op": ["raed"], "first_sector": [0], "sectors": [1]}, "did you mean `read`"),
         ({"op": [7], "first_sector": [0], "sectors": [1]}, r"op\[0\] is 7"),
         ({"op": [0.5], "first_sector": [0], "sectors": [1]}, "op is of float64"),
+        ({"op": np.array([1, 0], object), "first_sector": [0, 8], "sectors": [1, 1]}, r"op is of object, and op\[0\] is 1; give texts \(read, .*\), or codes from 0 to 3 .*astype\(\"uint8\"\)"),
         ({"op": [0], "first_sector": [0.5], "sectors": [1]}, "first_sector is of float64"),
         ({"op": [0, 0], "first_sector": [0, -1], "sectors": [1, 1]}, r"first_sector\[1\] is -1"),
         ({"op": [0], "first_sector": [0], "sectors": [2**32]}, r"sectors\[0\] is 4294967296"),
@@ -134,6 +181,38 @@ def test_tables_speak_arrow_without_a_library() -> None:
         assert "arrow_schema" in repr(table.__arrow_c_schema__())
     with pytest.raises(ValueError, match="one length"):
         nd.Table({"a": [1], "b": [1, 2]})
+
+
+def test_no_column_of_a_table_can_be_changed() -> None:
+    """Texts were in arrays that could be unlocked, and a table that a result keeps took new columns."""
+    texts, numbers = np.array(["a", "bc"]), np.array([1.5, 2.5])
+    table = nd.Table({"name": texts, "real": numbers})
+    texts[0], numbers[0] = "z", 0.0
+    swept = nd.sweep({"set": {**TINY, "workload.requests": 100}})
+    changes: list[Callable[[Any], object]] = [
+        lambda one: one.__setitem__("new", [1, 2]),
+        lambda one: one.__delitem__(next(iter(one))),
+        lambda one: one.update(new=[1]),
+        lambda one: one.pop(next(iter(one))),
+        lambda one: one.popitem(),
+        lambda one: one.clear(),
+        lambda one: one.setdefault("new", [1]),
+        lambda one: one.__ior__({"new": [1]}),
+    ]
+    for tables in (table, pickle.loads(pickle.dumps(table)), copy.deepcopy(table), swept.runs, swept.combinations):
+        for column in tables.values():
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                column.flags.writeable = True
+            with pytest.raises(ValueError, match="read-only"):
+                column[:1] = column[1:]
+        for change in changes:
+            with pytest.raises(TypeError, match=r"dict\(table\) makes a copy that can be changed"):
+                change(tables)
+    assert table["name"].tolist() == ["a", "bc"] and table["real"].tolist() == [1.5, 2.5]
+    assert list(table | {"new": 1}) == list(dict(table, new=1)) == ["name", "real", "new"]
+    own = table.copy()
+    own["new"] = texts
+    assert list(table) == ["name", "real"]
 
 
 def test_data_frames_take_tables_as_they_are(tiny: dict[str, Any]) -> None:

@@ -7,7 +7,9 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,46 @@ def test_a_search_goes_on_where_it_was_and_repeats_itself(tmp_path: Path) -> Non
     # Nothing of the front is beaten, and what is not in it is.
     costs = np.stack([whole.trials[name] for name in whole.objectives], axis=1)
     beaten = [bool(((costs <= one).all(axis=1) & (costs < one).any(axis=1)).any()) for one in costs]
-    assert whole.front["trial"].tolist() == sorted(whole.trials["trial"][~np.array(beaten)].tolist(), key=whole.front["trial"].tolist().index)
+    unbeaten = {design(whole, number): number for number in sorted(whole.trials["trial"][~np.array(beaten)].tolist(), reverse=True)}
+    assert sorted(whole.front["trial"].tolist()) == sorted(unbeaten.values())
+
+
+def design(search: nd.SearchResult, number: int) -> tuple[Any, ...]:
+    """What a trial tried."""
+    return tuple(sorted(search.study.trials[number].params.items()))
+
+
+def test_a_design_that_was_tried_again_is_in_the_front_once() -> None:
+    search = nd.optimize({**SPACE, "stacks": ["page"], "axes": {"ftl.gc.victim": ["greedy", "fifo"]}}, trials=6, objectives=["waf"])
+    front = search.front["trial"].tolist()
+    same = [trial.number for trial in search.study.trials if trial.params == search.study.trials[front[0]].params]
+    assert len(same) > 1 and search.front.rows == len({design(search, number) for number in front}) and front[0] == min(same)
+
+
+def test_two_searches_that_begin_together_in_a_new_folder_both_go_on(tmp_path: Path) -> None:
+    """The second one ended with what its database said of the tables the first one made, or took its trials for left ones."""
+    begin = threading.Barrier(3)
+
+    def search(trials: int) -> list[tuple[Any, ...]]:
+        begin.wait()
+        return [trial for trial in tried(nd.optimize(SPACE, trials=trials, out=tmp_path / "new")) if trial[1] or trial[2]]
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(search, (6, 6, 9)))
+    alone = tried(nd.optimize(SPACE, trials=9))
+    assert [each == alone[: len(each)] for each in found] == [True] * 3 and max(map(len, found)) == 9
+
+
+def test_a_search_that_begins_itself_does_not_wait_for_itself(tmp_path: Path) -> None:
+    with pytest.raises(nd.SimulationError, match="began itself again in its own folder"):
+        nd.optimize(SPACE, trials=1, out=tmp_path, progress=lambda *told: nd.optimize(SPACE, trials=2, out=tmp_path))
+    assert len(nd.optimize(SPACE, trials=2, out=tmp_path).study.trials) == 2
+
+
+def test_a_study_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "study.db").write_text("garbage\n" * 100)
+    with pytest.raises(nd.SimulationError, match=r"study.db could not be used .*file is not a database; move it away"):
+        nd.optimize(SPACE, trials=2, out=tmp_path)
 
 
 def test_designs_side_by_side_and_other_objectives() -> None:
@@ -72,8 +113,15 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
     ):
         with pytest.raises(nd.ConfigError, match=words):
             nd.optimize(plan, trials=2, **options)
-    with pytest.raises(ValueError, match="1 or more"):
-        nd.optimize(SPACE, trials=0)
+    numbers: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (ValueError, "trials is 0; a search has 1 or more", {"trials": 0}),
+        (ValueError, "at_once is 0; .* on 1 to 1024 threads", {"trials": 1, "at_once": 0}),
+        (TypeError, "trials is 'x'; give a whole number", {"trials": "x"}),
+        (TypeError, "at_once is 1.5; give a whole number", {"trials": 1, "at_once": 1.5}),
+    ]
+    for error, words, given in numbers:
+        with pytest.raises(error, match=words):
+            nd.optimize(SPACE, **given)
     with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client"):
         nd.optimize(SPACE, trials=1, client=5)  # type: ignore[arg-type]
 

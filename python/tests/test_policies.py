@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -232,3 +234,68 @@ def test_a_commit_that_fails_comes_back_as_itself(tiny: dict[str, Any]) -> None:
         striped("failing-commit", tiny)
     with pytest.raises(nd.ConfigError, match="built-in"):
         nd.policies.commit("lru")(failing)
+
+
+INSIDE_ITSELF = """
+import nandarium as nd
+from nandarium import policies
+
+USED = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.pages_per_block": 64, "drive.precondition": "overwrite"}
+STRIPED = {"drive.capacity": "64MiB", "flash.channels": 4, "flash.dies_per_channel": 1, "flash.pages_per_block": 64, "drive.precondition": "fill",
+           "stripe.cache.entries": 16, "stripe.in_flight": 16}
+
+def again():
+    if KIND == "sweep":
+        return nd.sweep({"set": {**USED, "workload.requests": 200000}}, progress=lambda *told: again())
+    if KIND == "progress":
+        return nd.run(settings=USED, requests=1000000, progress=lambda *told: again())
+    if KIND == "compare":
+        return nd.compare(["page+ftl.gc.victim=me"], "zipf", settings=USED, requests=5000)
+    stack, settings = {
+        "victim": ("page+ftl.gc.victim=me", USED),
+        "made": ("page+ftl.gc.victim=me", USED),
+        "eviction": ("page+buffer.size=512KiB+buffer.kind=me", USED),
+        "commit": ("raid5-ppc+stripe.cache.victim=me", STRIPED),
+    }[KIND]
+    return nd.run(stack, "zipf", settings=settings, requests=5000)
+
+def me(view):
+    again()
+    return 0
+
+class Made:
+    def __init__(self):
+        again()
+
+    def pick(self, view):
+        return 0
+
+{"eviction": policies.eviction, "commit": policies.commit}.get(KIND, policies.victim)("me")(Made if KIND == "made" else me)
+try:
+    again()
+except RecursionError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("kind", ["victim", "made", "eviction", "commit", "compare", "progress", "sweep"])
+def test_a_run_that_begins_itself_does_not_end_the_interpreter(kind: str) -> None:
+    """The stack of the thread was used up, which nobody can catch."""
+    done = subprocess.run([sys.executable, "-c", f"KIND = {kind!r}\n{INSIDE_ITSELF}"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "begun inside 8 others, and 8 is the most; a policy or progress function that runs itself does this for ever" in done.stdout
+
+
+def test_a_policy_may_run_other_stacks(used: dict[str, Any], tiny: dict[str, Any]) -> None:
+    found: list[str] = []
+
+    @nd.policies.victim("asks-others")
+    def asking(view: VictimView) -> int:
+        if not found:
+            found.append(nd.run("page+ftl.gc.victim=greedy-in-python", settings=used, requests=2000).hash)
+            found.extend(run.hash for run in nd.compare(["page", "page+ftl.gc.victim=greedy-in-python"], settings=used, requests=2000))
+            found.extend(nd.sweep({"set": {**used, "workload.requests": 2000}}).runs["hash"].tolist())
+        return int(view.valid.argmin())
+
+    assert run("asks-others", used).hash == run("greedy", used).hash
+    assert len(found) == 4 and len(set(found)) == 1

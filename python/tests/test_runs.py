@@ -88,6 +88,27 @@ def test_other_mistakes(tiny: dict[str, Any]) -> None:
         nd.run("page+fifo")
 
 
+def test_an_empty_text_is_no_stack_and_no_workload(tiny: dict[str, Any]) -> None:
+    """It ran the defaults."""
+    for use in (lambda: nd.run(""), lambda: nd.run("+drive.capacity=1GiB"), lambda: nd.compare(["page", ""]), lambda: nd.Stack(""), lambda: nd.Stack.from_toml('extends = ""')):
+        with pytest.raises(nd.ConfigError, match='the stack is an empty text; give a built-in one, for example "page"'):
+            use()
+    for workload in ("", nd.Workload("")):
+        with pytest.raises(nd.WorkloadError, match="neither a built-in workload nor a file; `nandarium list workloads`"):
+            nd.run("page", workload, settings=tiny)
+
+
+def test_numbers_that_are_none_are_named(tiny: dict[str, Any]) -> None:
+    for name, value in (("seed", 1.5), ("seed", "1"), ("requests", "many"), ("threads", "2")):
+        run: Any = nd.compare if name == "threads" else nd.run
+        with pytest.raises(TypeError, match=f"{name} is {value!r}; give a whole number"):
+            run(["page"] if name == "threads" else "page", settings=tiny, **{name: value})
+    for threads in (0, -1, 2**70):
+        with pytest.raises(ValueError, match=f"threads is {threads}; a comparison runs on 1 to 1024 threads"):
+            nd.compare(["page"], settings=tiny, threads=threads)
+    assert nd.run("page", settings=tiny, requests=np.int64(100), seed=np.uint8(3)).requests == 100  # type: ignore[arg-type]
+
+
 def test_a_full_drive_has_its_result() -> None:
     full: dict[str, Any] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3, "drive.precondition": "none"}
     with pytest.raises(nd.DriveFull, match="host writes") as caught:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +97,9 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
         ({"stack": ["page"]}, "did you mean `stacks`"),
         ({"stacks": [nd.Stack("page")]}, "give a str"),
         ("stacks = [\n", "the plan"),
+        ("", "the plan is an empty text; give"),
+        ({"stacks": [""]}, "neither a built-in stack"),
+        ({"workloads": [""]}, "neither a built-in workload"),
     ):
         with pytest.raises(nd.ConfigError, match=words):
             nd.sweep(plan, out=tmp_path)
@@ -102,8 +109,42 @@ def test_bad_plans_are_refused_before_anything_runs(tmp_path: Path) -> None:
     for jobs in (-1, 0, 1025):
         with pytest.raises(ValueError, match="1 to 1024 threads"):
             nd.sweep(PLAN, jobs=jobs)
+    with pytest.raises(ValueError, match="jobs is 1180591620717411303424; a sweep runs on 1 to 1024 threads"):
+        nd.sweep(PLAN, jobs=2**70)
+    for no_number in ("2", 1.5, [1]):
+        with pytest.raises(TypeError, match=r"jobs is .*; give a whole number: a sweep runs on 1 to 1024 threads"):
+            nd.sweep(PLAN, jobs=no_number)  # type: ignore[arg-type]
     with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client, or the address"):
         nd.sweep(PLAN, client=5)  # type: ignore[arg-type]
+
+
+def test_settings_of_a_sweep_are_refused_as_the_plan_s_are(tmp_path: Path) -> None:
+    """The message said "the plan: the plan:"."""
+    with pytest.raises(nd.ConfigError, match=r"^the plan: drive.capacity: "):
+        nd.sweep(PLAN, settings={"drive.capacity": "8"}, out=tmp_path)
+    for settings, words in (([("drive.capacity", "1GiB")], r"settings is \[.*\]; give a dict"), ({1: 2}, "settings has the key 1; keys are texts")):
+        for refused in (lambda given: nd.sweep(PLAN, settings=given), lambda given: nd.run(settings=given), lambda given: nd.optimize(PLAN, trials=1, settings=given)):
+            with pytest.raises(TypeError, match=words):
+                refused(settings)
+
+
+def test_an_empty_text_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: dict[str, Any]) -> None:
+    """It was the one the caller happened to be in."""
+    monkeypatch.chdir(tmp_path)
+    swept, run = nd.sweep({"set": SMALL}), nd.run(settings=tiny, requests=100)
+    writes: list[Callable[[], object]] = [
+        lambda: nd.sweep({"set": SMALL}, out=""),
+        lambda: nd.optimize({"set": SMALL}, trials=1, out=""),
+        lambda: nd.run(settings=tiny, snapshots=""),
+        lambda: nd.compare(["page"], settings=tiny, snapshots=""),
+        lambda: swept.save(""),
+        lambda: run.save(""),
+        lambda: run.report(""),
+    ]
+    for write in writes:
+        with pytest.raises(ValueError, match=r"^(out|snapshots|folder|path) is empty; give a path"):
+            write()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_sweep_without_a_single_result_warns(tmp_path: Path) -> None:
@@ -170,13 +211,31 @@ except KeyboardInterrupt:
     assert 3 <= kept <= heard[0][0] < 60
 
 
-def test_two_threads_have_two_runs_under_way() -> None:
-    """How much quicker that is depends on what else runs; `python/costs.py` measures it on a quiet machine."""
-    plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 20_000}}
+def busy(work: Callable[[], object]) -> float:
+    """Cores that this process keeps busy while it works, all its threads together."""
+    started, used = time.perf_counter(), time.process_time()
+    work()
+    return (time.process_time() - used) / (time.perf_counter() - started)
 
-    def under_way(jobs: int) -> float:
-        started = time.perf_counter()
-        swept = nd.sweep(plan, jobs=jobs)
-        return float(swept.runs["wall_s"].sum()) / (time.perf_counter() - started)
 
-    assert max(under_way(2) / under_way(1) for _ in range(3)) > 1.5
+def two_threads_of_others() -> None:
+    """Work on two threads that share nothing, not even the interpreter lock."""
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000), range(2)))
+
+
+def test_a_sweep_on_two_threads_uses_two_cores() -> None:
+    """How much quicker that is, `python/costs.py` measures on a quiet machine: here others may be at work."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this process may use one core only")
+    plan: dict[str, Any] = {"workloads": ["mixed"], "repetitions": 40, "set": {**SMALL, "workload.requests": 100_000}}
+    assert busy(lambda: nd.sweep(plan, jobs=1)) <= 1.1
+    had, free = 0.0, 0.0
+    for _ in range(3):
+        had = max(had, busy(lambda: nd.sweep(plan, jobs=2)))
+        if had >= 1.5:
+            return
+        free = max(free, busy(two_threads_of_others))
+    if free < 1.5:
+        pytest.skip(f"other programs leave no more than {free:.2f} cores to two threads")
+    pytest.fail(f"a sweep on two threads kept {had:.2f} cores busy, where {free:.2f} were free")

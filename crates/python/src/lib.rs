@@ -14,6 +14,7 @@
 mod arrow;
 mod command;
 mod columns;
+mod depth;
 mod errors;
 mod outcome;
 mod policies;

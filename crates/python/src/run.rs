@@ -1,6 +1,7 @@
 //! One session.
 
 use crate::command::{Given, config};
+use crate::depth::{Inside, depth};
 use crate::errors::{DriveFull, of_session, of_unwinding};
 use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
@@ -18,10 +19,11 @@ use std::time::{Duration, Instant};
 /// threads keep the interpreter busy.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Stops runs of other threads.
+/// Stops runs of other threads, and tells them what runs lie around the thread that began them.
 #[pyclass(frozen, module = "nandarium._nandarium")]
 pub struct Stop {
     wanted: Arc<AtomicBool>,
+    around: u32,
 }
 
 impl Stop {
@@ -29,13 +31,18 @@ impl Stop {
     pub fn wanted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.wanted)
     }
+
+    /// Runs around the thread that made it.
+    pub fn around(&self) -> u32 {
+        self.around
+    }
 }
 
 #[pymethods]
 impl Stop {
     #[new]
     fn new() -> Self {
-        Self { wanted: Arc::default() }
+        Self { wanted: Arc::default(), around: depth() }
     }
 
     /// Runs that were given this end at their next request.
@@ -110,6 +117,7 @@ pub fn run(
     progress: Option<Py<PyAny>>,
     stop: Option<&Bound<'_, Stop>>,
 ) -> PyResult<Outcome> {
+    let _inside = Inside::begin(stop.map_or(0, |stop| stop.get().around()))?;
     let config = config(name, text, settings)?;
     let folder = |path: PathBuf| cli::snapshots((!path.as_os_str().is_empty()).then_some(path));
     let options = SessionOptions { workload, snapshots: snapshots.and_then(folder) };
