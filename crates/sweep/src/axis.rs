@@ -4,6 +4,7 @@ use device::config::{ConfigError, all_keys, did_you_mean, find_key};
 use device::Setting;
 use engine::random::Stream;
 use layer::{Parameter, ParameterKind, Value};
+use std::collections::BTreeMap;
 use toml::Value as Toml;
 
 /// Most values of one axis.
@@ -26,6 +27,15 @@ pub(crate) fn text(value: &Toml) -> Option<String> {
         Toml::Float(number) => Some(number.to_string()),
         Toml::Boolean(on) => Some(on.to_string()),
         _ => None,
+    }
+}
+
+/// What a value means, the same for all texts that mean it.
+fn meaning(value: &Value) -> String {
+    match value {
+        // Below zero is no other nothing than above it.
+        Value::Real(real) => format!("{:?}", real + 0.0),
+        other => format!("{other:?}"),
     }
 }
 
@@ -64,11 +74,10 @@ impl Axis {
         if values.len() > MOST_VALUES {
             return Err(format!("it has {} values, and at most {MOST_VALUES} are run", values.len()));
         }
-        let mut known: Vec<Value> = Vec::with_capacity(values.len());
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for (at, text) in values.iter().enumerate() {
-            let value = parameter.kind.parse(text)?;
             // Two rows of the same runs would look like a result.
-            if let Some(same) = known.iter().position(|other| *other == value) {
+            if let Some(same) = known.insert(meaning(&parameter.kind.parse(text)?), at) {
                 let first = &values[same];
                 return Err(if first == text {
                     format!("{text} is in it twice (values {} and {}); leave one out", same + 1, at + 1)
@@ -76,7 +85,6 @@ impl Axis {
                     format!("{text} is the same as {first}, which is in it as well; leave one out")
                 });
             }
-            known.push(value);
         }
         Ok(Self { key: parameter.key, values })
     }
