@@ -4,6 +4,7 @@ use crate::error::ExecuteError;
 use crate::grid::{Grid, Run, trace_digest};
 use crate::metric::METRICS;
 use crate::store::Store;
+use crate::threads;
 use device::{Config, ConfigError};
 use device::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
 use rayon::prelude::*;
@@ -178,9 +179,7 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, jobs: Opti
         return Ok(in_order(grid, &ledger.outcomes));
     }
     // A thread without a run would only take memory.
-    let threads = jobs.unwrap_or_else(rayon::current_num_threads).clamp(1, ledger.due.len());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| ExecuteError::Threads { threads, problem: error.to_string() })?;
+    let pool = threads::for_runs(ledger.due.len(), jobs)?;
     Ok(pool.install(|| run_due(grid, store, build, ledger, monitor))?)
 }
 
@@ -252,13 +251,10 @@ impl<'a> Ledger<'a> {
         let mut seen = BTreeSet::new();
         let runs: Vec<(usize, &Run)> = grid.runs.iter().enumerate().filter(|(_, run)| seen.insert(run.address.as_str())).collect();
         // Results are read to see whether they are whole.
-        let known: Vec<Option<Outcome>> = runs
-            .par_iter()
-            .map(|(_, run)| match &run.impossible {
-                Some(problem) => Some(Outcome::without_result(Status::Impossible, problem.clone())),
-                None => store.get(&run.address),
-            })
-            .collect();
+        let known = threads::each(threads::for_many(runs.len()).as_ref(), &runs, |(_, run)| match &run.impossible {
+            Some(problem) => Some(Outcome::without_result(Status::Impossible, problem.clone())),
+            None => store.get(&run.address),
+        });
         for ((index, run), outcome) in runs.into_iter().zip(known) {
             if let Some(outcome) = outcome {
                 ledger.outcomes.insert(&run.address, outcome);

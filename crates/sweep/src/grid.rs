@@ -3,11 +3,11 @@
 use crate::axis;
 use crate::error::PlanError;
 use crate::plan::Plan;
+use crate::threads;
 use device::config::stack_parts;
 use device::session::{self, SessionError};
 use device::{Config, Setting};
 use layer::ParameterKind;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -21,8 +21,6 @@ use std::time::SystemTime;
 pub(crate) const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
 /// Most runs of a grid; each takes some kilobytes of memory.
 const MOST_RUNS: usize = 1_000_000;
-/// Combinations that are checked between two words on how far that is.
-const AT_ONCE: usize = 256;
 /// What results are called by: changed when they would differ for the same input.
 const FORMAT: &str = "nandarium sweep 1";
 
@@ -137,10 +135,11 @@ impl Grid {
         }
         let maker = Maker::new(&plan, build)?;
         let mut runs = Vec::with_capacity(all);
-        for points in points(&plan).chunks(AT_ONCE) {
-            let made: Vec<Result<Vec<Run>, PlanError>> = points.par_iter().map(|point| maker.runs(point)).collect();
+        let points = points(&plan);
+        let pool = threads::for_many(points.len());
+        for points in points.chunks(threads::FEW) {
             // Of several mistakes the first is told, whichever thread found its own first.
-            for of_point in made {
+            for of_point in threads::each(pool.as_ref(), points, |point| maker.runs(point)) {
                 runs.extend(of_point?);
             }
             told(runs.len(), all);

@@ -24,6 +24,7 @@ mod plan;
 mod store;
 mod summary;
 mod table;
+mod threads;
 
 pub use axis::Axis;
 pub use errand::{Errand, answer, trace_problem};
