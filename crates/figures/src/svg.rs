@@ -121,16 +121,20 @@ fn bars(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Ser
 }
 
 fn line(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Series) {
-    let at = |(category, value): (usize, &Option<f64>)| value.map(|value| (category, value));
-    let points: Vec<(usize, f64)> = series.values.iter().enumerate().filter_map(at).filter(|point| point.1 <= axes.most).collect();
-    let path: Vec<String> =
-        points.iter().map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value))).collect();
+    let points: Vec<Option<(usize, f64)>> =
+        series.values.iter().enumerate().map(|(category, value)| Some((category, value.filter(|value| *value <= axes.most)?))).collect();
+    // A line across what is missing would tell of values that nobody has measured.
+    let lines = points.split(Option::is_none).filter(|line| !line.is_empty()).map(|line| {
+        let path: Vec<String> =
+            line.iter().flatten().map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value))).collect();
+        format!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" "))
+    });
     // Points of a line cannot be per cent: a picture within the picture, stretched along.
     put(svg, format_args!(
-        "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\"><polyline class=\"s{index}\" points=\"{}\"/></svg>",
-        path.join(" ")
+        "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\">{}</svg>",
+        lines.collect::<String>()
     ));
-    for (category, value) in points {
+    for (category, value) in points.into_iter().flatten() {
         put(svg, format_args!(
             "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
             percent(axes.places[category]),

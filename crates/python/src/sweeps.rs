@@ -165,8 +165,6 @@ impl Grid {
         let _inside = Inside::begin(stop.map_or(0, |stop| stop.get().around()))?;
         let counter = Counter::new(stop);
         let store = store(&folder)?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
-        let pool = pool.map_err(|error| SimulationError::new_err(error.to_string()))?;
         let tell = || Python::attach(|py| {
             py.check_signals()?;
             progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, counter.counts()).map(drop))
@@ -177,8 +175,8 @@ impl Grid {
                 let runs = scope.spawn(|| {
                     // Dropped at the end, however that comes.
                     let _sender = sender;
-                    let run = || sweep::execute(&self.grid, &store, Shard::ALL, &cli::program_hash(), &counter);
-                    catch_unwind(AssertUnwindSafe(|| pool.install(run).map(drop)))
+                    let run = || sweep::execute(&self.grid, &store, Shard::ALL, &cli::program_hash(), jobs, &counter);
+                    catch_unwind(AssertUnwindSafe(|| run().map(drop)))
                 });
                 let mut raised = None;
                 while receiver.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -194,7 +192,7 @@ impl Grid {
             return Err(raised);
         }
         let written = ended.map_err(of_unwinding)?;
-        written.map_err(|error| SimulationError::new_err(format!("{} could not be written: {error}", folder.display())))?;
+        written.map_err(|error| SimulationError::new_err(error.to_string()))?;
         tell()
     }
 

@@ -1,9 +1,10 @@
 //! Axes: the values of one key.
 
-use device::config::{ConfigError, all_keys, find_key};
+use device::config::{ConfigError, all_keys, did_you_mean, find_key};
 use device::Setting;
 use engine::random::Stream;
 use layer::{Parameter, ParameterKind, Value};
+use std::collections::BTreeMap;
 use toml::Value as Toml;
 
 /// Most values of one axis.
@@ -26,6 +27,15 @@ pub(crate) fn text(value: &Toml) -> Option<String> {
         Toml::Float(number) => Some(number.to_string()),
         Toml::Boolean(on) => Some(on.to_string()),
         _ => None,
+    }
+}
+
+/// What a value means, the same for all texts that mean it.
+fn meaning(value: &Value) -> String {
+    match value {
+        // Below zero is no other nothing than above it.
+        Value::Real(real) => format!("{:?}", real + 0.0),
+        other => format!("{other:?}"),
     }
 }
 
@@ -64,11 +74,10 @@ impl Axis {
         if values.len() > MOST_VALUES {
             return Err(format!("it has {} values, and at most {MOST_VALUES} are run", values.len()));
         }
-        let mut known: Vec<Value> = Vec::with_capacity(values.len());
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for (at, text) in values.iter().enumerate() {
-            let value = parameter.kind.parse(text)?;
             // Two rows of the same runs would look like a result.
-            if let Some(same) = known.iter().position(|other| *other == value) {
+            if let Some(same) = known.insert(meaning(&parameter.kind.parse(text)?), at) {
                 let first = &values[same];
                 return Err(if first == text {
                     format!("{text} is in it twice (values {} and {}); leave one out", same + 1, at + 1)
@@ -76,7 +85,6 @@ impl Axis {
                     format!("{text} is the same as {first}, which is in it as well; leave one out")
                 });
             }
-            known.push(value);
         }
         Ok(Self { key: parameter.key, values })
     }
@@ -84,30 +92,63 @@ impl Axis {
 
 /// A range of numbers.
 struct Span {
-    from: f64,
-    to: f64,
+    from: Bound,
+    to: Bound,
     count: usize,
     is_log: bool,
     is_random: bool,
 }
 
-const KNOWN: [&str; 5] = ["from", "to", "steps", "random", "scale"];
+/// An end of a range: as it was written, and the number that is.
+struct Bound {
+    text: String,
+    number: f64,
+}
+
+impl Bound {
+    fn read(parameter: &Parameter, table: &toml::Table, name: &str) -> Result<Self, String> {
+        let given = table.get(name).ok_or_else(|| format!("`{name}` is missing; a range needs `from` and `to`"))?;
+        let text = text(given).ok_or_else(|| format!("`{name}` is {given}; write one value"))?;
+        let number = number(parameter, &text)?.ok_or_else(|| no_range(parameter))?;
+        Ok(Self { text, number })
+    }
+}
+
+/// What a table of an axis may say.
+pub(crate) const KNOWN: [&str; 5] = ["from", "to", "steps", "random", "scale"];
+/// Digits, and for sizes bits, that values between the ends of a range have: few that people can read, more where fewer do
+/// not tell the values apart.
+const DIGITS: [usize; 4] = [6, 9, 12, 15];
+/// Sizes of more than so many digits are not cut finer than this: a drive is whole pages, and the largest page is that large.
+const FINEST: u64 = 64 << 10;
+
+/// The number that a text is for a key, unless its values are none.
+fn number(parameter: &Parameter, text: &str) -> Result<Option<f64>, String> {
+    Ok(match parameter.kind.parse(text)? {
+        Value::Whole(whole) => Some(whole as f64),
+        Value::Real(real) => Some(real),
+        Value::Name(_) | Value::On(_) => None,
+    })
+}
+
+fn no_range(parameter: &Parameter) -> String {
+    format!("{} is not a number; give a list of values instead of a range", parameter.key)
+}
 
 impl Span {
     fn read(parameter: &Parameter, table: &toml::Table) -> Result<Self, String> {
-        if let Some(key) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-            return Err(format!("`{key}` is not known here; a range has {}", KNOWN.join(", ")));
+        if table.is_empty() {
+            return Err("it is empty; write a list, or { from = …, to = …, steps = … }, or leave it out".to_owned());
         }
-        let bound = |name: &str| {
-            let given = table.get(name).and_then(text).ok_or_else(|| format!("`{name}` is missing; a range needs `from` and `to`"))?;
-            match parameter.kind.parse(&given)? {
-                Value::Whole(whole) => Ok(whole as f64),
-                Value::Real(real) => Ok(real),
-                _ => Err(format!("{} is not a number; give a list of values instead of a range", parameter.key)),
-            }
-        };
-        let (from, to) = (bound("from")?, bound("to")?);
-        if from >= to {
+        if let Some(key) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+            let hint = did_you_mean(key, KNOWN.into_iter());
+            return Err(format!("`{key}` is not known here{hint}; a range has {}", KNOWN.join(", ")));
+        }
+        if !table.contains_key("from") && !table.contains_key("to") {
+            return Err("`from` and `to` are missing; a range needs both, or write a list".to_owned());
+        }
+        let (from, to) = (Bound::read(parameter, table, "from")?, Bound::read(parameter, table, "to")?);
+        if from.number >= to.number {
             return Err("`from` has to be below `to`".to_owned());
         }
         let count = |name: &str| match table.get(name) {
@@ -124,54 +165,98 @@ impl Span {
         let is_log = match table.get("scale").and_then(Toml::as_str) {
             None if table.contains_key("scale") => return Err("`scale` is \"linear\" or \"log\"".to_owned()),
             None | Some("linear") => false,
-            Some("log") if from > 0.0 => true,
+            Some("log") if from.number > 0.0 => true,
             Some("log") => return Err("a logarithmic range begins above 0".to_owned()),
             Some(other) => return Err(format!("`scale` is \"{other}\"; write \"linear\" or \"log\"")),
         };
         Ok(Self { from, to, count, is_log, is_random })
     }
 
-    /// The values, rounded to what the key can take; values that meet are one.
+    /// The values: the ends as they were written, and what is between them rounded to what the key can take; values that meet
+    /// are one.
     fn values(&self, parameter: &Parameter, seed: u64) -> Result<Vec<String>, String> {
+        let numbers = self.numbers(parameter, seed);
+        let mut values = Vec::new();
+        for digits in DIGITS {
+            values = numbers.iter().map(|number| self.value(parameter, *number, digits)).collect::<Result<Vec<_>, _>>()?;
+            values.dedup_by(|one, before| one.number <= before.number);
+            if values.len() == numbers.len() {
+                break;
+            }
+        }
+        Ok(values.into_iter().map(|value| value.text).collect())
+    }
+
+    /// The numbers before they are rounded, in order.
+    fn numbers(&self, parameter: &Parameter, seed: u64) -> Vec<f64> {
         let mut stream = Stream::new(seed, parameter.key);
-        let share = |index: usize, stream: &mut Stream| {
-            if self.is_random { stream.unit() } else { index as f64 / (self.count - 1) as f64 }
-        };
+        let (from, to) = (self.from.number, self.to.number);
+        let at = |share: f64| if self.is_log { from * (to / from).powf(share) } else { from + (to - from) * share };
         let mut numbers: Vec<f64> = (0..self.count)
-            .map(|index| {
-                let at = share(index, &mut stream);
-                if self.is_log { self.from * (self.to / self.from).powf(at) } else { self.from + (self.to - self.from) * at }
+            .map(|index| match index {
+                _ if self.is_random => at(stream.unit()),
+                0 => from,
+                _ if index + 1 == self.count => to,
+                _ => at(index as f64 / (self.count - 1) as f64),
             })
             .collect();
         numbers.sort_by(f64::total_cmp);
-        let mut values = numbers.into_iter().map(|number| written(parameter, number)).collect::<Result<Vec<_>, _>>()?;
-        values.dedup();
-        Ok(values)
+        numbers
+    }
+
+    /// A number as a value of the key: what lies at an end or would be rounded past it is that end.
+    fn value(&self, parameter: &Parameter, exact: f64, digits: usize) -> Result<Bound, String> {
+        let end = |end: &Bound| Bound { text: end.text.clone(), number: end.number };
+        if exact <= self.from.number {
+            return Ok(end(&self.from));
+        }
+        if exact >= self.to.number {
+            return Ok(end(&self.to));
+        }
+        let text = written(parameter, exact, digits)?;
+        let number = number(parameter, &text)?.ok_or_else(|| no_range(parameter))?;
+        Ok(match number {
+            _ if number <= self.from.number => end(&self.from),
+            _ if number >= self.to.number => end(&self.to),
+            _ => Bound { text, number },
+        })
     }
 }
 
-/// A number as a value of a key is written.
-fn written(parameter: &Parameter, number: f64) -> Result<String, String> {
+/// A number as a value of a key is written, with about so many digits.
+fn written(parameter: &Parameter, number: f64, digits: usize) -> Result<String, String> {
     let whole = number.round() as u64;
     match parameter.kind {
-        ParameterKind::Size { .. } => Ok(size(whole)),
+        ParameterKind::Size { .. } => Ok(size(whole, digits)),
         ParameterKind::Duration { .. } => Ok(format!("{whole}ns")),
-        ParameterKind::Rate => Ok(units::quantity::format_rate(whole)),
-        ParameterKind::Share { .. } => Ok(format!("{}%", (number * 1e6).round() / 1e4)),
-        ParameterKind::Count { .. } => Ok(whole.to_string()),
-        ParameterKind::Number { .. } => Ok(((number * 1e6).round() / 1e6).to_string()),
-        ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text => {
-            Err(format!("{} is not a number; give a list of values instead of a range", parameter.key))
+        ParameterKind::Rate => {
+            // Text with its largest unit has three digits at least: too few to tell neighbours apart.
+            let short = units::quantity::format_rate(whole);
+            Ok(if digits > DIGITS[0] { format!("{whole}B/s") } else { short })
         }
+        ParameterKind::Share { .. } => Ok(format!("{}%", significant(number * 100.0, digits))),
+        ParameterKind::Count { .. } => Ok(whole.to_string()),
+        ParameterKind::Number { .. } => Ok(significant(number, digits).to_string()),
+        ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text => Err(no_range(parameter)),
     }
 }
 
-/// A size as text, rounded to a 64th of the power of two below it: drives and caches come in such steps.
-fn size(bytes: u64) -> String {
-    let grain = 1 << bytes.checked_ilog2().unwrap_or(0).saturating_sub(6);
+/// A number rounded to so many digits, wherever its point stands: shares of a millionth are as good as halves.
+fn significant(number: f64, digits: usize) -> f64 {
+    format!("{number:.*e}", digits - 1).parse().unwrap_or(number)
+}
+
+/// A size as text, rounded to so many bits: drives and caches come in such steps.
+fn size(bytes: u64, bits: usize) -> String {
+    let grain = |bits: usize| 1 << bytes.checked_ilog2().unwrap_or(0).saturating_sub(bits as u32);
+    let grain: u64 = grain(bits).max(grain(DIGITS[0]).min(FINEST));
     let bytes = (bytes + grain / 2) / grain * grain;
-    let text = units::quantity::format_size(bytes);
-    if units::quantity::parse_size(&text) == Ok(bytes) { text } else { format!("{bytes}B") }
+    let short = units::quantity::format_size(bytes);
+    if units::quantity::parse_size(&short) == Ok(bytes) {
+        return short;
+    }
+    let unit = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)].into_iter().find(|(_, bits)| bytes.is_multiple_of(1 << bits));
+    unit.map_or_else(|| format!("{bytes}B"), |(name, bits)| format!("{}{name}", bytes >> bits))
 }
 
 #[cfg(test)]
@@ -192,13 +277,45 @@ mod tests {
             ("workload.queue_depth", "{ from = 1, to = 3, steps = 9 }", "1 2 3"),
             ("drive.over_provisioning", "{ from = \"10%\", to = \"30%\", steps = 3 }", "10% 20% 30%"),
             ("ftl.map_cache", "{ from = \"64KiB\", to = \"1MiB\", steps = 3, scale = \"log\" }", "64KiB 256KiB 1MiB"),
-            ("flash.read_time", "{ from = \"25us\", to = \"75us\", steps = 3 }", "25000ns 50000ns 75000ns"),
+            ("flash.read_time", "{ from = \"25us\", to = \"75us\", steps = 3 }", "25us 50000ns 75us"),
         ] {
             assert_eq!(axis(key, text).unwrap().join(" "), expected, "{key} {text}");
         }
         let draws = axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap();
         assert_eq!(draws.len(), 5);
         assert_eq!(draws, axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap(), "the seed decides");
+    }
+
+    /// Four probabilities were one run of `0%`, and a logarithmic range began at 0.
+    #[test]
+    fn tiny_shares_stay_apart_and_above_zero() {
+        let shares = |text: &str| axis("flash.fault.program", text).unwrap().join(" ");
+        assert_eq!(shares("{ from = \"0.00001%\", to = \"0.00004%\", steps = 4 }"), "0.00001% 0.00002% 0.00003% 0.00004%");
+        let log = "{ from = \"0.00001%\", to = \"0.1%\", steps = 5, scale = \"log\" }";
+        assert_eq!(shares(log), "0.00001% 0.0001% 0.001% 0.01% 0.1%");
+        assert_eq!(shares("{ from = \"1.0000001%\", to = \"1.0000003%\", steps = 3 }"), "1.0000001% 1.0000002% 1.0000003%");
+    }
+
+    /// Ends were rounded as what is between them, some out of the range.
+    #[test]
+    fn the_ends_of_a_range_are_as_they_were_written() {
+        for (key, text, expected) in [
+            ("ftl.map_cache", "{ from = \"1000KB\", to = \"3000KB\", steps = 3 }", "1000KB 1952KiB 3000KB"),
+            ("drive.capacity", "{ from = \"100MB\", to = \"200MB\", steps = 3 }", "100MB 144MiB 200MB"),
+            ("drive.capacity", "{ from = \"1GiB\", to = \"1026MiB\", steps = 3 }", "1GiB 1025MiB 1026MiB"),
+            ("drive.capacity", "{ from = \"64MiB\", to = \"67108866B\", steps = 3 }", "64MiB 67108866B"),
+        ] {
+            assert_eq!(axis(key, text).unwrap().join(" "), expected, "{key} {text}");
+        }
+        let parameter = parameter("drive.capacity", "test").unwrap();
+        for range in ["from = \"100MB\", to = \"101MB\"", "from = \"100MB\", to = \"900MB\", scale = \"log\""] {
+            let draws = axis("drive.capacity", &format!("{{ {range}, random = 200 }}")).unwrap();
+            assert!(draws.len() > 10, "{draws:?}");
+            for draw in draws {
+                let bytes = number(&parameter, &draw).unwrap().unwrap();
+                assert!((1e8..=9e8).contains(&bytes) && (bytes % 65536.0 < 1.0 || draw.ends_with("MB")), "{draw}");
+            }
+        }
     }
 
     #[test]
@@ -211,7 +328,12 @@ mod tests {
             ("workload.queue_depth", "[0]", "below the smallest"),
             ("workload.queue_depth", "{ from = 4, to = 1, steps = 2 }", "below `to`"),
             ("workload.queue_depth", "{ from = 1, to = 4 }", "either `steps` or `random`"),
-            ("workload.queue_depth", "{ from = 1, to = 4, step = 2 }", "`step` is not known"),
+            ("workload.queue_depth", "{ from = 1, to = 4, step = 2 }", "`step` is not known here; did you mean `steps`"),
+            ("workload.queue_depth", "{ form = 1, to = 4, steps = 2 }", "did you mean `from`"),
+            ("workload.queue_depth", "{ steps = 2 }", "`from` and `to` are missing"),
+            ("workload.queue_depth", "{ to = 4, steps = 2 }", "`from` is missing"),
+            ("workload.queue_depth", "{ from = [1], to = 4, steps = 2 }", "write one value"),
+            ("workload.queue_depth", "{}", "it is empty"),
             ("workload.queue_depth", "{ from = 1, to = 4, steps = 2, scale = \"lin\" }", "\"linear\" or \"log\""),
             ("ftl.gc.victim", "{ from = \"a\", to = \"b\", steps = 2 }", "none of"),
             ("drive.capacity", "[8]", "no unit"),

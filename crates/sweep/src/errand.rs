@@ -154,7 +154,7 @@ mod tests {
         let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let grid = grid(SMALL);
         let (local, store) = (Store::open(here.path()).unwrap(), Store::open(there.path()).unwrap());
-        let run_here = execute(&grid, &local, Shard::ALL, "build", &Quiet).unwrap();
+        let run_here = execute(&grid, &local, Shard::ALL, "build", None, &Quiet).unwrap();
         let errand = Errand::new(Arc::clone(&grid), store.clone(), Arc::new(Quiet));
         assert_eq!((errand.len(), errand.found()), (2, 2), "what cannot be built goes nowhere");
         let (address, job) = errand.job(1).unwrap();

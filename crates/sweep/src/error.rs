@@ -1,6 +1,24 @@
-//! What is wrong with a plan.
+//! What is wrong with a plan, or keeps it from being run.
 
 use device::config::ConfigError;
+use std::io;
+
+/// Why a sweep ended before all of it was run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecuteError {
+    /// A result cannot be written; the error names its file.
+    #[error("{0}")]
+    Write(#[from] io::Error),
+    /// The system does not give so many threads.
+    #[error("{threads} threads cannot be started ({problem}); ask for fewer jobs")]
+    Threads {
+        /// How many were to be started.
+        threads: usize,
+        /// What the system says.
+        problem: String,
+    },
+}
 
 /// A plan that cannot be run. Every message says where, what and how to mend it.
 #[derive(Debug, thiserror::Error)]

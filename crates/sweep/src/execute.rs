@@ -1,8 +1,10 @@
 //! Running a grid: on all cores, each result kept as soon as it is there.
 
+use crate::error::ExecuteError;
 use crate::grid::{Grid, Run, trace_digest};
 use crate::metric::METRICS;
 use crate::store::Store;
+use crate::threads;
 use device::{Config, ConfigError};
 use device::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
 use rayon::prelude::*;
@@ -166,11 +168,24 @@ pub(crate) fn run_one(
 /// Runs what the store does not hold yet. Outcomes in the order of the grid; `None` for what was not run, because somebody
 /// stopped it or it belongs to another shard.
 ///
+/// `jobs` is how many runs there may be at once; without it, one for each core.
+///
 /// # Errors
-/// A result cannot be written.
-pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, monitor: &dyn Monitor) -> io::Result<Vec<Option<Outcome>>> {
-    let Ledger { mut outcomes, due } = Ledger::of(grid, store, shard);
-    monitor.begin(outcomes.len() + due.len(), outcomes.len());
+/// A result cannot be written, or there are not so many threads to be had.
+pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, jobs: Option<usize>, monitor: &dyn Monitor) -> Result<Vec<Option<Outcome>>, ExecuteError> {
+    let ledger = Ledger::of(grid, store, shard);
+    monitor.begin(ledger.outcomes.len() + ledger.due.len(), ledger.outcomes.len());
+    if ledger.due.is_empty() {
+        return Ok(in_order(grid, &ledger.outcomes));
+    }
+    // A thread without a run would only take memory.
+    let pool = threads::for_runs(ledger.due.len(), jobs)?;
+    Ok(pool.install(|| run_due(grid, store, build, ledger, monitor))?)
+}
+
+/// Runs what is due on the threads it is called on.
+fn run_due(grid: &Grid, store: &Store, build: &str, ledger: Ledger<'_>, monitor: &dyn Monitor) -> io::Result<Vec<Option<Outcome>>> {
+    let Ledger { mut outcomes, due } = ledger;
     let due: Vec<&Run> = due.into_iter().map(|index| &grid.runs[index]).collect();
     let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
     let (leaders, others) = leaders(&due);
@@ -234,13 +249,14 @@ impl<'a> Ledger<'a> {
     pub(crate) fn of(grid: &'a Grid, store: &Store, shard: Shard) -> Self {
         let mut ledger = Self { outcomes: BTreeMap::new(), due: Vec::new() };
         let mut seen = BTreeSet::new();
-        for (index, run) in grid.runs.iter().enumerate() {
-            if !seen.insert(run.address.as_str()) {
-                continue;
-            }
-            if let Some(problem) = &run.impossible {
-                ledger.outcomes.insert(&run.address, Outcome::without_result(Status::Impossible, problem.clone()));
-            } else if let Some(outcome) = store.get(&run.address) {
+        let runs: Vec<(usize, &Run)> = grid.runs.iter().enumerate().filter(|(_, run)| seen.insert(run.address.as_str())).collect();
+        // Results are read to see whether they are whole.
+        let known = threads::each(threads::for_many(runs.len()).as_ref(), &runs, |(_, run)| match &run.impossible {
+            Some(problem) => Some(Outcome::without_result(Status::Impossible, problem.clone())),
+            None => store.get(&run.address),
+        });
+        for ((index, run), outcome) in runs.into_iter().zip(known) {
+            if let Some(outcome) = outcome {
                 ledger.outcomes.insert(&run.address, outcome);
             } else if index % shard.count == shard.index {
                 ledger.due.push(index);
@@ -294,9 +310,40 @@ mod tests {
         let grid = Grid::new(Plan::parse(plan, "p.toml", folder, &[]).unwrap(), "build").unwrap();
         let store = Store::open(&folder.join("out")).unwrap();
         let meanwhile = Meanwhile { act: || std::fs::write(folder.join(file), text).unwrap(), heard: Mutex::default() };
-        execute(&grid, &store, Shard::ALL, "build", &meanwhile).unwrap();
+        execute(&grid, &store, Shard::ALL, "build", None, &meanwhile).unwrap();
         let heard = meanwhile.heard.into_inner().unwrap();
         (grid, store, heard)
+    }
+
+    /// A thousand threads were started to find that nothing was to be done.
+    #[test]
+    fn no_more_threads_than_runs_that_are_due() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = format!("{SET}drive.over_provisioning = \"50%\"\n");
+        let grid = Grid::new(Plan::parse(&plan, "p.toml", folder.path(), &[]).unwrap(), "build").unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        for runs in [1, 0] {
+            // Whoever hears of a run is on one of the threads.
+            let threads = Mutex::new(Vec::new());
+            let monitor = Hearing(|| threads.lock().unwrap().push(rayon::current_num_threads()));
+            execute(&grid, &store, Shard::ALL, "build", Some(1024), &monitor).unwrap();
+            assert_eq!(threads.into_inner().unwrap(), vec![1; runs]);
+        }
+    }
+
+    struct Hearing<F>(F);
+
+    impl<F: Fn() + Sync> Monitor for Hearing<F> {
+        fn begin(&self, _: usize, _: usize) {}
+        fn ended(&self, _: &Run, _: &Outcome) {
+            (self.0)();
+        }
+        fn is_stopped(&self) -> bool {
+            false
+        }
+        fn seconds(&self) -> f64 {
+            0.0
+        }
     }
 
     /// Results of the new file were kept under the address of the old one.

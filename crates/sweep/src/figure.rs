@@ -1,9 +1,11 @@
 //! The page of a sweep: small multiples of what matters, and which combinations are worth their price.
 
+use crate::axis::Axis;
 use crate::execute::Status;
 use crate::grid::Grid;
 use crate::metric::Metric;
 use crate::summary::Summary;
+use crate::table;
 use figures::{Figure, Page, Panel, Point, Scatter, Series, Shape, each, escape, number, section};
 
 /// Metrics with a figure: name, axis, and what one unit of the axis is.
@@ -25,21 +27,30 @@ const MOST_ROWS: usize = 50;
 const UNBEATEN: &str = "unbeaten";
 const BEATEN: &str = "beaten by another one";
 
-/// A dimension of the grid: what it is called, its values, and which of them a summary has.
+/// A dimension of the grid: what it is called, its values, those of numbers from the smallest, and which of them a summary has.
 struct Dimension {
     name: String,
     values: Vec<String>,
     of: Box<dyn Fn(&Summary) -> usize>,
 }
 
+impl Dimension {
+    fn of_axis(at: usize, axis: &Axis) -> Self {
+        let mut order: Vec<usize> = (0..axis.values.len()).collect();
+        // A line through numbers in the order they were written would go to and fro.
+        if let Some(numbers) = table::numbers(axis) {
+            order.sort_by(|a, b| numbers[*a].total_cmp(&numbers[*b]));
+        }
+        let mut rank = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(place, value)| rank[*value] = place);
+        let values = order.into_iter().map(|value| axis.values[value].clone()).collect();
+        Self { name: axis.key.to_owned(), values, of: Box::new(move |summary| rank[summary.point.values[at]]) }
+    }
+}
+
 fn dimensions(grid: &Grid) -> Vec<Dimension> {
     let plan = &grid.plan;
-    let mut dimensions: Vec<Dimension> = plan
-        .axes
-        .iter()
-        .enumerate()
-        .map(|(at, axis)| Dimension { name: axis.key.to_owned(), values: axis.values.clone(), of: Box::new(move |summary| summary.point.values[at]) })
-        .collect();
+    let mut dimensions: Vec<Dimension> = plan.axes.iter().enumerate().map(|(at, axis)| Dimension::of_axis(at, axis)).collect();
     dimensions.push(Dimension { name: "stack".to_owned(), values: plan.stacks.clone(), of: Box::new(|summary| summary.point.stack) });
     dimensions.push(Dimension { name: "workload".to_owned(), values: plan.workloads.clone(), of: Box::new(|summary| summary.point.workload) });
     dimensions.retain(|dimension| dimension.values.len() > 1);
@@ -77,7 +88,11 @@ impl Arrangement {
         let categories = self.along.as_ref().map_or_else(|| vec!["all".to_owned()], |along| along.values.clone());
         let names = self.lines.as_ref().map_or_else(|| vec![metric.doc.to_owned()], |lines| lines.values.clone());
         let mut panels: Vec<Panel> = Vec::new();
-        for summary in all {
+        // Panels in the order of what they show, as what is along them.
+        let mut in_order: Vec<&Summary> = all.iter().collect();
+        let ranks = |summary: &Summary| self.panels.iter().map(|dimension| (dimension.of)(summary)).collect::<Vec<_>>();
+        in_order.sort_by_cached_key(|summary| (summary.point.stack, summary.point.workload, ranks(summary)));
+        for summary in in_order {
             let Some(value) = summary.mean(name) else { continue };
             let title = self.panel(summary);
             let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
@@ -269,6 +284,21 @@ mod tests {
         assert!(html.contains(title), "{html}");
         assert_eq!((html.matches("class=\"s0 marked\"").count(), html.matches("class=\"s1 marked\"").count(), html.matches("class=\"s1 faint\"").count()), (1, 1, 1));
         assert!(html.contains("2 of 3 are unbeaten") && html.contains("<td>900</td><td>4.5</td><td>15.6&nbsp;%</td>"), "{html}");
+    }
+
+    /// The line went from 20 % over 30 % back to 0.1 %, and across what could not be built.
+    #[test]
+    fn numbers_are_drawn_in_their_order_and_no_line_crosses_what_is_missing() {
+        let text = "[axes]\ndrive.over_provisioning = [\"50%\", \"20%\", \"0.1%\", \"30%\", \"25%\"]\nworkload.queue_depth = [4, 1]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
+        let grid = Grid::expand(Plan::parse(text, "plan.toml", Path::new("."), &[]).unwrap(), "test").unwrap();
+        let at = |values: [usize; 3], waf: f64| Summary { point: GridPoint { stack: 0, workload: 0, values: values.to_vec() }, ..summary(0, 0, 0, &[("waf", waf)]) };
+        let depth = |depth: usize| [([1, 0, depth], 3.0), ([2, 0, depth], 4.0), ([0, 0, depth], 1.0), ([3, 0, depth], 2.0)].map(|(values, waf)| at(values, waf));
+        let figure = Arrangement::of(&grid).figure("waf", "", 1.0, &[depth(0), depth(1)].concat()).unwrap();
+        let panel = &figure.panels[0];
+        assert_eq!(panel.categories, ["0.1%", "20%", "25%", "30%", "50%"]);
+        assert_eq!((panel.series[0].name.as_str(), panel.title.as_str()), ("greedy", "workload.queue_depth 1"));
+        assert_eq!(panel.series[0].values, [Some(4.0), Some(3.0), None, Some(2.0), Some(1.0)]);
+        assert_eq!(section(&figure).matches("<polyline class=\"s0\"").count(), 4, "two pieces in each panel");
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The grid: every combination of a plan as a run, checked and with the address of its result.
 
+use crate::axis;
 use crate::error::PlanError;
 use crate::plan::Plan;
+use crate::threads;
 use device::config::stack_parts;
 use device::session::{self, SessionError};
 use device::{Config, Setting};
+use layer::ParameterKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -100,7 +103,15 @@ impl Grid {
     /// # Errors
     /// A stack, key, value or workload that does not exist, or no combination that can be run.
     pub fn new(plan: Plan, build: &str) -> Result<Self, PlanError> {
-        let grid = Self::expand(plan, build)?;
+        Self::watched(plan, build, &|_, _| {})
+    }
+
+    /// As [`Grid::new`]; `told` hears now and then how many runs are checked, and of how many: it may take seconds.
+    ///
+    /// # Errors
+    /// As [`Grid::new`].
+    pub fn watched(plan: Plan, build: &str, told: &dyn Fn(usize, usize)) -> Result<Self, PlanError> {
+        let grid = Self::checked(plan, build, told)?;
         let first = grid.runs.first().and_then(|run| run.impossible.clone());
         match first.filter(|_| grid.runs.iter().all(|run| run.impossible.is_some())) {
             Some(problem) => Err(PlanError::Nothing { file: grid.plan.file.clone(), runs: grid.runs.len(), problem }),
@@ -113,17 +124,25 @@ impl Grid {
     /// # Errors
     /// A stack, key, value or workload that does not exist.
     pub fn expand(plan: Plan, build: &str) -> Result<Self, PlanError> {
+        Self::checked(plan, build, &|_, _| {})
+    }
+
+    fn checked(plan: Plan, build: &str, told: &dyn Fn(usize, usize)) -> Result<Self, PlanError> {
         let axes = plan.axes.iter().map(|axis| axis.values.len());
-        let runs = [plan.stacks.len(), plan.workloads.len(), plan.repetitions as usize].into_iter().chain(axes).fold(1_usize, usize::saturating_mul);
-        if runs > MOST_RUNS {
-            return Err(PlanError::Large { file: plan.file.clone(), runs, most: MOST_RUNS });
+        let all = [plan.stacks.len(), plan.workloads.len(), plan.repetitions as usize].into_iter().chain(axes).fold(1_usize, usize::saturating_mul);
+        if all > MOST_RUNS {
+            return Err(PlanError::Large { file: plan.file.clone(), runs: all, most: MOST_RUNS });
         }
         let maker = Maker::new(&plan, build)?;
-        let mut runs = Vec::new();
-        for point in points(&plan) {
-            for repetition in 0..plan.repetitions {
-                runs.push(maker.run(&point, repetition)?);
+        let mut runs = Vec::with_capacity(all);
+        let points = points(&plan);
+        let pool = threads::for_many(points.len());
+        for points in points.chunks(threads::FEW) {
+            // Of several mistakes the first is told, whichever thread found its own first.
+            for of_point in threads::each(pool.as_ref(), points, |point| maker.runs(point)) {
+                runs.extend(of_point?);
             }
+            told(runs.len(), all);
         }
         Ok(Self { plan, runs })
     }
@@ -144,6 +163,7 @@ pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanErro
             hasher.update(maker.run(&point, 0)?.address);
         }
     }
+    maker.check_names()?;
     Ok(hex(&hasher.finalize()[..8]))
 }
 
@@ -153,6 +173,8 @@ struct Maker<'a> {
     build: &'a str,
     stacks: Vec<Stack>,
     workloads: Vec<String>,
+    /// Hashes of the bytes of workloads that are files.
+    traces: Vec<Option<String>>,
 }
 
 impl<'a> Maker<'a> {
@@ -165,39 +187,94 @@ impl<'a> Maker<'a> {
                 PlanError::Plan { file: plan.file.clone(), place: "workloads".to_owned(), problem }
             })?;
         }
-        Ok(Self { plan, build, stacks, workloads })
+        let traces = workloads.iter().map(|workload| trace_digest(workload).ok()).collect();
+        Ok(Self { plan, build, stacks, workloads, traces })
+    }
+
+    /// Checks every value of every axis of names, one after the other: what stands for a policy from outside is refused.
+    fn check_names(&self) -> Result<(), PlanError> {
+        let axes = self.plan.axes.iter().enumerate();
+        let is_of_names = |key: &str| axis::parameter(key, "").is_ok_and(|known| matches!(known.kind, ParameterKind::Choice(_)));
+        for (at, axis) in axes.filter(|(_, axis)| is_of_names(axis.key)) {
+            for value in 0..axis.values.len() {
+                let mut point = Point { stack: 0, workload: 0, values: vec![0; self.plan.axes.len()] };
+                point.values[at] = value;
+                self.run(&point, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All repetitions of a combination, checked.
+    fn runs(&self, point: &Point) -> Result<Vec<Run>, PlanError> {
+        let (first, config) = self.checked(point, 0)?;
+        let others = (1..self.plan.repetitions).map(|repetition| self.again(&first, config.clone(), repetition)).collect::<Result<Vec<_>, _>>()?;
+        Ok(std::iter::once(first).chain(others).collect())
+    }
+
+    /// Another repetition of a run: whether it can be built does not depend on its seed, so that is not asked again.
+    fn again(&self, first: &Run, mut config: Config, repetition: u32) -> Result<Run, PlanError> {
+        let mut run = self.unchecked(&first.point, repetition);
+        for key in SEEDS {
+            config.values.set(key, layer::Value::Whole(run.seed));
+            config.resolved.insert(key.to_owned(), run.seed.to_string());
+        }
+        run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(&run.workload));
+        run.impossible.clone_from(&first.impossible);
+        // What a drive begins with may depend on the seed.
+        if first.state.is_some() {
+            self.check(&mut run, config)?;
+        }
+        Ok(run)
     }
 
     /// One run, checked: that it cannot be built is no error but part of it.
     fn run(&self, point: &Point, repetition: u32) -> Result<Run, PlanError> {
-        let plan = self.plan;
-        let wrong = |place: &str, problem: String| PlanError::Plan { file: plan.file.clone(), place: place.to_owned(), problem };
+        Ok(self.checked(point, repetition)?.0)
+    }
+
+    fn unchecked(&self, point: &Point, repetition: u32) -> Run {
         let (stack, workload) = (&self.stacks[point.stack], &self.workloads[point.workload]);
-        let seed = plan.seed + u64::from(repetition);
-        let mut run = Run {
+        let seed = self.plan.seed + u64::from(repetition);
+        Run {
             point: point.clone(),
             repetition,
             seed,
             stack: stack.base.clone(),
             read: Arc::clone(&stack.read),
             workload: workload.clone(),
-            trace: trace_digest(workload).ok(),
-            settings: settings(plan, stack, point, seed),
+            trace: self.traces[point.workload].clone(),
+            settings: settings(self.plan, stack, point, seed),
             address: String::new(),
             state: None,
             impossible: None,
-        };
+        }
+    }
+
+    fn wrong(&self, place: &str, problem: String) -> PlanError {
+        PlanError::Plan { file: self.plan.file.clone(), place: place.to_owned(), problem }
+    }
+
+    fn checked(&self, point: &Point, repetition: u32) -> Result<(Run, Config), PlanError> {
+        let plan = self.plan;
+        let mut run = self.unchecked(point, repetition);
         let config = run.config().map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
         if let Some((key, policy)) = config.outside_policy() {
-            return Err(wrong(&stack.place_of(plan, key), format!("{key} = {policy} {OUTSIDE}")));
+            return Err(self.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {policy} {OUTSIDE}")));
         }
-        run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(workload));
-        match session::check(config, workload) {
+        run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(&run.workload));
+        self.check(&mut run, config.clone())?;
+        Ok((run, config))
+    }
+
+    /// Notes whether a run can be built, and what it begins with.
+    fn check(&self, run: &mut Run, config: Config) -> Result<(), PlanError> {
+        match session::check(config, &run.workload) {
             Ok(state) => run.state = state,
-            Err(error @ SessionError::NoWorkload { .. }) => return Err(wrong("workloads", error.to_string())),
+            Err(error @ SessionError::NoWorkload { .. }) => return Err(self.wrong("workloads", error.to_string())),
             Err(error) => run.impossible = Some(error.to_string()),
         }
-        Ok(run)
+        Ok(())
     }
 }
 
@@ -312,6 +389,41 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
 }
 
 /// Bytes in hexadecimal.
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap()
+    }
+
+    const SET: &str = "[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n";
+
+    /// The search began, and ended when it came to the second value.
+    #[test]
+    fn a_policy_from_outside_is_found_wherever_it_stands_on_an_axis() {
+        ftl::gc::register("mine-grid", "", Arc::new(|_| unreachable!("nothing is run"))).unwrap();
+        for victims in ["\"mine-grid\", \"fifo\"", "\"fifo\", \"mine-grid\""] {
+            let message = identity(&plan(&format!("{SET}[axes]\nftl.gc.victim = [{victims}]\n")), "build", "waf").unwrap_err().to_string();
+            assert!(message.contains("axes.ftl.gc.victim: ftl.gc.victim = mine-grid was registered by a program"), "{message}");
+        }
+    }
+
+    #[test]
+    fn repetitions_are_the_runs_that_their_seeds_alone_would_be() {
+        for more in ["", "drive.precondition = \"overwrite\"\n", "drive.precondition = \"steady\"\n"] {
+            let axes = "[axes]\ndrive.over_provisioning = [\"50%\", \"0.1%\"]\n";
+            let together = Grid::expand(plan(&format!("seed = 5\nrepetitions = 3\n{SET}{more}{axes}")), "build").unwrap();
+            for repetition in 0..3 {
+                let alone = Grid::expand(plan(&format!("seed = {}\n{SET}{more}{axes}", 5 + repetition)), "build").unwrap();
+                let of = |run: &Run| (run.address.clone(), run.state.clone(), run.impossible.clone(), run.settings.clone());
+                let expected: Vec<_> = alone.runs.iter().map(of).collect();
+                assert_eq!(together.runs.iter().filter(|run| run.repetition == repetition).map(of).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
 }

@@ -24,10 +24,11 @@ mod plan;
 mod store;
 mod summary;
 mod table;
+mod threads;
 
 pub use axis::Axis;
 pub use errand::{Errand, answer, trace_problem};
-pub use error::PlanError;
+pub use error::{ExecuteError, PlanError};
 pub use execute::{MOST_THREADS, Monitor, Outcome, Shard, Status, execute, known, nothing_measured};
 pub use figure::page;
 pub use grid::{Grid, Point, Run, file_digest, identity};

@@ -18,6 +18,8 @@
 use crate::axis::{self, Axis};
 use crate::error::PlanError;
 use crate::grid::SEEDS;
+use device::config::all_keys;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -183,18 +185,29 @@ impl Reader<'_> {
     fn leaves(&self, key: &str) -> Result<Vec<(String, Value)>, PlanError> {
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
         let table = value.as_table().ok_or_else(|| self.wrong(key, format!("write [{key}] and below it key = value")))?;
+        let keys: Vec<&str> = all_keys().iter().map(|parameter| parameter.key).collect();
         let mut leaves = Vec::new();
-        collect(table, "", &mut leaves);
-        Ok(leaves)
+        collect(table, "", &keys, &mut leaves);
+        // Written in quotation marks and without: TOML takes these for two keys.
+        let mut seen = BTreeSet::new();
+        match leaves.iter().find(|(key, _)| !seen.insert(key.as_str())) {
+            Some((twice, _)) => Err(self.wrong(&format!("{key}.{twice}"), "the key is given twice, as `\"a.b\" = …` and as `a.b = …`; leave one out".to_owned())),
+            None => Ok(leaves),
+        }
     }
 }
 
-fn collect(table: &Table, prefix: &str, leaves: &mut Vec<(String, Value)>) {
+/// A table is a value where it stands for a key, and where it can be nothing else; the others hold keys.
+fn collect(table: &Table, prefix: &str, keys: &[&str], leaves: &mut Vec<(String, Value)>) {
     for (name, value) in table {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let is_group = || keys.iter().any(|known| known.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.')));
         match value {
-            // A range is a table as well.
-            Value::Table(inner) if !inner.contains_key("from") && !inner.contains_key("to") => collect(inner, &key, leaves),
+            Value::Table(inner) if !keys.contains(&key.as_str()) => {
+                // A key that is not known is named with its range, or with what is below it.
+                let is_range = inner.is_empty() || inner.keys().any(|part| axis::KNOWN.contains(&part.as_str()));
+                if is_group() || !is_range { collect(inner, &key, keys, leaves) } else { leaves.push((key, value.clone())) }
+            }
             other => leaves.push((key, other.clone())),
         }
     }
@@ -222,6 +235,27 @@ mod tests {
         assert_eq!(axes, [("drive.over_provisioning", "7% 15%".to_owned()), ("workload.queue_depth", "1 2 4".to_owned())]);
     }
 
+    /// Results had two columns of one name, and no program read their Parquet.
+    #[test]
+    fn a_key_that_is_given_twice_is_refused() {
+        for (part, value) in [("axes", "[\"7%\"]"), ("set", "\"7%\"")] {
+            let message = parse(&format!("[{part}]\n\"drive.over_provisioning\" = {value}\ndrive.over_provisioning = {value}")).unwrap_err().to_string();
+            assert!(message.contains(&format!("{part}.drive.over_provisioning: the key is given twice")), "{message}");
+        }
+    }
+
+    /// An empty one was no axis without a word, and the others were said to be unknown keys.
+    #[test]
+    fn a_table_at_a_key_is_an_axis_whatever_is_in_it() {
+        for (table, wanted) in [("{}", "it is empty"), ("{ steps = 3 }", "`from` and `to` are missing"), ("{ form = 1, too = 3, steps = 3 }", "did you mean `from`")] {
+            for key in ["workload.queue_depth", "\"workload.queue_depth\""] {
+                let message = parse(&format!("[axes]\n{key} = {table}")).unwrap_err().to_string();
+                assert!(message.contains("axes.workload.queue_depth: ") && message.contains(wanted), "{table}: {message}");
+            }
+        }
+        assert_eq!(parse("[axes.workload]\n# queue_depth = [1, 2]").unwrap().axes, []);
+    }
+
     #[test]
     fn mistakes_name_file_place_and_remedy() {
         for (text, wanted) in [
@@ -233,6 +267,9 @@ mod tests {
             ("[axes]\ndrive.capactiy = [\"1GiB\"]", "did you mean `drive.capacity`"),
             ("[axes]\nworkload.queue_depth = []", "axes.workload.queue_depth: it is empty"),
             ("[axes]\ndrive.capacity = [\"1GiB\"]", "for all runs as well"),
+            ("[axes]\nworkload.queue_dept = { from = 1, to = 2, steps = 2 }", "did you mean `workload.queue_depth`"),
+            ("[axes]\nworkload.queue_dept = {}", "did you mean `workload.queue_depth`"),
+            ("[axes]\ndrvie.capacity = [\"1GiB\"]", "did you mean `drive.capacity`"),
             ("[set]\nworkload.queue_depth = [1, 2]", "belong under [axes]"),
             ("repetitions = 2\n[axes]\nworkload.seed = [1, 5]", "axes.workload.seed: repetitions change it"),
             ("repetitions = 2\n[set]\nengine.seed = 7", "set.engine.seed: repetitions change it"),

@@ -88,7 +88,7 @@ fn which<T>(grid: &Grid, rows: &[T], point: impl Fn(&T) -> &Point) -> Vec<Column
 }
 
 /// The values of an axis as numbers, if they are all.
-fn numbers(axis: &Axis) -> Option<Vec<f64>> {
+pub(crate) fn numbers(axis: &Axis) -> Option<Vec<f64>> {
     let parameter = axis::parameter(axis.key, "").ok()?;
     let number = |value: &String| match parameter.kind.parse(value) {
         Ok(Value::Whole(whole)) => Some(whole as f64),

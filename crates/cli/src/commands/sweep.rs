@@ -17,6 +17,8 @@ const SHOWN: [(&str, &str, f64); 4] =
     [("iops", "k IOPS", 1e3), ("read_p999_ns", "read p99.9 us", 1e3), ("write_p999_ns", "write p99.9 us", 1e3), ("waf", "WAF", 1.0)];
 /// Most lines of the table that is printed.
 const MOST_LINES: usize = 60;
+/// Most values of an axis that are printed.
+const MOST_VALUES: usize = 12;
 
 /// Runs what is due on the workers of a scheduler, given by its address. Without that: exit code and message.
 pub type Elsewhere = dyn Fn(&str, Arc<Errand>) -> Result<(), (u8, String)> + Send + Sync;
@@ -34,7 +36,14 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), shard)?;
     let build = settings::program_hash();
     let plan = Plan::load(&arguments.plan, &set).map_err(Failure::usage)?;
-    let grid = Arc::new(Grid::new(plan, &build).map_err(Failure::usage)?);
+    let checking = (!arguments.quiet).then(watch::Work::new);
+    let told = |checked: usize, runs: usize| {
+        if let Some(work) = &checking {
+            work.tell(|| format!("{checked} of {runs} runs checked"));
+        }
+    };
+    let grid = Arc::new(Grid::watched(plan, &build, &told).map_err(Failure::usage)?);
+    drop(checking);
     if arguments.dry_run {
         return output::print(&dry_run(&grid, arguments.json));
     }
@@ -55,14 +64,7 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
             ended => finish(&grid, &sweep::known(&grid, &store), &folder, arguments).and(ended),
         };
     }
-    let run = || sweep::execute(&grid, &store, shard, &build, &bar).map_err(|error| Failure::file(&folder, "written", &error));
-    let outcomes = match arguments.jobs {
-        Some(jobs) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build();
-            pool.map_err(|error| Failure::failed(format!("--jobs {jobs}: {error}")))?.install(run)
-        }
-        None => run(),
-    }?;
+    let outcomes = sweep::execute(&grid, &store, shard, &build, arguments.jobs.map(usize::from), &bar).map_err(Failure::failed)?;
     drop(bar);
     finish(&grid, &outcomes, &folder, arguments)
 }
@@ -138,10 +140,20 @@ fn dry_run(grid: &Grid, as_json: bool) -> String {
         let runs: Vec<Value> = grid.runs.iter().map(|run| json!({"run": run.to_json(), "seed": run.seed, "impossible": run.impossible})).collect();
         return pretty(&json!({"schema": SCHEMA, "name": grid.plan.name, "runs": runs}));
     }
-    let axes = grid.plan.axes.iter().map(|axis| format!("{}: {}", axis.key, axis.values.join(", ")) + "\n").collect::<Vec<_>>().concat();
+    let axes = grid.plan.axes.iter().map(|axis| format!("{}: {}\n", axis.key, shortened(&axis.values))).collect::<Vec<_>>().concat();
     let first = grid.runs.iter().find_map(|run| run.impossible.as_deref());
     let impossible = first.map_or_else(String::new, |problem| format!("{impossible} cannot be built, the first because {problem}\n"));
     format!("{}: {} runs\n{axes}{impossible}", grid.plan.name, grid.runs.len())
+}
+
+/// The values of an axis for people: of many the first ones, the last one, and how many there are.
+fn shortened(values: &[String]) -> String {
+    match values {
+        [_, .., last] if values.len() > MOST_VALUES => {
+            format!("{}, … {last} ({} values)", values[..MOST_VALUES - 1].join(", "), values.len())
+        }
+        _ => values.join(", "),
+    }
 }
 
 fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> Value {

@@ -82,6 +82,9 @@ fn bad_plans_are_refused_before_anything_runs() {
     for (plan, wanted) in [
         ("[axes]\ndrive.capactiy = [\"16MiB\"]", "did you mean `drive.capacity`"),
         ("[axes]\nworkload.queue_depth = []", "is empty"),
+        ("[axes]\nworkload.queue_depth = {}", "axes.workload.queue_depth: it is empty"),
+        ("[axes]\n\"workload.queue_depth\" = [1]\nworkload.queue_depth = [2]", "axes.workload.queue_depth: the key is given twice"),
+        ("[set]\n\"workload.queue_depth\" = 1\nworkload.queue_depth = 2", "set.workload.queue_depth: the key is given twice"),
         ("[axes]\ndrive.over_provisioning = [\"0.1%\"]", "none of the 1 combinations can be run"),
         ("stacks = [\"pgae\"]", "did you mean `page`"),
         ("workloads = [\"zpif\"]", "did you mean `zipf`"),
@@ -100,6 +103,37 @@ fn bad_plans_are_refused_before_anything_runs() {
     ] {
         let said = sweep(folder.path(), SET, &arguments);
         assert!(said.code == 2 && said.err.contains(wanted), "{arguments:?}: {}", said.err);
+    }
+}
+
+/// A thousand values filled the screen.
+#[test]
+fn a_dry_run_shortens_long_axes_except_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = format!("{SET}drive.over_provisioning = \"50%\"\n[axes]\nworkload.queue_depth = {{ from = 1, to = 300, steps = 300 }}\n");
+    let said = sweep(folder.path(), &plan, &["--dry-run"]);
+    assert!(said.out.contains("workload.queue_depth: 1, 2, 3, ") && said.out.contains("11, … 300 (300 values)\n"), "{}", said.out);
+    assert_eq!(document(&sweep(folder.path(), &plan, &["--dry-run", "--json"]))["runs"].as_array().map(Vec::len), Some(300));
+}
+
+/// The whole sweep stopped, with a message that named no file; a result that was cut short counted for ever.
+#[test]
+fn what_is_damaged_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = format!("repetitions = 2\n{SET}drive.over_provisioning = \"50%\"\n");
+    let first = document(&sweep(folder.path(), &plan, &["--json"]));
+    let out = folder.path().join("plan");
+    let kept = || fs::read_dir(out.join("runs")).unwrap().flat_map(|part| fs::read_dir(part.unwrap().path()).unwrap()).map(|run| run.unwrap().path());
+    let (cut, file) = (kept().next().unwrap(), kept().nth(1).unwrap());
+    let text = fs::read_to_string(cut.join("result.json")).unwrap();
+    fs::write(cut.join("result.json"), &text[..text.len() / 2]).unwrap();
+    fs::remove_dir_all(&file).unwrap();
+    fs::write(&file, "").unwrap();
+    let again = document(&sweep(folder.path(), &plan, &["--json"]));
+    assert_eq!(again["combinations"][0]["metrics"]["waf"], first["combinations"][0]["metrics"]["waf"]);
+    assert_eq!(again["statuses"]["complete"].as_u64(), Some(2));
+    for run in kept() {
+        serde_json::from_str::<Value>(&fs::read_to_string(run.join("result.json")).unwrap()).unwrap();
     }
 }
 
