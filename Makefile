@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup page-test python-test python-costs notebooks
+.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks
 
 build: web/dist/report.js ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -60,7 +60,14 @@ setup:
 	  echo "where the browser is elsewhere, give its path: make test CHROMIUM=/path/to/chromium" >&2; exit 1; \
 	fi
 
-test: setup web/dist/report.js ## all tests, lints included
+# A lock file that is behind is brought up to date in silence, with whatever is new on that day: nothing would be pinned.
+locked:
+	@for manifest in Cargo.toml fuzz/Cargo.toml; do \
+	  $(CARGO) metadata --quiet --locked --format-version 1 --manifest-path $$manifest >/dev/null || { \
+	    echo "the lock file beside $$manifest is behind: cargo update --workspace --manifest-path $$manifest, and commit it" >&2; exit 1; }; \
+	done
+
+test: setup locked web/dist/report.js ## all tests, lints included
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 	$(CARGO) test --workspace
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
