@@ -63,7 +63,7 @@ setup:
 # A lock file that is behind is brought up to date in silence, with whatever is new on that day: nothing would be pinned.
 locked:
 	@for manifest in Cargo.toml fuzz/Cargo.toml; do \
-	  $(CARGO) metadata --quiet --locked --format-version 1 --manifest-path $$manifest >/dev/null || { \
+	  $(CARGO) update --workspace --locked --quiet --manifest-path $$manifest || { \
 	    echo "the lock file beside $$manifest is behind: cargo update --workspace --manifest-path $$manifest, and commit it" >&2; exit 1; }; \
 	done
 
