@@ -9,19 +9,13 @@
 
 use crate::execute::{Outcome, Status};
 use crate::grid::hex;
+use device::session::{Snapshots, beside};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fs::{DirEntry, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
-
-/// What is half written for so long is left over from a process that died. Whose it was cannot be told (several machines share
-/// a folder, and a number of a process means nothing on another one), but writing takes seconds, and clocks differ by less.
-const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
+use std::time::SystemTime;
 
 /// A folder of results.
 #[derive(Clone, Debug)]
@@ -35,12 +29,12 @@ impl Store {
     /// # Errors
     /// It cannot be made.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        let (runs, store) = (folder.join("runs"), Self { folder: folder.to_path_buf() });
+        let (runs, store, now) = (folder.join("runs"), Self { folder: folder.to_path_buf() }, SystemTime::now());
         std::fs::create_dir_all(&runs)?;
-        let is_run = |name: &str| name.strip_prefix('.').is_some_and(is_numbered);
-        let is_snapshot = |name: &str| name.strip_suffix(".part").and_then(|name| name.split_once('.')).is_some_and(|(_, number)| is_numbered(&format!("-{number}")));
-        entries(&runs).for_each(|part| remove_left_overs(&part.path(), is_run));
-        remove_left_overs(&store.snapshots(), is_snapshot);
+        for part in std::fs::read_dir(&runs).into_iter().flatten().flatten() {
+            beside::remove_left_overs(&part.path(), now, |name| name.strip_prefix('.')?.split_once('-').map(|(_, number)| number));
+        }
+        Snapshots::remove_left_overs(&store.snapshots(), now);
         Ok(store)
     }
 
@@ -77,7 +71,7 @@ impl Store {
         let place = self.place(address);
         let parent = place.parent().unwrap_or(&self.folder);
         std::fs::create_dir_all(parent).map_err(|error| of_file(parent, &error))?;
-        let beside = parent.join(format!(".{address}-{}-{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+        let beside = parent.join(format!(".{address}-{}", beside::number()));
         let kept = write(&beside, outcome.to_json(run), result).and_then(|()| self.settle(&beside, address));
         if kept.is_err() {
             // A full disk is not made fuller; whatever else stands in the way here does not matter beside the error.
@@ -94,7 +88,7 @@ impl Store {
         }
         if self.get(address).is_none() {
             // A machine that went down, or somebody's hand, has left half of one, or a file.
-            remove(&place).map_err(|error| of_file(&place, &error))?;
+            beside::remove(&place).map_err(|error| of_file(&place, &error))?;
             match std::fs::rename(beside, &place) {
                 // Another process was faster.
                 Err(error) if self.get(address).is_none() => return Err(of_file(&place, &error)),
@@ -132,43 +126,12 @@ fn of_file(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{} could not be written: {error}", path.display()))
 }
 
-/// Removes a folder, or a file that stands where one should be.
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
-        Ok(_) => std::fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether a name ends with the number of a process and one of its own, as half written ones do.
-fn is_numbered(name: &str) -> bool {
-    let mut parts = name.rsplitn(3, '-');
-    let mut is_number = || parts.next().is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
-    is_number() && is_number()
-}
-
-/// What is in a folder, as far as it can be read.
-fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
-    std::fs::read_dir(folder).into_iter().flatten().flatten()
-}
-
-/// Removes what was left half written in a folder. Another process may do the same, or may not be allowed to: it is only room.
-fn remove_left_overs(folder: &Path, is_half: impl Fn(&str) -> bool) {
-    for entry in entries(folder).filter(|entry| entry.file_name().to_str().is_some_and(&is_half)) {
-        let written = entry.metadata().and_then(|metadata| metadata.modified());
-        if written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LEFT_OVER)) {
-            let _ = remove(&entry.path());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::metric::METRICS;
-    use std::time::SystemTime;
+    use std::fs::read_dir;
+    use std::time::Duration;
 
     fn measured() -> Outcome {
         let metrics = (0..METRICS.len()).map(|at| (at != 3).then_some(at as f64)).collect();
@@ -211,7 +174,7 @@ mod tests {
             keep();
             assert_eq!(store.get("abcd"), Some(measured()), "{file}, {text:?}");
         }
-        assert_eq!(entries(store.place("abcd").parent().unwrap()).count(), 1, "nothing is left beside it");
+        assert_eq!(read_dir(store.place("abcd").parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
     }
 
     /// It stopped the whole sweep, and nobody was told which file it was.
@@ -220,12 +183,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, keep) = kept(folder.path());
         let place = store.place("abcd");
-        remove(&place).unwrap();
+        beside::remove(&place).unwrap();
         std::fs::write(&place, "").unwrap();
         keep();
         assert_eq!(store.get("abcd"), Some(measured()));
         let above = place.parent().unwrap();
-        remove(above).unwrap();
+        beside::remove(above).unwrap();
         std::fs::write(above, "").unwrap();
         let error = store.put("abcd", &json!({}), &measured(), None).unwrap_err().to_string();
         assert!(error.starts_with(&above.display().to_string()), "{error}");
@@ -252,7 +215,7 @@ mod tests {
         }
         Store::open(folder.path()).unwrap();
         let names = |folder: &Path| {
-            let mut names: Vec<_> = entries(folder).map(|entry| entry.file_name().into_string().unwrap()).collect();
+            let mut names: Vec<_> = read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
             names.sort();
             names
         };

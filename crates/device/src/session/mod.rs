@@ -9,6 +9,7 @@
 //! Protects: everything wrong with the input is said before anything runs; the result does not
 //! depend on whether the initial state was computed or came from a snapshot.
 
+pub mod beside;
 mod error;
 mod gather;
 mod given;

@@ -7,18 +7,18 @@
 //! compared, so that two states can never be mistaken for each other. A damaged file is refused,
 //! remarked upon and replaced.
 
-use super::{Watcher, WorkloadSource};
+use super::{Watcher, WorkloadSource, beside};
 use crate::DrivePlan;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 const MAGIC: &[u8; 8] = b"NDSTATE1";
 const EXTENSION: &str = "nandstate";
 /// Files that a user's own folder keeps; the least recently written ones go first.
 pub const USUAL_FILES: usize = 12;
-/// Files written so far: sessions of one process may keep the same state at the same time.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// What ends the name of one that is half written.
+const HALF: &str = ".part";
 
 /// A folder of snapshots.
 #[derive(Clone, Debug)]
@@ -103,11 +103,19 @@ impl Snapshots {
     /// Writes beside the place and renames, so that a reader never sees half a file.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-        let beside = path.with_extension(format!("{}-{number}.part", std::process::id()));
+        // Sessions of one process may keep the same state at the same time.
+        let beside = path.with_extension(beside::number() + HALF);
         std::fs::write(&beside, bytes)?;
+        // By the clock of whoever has the folder.
+        let now = std::fs::metadata(&beside)?.modified()?;
         std::fs::rename(&beside, path)?;
+        Self::remove_left_overs(&self.folder, now);
         self.prune()
+    }
+
+    /// Removes from a folder what processes that died have left half written a day before `now`.
+    pub fn remove_left_overs(folder: &Path, now: SystemTime) {
+        beside::remove_left_overs(folder, now, |name| name.strip_suffix(HALF)?.split_once('.').map(|(_, number)| number));
     }
 
     fn prune(&self) -> io::Result<()> {
@@ -147,4 +155,26 @@ fn parse(bytes: &[u8], identity: &str) -> Result<Option<Found>, &'static str> {
     }
     let notes = text()?.lines().map(str::to_owned).collect();
     Ok(Some(Found { tables: rest.to_vec(), notes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of a user's own folder stayed for ever.
+    #[test]
+    fn half_written_ones_of_a_day_ago_go_when_another_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = Snapshots { folder: folder.path().to_path_buf(), build: String::new(), files: USUAL_FILES };
+        let names = ["0123.77-1.part", "mine.part", "0123.77-1.nandstate"];
+        for name in names {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        std::fs::write(folder.path().join("0123.77-2.part"), "").unwrap();
+        keeper.write(&folder.path().join("4567.nandstate"), b"state").unwrap();
+        let is_there = |name: &str| folder.path().join(name).exists();
+        assert_eq!(names.map(is_there), [false, true, true]);
+        assert!(is_there("0123.77-2.part") && is_there("4567.nandstate"));
+    }
 }
