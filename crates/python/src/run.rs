@@ -32,9 +32,9 @@ impl Stop {
         Arc::clone(&self.wanted)
     }
 
-    /// Runs around the thread that made it.
-    pub fn around(&self) -> u32 {
-        self.around
+    /// Runs around the thread that made it; none where there is no other thread.
+    pub fn around(stop: Option<&Bound<'_, Self>>) -> u32 {
+        stop.map_or(0, |stop| stop.get().around)
     }
 }
 
@@ -117,7 +117,7 @@ pub fn run(
     progress: Option<Py<PyAny>>,
     stop: Option<&Bound<'_, Stop>>,
 ) -> PyResult<Outcome> {
-    let _inside = Inside::begin(stop.map_or(0, |stop| stop.get().around()))?;
+    let _inside = Inside::begin(Stop::around(stop))?;
     let config = config(name, text, settings)?;
     let folder = |path: PathBuf| cli::snapshots((!path.as_os_str().is_empty()).then_some(path));
     let options = SessionOptions { workload, snapshots: snapshots.and_then(folder) };

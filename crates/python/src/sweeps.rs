@@ -17,9 +17,7 @@ use std::time::Instant;
 use sweep::{Cells, Column, Outcome, PlanError, Shard, Store, Summary};
 
 fn of_plan(error: PlanError) -> PyErr {
-    let said = error.to_string();
-    // A plan without a file is called as its settings are: once is enough.
-    ConfigError::new_err(said.strip_prefix("the plan: ").filter(|rest| rest.starts_with("the plan: ")).unwrap_or(&said).to_owned())
+    ConfigError::new_err(error.to_string())
 }
 
 /// Names what is loaded by its bytes: runs of another one are not taken for its own.
@@ -162,7 +160,7 @@ impl Grid {
     /// at signals and tells how far it is.
     #[pyo3(signature = (folder, jobs=None, progress=None, stop=None))]
     fn run(&self, py: Python<'_>, folder: PathBuf, jobs: Option<usize>, progress: Option<Py<PyAny>>, stop: Option<&Bound<'_, Stop>>) -> PyResult<()> {
-        let _inside = Inside::begin(stop.map_or(0, |stop| stop.get().around()))?;
+        let _inside = Inside::begin(Stop::around(stop))?;
         let counter = Counter::new(stop);
         let store = store(&folder)?;
         let tell = || Python::attach(|py| {

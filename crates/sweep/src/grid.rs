@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::threads;
 use device::config::stack_parts;
 use device::session::{self, SessionError};
-use device::{Config, Setting};
+use device::{Config, ConfigError, Setting};
 use layer::ParameterKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,6 +19,8 @@ use std::time::SystemTime;
 
 /// Keys that repetitions change.
 pub(crate) const SEEDS: [&str; 2] = ["workload.seed", "engine.seed"];
+/// Where messages say that a setting of a run stands.
+const PLACE: &str = "the plan";
 /// Most runs of a grid; each takes some kilobytes of memory.
 const MOST_RUNS: usize = 1_000_000;
 /// What results are called by: changed when they would differ for the same input.
@@ -71,7 +73,7 @@ impl Run {
     ///
     /// # Errors
     /// As [`Config::resolve`].
-    pub fn config(&self) -> Result<Config, device::config::ConfigError> {
+    pub fn config(&self) -> Result<Config, ConfigError> {
         let (name, settings) = &*self.read;
         let settings: Vec<Setting> = settings.iter().cloned().chain(self.settings.iter().map(|(key, value)| from_plan(key, value))).collect();
         Config::resolve(name.clone(), &settings)
@@ -85,7 +87,7 @@ impl Run {
 
 /// A setting as messages name it.
 pub(crate) fn from_plan(key: &str, value: &str) -> Setting {
-    Setting { key: key.to_owned(), value: value.to_owned(), place: "the plan".to_owned() }
+    Setting { key: key.to_owned(), value: value.to_owned(), place: PLACE.to_owned() }
 }
 
 /// All runs of a plan, in order: stacks, workloads, values of the axes (the last one varies fastest), repetitions.
@@ -160,7 +162,8 @@ pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanErro
     for stack in 0..plan.stacks.len() {
         for workload in 0..plan.workloads.len() {
             let point = Point { stack, workload, values: vec![0; plan.axes.len()] };
-            hasher.update(maker.run(&point, 0)?.address);
+            let (run, _) = maker.first(&point)?;
+            hasher.update(run.address);
         }
     }
     maker.check_names()?;
@@ -181,13 +184,14 @@ impl<'a> Maker<'a> {
     fn new(plan: &'a Plan, build: &'a str) -> Result<Self, PlanError> {
         let stacks = plan.stacks.iter().map(|stack| Stack::read(plan, stack)).collect::<Result<Vec<_>, _>>()?;
         let workloads: Vec<String> = plan.workloads.iter().map(|name| in_folder(plan, name)).collect();
-        for workload in workloads.iter().filter(|name| session::is_trace(name)) {
-            trace_digest(workload).map_err(|error| {
+        let trace = |workload: &String| match trace_digest(workload) {
+            Err(error) if session::is_trace(workload) => {
                 let problem = format!("`{workload}` cannot be read: {error}; name a trace file, as seen from the plan, or one of `nandarium list workloads`");
-                PlanError::Plan { file: plan.file.clone(), place: "workloads".to_owned(), problem }
-            })?;
-        }
-        let traces = workloads.iter().map(|workload| trace_digest(workload).ok()).collect();
+                Err(plan.wrong("workloads", problem))
+            }
+            digest => Ok(digest.ok()),
+        };
+        let traces = workloads.iter().map(trace).collect::<Result<_, _>>()?;
         Ok(Self { plan, build, stacks, workloads, traces })
     }
 
@@ -199,7 +203,7 @@ impl<'a> Maker<'a> {
             for value in 0..axis.values.len() {
                 let mut point = Point { stack: 0, workload: 0, values: vec![0; self.plan.axes.len()] };
                 point.values[at] = value;
-                self.run(&point, 0)?;
+                self.first(&point)?;
             }
         }
         Ok(())
@@ -207,7 +211,7 @@ impl<'a> Maker<'a> {
 
     /// All repetitions of a combination, checked.
     fn runs(&self, point: &Point) -> Result<Vec<Run>, PlanError> {
-        let (first, config) = self.checked(point, 0)?;
+        let (first, config) = self.first(point)?;
         let others = (1..self.plan.repetitions).map(|repetition| self.again(&first, config.clone(), repetition)).collect::<Result<Vec<_>, _>>()?;
         Ok(std::iter::once(first).chain(others).collect())
     }
@@ -216,8 +220,7 @@ impl<'a> Maker<'a> {
     fn again(&self, first: &Run, mut config: Config, repetition: u32) -> Result<Run, PlanError> {
         let mut run = self.unchecked(&first.point, repetition);
         for key in SEEDS {
-            config.values.set(key, layer::Value::Whole(run.seed));
-            config.resolved.insert(key.to_owned(), run.seed.to_string());
+            config.set_whole(key, run.seed);
         }
         run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(&run.workload));
         run.impossible.clone_from(&first.impossible);
@@ -226,11 +229,6 @@ impl<'a> Maker<'a> {
             self.check(&mut run, config)?;
         }
         Ok(run)
-    }
-
-    /// One run, checked: that it cannot be built is no error but part of it.
-    fn run(&self, point: &Point, repetition: u32) -> Result<Run, PlanError> {
-        Ok(self.checked(point, repetition)?.0)
     }
 
     fn unchecked(&self, point: &Point, repetition: u32) -> Run {
@@ -251,16 +249,17 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn wrong(&self, place: &str, problem: String) -> PlanError {
-        PlanError::Plan { file: self.plan.file.clone(), place: place.to_owned(), problem }
-    }
-
-    fn checked(&self, point: &Point, repetition: u32) -> Result<(Run, Config), PlanError> {
+    /// The first repetition of a combination, checked, and its configuration: that it cannot be built is no error but part of it.
+    fn first(&self, point: &Point) -> Result<(Run, Config), PlanError> {
         let plan = self.plan;
-        let mut run = self.unchecked(point, repetition);
-        let config = run.config().map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
+        let mut run = self.unchecked(point, 0);
+        let config = run.config().map_err(|problem| match problem {
+            // The message begins with the plan's name already.
+            ConfigError::Value { key, place, problem } if place == PLACE => plan.wrong(key, problem),
+            problem => PlanError::Config { file: plan.file.clone(), problem },
+        })?;
         if let Some((key, policy)) = config.outside_policy() {
-            return Err(self.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {policy} {OUTSIDE}")));
+            return Err(plan.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {policy} {OUTSIDE}")));
         }
         run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(&run.workload));
         self.check(&mut run, config.clone())?;
@@ -271,7 +270,7 @@ impl<'a> Maker<'a> {
     fn check(&self, run: &mut Run, config: Config) -> Result<(), PlanError> {
         match session::check(config, &run.workload) {
             Ok(state) => run.state = state,
-            Err(error @ SessionError::NoWorkload { .. }) => return Err(self.wrong("workloads", error.to_string())),
+            Err(error @ SessionError::NoWorkload { .. }) => return Err(self.plan.wrong("workloads", error.to_string())),
             Err(error) => run.impossible = Some(error.to_string()),
         }
         Ok(())
@@ -287,7 +286,7 @@ struct Stack {
 
 impl Stack {
     fn read(plan: &Plan, text: &str) -> Result<Self, PlanError> {
-        let wrong = |problem: String| PlanError::Plan { file: plan.file.clone(), place: "stacks".to_owned(), problem };
+        let wrong = |problem: String| plan.wrong("stacks", problem);
         let (base, own) = stack_parts(text).map_err(|problem| wrong(format!("`{text}`: {problem}")))?;
         if let Some((key, _)) = own.iter().find(|(key, _)| plan.repetitions > 1 && SEEDS.contains(&key.as_str())) {
             return Err(wrong(format!("`{text}` sets {key}, which repetitions change; leave it out, or set repetitions = 1")));
@@ -295,8 +294,12 @@ impl Stack {
         if let Some((key, _)) = own.iter().find(|(key, _)| plan.axes.iter().any(|axis| axis.key == key)) {
             return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
         }
+        let config = |problem| PlanError::Config { file: plan.file.clone(), problem };
+        for (key, _) in &own {
+            axis::parameter(key, &format!("stacks: `{text}`")).map_err(config)?;
+        }
         let base = in_folder(plan, base);
-        let read = Config::read(&base).map_err(|problem| PlanError::Config { file: plan.file.clone(), problem })?;
+        let read = Config::read(&base).map_err(config)?;
         Ok(Self { base, read: Arc::new(read), own })
     }
 

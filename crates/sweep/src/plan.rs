@@ -76,6 +76,11 @@ impl Plan {
         }
     }
 
+    /// Something in a part of the plan is not as it has to be.
+    pub(crate) fn wrong(&self, place: &str, problem: String) -> PlanError {
+        PlanError::Plan { file: self.file.clone(), place: place.to_owned(), problem }
+    }
+
     /// Reads a plan from text. `file` is what messages call it; relative paths in it begin at `folder`.
     ///
     /// # Errors

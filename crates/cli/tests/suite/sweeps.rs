@@ -87,6 +87,8 @@ fn bad_plans_are_refused_before_anything_runs() {
         ("[set]\n\"workload.queue_depth\" = 1\nworkload.queue_depth = 2", "set.workload.queue_depth: the key is given twice"),
         ("[axes]\ndrive.over_provisioning = [\"0.1%\"]", "none of the 1 combinations can be run"),
         ("stacks = [\"pgae\"]", "did you mean `page`"),
+        ("stacks = [\"page+drive.capactiy=1GiB\"]", "plan.toml: stacks: `page+drive.capactiy=1GiB`: unknown key `drive.capactiy`; did you mean `drive.capacity`"),
+        ("[set]\ndrive.capacity = 8", "plan.toml: drive.capacity: `8` is not a size: it has no unit"),
         ("workloads = [\"zpif\"]", "did you mean `zipf`"),
         ("stacks = [\"page+workload.queue_depth=2\"]\n[axes]\nworkload.queue_depth = [1]", "which is an axis"),
     ] {

@@ -9,7 +9,7 @@ pub use error::{ConfigError, did_you_mean};
 pub use keys::{all_keys, find_key};
 pub use presets::{Part, Preset, parts, stacks};
 
-use layer::{Parameter, Values};
+use layer::{Parameter, Value, Values};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Places of settings given beside the stack: on a command line, and by a program.
@@ -196,6 +196,12 @@ impl Config {
         self.values.set(parameter.key, value);
         self.resolved.insert(parameter.key.to_owned(), text.to_owned());
         Ok(())
+    }
+
+    /// Gives a key another whole number, as if that had been written: for keys that any number will do for, as seeds.
+    pub fn set_whole(&mut self, key: &'static str, whole: u64) {
+        self.values.set(key, Value::Whole(whole));
+        self.resolved.insert(key.to_owned(), whole.to_string());
     }
 }
 
