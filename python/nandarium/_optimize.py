@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _nandarium
-from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read, threads_of
+from ._sweep import AnyPlan, SweepProgress, SweepResult, carry_out, check_client, connected, read
 from ._table import Table
-from ._values import Settings, path_of, whole
+from ._values import Settings, path_of, threads_of, whole
 from .errors import ConfigError, SimulationError
 
 if TYPE_CHECKING:

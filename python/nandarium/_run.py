@@ -10,8 +10,7 @@ from typing import TypeAlias
 from . import _nandarium
 from ._result import Comparison, Result
 from ._stack import Stack
-from ._sweep import threads_of
-from ._values import Settings, pairs, path_of, whole
+from ._values import Settings, pairs, path_of, threads_of, whole
 from ._workload import Requests, Workload
 from .errors import ConfigError
 

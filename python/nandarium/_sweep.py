@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from . import _nandarium
 from ._table import Table
-from ._values import Settings, pairs, path_of, toml_of, whole
+from ._values import Settings, pairs, path_of, threads_of, toml_of
 from .errors import ClusterError, ConfigError, SimulationError
 
 if TYPE_CHECKING:
@@ -186,17 +186,6 @@ def sweep(
     if problem := swept.problem():
         warnings.warn(f"{grid.name}: {problem}", RuntimeWarning, stacklevel=2)
     return SweepResult(grid.name, swept, folder)
-
-
-def threads_of(name: str, what: str, count: object) -> int | None:
-    """An argument that is a number of threads, or ``None``.
-
-    Raises:
-        TypeError: no whole number.
-        ValueError: out of range.
-    """
-    limit = f"{what} on 1 to {_nandarium.MOST_THREADS} threads"
-    return None if count is None else whole(name, count, limit, least=1, most=_nandarium.MOST_THREADS)
 
 
 def carry_out(

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from . import _nandarium
+
 Value: TypeAlias = str | bool | int | float
 """A size or time is a text with its unit (``"4KiB"``, ``"25us"``, ``"7%"``), a count a number, a switch a bool."""
 
@@ -76,6 +78,17 @@ def whole(name: str, value: object, limit: str = "", *, least: int | None = None
     if least is not None and number < least or most is not None and number > most:
         raise ValueError(f"{name} is {number}; {limit}")
     return number
+
+
+def threads_of(name: str, what: str, count: object) -> int | None:
+    """An argument that is a number of threads, or ``None``.
+
+    Raises:
+        TypeError: no whole number.
+        ValueError: out of range.
+    """
+    limit = f"{what} on 1 to {_nandarium.MOST_THREADS} threads"
+    return None if count is None else whole(name, count, limit, least=1, most=_nandarium.MOST_THREADS)
 
 
 def path_of(name: str, path: str | os.PathLike[str], example: str = 'for example "out", or "." for the current folder') -> Path:

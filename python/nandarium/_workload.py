@@ -197,9 +197,9 @@ def _operations(values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     if array.dtype.kind not in "USO" and array.size:
         raise WorkloadError(f"op is of {array.dtype}; {_OF_OPERATIONS}")
     if array.dtype.kind == "O":
-        others = ((index, value) for index, value in enumerate(array) if not isinstance(value, (str, bytes)))
-        for index, value in others:
-            raise WorkloadError(f"op is of object, and op[{index}] is {value!r}; {_OF_OPERATIONS}")
+        for index, value in enumerate(array):
+            if not isinstance(value, (str, bytes)):
+                raise WorkloadError(f"op is of object, and op[{index}] is {value!r}; {_OF_OPERATIONS}")
     names, codes = np.unique(array.astype(str), return_inverse=True)
     unknown = [str(name) for name in names if name not in OPERATIONS]
     if unknown:

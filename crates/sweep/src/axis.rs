@@ -55,6 +55,12 @@ impl Axis {
         parameter(self.key, "").is_ok_and(|known| !matches!(known.kind, ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text))
     }
 
+    /// Its values as numbers, if they are all.
+    pub(crate) fn numbers(&self) -> Option<Vec<f64>> {
+        let parameter = parameter(self.key, "").ok()?;
+        self.values.iter().map(|text| number(&parameter, text).ok().flatten()).collect()
+    }
+
     /// Reads an axis: a list of values, or a table with `from`, `to` and `steps` or `random`.
     ///
     /// # Errors
@@ -100,6 +106,7 @@ struct Span {
 }
 
 /// An end of a range: as it was written, and the number that is.
+#[derive(Clone)]
 struct Bound {
     text: String,
     number: f64,
@@ -206,20 +213,17 @@ impl Span {
 
     /// A number as a value of the key: what lies at an end or would be rounded past it is that end.
     fn value(&self, parameter: &Parameter, exact: f64, digits: usize) -> Result<Bound, String> {
-        let end = |end: &Bound| Bound { text: end.text.clone(), number: end.number };
-        if exact <= self.from.number {
-            return Ok(end(&self.from));
-        }
-        if exact >= self.to.number {
-            return Ok(end(&self.to));
+        let end = |number: f64| match number {
+            _ if number <= self.from.number => Some(self.from.clone()),
+            _ if number >= self.to.number => Some(self.to.clone()),
+            _ => None,
+        };
+        if let Some(end) = end(exact) {
+            return Ok(end);
         }
         let text = written(parameter, exact, digits)?;
         let number = number(parameter, &text)?.ok_or_else(|| no_range(parameter))?;
-        Ok(match number {
-            _ if number <= self.from.number => end(&self.from),
-            _ if number >= self.to.number => end(&self.to),
-            _ => Bound { text, number },
-        })
+        Ok(end(number).unwrap_or(Bound { text, number }))
     }
 }
 
@@ -250,13 +254,7 @@ fn significant(number: f64, digits: usize) -> f64 {
 fn size(bytes: u64, bits: usize) -> String {
     let grain = |bits: usize| 1 << bytes.checked_ilog2().unwrap_or(0).saturating_sub(bits as u32);
     let grain: u64 = grain(bits).max(grain(DIGITS[0]).min(FINEST));
-    let bytes = (bytes + grain / 2) / grain * grain;
-    let short = units::quantity::format_size(bytes);
-    if units::quantity::parse_size(&short) == Ok(bytes) {
-        return short;
-    }
-    let unit = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)].into_iter().find(|(_, bits)| bytes.is_multiple_of(1 << bits));
-    unit.map_or_else(|| format!("{bytes}B"), |(name, bits)| format!("{}{name}", bytes >> bits))
+    units::quantity::exact_size((bytes + grain / 2) / grain * grain)
 }
 
 #[cfg(test)]
@@ -268,9 +266,15 @@ mod tests {
         Axis::read(&parameter(key, "test").unwrap(), &table["a"], 1).map(|axis| axis.values)
     }
 
+    fn expect_values(cases: &[(&str, &str, &str)]) {
+        for (key, text, expected) in cases {
+            assert_eq!(axis(key, text).unwrap().join(" "), *expected, "{key} {text}");
+        }
+    }
+
     #[test]
     fn lists_ranges_and_draws_become_values_of_the_key() {
-        for (key, text, expected) in [
+        expect_values(&[
             ("ftl.gc.victim", "[\"greedy\", \"fifo\"]", "greedy fifo"),
             ("workload.queue_depth", "[1, 4]", "1 4"),
             ("workload.queue_depth", "{ from = 1, to = 32, steps = 6, scale = \"log\" }", "1 2 4 8 16 32"),
@@ -278,9 +282,7 @@ mod tests {
             ("drive.over_provisioning", "{ from = \"10%\", to = \"30%\", steps = 3 }", "10% 20% 30%"),
             ("ftl.map_cache", "{ from = \"64KiB\", to = \"1MiB\", steps = 3, scale = \"log\" }", "64KiB 256KiB 1MiB"),
             ("flash.read_time", "{ from = \"25us\", to = \"75us\", steps = 3 }", "25us 50000ns 75us"),
-        ] {
-            assert_eq!(axis(key, text).unwrap().join(" "), expected, "{key} {text}");
-        }
+        ]);
         let draws = axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap();
         assert_eq!(draws.len(), 5);
         assert_eq!(draws, axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap(), "the seed decides");
@@ -299,14 +301,12 @@ mod tests {
     /// Ends were rounded as what is between them, some out of the range.
     #[test]
     fn the_ends_of_a_range_are_as_they_were_written() {
-        for (key, text, expected) in [
+        expect_values(&[
             ("ftl.map_cache", "{ from = \"1000KB\", to = \"3000KB\", steps = 3 }", "1000KB 1952KiB 3000KB"),
             ("drive.capacity", "{ from = \"100MB\", to = \"200MB\", steps = 3 }", "100MB 144MiB 200MB"),
             ("drive.capacity", "{ from = \"1GiB\", to = \"1026MiB\", steps = 3 }", "1GiB 1025MiB 1026MiB"),
             ("drive.capacity", "{ from = \"64MiB\", to = \"67108866B\", steps = 3 }", "64MiB 67108866B"),
-        ] {
-            assert_eq!(axis(key, text).unwrap().join(" "), expected, "{key} {text}");
-        }
+        ]);
         let parameter = parameter("drive.capacity", "test").unwrap();
         for range in ["from = \"100MB\", to = \"101MB\"", "from = \"100MB\", to = \"900MB\", scale = \"log\""] {
             let draws = axis("drive.capacity", &format!("{{ {range}, random = 200 }}")).unwrap();

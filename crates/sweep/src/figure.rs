@@ -5,7 +5,6 @@ use crate::execute::Status;
 use crate::grid::Grid;
 use crate::metric::Metric;
 use crate::summary::Summary;
-use crate::table;
 use figures::{Figure, Page, Panel, Point, Scatter, Series, Shape, each, escape, number, section};
 
 /// Metrics with a figure: name, axis, and what one unit of the axis is.
@@ -38,7 +37,7 @@ impl Dimension {
     fn of_axis(at: usize, axis: &Axis) -> Self {
         let mut order: Vec<usize> = (0..axis.values.len()).collect();
         // A line through numbers in the order they were written would go to and fro.
-        if let Some(numbers) = table::numbers(axis) {
+        if let Some(numbers) = axis.numbers() {
             order.sort_by(|a, b| numbers[*a].total_cmp(&numbers[*b]));
         }
         let mut rank = vec![0; order.len()];

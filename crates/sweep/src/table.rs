@@ -1,11 +1,9 @@
 //! Results as columns: a row for each run, or for each combination.
 
-use crate::axis::{self, Axis};
 use crate::execute::Outcome;
 use crate::grid::{Grid, Point, Run};
 use crate::metric::METRICS;
 use crate::summary::Summary;
-use layer::Value;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,21 +77,10 @@ fn which<T>(grid: &Grid, rows: &[T], point: impl Fn(&T) -> &Point) -> Vec<Column
     ];
     for (at, axis) in plan.axes.iter().enumerate() {
         let name = axis.key.replace('.', "_");
-        columns.push(match numbers(axis) {
+        columns.push(match axis.numbers() {
             Some(numbers) => real(&name, rows, |row| Some(numbers[point(row).values[at]])),
             None => text(&name, rows, |row| Some(axis.values[point(row).values[at]].clone())),
         });
     }
     columns
-}
-
-/// The values of an axis as numbers, if they are all.
-pub(crate) fn numbers(axis: &Axis) -> Option<Vec<f64>> {
-    let parameter = axis::parameter(axis.key, "").ok()?;
-    let number = |value: &String| match parameter.kind.parse(value) {
-        Ok(Value::Whole(whole)) => Some(whole as f64),
-        Ok(Value::Real(real)) => Some(real),
-        _ => None,
-    };
-    axis.values.iter().map(number).collect()
 }

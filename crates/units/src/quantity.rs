@@ -145,9 +145,23 @@ fn format_scaled(value: u64, units: &[(&str, u64)]) -> String {
     }
 }
 
+/// Binary units, from the largest.
+const BINARY: [(&str, u64); 5] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
 /// Writes bytes with the largest binary unit that fits, for people to read.
 pub fn format_size(bytes: u64) -> String {
-    format_scaled(bytes, &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)])
+    format_scaled(bytes, &BINARY)
+}
+
+/// Writes bytes as [`format_size`] does where that says all, else with the largest binary unit they are whole numbers of: what is
+/// read again is the same.
+pub fn exact_size(bytes: u64) -> String {
+    let short = format_size(bytes);
+    if parse_size(&short) == Ok(bytes) {
+        return short;
+    }
+    let (name, scale) = BINARY.into_iter().find(|(_, scale)| bytes.is_multiple_of(*scale)).unwrap_or(("B", 1));
+    format!("{}{name}", bytes / scale)
 }
 
 /// Writes nanoseconds with the largest unit that fits, for people to read.
@@ -183,6 +197,13 @@ mod tests {
         }
         assert!(parse_share("7").is_err());
         assert!(parse_share("-7%").is_err());
+    }
+
+    #[test]
+    fn exact_sizes_are_read_as_what_they_were() {
+        for (bytes, text) in [(0, "0B"), (1536, "1.5KiB"), (1025 << 20, "1025MiB"), (1000, "1000B"), (u64::MAX, "18446744073709551615B"), (3 << 40, "3TiB")] {
+            assert_eq!((exact_size(bytes).as_str(), parse_size(text)), (text, Ok(bytes)));
+        }
     }
 
     #[test]

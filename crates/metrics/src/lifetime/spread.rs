@@ -63,11 +63,12 @@ fn part(window: &WearWindow, from: usize, to: usize) -> (Vec<f64>, f64) {
 impl Spread {
     /// The spread of the whole window, and that of its second half where it was still growing.
     pub fn of(window: &WearWindow) -> (Self, Option<Self>) {
-        let whole = Self::between(part(window, 0, 4), agreement(&part(window, 0, 2).0, &part(window, 2, 4).0));
+        let (first_half, second_half) = (part(window, 0, 2), part(window, 2, 4));
+        let whole = Self::between(part(window, 0, 4), agreement(&first_half.0, &second_half.0));
         let quarters = [0, 1, 2, 3].map(|quarter| part(window, quarter, quarter + 1).0);
         let (grown, error) = growth(&quarters);
         let late = agreement(&quarters[2], &quarters[3]).filter(|(after, _)| grown > SIGMAS * error && *after > DRIFT_MIN);
-        (whole, late.map(|late| Self { is_growing: true, ..Self::between(part(window, 2, 4), Some(late)) }))
+        (whole, late.map(|late| Self { is_growing: true, ..Self::between(second_half, Some(late)) }))
     }
 
     fn between((rates, mean): (Vec<f64>, f64), agreed: Option<(f64, f64)>) -> Self {
