@@ -78,7 +78,8 @@ impl<S: Scheme> PageMap<S> {
         // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has one
         // block to spare, collecting for more would go on until nothing in it is invalid.
         let shares = !S::DEMAND && self.settings.frontiers == Frontiers::Shared && !self.lanes[lane].host.is_full();
-        let needed = (self.kept as u32).saturating_sub(u32::from(shares));
+        // Room that the host will need is made when it asks for it: until then nothing is due.
+        let needed = if self.idle { 0 } else { (self.kept as u32).saturating_sub(u32::from(shares)) };
         background.max(self.settings.free_blocks).max(needed)
     }
 
