@@ -116,6 +116,7 @@ impl DrivePlan {
             config,
         };
         plan.check_faults()?;
+        plan.check_cleaning()?;
         plan.check_stripes()?;
         plan.check_buffer()?;
         Ok(plan)
@@ -206,6 +207,7 @@ impl DrivePlan {
             cache_read: values.on("flash.cache_read"),
             cache_program: values.on("flash.cache_program"),
             read_priority: values.on("flash.read_priority"),
+            uninterrupted: values.name("flash.cleaning") == "uninterrupted",
             suspend: match values.name("flash.suspend") {
                 "erase" => SuspendOption::Erase,
                 "program-erase" => SuspendOption::ProgramErase,
@@ -264,6 +266,19 @@ impl DrivePlan {
             ));
         }
         Ok(())
+    }
+
+    /// A read cannot both go before what a collection does and wait until it has ended.
+    fn check_cleaning(&self) -> Result<(), ConfigError> {
+        let CommandOptions { uninterrupted, read_priority, suspend, .. } = self.options;
+        if !uninterrupted || !read_priority && suspend == SuspendOption::Off {
+            return Ok(());
+        }
+        let key = if read_priority { "flash.read_priority" } else { "flash.suspend" };
+        Err(together(format!(
+            "flash.cleaning = uninterrupted lets nothing run before a collection has ended, and {key} lets reads; set flash.cleaning to \"interleaved\", or {key} to \"{}\"",
+            if read_priority { "false" } else { "off" }
+        )))
     }
 
     fn check_stripes(&self) -> Result<(), ConfigError> {

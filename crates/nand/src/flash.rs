@@ -276,6 +276,11 @@ pub trait Flash: 'static {
     fn backlog(&self, _die: DieId) -> Backlog {
         Backlog::default()
     }
+    /// Time that what stands before a new command on a die takes, ns, with the programs that only wait for reads among it;
+    /// nothing without time. A walk over the queue.
+    fn backlog_ns(&self, _die: DieId) -> Nanos {
+        0
+    }
     /// From now on commands start, move and end without taking time, or take theirs again. For work whose cost is
     /// left out of account; it is counted all the same.
     fn set_instant(&mut self, _instant: bool) {}

@@ -52,6 +52,8 @@ pub struct CommandOptions {
     pub suspend: SuspendOption,
     /// Time to suspend plus time to resume, ns; added once to the interrupted command.
     pub suspend_ns: Nanos,
+    /// A collection or merge that has begun on a die goes before all else there; without it the die takes commands as they come.
+    pub uninterrupted: bool,
     /// A read of a page whose program is still under way is answered from the controller's
     /// buffer instead of waiting for the flash.
     pub read_in_flight: bool,

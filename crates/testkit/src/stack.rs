@@ -373,7 +373,14 @@ impl Stack {
         ] {
             self.choose(stream, key, &["false", "true"]);
         }
+        // From a copy of the stream: what is drawn after it stays as it is.
+        if stream.clone().chance(0.5) {
+            self.set("flash.cleaning", "uninterrupted");
+        }
         self.choose(stream, "flash.suspend", &["off", "off", "erase", "program-erase"]);
+        if self.get("flash.read_priority") == "true" || self.get("flash.suspend") != "off" {
+            self.set("flash.cleaning", "interleaved");
+        }
         self.choose(stream, "flash.suspend_time", &["0ns", "5us"]);
         self.choose(stream, "flash.bus_bandwidth", &["unlimited", "20MB/s", "400MB/s"]);
         self.choose(stream, "flash.command_overhead", &["0ns", "1us"]);

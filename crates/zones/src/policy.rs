@@ -17,8 +17,8 @@ pub(crate) struct View<'a> {
     pub have: u32,
     /// Code blocks that agree with their sources.
     pub valid: u32,
-    /// By element: commands in the way on its bank.
-    pub queued: &'a [u32; 32],
+    /// By element: what is in the way on its bank, in commands or in time, ns.
+    pub queued: &'a [u64; 32],
     /// Elements whose bank is cleaning.
     pub cleaning: u32,
 }
@@ -30,12 +30,23 @@ pub(crate) struct Choice {
     pub more: u32,
 }
 
+/// What a policy is told of the queues of banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// Nothing.
+    Nowhere,
+    /// How many commands are in them.
+    Commands,
+    /// How long those commands take.
+    Time,
+}
+
 /// A line of the table.
 pub(crate) struct ReadPolicy {
     pub name: &'static str,
     pub doc: &'static str,
-    /// It wants to know what is queued.
-    pub looks: bool,
+    /// What it wants to know of the queues.
+    pub looks: Looks,
     pub choose: fn(&View<'_>) -> Choice,
 }
 
@@ -47,10 +58,11 @@ impl std::fmt::Debug for ReadPolicy {
 
 /// Every policy.
 pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
-    ReadPolicy { name: "direct", doc: "the data blocks themselves", looks: false, choose: |view| Choice { first: view.wanted, more: 0 } },
-    ReadPolicy { name: "lazy", doc: "all data blocks and all code blocks that can help; whoever is late is taken back", looks: false, choose: lazy },
-    ReadPolicy { name: "eager", doc: "on arrival, a set that decodes on the banks with the shortest queues", looks: true, choose: eager },
-    ReadPolicy { name: "gc-aware", doc: "the data blocks, but around banks that are cleaning, or whose queue is longer than the detour", looks: true, choose: gc_aware },
+    ReadPolicy { name: "direct", doc: "the data blocks themselves", looks: Looks::Nowhere, choose: |view| Choice { first: view.wanted, more: 0 } },
+    ReadPolicy { name: "lazy", doc: "all data blocks and all code blocks that can help; whoever is late is taken back", looks: Looks::Nowhere, choose: lazy },
+    ReadPolicy { name: "eager", doc: "on arrival, a set that decodes on the banks with the shortest queues, in commands", looks: Looks::Commands, choose: eager },
+    ReadPolicy { name: "eager-by-time", doc: "on arrival, a set that decodes on the banks whose queues take the least time", looks: Looks::Time, choose: eager },
+    ReadPolicy { name: "gc-aware", doc: "the data blocks, but around banks that are cleaning, or whose queue is longer than the detour", looks: Looks::Commands, choose: gc_aware },
 ];
 
 impl View<'_> {
@@ -59,7 +71,8 @@ impl View<'_> {
         self.valid & self.known.code().codes_within(self.wanted | self.have)
     }
 
-    /// Elements from `among`, the least queued first, until the wanted ones are known, and none too many.
+    /// Elements from `among` until the wanted ones are known, and none too many: the least queued first, of equals data blocks
+    /// before code blocks, and within each kind in the order of banks. What is too many goes in the opposite order.
     fn cheapest(&self, among: u32) -> Option<u32> {
         let mut order = [0; 32];
         let mut count = 0;
@@ -90,7 +103,7 @@ impl View<'_> {
         Some(chosen)
     }
 
-    fn longest(&self, elements: u32) -> u32 {
+    fn longest(&self, elements: u32) -> u64 {
         (0..32_u32).filter(|element| elements >> element & 1 == 1).map(|element| self.queued[element as usize]).max().unwrap_or(0)
     }
 }
@@ -110,7 +123,7 @@ fn gc_aware(view: &View<'_>) -> Choice {
     let all = code.all_data() & !view.have | view.valid;
     // A detour reads at least one block more: it pays only where the way is longer than that.
     let Some(detour) = view.cheapest(all & !view.cleaning) else { return direct };
-    let backlog = |elements: u32| Backlog { commands: view.longest(elements), cleaning: (elements & view.cleaning).count_ones() };
+    let backlog = |elements: u32| Backlog { commands: view.longest(elements) as u32, cleaning: (elements & view.cleaning).count_ones() };
     if layer::goes_around(backlog(view.wanted), backlog(detour)) {
         Choice { first: detour, more: 0 }
     } else {
@@ -123,7 +136,7 @@ mod tests {
     use super::*;
     use code::{Decoder, GroupCode};
 
-    fn view<'a>(known: &'a Known, wanted: u32, queued: &'a [u32; 32], cleaning: u32) -> View<'a> {
+    fn view<'a>(known: &'a Known, wanted: u32, queued: &'a [u64; 32], cleaning: u32) -> View<'a> {
         View { known, wanted, have: 0, valid: 0xf0, queued, cleaning }
     }
 
@@ -132,7 +145,7 @@ mod tests {
         let known = Known::new(GroupCode::regular(4, 2).expect("a regular code"), Decoder::Peel);
         let mut queued = [0; 32];
         queued[1] = 9;
-        let of = |name: &str, wanted, queued: &[u32; 32], cleaning| {
+        let of = |name: &str, wanted, queued: &[u64; 32], cleaning| {
             let policy = READ_POLICIES.iter().find(|policy| policy.name == name).expect("it is in the table");
             (policy.choose)(&view(&known, wanted, queued, cleaning))
         };

@@ -8,7 +8,7 @@
 
 use crate::fetch::{Fetch, Waiter};
 use crate::layout::Place;
-use crate::policy::{Choice, View};
+use crate::policy::{Choice, Looks, View};
 use crate::queue::Sub;
 use crate::zoned::{NONE, Zoned, token};
 use layer::{Answer, Outbox, PageOp, cells};
@@ -175,11 +175,14 @@ impl<F: Flash> Zoned<F> {
         }
         let mut queued = [0; 32];
         let mut cleaning = 0;
-        if self.settings.reads.looks {
+        if self.settings.reads.looks != Looks::Nowhere {
             for element in members(data | codes) {
                 let (bank, _) = self.element_page(zone, row, group, element);
                 let backlog = flash.backlog(DieId(bank));
-                queued[element as usize] = backlog.commands;
+                queued[element as usize] = match self.settings.reads.looks {
+                    Looks::Time => flash.backlog_ns(DieId(bank)),
+                    _ => u64::from(backlog.commands),
+                };
                 cleaning |= u32::from(backlog.cleaning > 0) << element;
             }
         }
@@ -199,6 +202,9 @@ impl<F: Flash> Zoned<F> {
 
     /// Asks for elements, through the gate.
     fn request(&mut self, flash: &mut F, slot: u32, elements: u32) {
+        let codes = elements & !self.known.code().all_data();
+        self.counters.code_reads += u64::from(codes.count_ones());
+        self.counters.data_reads += u64::from((elements & !codes).count_ones());
         let fetch = self.fetches.at_mut(slot);
         fetch.tried |= elements;
         if self.gate.is_open() {
@@ -231,9 +237,7 @@ impl<F: Flash> Zoned<F> {
     fn send(&mut self, flash: &mut F, slot: u32, element: u32) {
         let Fetch { zone, row, group, cells, .. } = *self.fetches.at(slot);
         let (bank, page) = self.element_page(zone, row, group, element);
-        let is_data = element < self.layout.group;
-        let cause = if is_data { Cause::Host } else { Cause::Code };
-        *(if is_data { &mut self.counters.data_reads } else { &mut self.counters.code_reads }) += 1;
+        let cause = if element < self.layout.group { Cause::Host } else { Cause::Code };
         let pages = self.layout.pages;
         let op = self.own_op(HostOp::Read, page, pages, cells.offset(element * pages), cause, token::new(slot, token::FETCH, element));
         self.gate.enter(bank);

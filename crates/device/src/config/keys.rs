@@ -44,6 +44,7 @@ const FLASH: &[Parameter] = &[
     key("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred."),
     key("flash.cache_program", Kind::Switch, "false", "Transfer the next page while the last one is programmed."),
     key("flash.read_priority", Kind::Switch, "false", "Queued reads go before queued programs and erases of their die."),
+    key("flash.cleaning", Kind::Choice(|| vec!["interleaved", "uninterrupted"]), "interleaved", "Whether other commands of a die may run between those of a collection or merge: in order of arrival, or not before it has ended or waits for something else."),
     key("flash.suspend", Kind::Choice(|| vec!["off", "erase", "program-erase"]), "off", "What a read may interrupt; implies read priority."),
     key("flash.suspend_time", Kind::Duration { max: HOUR }, "0ns", "Time added to a command by each interruption."),
     key("flash.read_in_flight", Kind::Switch, "false", "Answer a read of a page under way from the controller's buffer instead of waiting for the flash."),

@@ -40,6 +40,7 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         ("flash.cache_read", serial, one_server),
         ("flash.cache_program", serial, one_server),
         ("flash.read_priority", serial, one_server),
+        ("flash.cleaning", serial, one_server),
         ("flash.suspend", serial, one_server),
         ("flash.read_in_flight", serial, one_server),
         ("flash.fault.dies_after", plan.deaths().is_empty(), "no die is to fail (flash.fault.dies)"),

@@ -18,12 +18,13 @@ pub(super) fn is_cleaning(cause: u8) -> bool {
 /// ```text
 /// queue[0] programs, erases (and reads, unless reads go first)     array: cell array busy
 /// queue[1] reads, when they go first                               transfer: page register and channel
+/// queue[2] commands of a collection that is not interrupted
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))] // one cache line, and an index is a shift
 pub(super) struct Die {
-    pub head: [u32; 2],
-    pub tail: [u32; 2],
+    pub head: [u32; 3],
+    pub tail: [u32; 3],
     /// Gang in the cell array.
     pub array: u32,
     /// Gang in, or waiting for, its transfer.
@@ -36,6 +37,8 @@ pub(super) struct Die {
     pub array_done: bool,
     /// The register holds a program's data but the array is still busy.
     pub loaded: bool,
+    /// What began last was of a collection.
+    pub cleans: bool,
     /// Members of `transfer` already moved (a program gang keeps them).
     pub moved: u8,
     /// Interruptions of the gang in the array.
@@ -51,14 +54,15 @@ impl Die {
     }
 
     const IDLE: Die = Die {
-        head: [NIL; 2],
-        tail: [NIL; 2],
+        head: [NIL; 3],
+        tail: [NIL; 3],
         array: NIL,
         transfer: NIL,
         suspended: NIL,
         suspended_left: 0,
         array_done: false,
         loaded: false,
+        cleans: false,
         moved: 0,
         suspends: 0,
         channel: 0,
@@ -67,7 +71,16 @@ impl Die {
 
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.array & self.transfer & self.suspended & self.head[0] & self.head[1] == NIL
+        self.array & self.transfer & self.suspended & self.head[0] & self.head[1] & self.head[2] == NIL
+    }
+
+    /// Queue of a collection that is not interrupted.
+    pub const CLEANING: usize = 2;
+
+    /// The queue that is served next.
+    #[inline]
+    pub fn next_lane(&self) -> usize {
+        if self.head[Self::CLEANING] == NIL { usize::from(self.head[1] != NIL) } else { Self::CLEANING }
     }
 
     /// Index of the queue a command of `kind` joins.

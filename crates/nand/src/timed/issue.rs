@@ -124,34 +124,46 @@ impl TimedFlash {
         }
     }
 
+    /// Whether an operation has begun: one of its commands has ended, or is on its die or channel for longer than this moment.
+    fn has_begun(&self, members: &[CommandId]) -> bool {
+        members.iter().any(|command| {
+            let slot = self.slab.get(command.slot);
+            slot.generation != command.generation || slot.state == State::Active && !self.begins_now(command.slot)
+        })
+    }
+
+    /// A command of an operation that has begun and is not wanted any more: nobody hears of it.
+    fn run_on(&mut self, command: CommandId, left: &mut Cancelled) {
+        let slot = self.slab.at(command.slot);
+        if slot.generation == command.generation {
+            assert!(slot.kind == Kind::Read, "only reads can be taken back");
+            slot.flags = (slot.flags & !flag::JOIN) | flag::WASTED;
+            slot.payload = NIL; // its payload slot may be used again at once
+            left.wasted += 1;
+        }
+    }
+
+    /// Takes back a command of an operation that has not begun.
     fn drop_member(&mut self, command: CommandId, left: &mut Cancelled) {
         let id = command.slot;
         let slot = *self.slab.get(id);
-        if slot.generation != command.generation || slot.state == State::Free {
-            return;
-        }
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
         let block = self.core.geometry.block_of(Ppn(slot.page));
-        self.slab.at(id).flags = (slot.flags & !flag::JOIN) | flag::WASTED;
+        self.slab.at(id).flags &= !flag::JOIN;
         self.slab.at(id).payload = NIL; // its payload slot may be used again at once
+        left.unstarted += 1;
         match slot.state {
             State::Queued => self.unlink(id),
             State::Parked => self.leave_parked(block, id),
             State::Waiting => {
-                left.unstarted += 1;
-                return; // dropped when the command it waits for completes
+                self.slab.at(id).flags |= flag::DROPPED;
+                return; // it goes when the command it waits for completes
             }
-            _ if self.begins_now(id) => {
-                left.unstarted += 1;
+            _ => {
                 self.take_off(id);
                 return;
             }
-            _ => {
-                left.wasted += 1;
-                return;
-            }
         }
-        left.unstarted += 1;
         self.slab.remove(id);
         self.unpin(block);
     }
@@ -199,8 +211,10 @@ impl Flash for TimedFlash {
     fn cancel(&mut self, join: JoinId) -> Cancelled {
         let mut left = Cancelled::default();
         let members = self.joins.take_members(join.0);
-        for &command in &members {
-            self.drop_member(command, &mut left);
+        if self.has_begun(&members) {
+            members.iter().for_each(|command| self.run_on(*command, &mut left));
+        } else {
+            members.iter().for_each(|command| self.drop_member(*command, &mut left));
         }
         self.joins.return_members(join.0, members);
         self.joins.remove(join.0);
@@ -357,6 +371,10 @@ impl Flash for TimedFlash {
             }
         }
         backlog
+    }
+
+    fn backlog_ns(&self, die: DieId) -> Nanos {
+        self.queued_ns(die.index())
     }
 
     fn set_instant(&mut self, instant: bool) {

@@ -14,7 +14,7 @@ impl TimedFlash {
         let block = self.block_of(page);
         let position = self.core.geometry.page_in_block(Ppn(page)) as u16;
         if kind == Kind::Read {
-            if flags & flag::WASTED != 0 {
+            if flags & flag::DROPPED != 0 {
                 self.slab.remove(id);
                 self.unpin(block);
             } else if self.slab.get(id).what == What::Answered {
@@ -143,7 +143,7 @@ impl TimedFlash {
             if slot.kind != Kind::Read || slot.state != State::Waiting || slot.page != from || slot.what == What::Answered {
                 continue;
             }
-            if in_controller && slot.flags & flag::WASTED == 0 {
+            if in_controller && slot.flags & flag::DROPPED == 0 {
                 self.answer_from(failed, id);
             } else {
                 self.redirect(id, block, to);

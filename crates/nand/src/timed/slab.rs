@@ -64,6 +64,8 @@ pub(super) mod flag {
     pub const WAITED: u8 = 32;
     /// Waited for by barriers.
     pub const BARRIER: u8 = 64;
+    /// Taken back while it waited for another command: it goes when that one ends.
+    pub const DROPPED: u8 = 128;
 }
 
 /// One command. The order of fields keeps the record at 64 bytes.
@@ -222,6 +224,12 @@ impl Slab {
         self.free_edge = self.edges[edge as usize].1;
         self.edges[edge as usize] = (successor, next);
         edge
+    }
+
+    /// The command that waits for this one, if a single one does.
+    pub fn only_successor(&self, id: u32) -> Option<&Slot> {
+        let first = self.get(id).successor;
+        (first & EDGE == 0).then(|| self.get(first))
     }
 
     /// Takes the next successor of a finished command.

@@ -6,7 +6,7 @@ use super::slab::{Kind, State, flag};
 use crate::NIL;
 use crate::flash::Event;
 use crate::part::SuspendOption;
-use units::{BlockId, Cause, Ppn};
+use units::{BlockId, Cause, Nanos, Ppn};
 
 /// Queued commands looked at for a multi-plane start.
 const GANG_SEARCH: usize = 16;
@@ -18,10 +18,12 @@ impl TimedFlash {
     pub(super) fn handle(&mut self, event: u32) {
         if event < self.die_count {
             let index = event as usize;
-            if self.cached || self.dies[index].array != NIL {
+            if self.dies[index].array != NIL {
                 self.array_finished(index);
-            } else {
+            } else if !self.cached && self.dies[index].transfer != NIL {
                 self.transfer_finished(index);
+            } else {
+                self.cleaning_has_paused(index);
             }
         } else if event < self.timer_base {
             let index = self.channels[(event - self.die_count) as usize].serving;
@@ -50,7 +52,8 @@ impl TimedFlash {
             self.start(die, id);
             return;
         }
-        let lane = Die::lane(kind, self.reads_first);
+        let goes_on = self.options.uninterrupted && self.dies[die].cleans && is_cleaning(cause);
+        let lane = if goes_on && !self.overtakes(die, id) { Die::CLEANING } else { Die::lane(kind, self.reads_first) };
         let tail = self.dies[die].tail[lane];
         if traced && cause == Cause::Host as u8 {
             let before = self.command_before(die, tail);
@@ -80,11 +83,24 @@ impl TimedFlash {
         }
     }
 
+    /// Whether a program in front of all others of its die would overtake one of its own block.
+    fn overtakes(&self, die: usize, id: u32) -> bool {
+        let slot = self.slab.get(id);
+        let block = self.block_of(slot.page);
+        let row = self.core.block(block);
+        if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
+            return false;
+        }
+        let next = |id: &u32| Some(self.slab.get(*id).next);
+        let mut queued = std::iter::successors(Some(self.dies[die].head[0]), next).take_while(|id| *id != NIL);
+        queued.any(|id| self.block_of(self.slab.get(id).page) == block && self.slab.get(id).kind != Kind::Read)
+    }
+
     /// The command a newcomer stands behind: the last of its queue, or the one on the die.
     #[inline]
     fn command_before(&self, die: usize, tail: u32) -> u32 {
         let die = &self.dies[die];
-        [tail, die.array, die.transfer, die.suspended, die.head[0], die.head[1]]
+        [tail, die.array, die.transfer, die.suspended, die.head[0], die.head[1], die.head[2]]
             .into_iter()
             .find(|&id| id != NIL)
             .expect("a busy die has a command")
@@ -93,8 +109,10 @@ impl TimedFlash {
     /// Takes a queued command out of its die's queue: O(1).
     pub(super) fn unlink(&mut self, id: u32) {
         let slot = self.slab.get(id);
-        let lane = Die::lane(slot.kind, self.reads_first);
         let die = self.core.geometry.die_of(self.block_of(slot.page)).index();
+        let ends = [self.dies[die].head[Die::CLEANING], self.dies[die].tail[Die::CLEANING]];
+        // Where it stands between others of its queue, which one that is does not matter.
+        let lane = if ends.contains(&id) { Die::CLEANING } else { Die::lane(slot.kind, self.reads_first) };
         self.unlink_from(die, lane, id);
     }
 
@@ -181,7 +199,11 @@ impl TimedFlash {
     fn dispatch(&mut self, index: usize) {
         let die = &self.dies[index];
         if die.array == NIL && die.transfer == NIL {
-            let lane = usize::from(die.head[1] != NIL);
+            if self.options.uninterrupted && self.awaits_cleaning(index) {
+                return;
+            }
+            let die = &self.dies[index];
+            let lane = die.next_lane();
             if die.suspended != NIL {
                 if lane == 0 {
                     self.resume(index);
@@ -201,13 +223,34 @@ impl TimedFlash {
         }
     }
 
+    /// A collection that is not interrupted has ended a command, and what it does next may follow at this very moment: the
+    /// others wait until all that ends now has been told of. If nothing follows then they go on, so that a collection which
+    /// waits for one of them never waits in vain.
+    fn awaits_cleaning(&mut self, index: usize) -> bool {
+        let die = &self.dies[index];
+        let head = die.head[die.next_lane()];
+        if !die.cleans || head == NIL || is_cleaning(self.slab.get(head).cause) {
+            return false;
+        }
+        self.queue.arm(index as u32, self.now);
+        true
+    }
+
+    /// Nothing more of the collection has come: others may go on.
+    #[cold]
+    fn cleaning_has_paused(&mut self, index: usize) {
+        self.dies[index].cleans &= self.dies[index].head[Die::CLEANING] != NIL;
+        self.dispatch(index);
+    }
+
     /// Starts the other half of a cache command: the array while the register moves, or the
     /// register while the array works.
     fn dispatch_cached(&mut self, index: usize) {
         let die = &self.dies[index];
-        let lane = usize::from(die.head[1] != NIL);
+        let lane = die.next_lane();
         let head = die.head[lane];
-        if head == NIL || die.suspended != NIL {
+        let interrupts = self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.slab.get(head).cause);
+        if head == NIL || die.suspended != NIL || interrupts {
             return;
         }
         let next = self.slab.get(head).kind;
@@ -286,6 +329,40 @@ impl TimedFlash {
         }
     }
 
+    /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read among them.
+    pub(super) fn queued_ns(&self, index: usize) -> Nanos {
+        let die = &self.dies[index];
+        let all = |first: u32| std::iter::successors(Some(first), |id| Some(self.slab.get(*id).next)).take_while(|id| *id != NIL);
+        let queued: Nanos = die.head.into_iter().flat_map(all).map(|id| self.service_ns(id) + self.following_ns(index, id)).sum();
+        let running = self.queue.armed(index as u32).map_or(0, |end| end.saturating_sub(self.now));
+        let on_die: Nanos = [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
+        let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
+        let half = match () {
+            () if is(die.array, Kind::Read) => self.read_transfer_ns[self.slab.get(die.array).sectors as usize],
+            () if is(die.transfer, Kind::Program) => self.part.program_ns,
+            () => 0,
+        };
+        queued + running + half + on_die + if die.suspended == NIL { 0 } else { die.suspended_left }
+    }
+
+    /// Time of a command that has not begun.
+    fn service_ns(&self, id: u32) -> Nanos {
+        let slot = self.slab.get(id);
+        match slot.kind {
+            Kind::Read => self.part.read_ns + self.part.command_ns + self.read_transfer_ns[slot.sectors as usize],
+            Kind::Program => self.page_transfer_ns + self.part.program_ns,
+            Kind::Copyback => self.part.read_ns + self.part.program_ns + self.part.command_ns,
+            Kind::Erase => self.part.erase_ns + self.part.command_ns,
+        }
+    }
+
+    /// Time of the program of this die that waits for a read.
+    fn following_ns(&self, index: usize, id: u32) -> Nanos {
+        let next = self.slab.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
+        let here = next.is_some_and(|next| self.core.geometry.die_of(self.block_of(next.page)).index() == index);
+        if here { self.page_transfer_ns + self.part.program_ns } else { 0 }
+    }
+
     /// Puts a gang whose members are taken out of the queue onto its die.
     #[inline]
     fn start(&mut self, index: usize, gang: u32) {
@@ -294,6 +371,10 @@ impl TimedFlash {
         let die = &mut self.dies[index];
         if die.array == NIL {
             self.meters[index].occupy(self.now, cause, root);
+            if self.options.uninterrupted {
+                self.queue.disarm(index as u32); // it need not look again
+                die.cleans = is_cleaning(cause);
+            }
         }
         let time = match kind {
             Kind::Program => {

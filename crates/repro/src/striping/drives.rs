@@ -48,12 +48,15 @@ pub const DYNAMIC_PLAIN: usize = 12;
 pub const SHORTER: usize = 13;
 pub const THREE_PEEL: usize = 14;
 pub const THREE_GAUSS: usize = 15;
+pub const EAGER_TIME: usize = 16;
+pub const INTERLEAVED: usize = 17;
+pub const STATIC_INTERLEAVED: usize = 18;
 
 const fn with(name: &'static str, settings: &'static [(&'static str, &'static str)]) -> Variant {
     Variant { name, settings }
 }
 
-pub const VARIANTS: [Variant; 16] = [
+pub const VARIANTS: [Variant; 19] = [
     with("static", &[("zones.reads", "direct")]),
     with("dynamic", &[]),
     with("eager", &[("zones.reads", "eager")]),
@@ -70,6 +73,9 @@ pub const VARIANTS: [Variant; 16] = [
     with("mirror, shorter queue", &[("zones.code", "mirror"), ("zones.reads", "eager")]),
     with("G_4^3", &[("zones.code", "regular-3")]),
     with("G_4^3, elimination", &[("zones.code", "regular-3"), ("zones.decoder", "gauss")]),
+    with("eager by time", &[("zones.reads", "eager-by-time")]),
+    with("cleaning interleaved", &[("flash.cleaning", "interleaved")]),
+    with("static, cleaning interleaved", &[("zones.reads", "direct"), ("flash.cleaning", "interleaved")]),
 ];
 
 /// A drive.
@@ -90,7 +96,11 @@ pub struct Place {
 impl Place {
     /// The same drive without codes.
     pub fn plain(self) -> Self {
-        let variant = if self.variant == DYNAMIC_PLAIN { STATIC_PLAIN } else { STATIC };
+        let variant = match self.variant {
+            DYNAMIC_PLAIN => STATIC_PLAIN,
+            INTERLEAVED => STATIC_INTERLEAVED,
+            _ => STATIC,
+        };
         Self { variant, code_zones: 0, ..self }
     }
 
@@ -117,13 +127,14 @@ pub fn swept() -> [Vec<Place>; 4] {
     ]
 }
 
-/// Settings of every drive of the study: banks with one die each, zones of so many bytes that the page map cleans alone.
+/// Settings of every drive of the study: banks with one die each, zones of so many bytes that the page map cleans alone, each bank without interruption.
 pub fn zones(options: &Options, capacity: u64, zone: u64) -> Vec<(&'static str, String)> {
     vec![
         ("drive.capacity", format!("{capacity}B")),
         ("flash.part", "slc-2k".to_owned()),
         ("flash.channels", BANKS.to_string()),
         ("flash.dies_per_channel", "1".to_owned()),
+        ("flash.cleaning", "uninterrupted".to_owned()),
         ("engine.seed", options.seed.to_string()),
         ("ftl.kind", "page".to_owned()),
         ("ftl.gc.victim", "greedy".to_owned()),

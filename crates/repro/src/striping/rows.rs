@@ -1,8 +1,8 @@
 //! Rows from measurements.
 
 use super::drives::{
-    BLOCKS, CODE_ZONES, DYNAMIC_PLAIN, EAGER, GAUSS, GC_AWARE, MDS, MIRROR, PARITY, PEEL_BEST, Place, RECORD, REENCODE, SHORTER, STATIC_PLAIN, THREE_GAUSS,
-    THREE_PEEL, UPDATE, USED, VARIANTS, ZONES,
+    BLOCKS, CODE_ZONES, DYNAMIC_PLAIN, EAGER, EAGER_TIME, GAUSS, GC_AWARE, INTERLEAVED, MDS, MIRROR, PARITY, PEEL_BEST, Place, RECORD, REENCODE, SHORTER,
+    STATIC_PLAIN, THREE_GAUSS, THREE_PEEL, UPDATE, USED, VARIANTS, ZONES,
 };
 use super::exact;
 use super::loads::Length::{Record, Sweep};
@@ -198,12 +198,15 @@ impl Table<'_> {
     }
 
     fn scheduling(&self) -> Vec<Row> {
-        let [lazy, eager] = [RECORD, Place { variant: EAGER, ..RECORD }].map(|place| self.results.of(&place, Record).reads);
+        let eager = [EAGER, EAGER_TIME].map(|variant| Place { variant, ..RECORD });
+        let [lazy, eager, by_time] = [RECORD, eager[0], eager[1]].map(|place| self.results.of(&place, Record).reads);
         let text = |lazy: f64, eager: f64| format!("{:.3} against {:.3}", ms(lazy), ms(eager));
-        let [lazy_tail, eager_tail] = [lazy, eager].map(|reads| reads.tail[0] as f64);
+        let [lazy_tail, eager_tail, tail_by_time] = [lazy, eager, by_time].map(|reads| reads.tail[0] as f64);
+        let figures = format!("{}; {}", text(lazy.mean, by_time.mean), text(lazy_tail, tail_by_time));
         vec![
             self.row("0.16a", Measured::statement(lazy.mean < eager.mean, text(lazy.mean, eager.mean)), ""),
             self.row("0.16b", Measured::statement(lazy_tail <= eager_tail, text(lazy_tail, eager_tail)), ""),
+            self.row("0.16c", Figures(figures), "Eager compares queues by their commands in 0.16a and b."),
         ]
     }
 
@@ -241,6 +244,17 @@ impl Table<'_> {
         ]
     }
 
+    /// The drive of record with commands between those of cleaning, and without.
+    fn interleaved(&self) -> String {
+        let text = |variant: usize| {
+            let place = Place { variant, ..RECORD };
+            let plain = self.results.of(&place.plain(), Sweep);
+            let [reads, writes] = [plain.reads.mean, plain.writes.mean].map(ms);
+            format!("{:.3}, {:.3}, {reads:.3}, {writes:.3}", self.results.reads(&place, Sweep), self.results.writes(&place, Sweep))
+        };
+        format!("{}; {}", text(INTERLEAVED), text(RECORD.variant))
+    }
+
     fn details(&self) -> Vec<Row> {
         let zones = |name| self.results.of(&RECORD, Record).zones_counter(name);
         let sequential = zones("sequential_reads");
@@ -256,6 +270,7 @@ impl Table<'_> {
             self.row("0.17f", Figures(format!("{short:.1} %; {askew:.1} %")), "Reads that continue a stream."),
             self.row("0.17g", Figures(format!("{:.1} %; {:.1} %; {stale:.1} %", percent(codes, data + codes), percent(wasted, data + codes))), "Wasted: begun, and not needed any more when done, of all block reads."),
             Self::plain("0.17h", Figures(best.join("; ")), &format!("Every graph of 4 data and 4 code blocks; peeling has {} for G_4^3 and {} for G_4^2.", peeled[0], peeled[1])),
+            self.row("0.17i", Figures(self.interleaved()), "In all other rows cleaning is not interrupted."),
         ]
     }
 }

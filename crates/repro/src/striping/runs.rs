@@ -1,6 +1,6 @@
 //! Every simulation of the study, on all cores.
 
-use super::drives::{self, DYNAMIC, EAGER, Place, RECORD, STATIC_PLAIN, VARIANTS};
+use super::drives::{self, DYNAMIC, EAGER, EAGER_TIME, Place, RECORD, STATIC_INTERLEAVED, STATIC_PLAIN, VARIANTS};
 use super::exact::{self, Exact};
 use super::loads::{Length, Shape, Trace};
 use super::tail::{self, Tail};
@@ -49,9 +49,10 @@ impl Results {
 fn runs() -> BTreeSet<Run> {
     let with_plain = |place: Place| [place, place.plain()];
     let swept = drives::swept().into_iter().flatten().flat_map(with_plain);
-    let others = (DYNAMIC..VARIANTS.len()).filter(|variant| *variant != STATIC_PLAIN).map(|variant| Place { variant, ..RECORD });
+    let others = (DYNAMIC..VARIANTS.len()).filter(|variant| ![STATIC_PLAIN, STATIC_INTERLEAVED].contains(variant)).map(|variant| Place { variant, ..RECORD });
     let looks = swept.chain(others.flat_map(with_plain)).map(|place| (place, Length::Sweep));
-    let of_record = [RECORD, RECORD.plain(), Place { variant: EAGER, ..RECORD }].map(|place| (place, Length::Record));
+    let eager = [EAGER, EAGER_TIME].map(|variant| Place { variant, ..RECORD });
+    let of_record = [RECORD, RECORD.plain(), eager[0], eager[1]].map(|place| (place, Length::Record));
     looks.chain(of_record).collect()
 }
 

@@ -191,7 +191,7 @@ fn a_barrier_waits_for_exactly_the_earlier_programs() {
 }
 
 #[test]
-fn a_cancelled_read_never_starts_and_a_started_one_is_wasted() {
+fn an_operation_that_has_begun_runs_on_to_its_end_and_is_wasted() {
     let mut flash = plain();
     let start = fill(&mut flash, 0, 0, 3);
     // Its transfer ends while the first read is in the array.
@@ -199,15 +199,30 @@ fn a_cancelled_read_never_starts_and_a_started_one_is_wasted() {
     let join = read_three_pages(&mut flash);
     assert!(flash.step() && flash.now() - start == 5 * US);
     let left = flash.cancel(join);
-    assert_eq!((left.unstarted, left.wasted), (2, 1));
-    assert_eq!(flash.core().block(BlockId(0)).pins, 1);
-    while flash.core().counters.wasted_reads == 0 {
+    assert_eq!((left.unstarted, left.wasted), (0, 3));
+    assert_eq!(flash.core().block(BlockId(0)).pins, 3);
+    while flash.core().counters.wasted_reads < 3 {
         assert!(flash.step());
     }
-    assert_eq!(flash.now() - start, 15 * US, "only the started read ran");
-    assert_eq!(FlashCore::total(&flash.core().counters.reads), 1);
+    assert_eq!(flash.now() - start, 3 * 15 * US, "not only the read that had started ran");
+    assert_eq!(FlashCore::total(&flash.core().counters.reads), 3);
     assert_eq!(run(&mut flash).len(), 1, "nobody hears of a cancelled operation, only of the program");
     assert_eq!(flash.core().block(BlockId(0)).pins, 0);
+}
+
+/// Between two of its reads as well: one has ended, and the next begins at this very moment.
+#[test]
+fn an_operation_between_two_of_its_commands_has_begun() {
+    let mut flash = plain();
+    fill(&mut flash, 0, 0, 3);
+    let join = read_three_pages(&mut flash);
+    while FlashCore::total(&flash.core().counters.reads) == 0 {
+        assert!(flash.step());
+    }
+    let left = flash.cancel(join);
+    assert_eq!((left.unstarted, left.wasted), (0, 2));
+    assert_eq!(run(&mut flash), []);
+    assert_eq!((flash.core().counters.wasted_reads, FlashCore::total(&flash.core().counters.reads)), (2, 3));
 }
 
 /// What ends at one moment is told of in some order: a read begun in between may turn out to be superfluous.

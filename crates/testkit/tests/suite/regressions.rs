@@ -1,10 +1,10 @@
 //! Small tests of faults that were found, each named for its symptom.
 
-use device::{BlockDevice, Clocked, Drive, DrivePlan};
+use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use nand::{CountedFlash, FaultPlan, Flash, TimedFlash};
 use testkit::crash::{Campaign, Tally};
 use testkit::{Stack, drain, read_through};
-use units::{BlockId, HostOp, Request};
+use units::{BlockId, Cause, DieId, HostOp, Request, Wait};
 
 /// Two sectors a page, four pages a block, one die: eleven pages for the user.
 fn stack() -> Stack {
@@ -268,4 +268,96 @@ fn a_block_switched_away_is_erased_after_the_programs_on_their_way_to_it() {
     lives_end_well("block", testkit::Faults::None, &[67]);
     lives_end_well("block", testkit::Faults::Rare, &[48, 67]);
     lives_end_well("fast", testkit::Faults::Rare, &[34, 67]);
+}
+
+/// One die of blocks of eight pages; copies and host share a block, and nothing is collected before the host finds no page.
+fn cleans_late() -> Stack {
+    let mut stack = Stack::plain();
+    for (key, value) in [
+        ("flash.channels", "1"),
+        ("flash.dies_per_channel", "1"),
+        ("flash.page_size", "512B"),
+        ("flash.pages_per_block", "8"),
+        ("flash.read_time", "25us"),
+        ("flash.program_time", "200us"),
+        ("flash.erase_time", "1500us"),
+        ("flash.bus_bandwidth", "unlimited"),
+        ("flash.command_overhead", "0ns"),
+        ("drive.capacity", "32KiB"),
+        ("drive.over_provisioning", "50%"),
+        ("ftl.gc.frontier", "shared"),
+        ("ftl.gc.free_blocks", "0"),
+        ("host.idle_after", "10us"),
+    ] {
+        stack.set(key, value);
+    }
+    stack
+}
+
+/// Programs of collection so far.
+fn copies(drive: &Drive<TimedFlash>) -> u64 {
+    drive.flash().core().counters.programs[Cause::Gc.index()]
+}
+
+/// Serves until a request ends.
+fn until_done(drive: &mut Drive<TimedFlash>) -> Completions {
+    let mut completions = Completions::default();
+    while completions.done.is_empty() {
+        assert!(drive.advance(&mut completions) != Progress::Idle);
+    }
+    completions
+}
+
+#[test]
+fn idle_collection_that_is_off_collects_nothing_while_the_host_is_idle() {
+    for (background, expected) in [("0", false), ("2", true)] {
+        let plan = cleans_late().set("ftl.gc.background_free_blocks", background).plan().unwrap();
+        let mut drive = timed(&plan);
+        let mut stream = engine::random::Stream::new(1, "idle");
+        let mut idle = 0;
+        for number in 0..400 {
+            let page = if number < 64 { number } else { stream.below(64) };
+            drive.submit(0, &Request { arrival: drive.now(), ..request(HostOp::Write, page, 1) });
+            until_done(&mut drive);
+            let before = copies(&drive);
+            drain(&mut drive);
+            idle += copies(&drive) - before;
+        }
+        assert!(copies(&drive) > 100);
+        assert_eq!(idle > 0, expected, "{idle} copies while idle, ftl.gc.background_free_blocks = {background}");
+    }
+}
+
+/// The read is of the page written last, which no collection touches; what it waits for is the collection alone.
+#[test]
+fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
+    for (cleaning, window) in [("interleaved", "64"), ("uninterrupted", "1"), ("uninterrupted", "4"), ("uninterrupted", "64")] {
+        let plan = cleans_late().set("flash.cleaning", cleaning).set("ftl.gc.copies_in_flight", window).plan().unwrap();
+        let mut drive = timed(&plan);
+        let mut stream = engine::random::Stream::new(2, "behind");
+        let (mut last, mut behind) = (0, 0);
+        for number in 0..400 {
+            let page = if number < 64 { number } else { stream.below(64) };
+            drive.submit(0, &Request { arrival: drive.now(), ..request(HostOp::Write, page, 1) });
+            let cleans = drive.flash().backlog(DieId(0)).cleaning > 0;
+            if cleans && page != last {
+                let (began, erased) = (drive.now(), drive.flash().core().counters.erases[Cause::Gc.index()]);
+                drive.submit(1, &Request { arrival: began, ..request(HostOp::Read, last, 1) });
+                let completions = until_done(&mut drive);
+                let done = completions.done[0];
+                if done.request.op == HostOp::Read {
+                    behind += 1;
+                    let waited = completions.waits[done.wait.expect("it waited") as usize];
+                    let ended = drive.flash().core().counters.erases[Cause::Gc.index()] > erased;
+                    assert_eq!(ended, cleaning == "uninterrupted", "{cleaning}, {window} copies at once: write {number}");
+                    assert_eq!(waited.direct(Wait::Cause(Cause::Gc)), waited.total());
+                    assert_eq!(waited.total() + 25_000, drive.now() - began, "it waited for cleaning alone");
+                }
+            }
+            drain(&mut drive);
+            last = page;
+        }
+        assert!(behind > 10, "{cleaning}, {window} copies at once: {behind} reads behind cleaning");
+        assert_right(&mut drive);
+    }
 }

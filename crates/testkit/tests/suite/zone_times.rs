@@ -4,7 +4,7 @@ use crate::striped::{NOTHING, counted, counters, responses, serve};
 use crate::zones::{BLOCK, READ, WRITE, encoded, read, stack, write};
 use device::{BlockDevice, Clocked, Completions, Drive, DriveState, Progress};
 use engine::random::Stream;
-use nand::TimedFlash;
+use nand::{Flash, FlashCore, TimedFlash};
 use units::{HostOp, Request};
 
 /// Serves what was submitted; for each request its operation and what it waited for nothing, ns.
@@ -66,6 +66,31 @@ fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
     let counters = counters(&coded, "zones");
     assert!(counters["code_blocks_read"] > 0);
     assert_eq!(counters["block_reads_wasted"], 0);
+}
+
+/// A stripe block whose reading has begun is read to its end, and one that has not is not read at all: pages read are those of
+/// the blocks asked for without those taken back.
+#[test]
+fn a_read_of_several_pages_that_has_begun_is_not_cut_short() {
+    for queues in ["bank", "one"] {
+        let settings = [("zones.block", "2KiB"), ("zones.reads", "lazy"), ("zones.queues", queues), ("flash.bus_bandwidth", "40MB/s")];
+        let mut drive = encoded(&stack(&settings).plan().unwrap());
+        drive.top_mut().reset_counters();
+        let pages = |drive: &Drive<TimedFlash>| FlashCore::total(&drive.flash().core().counters.reads);
+        let (before, blocks) = (pages(&drive), drive.sectors() / 4);
+        let mut stream = Stream::new(4, "begun");
+        for _ in 0..200 {
+            for tag in 0..8 {
+                let (first, count) = (stream.below(blocks - 8), 1 + stream.below(8));
+                drive.submit(tag, &Request { arrival: drive.now(), first_sector: 4 * first, sectors: 4 * count as u32, ..read(0, 1) });
+            }
+            assert_eq!(serve(&mut drive), NOTHING);
+        }
+        let counters = counters(&drive, "zones");
+        let [data, codes, back, wasted] = ["blocks_read", "code_blocks_read", "block_reads_taken_back", "block_reads_wasted"].map(|name| counters[name]);
+        assert_eq!(pages(&drive) - before, 4 * (data + codes - back), "{queues}: {data} and {codes} blocks, {back} taken back, {wasted} wasted");
+        assert!(back > 100 && wasted > 100, "{queues}: {back} taken back, {wasted} wasted");
+    }
 }
 
 fn one_after_the_other(drive: &mut Drive<TimedFlash>, requests: &[Request]) -> u64 {

@@ -79,7 +79,7 @@ fn encoded_after(plan: &DrivePlan, again: &[Request]) -> Drive<TimedFlash> {
     drive
 }
 
-const POLICIES: [&str; 4] = ["direct", "lazy", "eager", "gc-aware"];
+const POLICIES: [&str; 5] = ["direct", "lazy", "eager", "eager-by-time", "gc-aware"];
 const STALE: [&str; 3] = ["invalidate", "update", "reencode-idle"];
 const CODES: [&str; 5] = ["regular-2", "regular-3", "mirror", "parity", "mds"];
 
@@ -307,6 +307,23 @@ fn of_two_copies_the_one_with_the_shorter_queue_is_read() {
         assert_eq!(responses(&mut drive, &[read(block, 1)]), [READ]);
     }
     assert_eq!(counters(&drive, "zones")["code_blocks_read"], 0);
+}
+
+/// One bank writes a block for 400 us, in two commands; the other reads two for 100 us, in four.
+#[test]
+fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
+    for (policy, expected) in [("eager", WRITE + READ), ("eager-by-time", 3 * READ)] {
+        let mut drive = encoded(&stack(&[("zones.code", "mirror"), ("zones.reads", policy)]).plan().unwrap());
+        let second_zone = blocks(&drive) / 3;
+        let coded = FlashCore::total(&drive.flash().core().counters.reads);
+        for bank in 0..8 {
+            // The mirror of a block is four banks further; those two reads are of a bank without a choice, as their mirror writes.
+            let other = (bank + 4) % 8;
+            let requests = [write(second_zone + bank, 1), read(second_zone + 8 + other, 1), read(second_zone + 16 + other, 1), read(bank, 1)];
+            assert_eq!(responses(&mut drive, &requests)[3], expected, "{policy}: bank {bank} writes");
+        }
+        assert!(FlashCore::total(&drive.flash().core().counters.reads) > coded);
+    }
 }
 
 /// A stripe block is read as a whole; what cannot be read of it is one page all the same.
