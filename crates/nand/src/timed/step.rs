@@ -91,9 +91,13 @@ impl TimedFlash {
         if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
             return false;
         }
-        let next = |id: &u32| Some(self.slab.get(*id).next);
-        let mut queued = std::iter::successors(Some(self.dies[die].head[0]), next).take_while(|id| *id != NIL);
-        queued.any(|id| self.block_of(self.slab.get(id).page) == block && self.slab.get(id).kind != Kind::Read)
+        self.chain(self.dies[die].head[0]).any(|id| self.block_of(self.slab.get(id).page) == block && self.slab.get(id).kind != Kind::Read)
+    }
+
+    /// The commands of a queue or gang from `first` on.
+    fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let some = |id: u32| (id != NIL).then_some(id);
+        std::iter::successors(some(first), move |id| some(self.slab.get(*id).next))
     }
 
     /// The command a newcomer stands behind: the last of its queue, or the one on the die.
@@ -332,8 +336,7 @@ impl TimedFlash {
     /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read among them.
     pub(super) fn queued_ns(&self, index: usize) -> Nanos {
         let die = &self.dies[index];
-        let all = |first: u32| std::iter::successors(Some(first), |id| Some(self.slab.get(*id).next)).take_while(|id| *id != NIL);
-        let queued: Nanos = die.head.into_iter().flat_map(all).map(|id| self.service_ns(id) + self.following_ns(index, id)).sum();
+        let queued: Nanos = die.head.into_iter().flat_map(|first| self.chain(first)).map(|id| self.service_ns(id) + self.following_ns(index, id)).sum();
         let running = self.queue.armed(index as u32).map_or(0, |end| end.saturating_sub(self.now));
         let on_die: Nanos = [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
         let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
