@@ -94,7 +94,11 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
         output::complain(&told(from).join("\n"));
     }
     let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
-    let mut store = if read_only { RemappedStore::read_only(drive) } else { RemappedStore::new(drive) };
+    let mut store = match arguments.write_through {
+        _ if read_only => RemappedStore::read_only(drive),
+        true => RemappedStore::write_through(drive),
+        false => RemappedStore::new(drive),
+    };
     serve::run(&mut store, &arguments.server, &what, "stats")
 }
 
