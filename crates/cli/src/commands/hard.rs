@@ -147,7 +147,7 @@ fn told(from: &Recovered) -> Vec<String> {
         format!("and {} records in {} superpages of the journal", from.journal_records, from.journal_superpages),
     ];
     if from.torn_tail {
-        let torn = "the last write of the journal is torn, as when power goes before a flush is answered; if it was damaged later, what it said is lost";
+        let torn = "the last write of the journal is torn, as when power goes before a flush is answered";
         lines.push(torn.to_owned());
     }
     if from.unreadable > 0 {
