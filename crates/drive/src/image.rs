@@ -3,31 +3,33 @@
 //! ```text
 //! description   magic, length and checksum, then every key and value of the stack
 //! rows          16 bytes a block: erases, whether it is bad, checksum; zeros: nothing was done there
-//! heads         40 bytes a page: kind, logical page, sequence, number of the write, erases of its block, length and checksum of the
-//!               body, checksum of these
+//! heads         64 bytes a page: kind, logical page, sequence, number of the write, erases of its block,
+//!               length and checksum of the body, checksum of these
 //! places        for each page the same head once more, then its body: cells or a record
 //! seconds       records of what was trimmed once more, which nothing else says
 //! rows          once more
 //! ```
-//! A page counts while its block has been erased as often as when it was programmed. The file is sparse: what was never programmed takes
-//! no room.
+//! A page counts while its block has been erased as often as when it was programmed. The file is sparse: what
+//! was never programmed takes no room.
 //!
-//! *Order.* A page is first written to its place. Its head follows with the next flush of the host, before the next erase, and after 256
-//! pages at the latest. All writes have numbers without gaps. When a program is killed, its writes are there in their order, and only
-//! the last one can be cut in two. So a place that is not whole is torn, as when power goes in the middle of a program, if it has no second
-//! head and the highest number of all. Everything else is damage. The page is then uncorrectable, and it is told. The second
-//! head says which page that is.
+//! *Order.* A page is first written to its place. Its head follows with the next flush of the host, before
+//! the next erase, and after 256 pages at the latest. All writes have numbers without gaps. When a program is
+//! killed, its writes are there in their order, and only the last one can be cut in two. So a place that is
+//! not whole is torn, as when power goes in the middle of a program, if it has no second head and the highest
+//! number of all. Everything else is damage. The page is then uncorrectable, and it is told. The second head
+//! says which page that is.
 //!
-//! Protects: a killed program loses nothing but what its drive would have lost with power. What was flushed reads as it was, or as an
-//! error, whatever single bit or range of 4 KiB of the file is damaged. Not: a range that is replaced by its own older contents in all
-//! copies, and what was not flushed where its only head is damaged. A crash of the machine may lose what the operating system
-//! had not written yet: [`Image::sync`] is for that, and what is found missing counts as damage.
+//! Protects: a killed program loses nothing but what its drive would have lost with power. What was flushed
+//! reads as it was, or as an error, whatever single bit or range of 4 KiB of the file is damaged. Not: a
+//! range that is replaced by its own older contents in all copies, and what was not flushed where its only
+//! head is damaged. A crash of the machine may lose what the operating system had not written yet:
+//! [`Image::sync`] is for that, and what is found missing counts as damage.
 
 mod format;
 mod load;
 
 use crate::error::DriveError;
-use format::{HEAD, Head, Places, Row, TABLE, word};
+use format::{HEAD, Head, Places, Row, STEP, TABLE, word};
 use nand::{Mirror, Oob, PageKind};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -107,7 +109,8 @@ fn values(description: &str) -> BTreeMap<&str, &str> {
 /// Whether a file begins as those of drives do.
 pub(crate) fn is_drive(path: &Path) -> bool {
     let mut magic = [0; 8];
-    File::open(path).is_ok_and(|file| file.read_exact_at(&mut magic, 0).is_ok()) && KINDS.iter().any(|kind| magic.starts_with(kind))
+    File::open(path).is_ok_and(|file| file.read_exact_at(&mut magic, 0).is_ok())
+        && KINDS.iter().any(|kind| magic.starts_with(kind))
 }
 
 fn foreign(path: &Path, problem: String) -> DriveError {
@@ -117,7 +120,9 @@ fn foreign(path: &Path, problem: String) -> DriveError {
 fn lock(file: &File, path: &Path) -> Result<(), DriveError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
-        Err(std::fs::TryLockError::WouldBlock) => Err(foreign(path, "another program has this drive open; end that one first".to_owned())),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(foreign(path, "another program has this drive open; end that one first".to_owned()))
+        }
         Err(std::fs::TryLockError::Error(source)) => Err(DriveError::File { path: path.to_owned(), source }),
     }
 }
@@ -131,27 +136,51 @@ fn described(file: &File, path: &Path) -> Result<String, DriveError> {
         return Err(foreign(path, problem.to_owned()));
     }
     if read.is_err() || &head[..8] != MAGIC {
-        return Err(foreign(path, "this is not the file of a drive; name another file, or remove this one".to_owned()));
+        return Err(foreign(
+            path,
+            "this is not the file of a drive; name another file, or remove this one".to_owned(),
+        ));
     }
     let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - 16)) as usize];
     let read = file.read_exact_at(&mut text, 16);
     if read.is_err() || crc32fast::hash(&text) != word(&head, 12) {
-        return Err(foreign(path, "the description of its drive is damaged; the file cannot be used".to_owned()));
+        return Err(foreign(
+            path,
+            "the description of its drive is damaged; the file cannot be used".to_owned(),
+        ));
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 impl Image {
     fn new(path: &Path, file: File, geometry: Geometry) -> Self {
-        let state = State { rows: vec![Row::default(); geometry.blocks() as usize], turn: 0, pending: Vec::new(), buffer: Vec::new() };
+        let state = State {
+            rows: vec![Row::default(); geometry.blocks() as usize],
+            turn: 0,
+            pending: Vec::new(),
+            buffer: Vec::new(),
+        };
         let places = Places::new(&geometry);
-        Self { path: path.to_owned(), file, geometry, places, state: Mutex::new(state), broken: OnceLock::new() }
+        Self {
+            path: path.to_owned(),
+            file,
+            geometry,
+            places,
+            state: Mutex::new(state),
+            broken: OnceLock::new(),
+        }
     }
 
     /// The file at `path`, made if there is none, for a drive described so. `true`: it holds a drive already.
     pub fn open(path: &Path, geometry: Geometry, description: &str) -> Result<(Arc<Self>, bool), DriveError> {
         let failed = |source| DriveError::File { path: path.to_owned(), source };
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
         lock(&file, path)?;
         let image = Self::new(path, file, geometry);
         let holds = !image.is_unfinished().map_err(failed)?;
@@ -181,7 +210,8 @@ impl Image {
     /// The file is empty, or its drive was never finished.
     fn is_unfinished(&self) -> io::Result<bool> {
         let mut magic = [0; 8];
-        Ok(self.file.metadata()?.len() == 0 || self.file.read_exact_at(&mut magic, 0).is_ok() && magic.starts_with(KINDS[1]))
+        Ok(self.file.metadata()?.len() == 0
+            || self.file.read_exact_at(&mut magic, 0).is_ok() && magic.starts_with(KINDS[1]))
     }
 
     fn clear(&self) -> io::Result<()> {
@@ -201,9 +231,13 @@ impl Image {
         }
         let text = description.as_bytes();
         if text.len() as u64 + 16 > TABLE {
-            return Err(self.failed(io::Error::other("the description of the stack is too long for the file")));
+            return Err(
+                self.failed(io::Error::other("the description of the stack is too long for the file"))
+            );
         }
-        let head = [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text].concat();
+        let head =
+            [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text]
+                .concat();
         // Whoever finds the description finds all of the drive.
         self.sync()?;
         self.file.write_all_at(&head, 0).map_err(|error| self.failed(error))?;
@@ -229,7 +263,9 @@ impl Image {
         for key in made.keys().chain(own.keys()) {
             let [made, own] = [&made, &own].map(|values| values.get(key));
             if made != own {
-                let told = |value: Option<&&str>| value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key} = {value}`"));
+                let told = |value: Option<&&str>| {
+                    value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key} = {value}`"))
+                };
                 let [made, own] = [made, own].map(told);
                 return Err(self.foreign(format!("the file is of another drive: it was made with {made}, and this stack has {own}; use that stack, or another file")));
             }
@@ -256,7 +292,10 @@ impl Image {
         // Heads of pages in a row lie in a row.
         for run in pending.chunk_by(|one, next| one.0 + 1 == next.0) {
             buffer.clear();
-            run.iter().for_each(|(_, head)| buffer.extend_from_slice(head));
+            for (_, head) in run {
+                buffer.extend_from_slice(head);
+                buffer.extend_from_slice(&[0; STEP - HEAD]);
+            }
             self.write(buffer, self.places.head(run[0].0));
         }
         pending.clear();

@@ -104,12 +104,12 @@ impl Drive {
         image::is_drive(path)
     }
 
-    /// Looks at the file of a drive and changes nothing: the drive as it is in memory afterwards, and what is wrong with the file.
-    /// What is missing at its end counts as lost with power.
+    /// Looks at the file of a drive and changes nothing: the drive as it is in memory afterwards, and what is
+    /// wrong with the file. What is missing at its end counts as lost with power.
     ///
     /// # Errors
-    /// The file cannot be read, is open elsewhere, is not one of a drive, or is damaged so that nothing of it can be used; the layers cannot
-    /// rebuild themselves from it.
+    /// The file cannot be read, is open elsewhere, is not one of a drive, or is damaged so that nothing of it
+    /// can be used; the layers cannot rebuild themselves from it.
     pub fn check_file(path: &Path) -> Result<(Self, FileDamage), DriveError> {
         let (file, description) = Image::described(path)?;
         let place = path.display().to_string();

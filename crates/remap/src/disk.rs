@@ -13,9 +13,10 @@
 //!
 //! A head of a checkpoint says the [`Stamp`] of the journal behind the number of records, 12 bytes.
 //!
-//! *Seals of the journal.* Each sector of a journal superpage has a stamp and a checksum of its own, in the spare words of its last four
-//! records. A power cut leaves every sector whole, of the write that it cut or as it was before. So a sector without a sound seal, in
-//! a place that was written before, is damage; and so is a superpage of sectors of one write that does not agree with its checksum.
+//! *Seals of the journal.* Each sector of a journal superpage has a stamp and a checksum of its own, in the
+//! spare words of its last four records. A power cut leaves every sector whole, of the write that it cut or
+//! as it was before. So a sector without a sound seal, in a place that was written before, is damage; and so
+//! is a superpage of sectors of one write that does not agree with its checksum.
 //!
 //! A log cache has kinds of its own, see its layout.
 
@@ -29,7 +30,8 @@ pub(crate) const RECORD_BYTES: usize = 16;
 pub(crate) const ENTRY_BYTES: usize = 4;
 /// No virtual page.
 pub(crate) const NOWHERE: u32 = u32::MAX;
-/// Where the last four records of a sector have their spare words: what is known of places, the version, twice, and the checksum.
+/// Where the last four records of a sector have their spare words: what is known of places, the version,
+/// twice, and the checksum.
 const SPARE: [usize; 4] = [460, 476, 492, 508];
 const SECTOR: usize = units::SECTOR_BYTES as usize;
 
@@ -148,8 +150,8 @@ pub(crate) struct Seals {
     pub same: bool,
 }
 
-/// Head and stamp of a journal superpage of this identity, or what its sectors say. The checksum of all is not enough: checksums of the
-/// same kind in the sectors make it the same for every mixture of sound ones.
+/// Head and stamp of a journal superpage of this identity, or what its sectors say. The checksum of all is
+/// not enough: checksums of the same kind in the sectors make it the same for every mixture of sound ones.
 pub(crate) fn unseal_journal(bytes: &[u8], id: u64) -> Result<(Head, Stamp), Seals> {
     let seals = seals(bytes, id);
     let head = unseal(bytes, Kind::Journal).filter(|head| seals.same && head.id == id);

@@ -47,8 +47,8 @@ pub struct Recovered {
     pub journal_superpages: u64,
     /// Records in them that the checkpoint did not have.
     pub journal_records: u64,
-    /// The last write of the journal is torn: power went meanwhile, and nobody was told that it lasts. Where its place was never
-    /// written before, it may also be damaged, and what it said is lost.
+    /// The last write of the journal is torn: power went meanwhile, and nobody was told that it lasts. Where
+    /// its place was never written before, it may also be damaged, and what it said is lost.
     pub torn_tail: bool,
     /// Metadata superpages that could not be read.
     pub unreadable: u32,
@@ -145,8 +145,9 @@ impl Found {
         self.ring[(number % self.ring.len() as u64) as usize]
     }
 
-    /// Whether the write behind the last sound one, whose stamp this is, was torn. A power cut leaves each sector whole, as it was
-    /// or as it was to be, in a place where that write can have gone; what else is not whole is damaged.
+    /// Whether the write behind the last sound one, whose stamp this is, was torn. A power cut leaves each
+    /// sector whole, as it was or as it was to be, in a place where that write can have gone; what else is
+    /// not whole is damaged.
     fn end_is_torn(&self, last: u64, stamp: Stamp) -> Result<bool, &'static str> {
         let ring = (0..).zip(&self.ring).map(|(place, found)| (*found, (place == last % self.ring.len() as u64).then_some(Stamp::RING)));
         let tails = self.tails.into_iter().zip(Stamp::TAILS.map(Some));
@@ -172,9 +173,9 @@ impl Hard {
     /// with the given one. Nothing is written until the host changes something. Of `options` those count that are
     /// not the layout's.
     ///
-    /// A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the journal as well.
-    /// Damage looks like a write that the power cut only where the very last superpage is the first one in its place; there it looks
-    /// like none at all if no sector of it is whole.
+    /// A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the
+    /// journal as well. Damage looks like a write that the power cut only where the very last superpage is
+    /// the first one in its place; there it looks like none at all if no sector of it is whole.
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.

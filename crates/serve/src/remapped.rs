@@ -35,8 +35,8 @@ impl<S: BlockStore> RemappedStore<S> {
         Self { read_only: true, ..Self::new(drive) }
     }
 
-    /// Serves a drive whose changes are durable when they are answered: with their place in the map, which a killed server would
-    /// lose otherwise.
+    /// Serves a drive whose changes are durable when they are answered: with their place in the map, which a
+    /// killed server would lose otherwise.
     pub fn write_through(drive: Blocking<S>) -> Self {
         Self { through: true, ..Self::new(drive) }
     }

@@ -9,6 +9,9 @@ pub const TABLE: u64 = 64 << 10;
 pub const ROW: usize = 16;
 /// Bytes of a head.
 pub const HEAD: usize = 40;
+/// From a second head to the next: none lies across pages of the operating system's memory, between which the
+/// end of a program may cut a write.
+pub const STEP: usize = 64;
 /// Between parts of the file, so that damage to a range does not reach both copies of anything.
 const GAP: u64 = 64 << 10;
 /// Set in the length of a head whose page holds a record.
@@ -40,7 +43,7 @@ impl Places {
         let (pages, page_bytes) = (u64::from(geometry.pages()), u64::from(geometry.page_bytes));
         let rows = u64::from(geometry.blocks()) * ROW as u64;
         let heads = after(TABLE, rows);
-        let places = after(heads, pages * HEAD as u64);
+        let places = after(heads, pages * STEP as u64);
         let seconds = after(places, pages * (HEAD as u64 + page_bytes));
         let second_rows = after(seconds, pages * page_bytes);
         let pages_per_block = u64::from(geometry.pages_per_block);
@@ -54,12 +57,12 @@ impl Places {
 
     /// Bytes of the heads of a block.
     pub fn heads_bytes(&self) -> usize {
-        self.pages_per_block as usize * HEAD
+        self.pages_per_block as usize * STEP
     }
 
     /// The head of a page apart from its place.
     pub fn head(&self, page: u32) -> u64 {
-        self.heads + u64::from(page) * HEAD as u64
+        self.heads + u64::from(page) * STEP as u64
     }
 
     /// The place of a page: its head and its body.
@@ -122,7 +125,15 @@ pub struct Head {
 impl Head {
     pub fn new(oob: Oob, turn: u64, erases: u32, body: &[u8], is_record: bool) -> Self {
         let length = body.len() as u32 | if is_record { RECORD } else { 0 };
-        Self { kind: oob.kind as u8, logical: oob.logical, sequence: oob.sequence, turn, erases, length, sum: crc32fast::hash(body) }
+        Self {
+            kind: oob.kind as u8,
+            logical: oob.logical,
+            sequence: oob.sequence,
+            turn,
+            erases,
+            length,
+            sum: crc32fast::hash(body),
+        }
     }
 
     pub fn bytes(&self) -> [u8; HEAD] {
@@ -145,7 +156,15 @@ impl Head {
             return None;
         }
         let (kind, logical, sequence, turn) = (bytes[0], word(bytes, 4), long(bytes, 8), long(bytes, 16));
-        Some(Self { kind, logical, sequence, turn, erases: word(bytes, 24), length: word(bytes, 28), sum: word(bytes, 32) })
+        Some(Self {
+            kind,
+            logical,
+            sequence,
+            turn,
+            erases: word(bytes, 24),
+            length: word(bytes, 28),
+            sum: word(bytes, 32),
+        })
     }
 
     /// The same of a page that is of another kind now.

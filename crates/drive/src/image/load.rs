@@ -1,6 +1,6 @@
 //! Reading the file: what was programmed, what the end of a program tore, and what is damaged.
 
-use super::format::{HEAD, Head, ROW, Row};
+use super::format::{HEAD, Head, ROW, Row, STEP};
 use super::{FileDamage, Image, State};
 use crate::error::DriveError;
 use nand::{FlashCore, Oob, PageKind};
@@ -38,7 +38,8 @@ impl Image {
     /// Puts what the file holds into flash that is factory-fresh. Nothing is written.
     pub fn load(&self, core: &mut FlashCore) -> Result<FileDamage, DriveError> {
         let mut state = self.lock();
-        let mut reading = Reading { place: vec![0; HEAD + self.geometry.page_bytes as usize], ..Reading::default() };
+        let mut reading =
+            Reading { place: vec![0; HEAD + self.geometry.page_bytes as usize], ..Reading::default() };
         let mut heads = vec![0; self.places.heads_bytes()];
         let tables = self.tables().map_err(|error| self.failed(error))?;
         for block in (0..self.geometry.blocks()).map(BlockId) {
@@ -54,11 +55,13 @@ impl Image {
                 continue;
             }
             let first = self.geometry.page_at(block, 0).0;
-            self.file.read_exact_at(&mut heads, self.places.head(first)).map_err(|error| self.failed(error))?;
+            self.file
+                .read_exact_at(&mut heads, self.places.head(first))
+                .map_err(|error| self.failed(error))?;
             let (mut done, mut found) = (0, 0);
             for position in 0..self.geometry.pages_per_block {
                 let page = self.geometry.page_at(block, position).0;
-                let head = &heads[position as usize * HEAD..][..HEAD];
+                let head = &heads[position as usize * STEP..][..HEAD];
                 if self.load_page(core, page, row.erases, head, &mut reading, &mut state)? {
                     (done, found) = (position + 1, found + 1);
                 }
@@ -80,7 +83,15 @@ impl Image {
     }
 
     /// Puts one page into flash. `false`: it was not programmed since its block was erased.
-    fn load_page(&self, core: &mut FlashCore, page: u32, erases: u32, bytes: &[u8], reading: &mut Reading, state: &mut State) -> Result<bool, DriveError> {
+    fn load_page(
+        &self,
+        core: &mut FlashCore,
+        page: u32,
+        erases: u32,
+        bytes: &[u8],
+        reading: &mut Reading,
+        state: &mut State,
+    ) -> Result<bool, DriveError> {
         let second = Head::read(bytes);
         let is_damaged = second.is_none() && bytes.iter().any(|byte| *byte != 0);
         reading.settled = reading.settled.max(second.map_or(0, |head| head.turn));
@@ -92,17 +103,17 @@ impl Image {
         }
         let place = &mut reading.place;
         let wanted = if second.is_some() { place.len() } else { HEAD };
-        self.file.read_exact_at(&mut place[..wanted], self.places.place(page)).map_err(|error| self.failed(error))?;
+        self.file
+            .read_exact_at(&mut place[..wanted], self.places.place(page))
+            .map_err(|error| self.failed(error))?;
         let first = Head::read(place);
         let turn = first.map_or(0, |head| head.turn);
         let first = first.filter(|head| head.erases == erases);
         match (first, second) {
-            (Some(first), Some(second)) if first == second => {
-                match first.body(&place[HEAD..]) {
-                    Some(body) => restore(core, page, &first, Some(body)),
-                    None => self.lose(core, page, &first, reading)?,
-                }
-            }
+            (Some(first), Some(second)) if first == second => match first.body(&place[HEAD..]) {
+                Some(body) => restore(core, page, &first, Some(body)),
+                None => self.lose(core, page, &first, reading)?,
+            },
             // It was programmed, and has turned out torn or lost since.
             (Some(first), Some(second)) if first.turn > second.turn && first.has_no_body() => {
                 reading.found(first.turn);
@@ -114,7 +125,9 @@ impl Image {
                 reading.found(first.turn);
                 reading.single.push(if is_damaged { 0 } else { first.turn });
                 let place = &mut reading.place;
-                self.file.read_exact_at(place, self.places.place(page)).map_err(|error| self.failed(error))?;
+                self.file
+                    .read_exact_at(place, self.places.place(page))
+                    .map_err(|error| self.failed(error))?;
                 match first.body(&place[HEAD..]) {
                     Some(body) => {
                         state.pending.push((page, first.bytes()));
@@ -133,7 +146,13 @@ impl Image {
     }
 
     /// A page is damaged: one copy of it is, or all there is.
-    fn lose(&self, core: &mut FlashCore, page: u32, head: &Head, reading: &mut Reading) -> Result<(), DriveError> {
+    fn lose(
+        &self,
+        core: &mut FlashCore,
+        page: u32,
+        head: &Head,
+        reading: &mut Reading,
+    ) -> Result<(), DriveError> {
         if head.kind != PageKind::Metadata as u8 {
             reading.damage.pages += 1;
             restore(core, page, &head.of(PageKind::Lost), None);
@@ -148,14 +167,22 @@ impl Image {
         let place = &mut reading.place[HEAD..];
         self.file.read_exact_at(place, self.places.second(page)).map_err(|error| self.failed(error))?;
         let Some(body) = head.body(place) else {
-            return Err(self.foreign("both copies of a record of what was trimmed are damaged; restore the file from a copy".to_owned()));
+            return Err(self.foreign(
+                "both copies of a record of what was trimmed are damaged; restore the file from a copy"
+                    .to_owned(),
+            ));
         };
         restore(core, page, head, Some(body));
         Ok(())
     }
 
     /// The end of a program can have torn its last write, and no other.
-    fn finish(&self, core: &mut FlashCore, mut reading: Reading, state: &mut State) -> Result<FileDamage, DriveError> {
+    fn finish(
+        &self,
+        core: &mut FlashCore,
+        mut reading: Reading,
+        state: &mut State,
+    ) -> Result<FileDamage, DriveError> {
         let (settled, last) = (reading.settled, reading.last.max(reading.settled));
         for (page, head) in std::mem::take(&mut reading.broken) {
             if head.turn == last {

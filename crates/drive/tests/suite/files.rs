@@ -161,7 +161,8 @@ struct Outcomes {
     unnoticed: u32,
 }
 
-/// Flushed pages of a killed drive, after so many damages made one at a time: where, and to what, a chance says.
+/// Flushed pages of a killed drive, after so many damages made one at a time: where, and to what, a chance
+/// says.
 fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut(&mut Stream, &mut [u8])) -> Outcomes {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();
@@ -224,7 +225,8 @@ fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut
     outcomes
 }
 
-/// A bit before a page, 4 KiB of zeros or of rubbish: flushed pages read as older ones or as zeros, and nothing was told.
+/// A bit before a page, 4 KiB of zeros or of rubbish: flushed pages read as older ones or as zeros, and
+/// nothing was told.
 #[test]
 fn flushed_pages_read_as_they_were_or_as_errors_whatever_is_damaged() {
     let stacks: [&[&str]; 4] = [&[], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["flash.page_size=512B", "drive.over_provisioning=100%"]];
@@ -288,6 +290,9 @@ fn a_file_of_another_drive_is_refused_with_the_difference() {
     std::fs::write(&path, "something else altogether, and long enough").unwrap();
     let error = open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("not the file of a drive"), "{error}");
+    std::fs::write(&path, b"nandrv02 and all that an earlier version kept").unwrap();
+    let error = open(&path, &[]).err().unwrap().to_string();
+    assert!(error.contains("of another version of the program"), "{error}");
     assert!(matches!(open(&folder.path().join("no/such/folder"), &[]), Err(DriveError::File { .. })));
     for settings in [&["stripe.kind=raid0", "flash.channels=5"][..], &["buffer.kind=page-lru", "buffer.nonvolatile=true"]] {
         assert!(matches!(open(&folder.path().join("other"), settings), Err(DriveError::Unsupported(_))), "{settings:?}");

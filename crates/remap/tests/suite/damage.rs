@@ -87,8 +87,8 @@ fn a_damaged_end_of_the_journal_is_told() {
     assert!(told > 0);
 }
 
-/// Seven flushed versions of a page, and a bit of the last superpage of the journal: an older version was read, and a place that was
-/// used again gave another sector's data; the drive was called sound.
+/// Seven flushed versions of a page, and a bit of the last superpage of the journal: an older version was
+/// read, and a place that was used again gave another sector's data; the drive was called sound.
 #[test]
 fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
     for superpage_sectors in [8, 32] {
