@@ -42,7 +42,7 @@ pub enum Command {
     List(ListArguments),
     /// Explain a key, a group of keys, a policy, workload, part, stack, trace format or term.
     Explain(ExplainArguments),
-    /// Say everything that is wrong with a stack file or a trace file.
+    /// Say everything that is wrong with a stack file, a trace file or the file of a served drive.
     Check(CheckArguments),
     /// Count what decodes a group of blocks, for published codes or your own, and look for better ones.
     Code(CodeArguments),
@@ -272,7 +272,7 @@ pub struct ExplainArguments {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
-    /// A stack (.toml) or a trace.
+    /// A stack (.toml), a trace, or the file of a drive (serve --file).
     pub file: String,
     /// Format of a trace.
     #[arg(long, value_name = "NAME")]

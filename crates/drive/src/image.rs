@@ -1,38 +1,81 @@
 //! Flash kept in a file: what was programmed and erased is there as soon as it happened.
 //!
 //! ```text
-//! 0      magic, length and checksum of the description, the description: every key and value of the stack
-//! 64 Ki  16 bytes a block: erases, whether it is bad, checksum; zeros: neither
-//! ...    a place for each page: 32 bytes (kind, logical page, sequence, erases of its block, length, checksum of these, checksum
-//!        of all), then its cells or its record
+//! description   magic, length and checksum, then every key and value of the stack
+//! rows          16 bytes a block: erases, whether it is bad, checksum; zeros: nothing was done there
+//! heads         64 bytes a page: kind, logical page, sequence, number of the write, erases of its block,
+//!               length and checksum of the body, checksum of these
+//! places        for each page the same head once more, then its body: cells or a record
+//! seconds       records of what was trimmed once more, which nothing else says
+//! rows          once more
 //! ```
-//! A page counts while its block has been erased as often as when it was programmed. The file is sparse: places that were
-//! never programmed take no room. A write that the end of the program cut in two fails its checksum and counts as torn,
-//! as a page does when power goes in the middle of its program; with a later page in its block it is damaged, and what it holds is lost.
-//! The magic is another one until the drive is whole.
+//! A page counts while its block has been erased as often as when it was programmed. The file is sparse: what
+//! was never programmed takes no room.
 //!
-//! Protects: a killed program loses nothing but what its drive would have lost with power. Not: a crash of the machine under
-//! it, which may lose what the operating system had not written yet; [`Image::sync`] is for that.
+//! *Order.* A page is first written to its place. Its head follows with the next flush of the host, before
+//! the next erase, and after 256 pages at the latest. All writes have numbers without gaps. When a program is
+//! killed, its writes are there in their order, and only the last one can be cut in two. So a place that is
+//! not whole is torn, as when power goes in the middle of a program, if it has no second head and the highest
+//! number of all. Everything else is damage. The page is then uncorrectable, and it is told. The second head
+//! says which page that is.
+//!
+//! Protects: a killed program loses nothing but what its drive would have lost with power. What was flushed
+//! reads as it was, or as an error, whatever single bit or range of 4 KiB of the file is damaged. Not: a
+//! range that is replaced by its own older contents in all copies, and what was not flushed where its only
+//! head is damaged. A crash of the machine may lose what the operating system had not written yet:
+//! [`Image::sync`] is for that, and what is found missing counts as damage.
+
+mod format;
+mod load;
 
 use crate::error::DriveError;
-use nand::{FlashCore, Mirror, Oob, PageKind};
+use format::{HEAD, Head, Places, Row, STEP, TABLE, word};
+use nand::{Mirror, Oob, PageKind};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use units::{BlockId, Geometry};
 
-const MAGIC: &[u8; 8] = b"nandrv02";
+const MAGIC: &[u8; 8] = b"nandrv03";
 /// Of a drive that is being made.
-const UNFINISHED: &[u8; 8] = b"nandnew2";
-const TABLE: u64 = 64 << 10;
-const BLOCK_BYTES: u64 = 16;
-const HEAD: usize = 32;
-/// Set in the length of a place that holds a record.
-const RECORD: u32 = 1 << 31;
+const UNFINISHED: &[u8; 8] = b"nandnew3";
+/// Without their versions.
+const KINDS: [&[u8]; 2] = [b"nandrv", b"nandnew"];
+/// Most pages whose second heads wait.
+const MOST_PENDING: usize = 256;
+
+/// What is wrong with the file of a drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileDamage {
+    /// Pages of flash whose bytes are damaged: what they hold cannot be read.
+    pub pages: u64,
+    /// Heads, rows and records that are damaged, and for which a second copy stands in: nothing is lost.
+    pub mended: u64,
+    /// Writes after the last flush that are missing though later ones are there: an older version is read.
+    pub writes: u64,
+}
+
+impl FileDamage {
+    /// Whether there is any.
+    pub fn is_any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// In words, for a user.
+impl std::fmt::Display for FileDamage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { pages, mended, writes } = self;
+        write!(
+            formatter,
+            "{pages} pages of flash are damaged, and what they hold cannot be read; {mended} records are damaged, and a second copy stands in; \
+             {writes} writes after the last flush are missing"
+        )
+    }
+}
 
 /// A file that holds flash.
 #[derive(Debug)]
@@ -40,14 +83,22 @@ pub(crate) struct Image {
     path: PathBuf,
     file: File,
     geometry: Geometry,
-    /// How often each block was erased, as the file has it.
-    erases: Vec<AtomicU32>,
+    places: Places,
+    state: Mutex<State>,
     /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left it.
     broken: OnceLock<(io::ErrorKind, String)>,
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+/// What the file has so far.
+#[derive(Debug)]
+struct State {
+    rows: Vec<Row>,
+    /// Number of the last write of a page.
+    turn: u64,
+    /// Pages whose second heads are not written, and these.
+    pending: Vec<(u32, [u8; HEAD])>,
+    /// What is being written.
+    buffer: Vec<u8>,
 }
 
 /// Keys and values of a description.
@@ -55,21 +106,83 @@ fn values(description: &str) -> BTreeMap<&str, &str> {
     description.lines().filter_map(|line| line.split_once(" = ")).collect()
 }
 
+/// Whether a file begins as those of drives do.
+pub(crate) fn is_drive(path: &Path) -> bool {
+    let mut magic = [0; 8];
+    File::open(path).is_ok_and(|file| file.read_exact_at(&mut magic, 0).is_ok())
+        && KINDS.iter().any(|kind| magic.starts_with(kind))
+}
+
+fn foreign(path: &Path, problem: String) -> DriveError {
+    DriveError::Foreign { path: path.to_owned(), problem }
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), DriveError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(foreign(path, "another program has this drive open; end that one first".to_owned()))
+        }
+        Err(std::fs::TryLockError::Error(source)) => Err(DriveError::File { path: path.to_owned(), source }),
+    }
+}
+
+/// The description of the drive in a file.
+fn described(file: &File, path: &Path) -> Result<String, DriveError> {
+    let mut head = [0; 16];
+    let read = file.read_exact_at(&mut head, 0);
+    if read.is_ok() && head.starts_with(KINDS[0]) && &head[..8] != MAGIC {
+        let problem = "the file is of another version of the program, which keeps drives in another way; serve it with that one, or remove it";
+        return Err(foreign(path, problem.to_owned()));
+    }
+    if read.is_err() || &head[..8] != MAGIC {
+        return Err(foreign(
+            path,
+            "this is not the file of a drive; name another file, or remove this one".to_owned(),
+        ));
+    }
+    let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - 16)) as usize];
+    let read = file.read_exact_at(&mut text, 16);
+    if read.is_err() || crc32fast::hash(&text) != word(&head, 12) {
+        return Err(foreign(
+            path,
+            "the description of its drive is damaged; the file cannot be used".to_owned(),
+        ));
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 impl Image {
+    fn new(path: &Path, file: File, geometry: Geometry) -> Self {
+        let state = State {
+            rows: vec![Row::default(); geometry.blocks() as usize],
+            turn: 0,
+            pending: Vec::new(),
+            buffer: Vec::new(),
+        };
+        let places = Places::new(&geometry);
+        Self {
+            path: path.to_owned(),
+            file,
+            geometry,
+            places,
+            state: Mutex::new(state),
+            broken: OnceLock::new(),
+        }
+    }
+
     /// The file at `path`, made if there is none, for a drive described so. `true`: it holds a drive already.
     pub fn open(path: &Path, geometry: Geometry, description: &str) -> Result<(Arc<Self>, bool), DriveError> {
         let failed = |source| DriveError::File { path: path.to_owned(), source };
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                let problem = "another program has this drive open; end that one first".to_owned();
-                return Err(DriveError::Foreign { path: path.to_owned(), problem });
-            }
-            Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
-        }
-        let erases = (0..geometry.blocks()).map(|_| AtomicU32::new(0)).collect();
-        let image = Self { path: path.to_owned(), file, geometry, erases, broken: OnceLock::new() };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
+        lock(&file, path)?;
+        let image = Self::new(path, file, geometry);
         let holds = !image.is_unfinished().map_err(failed)?;
         if holds {
             image.check(description)?;
@@ -79,20 +192,32 @@ impl Image {
         Ok((Arc::new(image), holds))
     }
 
+    /// The file of a drive that is only looked at, and the settings of its stack.
+    pub fn described(path: &Path) -> Result<(File, String), DriveError> {
+        let file = File::open(path).map_err(|source| DriveError::File { path: path.to_owned(), source })?;
+        lock(&file, path)?;
+        let text = described(&file, path)?;
+        Ok((file, text))
+    }
+
+    /// That file, once the geometry of its drive is known.
+    pub fn to_look_at(path: &Path, file: File, geometry: Geometry) -> Result<Self, DriveError> {
+        let image = Self::new(path, file, geometry);
+        image.check_length()?;
+        Ok(image)
+    }
+
     /// The file is empty, or its drive was never finished.
     fn is_unfinished(&self) -> io::Result<bool> {
         let mut magic = [0; 8];
-        Ok(self.file.metadata()?.len() == 0 || self.file.read_exact_at(&mut magic, 0).is_ok() && magic == *UNFINISHED)
+        Ok(self.file.metadata()?.len() == 0
+            || self.file.read_exact_at(&mut magic, 0).is_ok() && magic.starts_with(KINDS[1]))
     }
 
     fn clear(&self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.write_all_at(UNFINISHED, 0)?;
-        self.file.set_len(self.length())
-    }
-
-    fn length(&self) -> u64 {
-        self.first_place() + u64::from(self.geometry.pages()) * self.place_bytes()
+        self.file.set_len(self.places.length)
     }
 
     /// The drive is whole: from now on the file is this drive's.
@@ -100,144 +225,92 @@ impl Image {
     /// # Errors
     /// It cannot be written.
     pub fn describe(&self, description: &str) -> Result<(), DriveError> {
-        let failed = |source| DriveError::File { path: self.path.clone(), source };
+        self.settle();
         if let Some(error) = self.broken() {
             return Err(error);
         }
         let text = description.as_bytes();
         if text.len() as u64 + 16 > TABLE {
-            return Err(failed(io::Error::other("the description of the stack is too long for the file")));
+            return Err(
+                self.failed(io::Error::other("the description of the stack is too long for the file"))
+            );
         }
-        let head = [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text].concat();
+        let head =
+            [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text]
+                .concat();
         // Whoever finds the description finds all of the drive.
         self.sync()?;
-        self.file.write_all_at(&head, 0).map_err(failed)?;
+        self.file.write_all_at(&head, 0).map_err(|error| self.failed(error))?;
         self.sync()
+    }
+
+    fn failed(&self, source: io::Error) -> DriveError {
+        DriveError::File { path: self.path.clone(), source }
+    }
+
+    fn foreign(&self, problem: String) -> DriveError {
+        foreign(&self.path, problem)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses files that are not of such a drive.
     fn check(&self, description: &str) -> Result<(), DriveError> {
-        let foreign = |problem: String| DriveError::Foreign { path: self.path.clone(), problem };
-        let mut head = [0; 16];
-        let read = self.file.read_exact_at(&mut head, 0);
-        if read.is_err() || &head[..8] != MAGIC {
-            return Err(foreign("this is not the file of a drive; name another file, or remove this one".to_owned()));
-        }
-        let has = self.file.metadata().map_or(0, |file| file.len());
-        if has < self.length() {
-            return Err(foreign(format!("the file has {has} bytes, and its drive {}: it was cut short, and what is missing is lost; restore it from a copy", self.length())));
-        }
-        let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - 16)) as usize];
-        let read = self.file.read_exact_at(&mut text, 16);
-        if read.is_err() || crc32fast::hash(&text) != word(&head, 12) {
-            return Err(foreign("the description of its drive is damaged; the file cannot be used".to_owned()));
-        }
-        let text = String::from_utf8_lossy(&text);
+        let text = described(&self.file, &self.path)?;
         let [made, own] = [&text, description].map(values);
         for key in made.keys().chain(own.keys()) {
             let [made, own] = [&made, &own].map(|values| values.get(key));
             if made != own {
-                let told = |value: Option<&&str>| value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key} = {value}`"));
+                let told = |value: Option<&&str>| {
+                    value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key} = {value}`"))
+                };
                 let [made, own] = [made, own].map(told);
-                return Err(foreign(format!("the file is of another drive: it was made with {made}, and this stack has {own}; use that stack, or another file")));
+                return Err(self.foreign(format!("the file is of another drive: it was made with {made}, and this stack has {own}; use that stack, or another file")));
             }
+        }
+        self.check_length()
+    }
+
+    fn check_length(&self) -> Result<(), DriveError> {
+        let (has, wanted) = (self.file.metadata().map_or(0, |file| file.len()), self.places.length);
+        if has < wanted {
+            return Err(self.foreign(format!("the file has {has} bytes, and its drive {wanted}: it was cut short, and what is missing is lost; restore it from a copy")));
         }
         Ok(())
     }
 
-    fn first_place(&self) -> u64 {
-        (TABLE + u64::from(self.geometry.blocks()) * BLOCK_BYTES).next_multiple_of(4096)
+    /// Writes the second heads that wait: the pages written so far are known to be whole from now on.
+    pub fn settle(&self) {
+        self.settle_in(&mut self.lock());
     }
 
-    fn place_bytes(&self) -> u64 {
-        HEAD as u64 + u64::from(self.geometry.page_bytes)
-    }
-
-    /// Puts what the file holds into flash that is factory-fresh.
-    pub fn load(&self, core: &mut FlashCore) -> Result<(), DriveError> {
-        let failed = |source| DriveError::File { path: self.path.clone(), source };
-        let mut table = vec![0; self.geometry.blocks() as usize * BLOCK_BYTES as usize];
-        self.file.read_exact_at(&mut table, TABLE).map_err(failed)?;
-        let [mut place, mut other] = [0; 2].map(|_| vec![0; self.place_bytes() as usize]);
-        for (block, row) in (0..self.geometry.blocks()).map(BlockId).zip(table.chunks_exact(BLOCK_BYTES as usize)) {
-            if row.iter().any(|byte| *byte != 0) && checksum(&row[..12], &[]) != word(row, 12) {
-                let problem = format!("what it says of block {} is damaged, and the block's pages with it; restore the file from a copy", block.0);
-                return Err(DriveError::Foreign { path: self.path.clone(), problem });
+    fn settle_in(&self, state: &mut State) {
+        let State { pending, buffer, .. } = state;
+        pending.sort_unstable_by_key(|(page, _)| *page);
+        // Heads of pages in a row lie in a row.
+        for run in pending.chunk_by(|one, next| one.0 + 1 == next.0) {
+            buffer.clear();
+            for (_, head) in run {
+                buffer.extend_from_slice(head);
+                buffer.extend_from_slice(&[0; STEP - HEAD]);
             }
-            let (erases, bad) = (word(row, 0), row[4] != 0);
-            let mut torn = None;
-            self.erases[block.index()].store(erases, Ordering::Relaxed);
-            let (mut done, mut found) = (0, 0);
-            for position in 0..self.geometry.pages_per_block {
-                let page = self.geometry.page_at(block, position).0;
-                let at = self.first_place() + u64::from(page) * self.place_bytes();
-                // Of a block that nothing was programmed to only the first place is looked at, and pages passed over are few.
-                self.file.read_exact_at(&mut place[..HEAD], at).map_err(failed)?;
-                let generation = word(&place, 16);
-                if place[0] == 0 || generation != erases {
-                    if done == 0 && position > 0 && !self.has_data(page, block).map_err(failed)? {
-                        break;
-                    }
-                    continue;
-                }
-                self.file.read_exact_at(&mut place, at).map_err(failed)?;
-                if let Some(page) = torn.take() {
-                    self.file.read_exact_at(&mut other, self.first_place() + u64::from(page) * self.place_bytes()).map_err(failed)?;
-                    // Only the last program of a killed program can be torn: this one is damaged.
-                    self.restore(core, page, &other, PageKind::Lost);
-                }
-                let is_torn = !self.restore(core, page, &place, PageKind::Torn);
-                torn = (is_torn && place[0] == PageKind::Data as u8 && checksum(&place[..24], &[]) == word(&place, 24)).then_some(page);
-                (done, found) = (position + 1, found + 1);
-            }
-            core.restore_block(block, done, found < done, erases, bad);
+            self.write(buffer, self.places.head(run[0].0));
         }
-        Ok(())
-    }
-
-    /// Whether a place from this one to the end of its block was programmed since the block was erased.
-    fn has_data(&self, page: u32, block: BlockId) -> io::Result<bool> {
-        let end = self.geometry.page_at(block, self.geometry.pages_per_block - 1).0;
-        let mut head = [0; HEAD];
-        for page in page..=end {
-            self.file.read_exact_at(&mut head, self.first_place() + u64::from(page) * self.place_bytes())?;
-            if head[0] != 0 && word(&head, 16) == self.erases[block.index()].load(Ordering::Relaxed) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Puts a page into flash; as `otherwise` where its place is not whole, which is what is returned.
-    fn restore(&self, core: &mut FlashCore, page: u32, place: &[u8], otherwise: PageKind) -> bool {
-        let Some(contents) = core.contents.as_deref_mut() else { return true };
-        let length = word(place, 20) & !RECORD;
-        let body = &place[HEAD..HEAD + (length as usize).min(place.len() - HEAD)];
-        let is_whole = checksum(&place[..28], body) == word(place, 28);
-        let kind = match place[0] {
-            _ if !is_whole => otherwise,
-            1 => PageKind::Data,
-            2 => PageKind::Metadata,
-            4 => PageKind::Lost,
-            _ => PageKind::Torn,
-        };
-        let sequence = u64::from_le_bytes(place[8..16].try_into().expect("eight bytes"));
-        let oob = Oob { kind, logical: word(place, 4), sequence };
-        let is_record = kind == PageKind::Metadata && word(place, 20) & RECORD != 0;
-        let cells = if body.len() == self.geometry.page_bytes as usize { body } else { &vec![0; self.geometry.page_bytes as usize] };
-        contents.restore_page(page, oob, cells, is_record.then_some(body));
-        is_whole
+        pending.clear();
     }
 
     /// Waits until the operating system has written everything.
     pub fn sync(&self) -> Result<(), DriveError> {
-        self.file.sync_data().map_err(|source| DriveError::File { path: self.path.clone(), source })
+        self.settle();
+        self.file.sync_data().map_err(|error| self.failed(error))
     }
 
     /// Why the file stopped following, if it did.
     pub fn broken(&self) -> Option<DriveError> {
         let (kind, text) = self.broken.get()?;
-        Some(DriveError::File { path: self.path.clone(), source: io::Error::new(*kind, text.as_str()) })
+        Some(self.failed(io::Error::new(*kind, text.as_str())))
     }
 
     fn write(&self, bytes: &[u8], at: u64) {
@@ -249,49 +322,57 @@ impl Image {
         }
     }
 
+    fn write_row(&self, block: BlockId, row: Row) {
+        let bytes = row.bytes();
+        self.places.rows(block.0).into_iter().for_each(|at| self.write(&bytes, at));
+    }
+
     fn give_up(&self, error: &io::Error) {
         // The first reason counts.
         let _ = self.broken.set((error.kind(), error.to_string()));
     }
 }
 
-fn checksum(head: &[u8], body: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(head);
-    hasher.update(body);
-    hasher.finalize()
-}
-
 impl Mirror for Image {
     fn page(&self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>) {
-        let block = self.geometry.block_of(units::Ppn(page));
         let body = record.unwrap_or(cells);
         if body.len() > self.geometry.page_bytes as usize {
             self.give_up(&io::Error::other("a record is larger than a page"));
             return;
         }
-        let length = body.len() as u32 | if record.is_some() { RECORD } else { 0 };
-        let mut place = Vec::with_capacity(HEAD + body.len());
-        place.extend_from_slice(&[oob.kind as u8, 0, 0, 0]);
-        place.extend_from_slice(&oob.logical.to_le_bytes());
-        place.extend_from_slice(&oob.sequence.to_le_bytes());
-        place.extend_from_slice(&self.erases[block.index()].load(Ordering::Relaxed).to_le_bytes());
-        place.extend_from_slice(&length.to_le_bytes());
-        let sum = checksum(&place, &[]);
-        place.extend_from_slice(&sum.to_le_bytes());
-        let sum = checksum(&place, body);
-        place.extend_from_slice(&sum.to_le_bytes());
-        place.extend_from_slice(body);
-        self.write(&place, self.first_place() + u64::from(page) * self.place_bytes());
+        let block = self.geometry.block_of(units::Ppn(page));
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if matches!(oob.kind, PageKind::Torn | PageKind::Lost) {
+            // The page was written before: the number of that write must not get lost.
+            self.settle_in(state);
+        }
+        let row = &mut state.rows[block.index()];
+        if !std::mem::replace(&mut row.touched, true) {
+            self.write_row(block, *row);
+        }
+        state.turn += 1;
+        let head = Head::new(oob, state.turn, row.erases, body, record.is_some());
+        if head.has_second() {
+            self.write(body, self.places.second(page));
+        }
+        let head = head.bytes();
+        state.buffer.clear();
+        state.buffer.extend_from_slice(&head);
+        state.buffer.extend_from_slice(body);
+        self.write(&state.buffer, self.places.place(page));
+        state.pending.push((page, head));
+        if state.pending.len() >= MOST_PENDING {
+            self.settle_in(state);
+        }
     }
 
     fn block(&self, block: BlockId, erases: u32, bad: bool) {
-        self.erases[block.index()].store(erases, Ordering::Relaxed);
-        let mut row = [0; BLOCK_BYTES as usize];
-        row[..4].copy_from_slice(&erases.to_le_bytes());
-        row[4] = u8::from(bad);
-        let sum = checksum(&row[..12], &[]);
-        row[12..].copy_from_slice(&sum.to_le_bytes());
-        self.write(&row, TABLE + u64::from(block.0) * BLOCK_BYTES);
+        let mut state = self.lock();
+        // Copies of its pages may be among them.
+        self.settle_in(&mut state);
+        let row = Row { erases, bad, touched: true };
+        state.rows[block.index()] = row;
+        self.write_row(block, row);
     }
 }

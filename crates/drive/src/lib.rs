@@ -51,4 +51,5 @@ mod requests;
 pub use device::Completions;
 pub use error::DriveError;
 pub use fault::Fault;
+pub use image::FileDamage;
 pub use requests::Drive;

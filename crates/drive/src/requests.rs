@@ -3,7 +3,7 @@
 use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::image::Image;
+use crate::image::{self, FileDamage, Image};
 use device::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Setting};
 use engine::random::Stream;
 use nand::{Flash as _, FlashCore};
@@ -27,6 +27,8 @@ pub struct Drive {
     plan: DrivePlan,
     power: Power,
     image: Option<Arc<Image>>,
+    /// What was wrong with the file when it was opened.
+    damage: FileDamage,
     /// Chances that programs, erases and reads fail.
     chances: [f64; 3],
     /// Events until power goes, and the seed of what it leaves.
@@ -83,22 +85,55 @@ impl Drive {
         }
         let mut core = plan.fresh_core();
         let (image, holds) = Image::open(path, plan.geometry, &description)?;
+        let mut damage = FileDamage::default();
         if holds {
-            image.load(&mut core)?;
+            damage = image.load(&mut core)?;
+            image.settle();
         }
         if let Some(contents) = core.contents.as_deref_mut() {
             contents.set_mirror(image.clone());
         }
         let mut drive = Self::assemble(plan, core, Some(image.clone()), !holds);
+        drive.damage = damage;
         if holds { drive.reopen()? } else { image.describe(&description)? }
         Ok(drive)
+    }
+
+    /// Whether a file is one of a drive, of this version or another.
+    pub fn is_file(path: &Path) -> bool {
+        image::is_drive(path)
+    }
+
+    /// Looks at the file of a drive and changes nothing: the drive as it is in memory afterwards, and what is
+    /// wrong with the file. What is missing at its end counts as lost with power.
+    ///
+    /// # Errors
+    /// The file cannot be read, is open elsewhere, is not one of a drive, or is damaged so that nothing of it
+    /// can be used; the layers cannot rebuild themselves from it.
+    pub fn check_file(path: &Path) -> Result<(Self, FileDamage), DriveError> {
+        let (file, description) = Image::described(path)?;
+        let place = path.display().to_string();
+        let lines = description.lines().filter_map(|line| line.split_once(" = "));
+        let lasting = lines.map(|(key, value)| Setting { key: key.to_owned(), value: value.to_owned(), place: place.clone() });
+        let plan = DrivePlan::new(Config::resolve(place.clone(), &lasting.chain(Self::own_settings()).collect::<Vec<_>>())?)?;
+        let mut core = plan.fresh_core();
+        let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut core)?;
+        let mut drive = Self::assemble(plan, core, None, false);
+        drive.damage = damage;
+        drive.reopen()?;
+        Ok((drive, damage))
+    }
+
+    /// What was wrong with the drive's file when it was opened; nothing without one.
+    pub fn file_damage(&self) -> FileDamage {
+        self.damage
     }
 
     fn assemble(plan: DrivePlan, core: FlashCore, image: Option<Arc<Image>>, fresh: bool) -> Self {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
         let power = if fresh { Power::On(Host::fresh(&plan, core)) } else { Power::Off(Box::new(core)) };
-        Self { plan, power, image, chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default() }
+        Self { plan, power, image, damage: FileDamage::default(), chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default() }
     }
 
     /// Bytes that the user sees.
@@ -328,6 +363,9 @@ impl Drive {
             ("erases_failed", core.counters.failed_erases),
             ("reads_failed", core.counters.failed_reads),
             ("file_has_stopped", u64::from(self.image.as_ref().is_some_and(|image| image.broken().is_some()))),
+            ("file_pages_damaged", self.damage.pages),
+            ("file_records_mended", self.damage.mended),
+            ("file_writes_missing", self.damage.writes),
         ]
     }
 
@@ -338,7 +376,7 @@ impl Drive {
     /// Power is off, the request ends beyond the drive, or the drive's file does not follow any more, and it is no read.
     pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
         self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
-        self.check_file(request.op)?;
+        self.check_follows(request.op)?;
         let device = self.host()?.device();
         let request = Request { arrival: device.now(), ..*request };
         device.submit_cells(tag, &request, cells);
@@ -399,7 +437,7 @@ impl Drive {
     }
 
     /// Nothing but reads is served once the file does not follow.
-    fn check_file(&self, op: HostOp) -> Result<(), DriveError> {
+    fn check_follows(&self, op: HostOp) -> Result<(), DriveError> {
         let broken = self.image.as_ref().and_then(|image| image.broken());
         broken.filter(|_| op != HostOp::Read).map_or(Ok(()), Err)
     }
@@ -411,7 +449,7 @@ impl Drive {
         let mut completions = std::mem::take(&mut self.completions);
         let done = self.wait_for_it(&mut completions);
         self.completions = completions;
-        self.check_file(op)?;
+        self.check_follows(op)?;
         if done?.failed {
             let verb = if op == HostOp::Read { "read" } else { "written" };
             return Err(DriveError::Failed { offset, length, verb });
@@ -466,7 +504,12 @@ impl Drive {
     /// As [`BlockDevice::advance`], but for a power cut that comes first, and a file that does not follow.
     fn step_into(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
         let progress = self.step_or_cut(completions)?;
-        if self.image.as_ref().is_some_and(|image| image.broken().is_some()) {
+        let Some(image) = &self.image else { return Ok(progress) };
+        let lasts = |done: &Completion| !done.failed && (done.request.op == HostOp::Flush || done.request.fua);
+        if completions.done.iter().any(lasts) {
+            image.settle();
+        }
+        if image.broken().is_some() {
             completions.done.iter_mut().filter(|done| done.request.op != HostOp::Read).for_each(|done| done.failed = true);
         }
         Ok(progress)

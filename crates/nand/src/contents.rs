@@ -143,6 +143,11 @@ impl Contents {
         }
     }
 
+    /// The same of a page whose bytes cannot be read.
+    pub fn restore_oob(&mut self, page: u32, oob: Oob) {
+        self.oob.set(page, oob);
+    }
+
     fn page_bytes(&self) -> usize {
         self.sectors_per_page * self.cell_bytes
     }

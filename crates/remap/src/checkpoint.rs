@@ -5,7 +5,7 @@
 //! valid, is written only when all records are durable that were made before the last piece. Two slots are used in
 //! turn, so the checkpoint before is good until then.
 
-use crate::disk::{self, ENTRY_BYTES, HEAD_BYTES, Head, Kind};
+use crate::disk::{self, ENTRY_BYTES, HEAD_BYTES, Head, Kind, Stamp};
 use crate::hard::{Hard, Work};
 use units::{HostOp, SECTOR_BYTES};
 
@@ -44,6 +44,8 @@ pub(crate) struct Checkpoint {
     from: u64,
     /// Records that are not, because they were durable before it was begun.
     skip: u64,
+    /// The journal as it was then.
+    stamp: Stamp,
     /// The next piece.
     next: u32,
     /// Writes under way.
@@ -77,8 +79,8 @@ impl Hard {
             }
             Stage::Settle { target, cycle } if self.durable >= target && self.journal.finished >= cycle => {
                 checkpoint.stage = Stage::Head;
-                let (number, more, skip) = (checkpoint.number, checkpoint.from, checkpoint.skip);
-                self.write_head(number, more, skip);
+                let (number, more, skip, stamp) = (checkpoint.number, checkpoint.from, checkpoint.skip, checkpoint.stamp);
+                self.write_head(number, more, skip, stamp);
                 true
             }
             _ => false,
@@ -104,7 +106,8 @@ impl Hard {
         self.journal.wants_checkpoint = false;
         self.checkpoint_pages = self.counts.host_pages;
         let (number, from, skip) = (self.checkpoint_number, self.journal.number, self.journal.recorded());
-        self.checkpoint = Some(Checkpoint { number, from, skip, next: 0, under_way: 0, failed: false, stage: Stage::Pieces });
+        let stamp = self.journal.durable_stamp();
+        self.checkpoint = Some(Checkpoint { number, from, skip, stamp, next: 0, under_way: 0, failed: false, stage: Stage::Pieces });
         if self.startup == Startup::Format {
             let buffer = self.buffers.take();
             let layout = self.layout;
@@ -149,11 +152,12 @@ impl Hard {
         true
     }
 
-    fn write_head(&mut self, number: u64, more: u64, skip: u64) {
+    fn write_head(&mut self, number: u64, more: u64, skip: u64, stamp: Stamp) {
         let buffer = self.buffers.take();
         let bytes = self.buffers.get_mut(buffer);
         if !bytes.is_empty() {
             disk::put_u64(bytes, HEAD_BYTES, skip);
+            stamp.put(bytes);
             disk::seal(bytes, Kind::Head, Head { id: self.id, number, more, count: self.layout.pieces });
         }
         self.write_metadata(self.layout.checkpoint_at(number), Work::Head { buffer });

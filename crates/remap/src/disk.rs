@@ -9,7 +9,14 @@
 //! | superblock | 0 | 0 | 0 | the layout |
 //! | head of a checkpoint | its number | first journal superpage to read | pieces | records before the first to read, 8 bytes |
 //! | piece of a checkpoint | its number | which one | entries | virtual pages, 4 bytes each |
-//! | journal | its number | records before it | records | first page, virtual page, pages, number: 4 bytes each |
+//! | journal | its number | records before it | records | first page, virtual page, pages, 4 bytes of a seal: 4 bytes each |
+//!
+//! A head of a checkpoint says the [`Stamp`] of the journal behind the number of records, 12 bytes.
+//!
+//! *Seals of the journal.* Each sector of a journal superpage has a stamp and a checksum of its own, in the
+//! spare words of its last four records. A power cut leaves every sector whole, of the write that it cut or
+//! as it was before. So a sector without a sound seal, in a place that was written before, is damage; and so
+//! is a superpage of sectors of one write that does not agree with its checksum.
 //!
 //! A log cache has kinds of its own, see its layout.
 
@@ -23,7 +30,10 @@ pub(crate) const RECORD_BYTES: usize = 16;
 pub(crate) const ENTRY_BYTES: usize = 4;
 /// No virtual page.
 pub(crate) const NOWHERE: u32 = u32::MAX;
-const VERSION: u32 = 1;
+/// Where the last four records of a sector have their spare words: what is known of places, the version,
+/// twice, and the checksum.
+const SPARE: [usize; 4] = [460, 476, 492, 508];
+const SECTOR: usize = units::SECTOR_BYTES as usize;
 
 /// What a superpage of metadata is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +49,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Of the format of its drive.
+    fn version(self) -> u32 {
+        if matches!(self, Kind::LogSuperblock | Kind::Segment) { 1 } else { 2 }
+    }
+
     fn magic(self) -> &'static [u8; 8] {
         match self {
             Kind::Superblock => b"HARDsupr",
@@ -95,33 +110,130 @@ fn checksum(bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// What every sector of a journal superpage says of its write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Number of the write among all of the journal.
+    pub version: u64,
+    /// Which places were written before: [`Stamp::OWN`] and so on.
+    pub known: u32,
+}
+
+impl Stamp {
+    /// The place of this write itself.
+    pub const OWN: u32 = 1;
+    /// The two places of superpages that are not full.
+    pub const TAILS: [u32; 2] = [2, 4];
+    /// The place in the ring of the next full one.
+    pub const RING: u32 = 8;
+    /// Bytes in the head of a checkpoint.
+    pub const AT: usize = HEAD_BYTES + 8;
+
+    pub fn put(self, bytes: &mut [u8]) {
+        put_u64(bytes, Self::AT, self.version);
+        put_u32(bytes, Self::AT + 8, self.known);
+    }
+
+    pub fn get(bytes: &[u8]) -> Self {
+        Self { version: u64_at(bytes, Self::AT), known: u32_at(bytes, Self::AT + 8) }
+    }
+}
+
+/// What the seals of a journal superpage say that is not sound as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seals {
+    /// The newest stamp; the first version is 1.
+    pub newest: Stamp,
+    /// Sectors have no sound seal.
+    pub unsealed: bool,
+    /// All sectors are of one write.
+    pub same: bool,
+}
+
+/// Head and stamp of a journal superpage of this identity, or what its sectors say. The checksum of all is
+/// not enough: checksums of the same kind in the sectors make it the same for every mixture of sound ones.
+pub(crate) fn unseal_journal(bytes: &[u8], id: u64) -> Result<(Head, Stamp), Seals> {
+    let seals = seals(bytes, id);
+    let head = unseal(bytes, Kind::Journal).filter(|head| seals.same && head.id == id);
+    head.map(|head| (head, seals.newest)).ok_or(seals)
+}
+
+/// Writes head and seals over a journal superpage whose records are there.
+pub(crate) fn seal_journal(bytes: &mut [u8], head: Head, stamp: Stamp) {
+    put_head(bytes, Kind::Journal, head);
+    for (number, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
+        let fields = [stamp.known, stamp.version as u32, (stamp.version >> 32) as u32];
+        SPARE.iter().zip(fields).for_each(|(at, field)| put_u32(sector, *at, field));
+        let sum = sector_checksum(sector, number, head.id);
+        put_u32(sector, SPARE[3], sum);
+    }
+    put_checksum(bytes);
+}
+
+/// A sector's checksum, without the one of the whole superpage in the first.
+fn sector_checksum(sector: &[u8], number: usize, id: u64) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&id.to_le_bytes());
+    hasher.update(&(number as u32).to_le_bytes());
+    let from = if number == 0 { 12 } else { 0 };
+    hasher.update(&sector[..from.min(8)]);
+    hasher.update(&sector[from..SPARE[3]]);
+    hasher.finalize()
+}
+
+/// The stamp of a sector.
+fn stamp(sector: &[u8]) -> Stamp {
+    let [known, low, high] = [0, 1, 2].map(|field| u32_at(sector, SPARE[field]));
+    Stamp { version: u64::from(high) << 32 | u64::from(low), known }
+}
+
+/// What the sectors of a journal superpage of this identity say, one by one.
+fn seals(bytes: &[u8], id: u64) -> Seals {
+    let mut seals = Seals { same: true, ..Seals::default() };
+    for (number, sector) in bytes.chunks_exact(SECTOR).enumerate() {
+        if u32_at(sector, SPARE[3]) != sector_checksum(sector, number, id) {
+            (seals.unsealed, seals.same) = (true, false);
+            continue;
+        }
+        let stamp = stamp(sector);
+        seals.same &= number == 0 || stamp == seals.newest;
+        if stamp.version > seals.newest.version {
+            seals.newest = stamp;
+        }
+    }
+    seals
+}
+
 /// Writes the head over a superpage whose body is there.
 pub(crate) fn seal(bytes: &mut [u8], kind: Kind, head: Head) {
+    put_head(bytes, kind, head);
+    put_checksum(bytes);
+}
+
+fn put_checksum(bytes: &mut [u8]) {
+    let checksum = checksum(bytes);
+    put_u32(bytes, 8, checksum);
+}
+
+fn put_head(bytes: &mut [u8], kind: Kind, head: Head) {
     bytes[..8].copy_from_slice(kind.magic());
-    put_u32(bytes, 12, VERSION);
+    put_u32(bytes, 12, kind.version());
     put_u64(bytes, 16, head.id);
     put_u64(bytes, 24, head.number);
     put_u64(bytes, 32, head.more);
     put_u32(bytes, 40, head.count);
     bytes[44..HEAD_BYTES].fill(0);
-    let checksum = checksum(bytes);
-    put_u32(bytes, 8, checksum);
 }
 
 /// Reads the head; `None` if this is not such a superpage or is damaged.
 pub(crate) fn unseal(bytes: &[u8], kind: Kind) -> Option<Head> {
-    let known = &bytes[..8] == kind.magic() && u32_at(bytes, 12) == VERSION && u32_at(bytes, 8) == checksum(bytes);
+    let known = &bytes[..8] == kind.magic() && u32_at(bytes, 12) == kind.version() && u32_at(bytes, 8) == checksum(bytes);
     known.then(|| head(bytes))
 }
 
 /// Whether these bytes begin as that kind does, damaged or not.
 pub(crate) fn looks_like(bytes: &[u8], kind: Kind) -> bool {
     &bytes[..8] == kind.magic()
-}
-
-/// The head of what begins as that kind does, damaged or not.
-pub(crate) fn claimed(bytes: &[u8], kind: Kind) -> Option<Head> {
-    looks_like(bytes, kind).then(|| head(bytes))
 }
 
 fn head(bytes: &[u8]) -> Head {
@@ -169,9 +281,9 @@ pub(crate) fn layout(bytes: &[u8]) -> Layout {
     }
 }
 
-pub(crate) fn put_entry(bytes: &mut [u8], index: usize, entry: Entry, number: u64) {
+pub(crate) fn put_entry(bytes: &mut [u8], index: usize, entry: Entry) {
     let at = HEAD_BYTES + index * RECORD_BYTES;
-    let fields = [entry.page, entry.place, entry.pages, number as u32];
+    let fields = [entry.page, entry.place, entry.pages];
     fields.iter().enumerate().for_each(|(field, value)| put_u32(bytes, at + 4 * field, *value));
 }
 

@@ -140,7 +140,7 @@ impl Hard {
             victims: Vec::new(),
             background: false,
             last_request: 0,
-            journal: Journal::new(layout.records()),
+            journal: Journal::new(layout.records(), layout.ring),
             startup: Startup::Lazy,
             checkpoint: None,
             checkpoint_number: 1,

@@ -6,7 +6,7 @@
 //! one is missing.
 
 use crate::checkpoint::Stage as CheckpointStage;
-use crate::disk::{self, Entry, Head, Kind, NOWHERE};
+use crate::disk::{self, Entry, Head, NOWHERE, Stamp};
 use crate::hard::{Hard, Work};
 use crate::write::Record;
 use std::collections::VecDeque;
@@ -43,6 +43,10 @@ pub(crate) struct Journal {
     before: u64,
     /// Which of the two places is next.
     place: u64,
+    /// Number of the last write of a superpage.
+    pub version: u64,
+    /// Places that were written before: the two, then the ring's.
+    pub written: Vec<bool>,
     pub buffer: Option<u32>,
     stage: Stage,
     /// Entries and records that the cycle makes durable.
@@ -59,7 +63,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize, ring: u32) -> Self {
         Self {
             number: 0,
             from: 0,
@@ -69,6 +73,8 @@ impl Journal {
             capacity,
             before: 0,
             place: 0,
+            version: 0,
+            written: vec![false; 2 + ring as usize],
             buffer: None,
             stage: Stage::Idle,
             mark: (0, 0),
@@ -79,6 +85,30 @@ impl Journal {
             durable: 0,
             wants_checkpoint: false,
         }
+    }
+
+    /// Where the superpage of this number is among the places when it is full.
+    fn in_ring(&self, number: u64) -> usize {
+        2 + (number % (self.written.len() as u64 - 2)) as usize
+    }
+
+    /// The place of the superpage that is being written.
+    fn target(&self) -> usize {
+        if self.records.len() == self.capacity { self.in_ring(self.number) } else { self.place as usize }
+    }
+
+    /// The stamp of what is durable.
+    pub fn durable_stamp(&self) -> Stamp {
+        let is_under_way = self.records.len() > self.sent;
+        let stamp = self.stamp(self.number);
+        Stamp { version: stamp.version - u64::from(is_under_way && stamp.version > 0), ..stamp }
+    }
+
+    /// What is known of places when the next superpage to be full is this one.
+    fn stamp(&self, number: u64) -> Stamp {
+        let tails = [0, 1].map(|tail| if self.written[tail] { Stamp::TAILS[tail] } else { 0 });
+        let ring = if self.written[self.in_ring(number)] { Stamp::RING } else { 0 };
+        Stamp { version: self.version, known: tails[0] | tails[1] | ring }
     }
 
     /// Records in superpages since the drive was opened that are durable.
@@ -173,14 +203,17 @@ impl Hard {
         let superpage = if full { self.layout.ring_at(journal.number) } else { self.layout.tail_at(journal.place) };
         let buffer = self.buffers.take();
         journal.buffer = Some(buffer);
+        journal.version += 1;
+        let mut stamp = journal.stamp(journal.number + u64::from(full));
+        stamp.known |= if journal.written[journal.target()] { Stamp::OWN } else { 0 };
         let bytes = self.buffers.get_mut(buffer);
         if !bytes.is_empty() {
             for (index, record) in journal.records.iter().enumerate() {
                 let entry = Entry { page: record.page, place: record.place, pages: record.pages };
-                disk::put_entry(bytes, index, entry, journal.before + index as u64);
+                disk::put_entry(bytes, index, entry);
             }
             let count = journal.records.len() as u32;
-            disk::seal(bytes, Kind::Journal, Head { id: self.id, number: journal.number, more: journal.before, count });
+            disk::seal_journal(bytes, Head { id: self.id, number: journal.number, more: journal.before, count }, stamp);
         }
         journal.stage = Stage::Write;
         self.send(Work::Journal, HostOp::Write, self.layout.sector_of(superpage), self.layout.superpage_sectors);
@@ -197,6 +230,8 @@ impl Hard {
             return;
         }
         self.counts.journal_superpages += 1;
+        let target = self.journal.target();
+        self.journal.written[target] = true;
         self.journal.stage = Stage::After;
         self.send(Work::Flush, HostOp::Flush, 0, 0);
     }

@@ -58,13 +58,15 @@ pub struct Options {
     /// Free virtual superpages that only reclamation may take: 1 or more.
     pub var_free: u32,
     /// Reclamation keeps so many more free or about to be, so that many are freed by one write of the journal.
-    /// `None`: an eighth of what is held back, at most what one journal superpage can free.
+    /// `None`: an eighth of what is held back, at most what one journal superpage can free. Where space is
+    /// short, the journal is written for them: its superpages carry a quarter to a half of the records that
+    /// fit.
     pub var_ahead: Option<u32>,
     /// Share of virtual superpages that reclamation keeps free while the host is idle, 0 to 1.
     pub var_background: f64,
     /// How long no request came, and none is under way, before that, nanoseconds.
     pub idle_after_ns: Nanos,
-    /// Tell the device which virtual superpages are free.
+    /// Tell the device which virtual superpages are free. That costs it records of its own, see `remap.trim`.
     pub trim: bool,
     /// Virtual superpages of the host that are held in memory at most, written or being filled: 2 or more.
     pub buffers: u32,

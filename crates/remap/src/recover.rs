@@ -1,6 +1,6 @@
 //! Opening a device that holds a drive: the newest good checkpoint, and the journal read over it.
 
-use crate::disk::{self, Head, Kind, NOWHERE};
+use crate::disk::{self, Head, Kind, NOWHERE, Seals, Stamp};
 use crate::hard::Hard;
 use crate::{Layout, Options, ReadSectors};
 use std::io;
@@ -47,8 +47,8 @@ pub struct Recovered {
     pub journal_superpages: u64,
     /// Records in them that the checkpoint did not have.
     pub journal_records: u64,
-    /// The last write of the journal is torn or damaged: power went meanwhile, and nobody was told that it lasts; or it is
-    /// damaged, and what it said is lost.
+    /// The last write of the journal is torn: power went meanwhile, and nobody was told that it lasts. Where
+    /// its place was never written before, it may also be damaged, and what it said is lost.
     pub torn_tail: bool,
     /// Metadata superpages that could not be read.
     pub unreadable: u32,
@@ -94,19 +94,39 @@ pub(crate) fn superblock(kind: Kind, cell_bytes: u32, read: &mut ReadSectors) ->
     }
 }
 
+/// The newest of the journal is lost. An older checkpoint would lead to older data without it.
+const DAMAGED_END: &str = "the last superpage of the journal is damaged";
+
 /// What a place of the journal holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    Nothing,
-    Sound(Head),
-    /// It claims to be this one, and is not whole.
-    Torn { number: u64 },
+    Sound(Head, Stamp),
+    /// Nothing of this drive, or something that is not whole.
+    Broken(Seals),
     Unreadable,
 }
 
 impl Place {
     fn sound(self) -> Option<Head> {
-        if let Place::Sound(head) = self { Some(head) } else { None }
+        if let Place::Sound(head, _) = self { Some(head) } else { None }
+    }
+
+    /// The newest write that left something there, 0 for none.
+    fn version(self) -> u64 {
+        match self {
+            Place::Sound(_, stamp) => stamp.version,
+            Place::Broken(seals) => seals.newest.version,
+            Place::Unreadable => 0,
+        }
+    }
+
+    /// All of it was written.
+    fn is_written(self) -> bool {
+        match self {
+            Place::Sound(..) => true,
+            Place::Broken(seals) => !seals.unsealed,
+            Place::Unreadable => false,
+        }
     }
 }
 
@@ -124,6 +144,28 @@ impl Found {
     fn in_ring(&self, number: u64) -> Place {
         self.ring[(number % self.ring.len() as u64) as usize]
     }
+
+    /// Whether the write behind the last sound one, whose stamp this is, was torn. A power cut leaves each
+    /// sector whole, as it was or as it was to be, in a place where that write can have gone; what else is
+    /// not whole is damaged.
+    fn end_is_torn(&self, last: u64, stamp: Stamp) -> Result<bool, &'static str> {
+        let ring = (0..).zip(&self.ring).map(|(place, found)| (*found, (place == last % self.ring.len() as u64).then_some(Stamp::RING)));
+        let tails = self.tails.into_iter().zip(Stamp::TAILS.map(Some));
+        let mut torn = false;
+        for (place, next) in ring.chain(tails) {
+            let Place::Broken(seals) = place else { continue };
+            if seals.newest.version > stamp.version {
+                let was_written = seals.newest.known & Stamp::OWN != 0;
+                if next.is_none() || seals.same || seals.unsealed && was_written {
+                    return Err(DAMAGED_END);
+                }
+                torn = true;
+            } else if seals.newest.version == 0 && next.is_some_and(|known| stamp.known & known != 0) {
+                return Err(DAMAGED_END);
+            }
+        }
+        Ok(torn)
+    }
 }
 
 impl Hard {
@@ -131,8 +173,9 @@ impl Hard {
     /// with the given one. Nothing is written until the host changes something. Of `options` those count that are
     /// not the layout's.
     ///
-    /// A metadata superpage that was damaged in a way no power cut can cause is noticed where there is a later one, or one
-    /// that leads to it. Damage to the very last superpage of the journal looks like a write that the power cut.
+    /// A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the
+    /// journal as well. Damage looks like a write that the power cut only where the very last superpage is
+    /// the first one in its place; there it looks like none at all if no sector of it is whole.
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.
@@ -168,29 +211,34 @@ impl Hard {
             match disk::unseal(&bytes, Kind::Head).filter(is_own) {
                 Some(head) => {
                     *slot = OtherCheckpoint::Sound;
-                    heads.push((head, disk::u64_at(&bytes, disk::HEAD_BYTES)));
+                    heads.push((head, disk::u64_at(&bytes, disk::HEAD_BYTES), Stamp::get(&bytes)));
                 }
                 None if disk::looks_like(&bytes, Kind::Head) => *slot = OtherCheckpoint::Torn,
                 None => {}
             }
         }
-        heads.sort_by_key(|(head, _)| std::cmp::Reverse(head.number));
+        heads.sort_by_key(|(head, ..)| std::cmp::Reverse(head.number));
         let found = self.find_journal(read, &mut bytes, &mut recovered);
-        for (head, skip) in &heads {
-            match self.try_checkpoint(*head, *skip, &found, read, &mut bytes) {
+        for (head, skip, stamp) in &heads {
+            match self.try_checkpoint(*head, (*skip, *stamp), &found, read, &mut bytes) {
                 Ok((journal_superpages, journal_records, torn_tail)) => {
                     let other = slots[(head.number + 1) as usize % 2];
                     self.recovered = Some(Recovered { checkpoint: head.number, other, journal_superpages, journal_records, torn_tail, ..recovered });
-                    let froms = heads.iter().map(|(head, _)| head.more);
+                    let froms = heads.iter().map(|(head, ..)| head.more);
                     // The next number may be in a superpage that the power cut tore: the same number must not be torn there
                     // again, or both parts together could be the old one.
                     self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
                     self.journal.from = self.journal.number;
+                    let places = || found.tails.iter().chain(&found.ring);
+                    self.journal.written = places().map(|place| place.is_written()).collect();
+                    let versions = heads.iter().map(|(.., stamp)| stamp.version);
+                    self.journal.version = versions.chain(places().map(|place| place.version())).max().unwrap_or(0);
                     // The next one takes the slot of the other.
                     let next = heads[0].0.number + 1;
                     self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
                     return Ok(());
                 }
+                Err(DAMAGED_END) => return Err(OpenError::Map(DAMAGED_END)),
                 Err(why) => recovered.rejected = recovered.rejected.or(Some((head.number, why))),
             }
         }
@@ -207,15 +255,15 @@ impl Hard {
 
     fn find_journal(&self, read: &mut ReadSectors, bytes: &mut [u8], recovered: &mut Recovered) -> Found {
         let layout = self.layout;
-        let sound = |head: &Head| head.id == self.id && head.count as usize <= layout.records();
+        let sound = |head: &Head| head.count as usize <= layout.records();
         let mut look = |superpage: u64, belongs: &dyn Fn(&Head) -> bool| {
             if !self.metadata(superpage, read, bytes, recovered) {
                 return Place::Unreadable;
             }
-            match (disk::unseal(bytes, Kind::Journal), disk::claimed(bytes, Kind::Journal)) {
-                (Some(head), _) if sound(&head) && belongs(&head) => Place::Sound(head),
-                (None, Some(head)) if head.id == self.id => Place::Torn { number: head.number },
-                _ => Place::Nothing,
+            match disk::unseal_journal(bytes, self.id) {
+                Ok((head, stamp)) if sound(&head) && belongs(&head) => Place::Sound(head, stamp),
+                Ok(_) => Place::Broken(Seals::default()),
+                Err(seals) => Place::Broken(seals),
             }
         };
         let ring = (0..u64::from(layout.ring)).map(|place| {
@@ -230,7 +278,7 @@ impl Hard {
 
     /// Makes the map from a checkpoint: superpages and records of the journal that were read over it, and whether its last write is
     /// torn. The error says why it cannot be trusted.
-    fn try_checkpoint(&mut self, head: Head, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
+    fn try_checkpoint(&mut self, head: Head, known: (u64, Stamp), found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
         self.space = crate::space::Space::new(&self.layout);
         let entries = self.layout.entries_a_piece() as usize;
         for piece in 0..self.layout.pieces {
@@ -246,27 +294,30 @@ impl Hard {
                 *place = disk::u32_at(bytes, disk::HEAD_BYTES + index * disk::ENTRY_BYTES);
             }
         }
-        let read_over = self.replay(head.more, skip, found, read, bytes)?;
+        let read_over = self.replay(head.more, known, found, read, bytes)?;
         if self.space.rebuild() { Ok(read_over) } else { Err("two pages share a place") }
     }
 
-    fn replay(&mut self, from: u64, skip: u64, found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
+    fn replay(&mut self, from: u64, (skip, mut stamp): (u64, Stamp), found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
         let layout = self.layout;
         let mut before = None;
         let mut records = 0;
         let mut number = from;
         // The last one there can be: the one that is missing, or the one that is not full.
         let last = loop {
-            let ring = found.in_ring(number).sound().filter(|head| head.number == number);
-            let tails = [0, 1].into_iter().filter_map(|place| Some((found.tails[place].sound()?, layout.tail_at(place as u64))));
-            let tail = tails.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count);
-            let Some((head, at)) = ring.map(|head| (head, layout.ring_at(number))).or(tail) else { break number };
+            let places = [(found.in_ring(number), layout.ring_at(number)), (found.tails[0], layout.tail_at(0)), (found.tails[1], layout.tail_at(1))];
+            let heads = places.into_iter().filter_map(|(place, at)| Some((place.sound()?, at)));
+            let newest = heads.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count);
+            let Some((head, at)) = newest else { break number };
             if before.is_some_and(|before| before != head.more) {
                 return Err("the journal has a gap");
             }
             read(layout.sector_of(at), bytes).map_err(|_| "a superpage of the journal cannot be read")?;
-            if disk::unseal(bytes, Kind::Journal) != Some(head) {
+            let Some((_, found)) = disk::unseal_journal(bytes, self.id).ok().filter(|(now, _)| *now == head) else {
                 return Err("the journal changes while it is read");
+            };
+            if found.version > stamp.version {
+                stamp = found;
             }
             // The map has the first ones already. Had the last version of this superpage been damaged, reading them again
             // from the version before would undo what came after them.
@@ -289,7 +340,7 @@ impl Hard {
         if places.contains(&Place::Unreadable) {
             return Err("a superpage of the journal cannot be read");
         }
-        Ok((number - from, records, places.contains(&Place::Torn { number: last })))
+        Ok((number - from, records, found.end_is_torn(last, stamp)?))
     }
 
     fn apply(&mut self, bytes: &[u8], records: std::ops::Range<usize>) -> bool {

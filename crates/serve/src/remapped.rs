@@ -16,6 +16,8 @@ pub struct RemappedStore<S: BlockStore> {
     /// Nothing once it is closed.
     drive: Option<Blocking<S>>,
     read_only: bool,
+    /// What is answered lasts, flushed or not.
+    through: bool,
     /// It was said that only reads are served.
     told: bool,
     done: Vec<(u32, Result<usize, ErrorNumber>)>,
@@ -25,7 +27,7 @@ pub struct RemappedStore<S: BlockStore> {
 impl<S: BlockStore> RemappedStore<S> {
     /// Serves a drive that was opened.
     pub fn new(drive: Blocking<S>) -> Self {
-        Self { drive: Some(drive), read_only: false, told: false, done: Vec::new(), bytes: Vec::new() }
+        Self { drive: Some(drive), read_only: false, through: false, told: false, done: Vec::new(), bytes: Vec::new() }
     }
 
     /// Serves a drive whose store must not change, not even when it is closed.
@@ -33,7 +35,14 @@ impl<S: BlockStore> RemappedStore<S> {
         Self { read_only: true, ..Self::new(drive) }
     }
 
+    /// Serves a drive whose changes are durable when they are answered: with their place in the map, which a
+    /// killed server would lose otherwise.
+    pub fn write_through(drive: Blocking<S>) -> Self {
+        Self { through: true, ..Self::new(drive) }
+    }
+
     fn serve(&mut self, order: &Order, payload: &[u8]) -> io::Result<usize> {
+        let lasts = order.fua || self.through;
         let Some(drive) = &mut self.drive else { return Err(io::Error::other("the drive is closed")) };
         let (first, sectors) = (order.offset / SECTOR_BYTES, order.length / SECTOR_BYTES as u32);
         let at = self.bytes.len();
@@ -44,7 +53,7 @@ impl<S: BlockStore> RemappedStore<S> {
                 self.bytes.resize(at + order.length as usize, 0);
                 drive.read(first, &mut self.bytes[at..])?;
             }
-            OrderKind::Write => drive.write(first, payload, order.fua)?,
+            OrderKind::Write => drive.write(first, payload, lasts)?,
             OrderKind::Flush => drive.flush()?,
             OrderKind::Trim => drive.trim(first, sectors)?,
             OrderKind::Zeroes { keep } => {
@@ -64,7 +73,7 @@ impl<S: BlockStore> RemappedStore<S> {
                 zeros(drive, last, end)?;
             }
         }
-        if order.fua && !matches!(order.kind, OrderKind::Write | OrderKind::Read) {
+        if lasts && matches!(order.kind, OrderKind::Trim | OrderKind::Zeroes { .. }) {
             drive.flush()?;
         }
         Ok(at)

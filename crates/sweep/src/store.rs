@@ -4,6 +4,7 @@
 //! FOLDER/runs/ab/abcdef…/run.json      status, metrics, settings
 //!                       /result.json   the result, as `run --out` writes it
 //! ```
+//! `run.json` holds a checksum of the result and one of itself with the address.
 //! A folder is written beside its place and renamed, so that whoever finds one finds it whole. Two processes that run the same
 //! thing at once come to the same result; the second one's is dropped. What cannot be read is replaced.
 
@@ -53,6 +54,10 @@ impl Store {
         let place = self.place(address);
         let text = std::fs::read_to_string(place.join("run.json")).ok()?;
         let kept: Value = serde_json::from_str(&text).ok()?;
+        let is_sealed = kept["seal"].as_str().is_some_and(|seal| seal == seal_of(address, &text.replacen(seal, NO_SEAL, 1)));
+        if !is_sealed {
+            return None;
+        }
         let outcome = Outcome::from_json(&kept)?;
         // What was measured has numbers, and a result beside it.
         let is_measured = !matches!(outcome.status, Status::Impossible | Status::Failed);
@@ -72,7 +77,7 @@ impl Store {
         let parent = place.parent().unwrap_or(&self.folder);
         std::fs::create_dir_all(parent).map_err(|error| of_file(parent, &error))?;
         let beside = parent.join(format!(".{address}-{}", beside::number()));
-        let kept = write(&beside, outcome.to_json(run), result).and_then(|()| self.settle(&beside, address));
+        let kept = write(&beside, address, outcome.to_json(run), result).and_then(|()| self.settle(&beside, address));
         if kept.is_err() {
             // A full disk is not made fuller; whatever else stands in the way here does not matter beside the error.
             let _ = std::fs::remove_dir_all(&beside);
@@ -101,7 +106,7 @@ impl Store {
 }
 
 /// Writes a run into a new folder, to the disk: a name that outlives a power cut would else be the name of nothing.
-fn write(folder: &Path, mut run: Value, result: Option<&Value>) -> io::Result<()> {
+fn write(folder: &Path, address: &str, mut run: Value, result: Option<&Value>) -> io::Result<()> {
     std::fs::create_dir_all(folder).map_err(|error| of_file(folder, &error))?;
     let file = |name: &str, text: &str| {
         let path = folder.join(name);
@@ -113,7 +118,22 @@ fn write(folder: &Path, mut run: Value, result: Option<&Value>) -> io::Result<()
         run["result"] = seal(text.as_bytes());
         file("result.json", &text)?;
     }
-    file("run.json", &format!("{run:#}\n"))
+    file("run.json", &sealed(address, run))
+}
+
+/// The file of a run with its seal.
+fn sealed(address: &str, mut run: Value) -> String {
+    run["seal"] = NO_SEAL.into();
+    let text = format!("{run:#}\n");
+    text.replacen(NO_SEAL, &seal_of(address, &text), 1)
+}
+
+/// Stands for the seal of a run's own file in what is sealed.
+const NO_SEAL: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// What tells the file of a run, its seal left out, from what has become of it, and from that of another run.
+fn seal_of(address: &str, text: &str) -> String {
+    hex(&Sha256::new().chain_update(address).chain_update(text).finalize())
 }
 
 /// What tells a result from what has become of it.
@@ -154,13 +174,16 @@ mod tests {
         let (store, keep) = kept(folder.path());
         let path = |file: &str| store.place("abcd").join(file);
         let (run, result) = (std::fs::read_to_string(path("run.json")).unwrap(), std::fs::read_to_string(path("result.json")).unwrap());
-        let without_metrics = json!({"metrics": {}, "schema": "nandarium.sweep-run/1", "status": "complete", "hash": "1", "result": seal(result.as_bytes())}).to_string();
+        let without_metrics = json!({"metrics": {}, "schema": "nandarium.sweep-run/1", "status": "complete", "hash": "1", "result": seal(result.as_bytes())});
+        let without_metrics = sealed("abcd", without_metrics);
+        let without_hash = sealed("abcd", serde_json::from_str(&run.replace("\"1\"", "null")).unwrap());
         for (file, text) in [
             ("run.json", Some("")),
             ("run.json", Some("{")),
             ("run.json", None),
             ("run.json", Some(&*without_metrics)),
-            ("run.json", Some(&run.replace("\"1\"", "null"))),
+            ("run.json", Some(&*without_hash)),
+            ("run.json", Some(&run.replace("\"1\"", "\"2\""))),
             ("result.json", None),
             ("result.json", Some("")),
             ("result.json", Some(&result[..result.len() / 2])),
@@ -175,6 +198,27 @@ mod tests {
             assert_eq!(store.get("abcd"), Some(measured()), "{file}, {text:?}");
         }
         assert_eq!(read_dir(store.place("abcd").parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    /// Metrics of a damaged `run.json` went into tables.
+    #[test]
+    fn no_flipped_bit_of_a_run_changes_a_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, keep) = kept(folder.path());
+        let path = store.place("abcd").join("run.json");
+        let sound = std::fs::read(&path).unwrap();
+        for at in 0..sound.len() {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(store.get("abcd"), None, "byte {at}: {}", String::from_utf8_lossy(&bytes));
+        }
+        std::fs::write(&path, &sound).unwrap();
+        assert_eq!(store.get("abcd"), Some(measured()));
+        std::fs::rename(store.place("abcd"), store.place("abce")).unwrap();
+        assert_eq!(store.get("abce"), None, "the result of another run");
+        keep();
+        assert_eq!(store.get("abcd"), Some(measured()));
     }
 
     /// It stopped the whole sweep, and nobody was told which file it was.

@@ -103,7 +103,8 @@ pub struct HardFormatArguments {
 pub struct HardServeArguments {
     /// A file, or a block device, that was formatted.
     pub target: PathBuf,
-    /// Acknowledge writes only when their superpage is on the device; one write waits for no fellow then, and little is merged.
+    /// Acknowledge writes only when they are durable, with their place in the map: two flushes of the device
+    /// each, and little is merged.
     #[arg(long)]
     pub write_through: bool,
     /// Trim superpages that have become free.

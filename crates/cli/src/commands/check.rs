@@ -1,18 +1,41 @@
-//! `nandarium check`: everything wrong with a stack file or a trace file.
+//! `nandarium check`: everything wrong with a stack file, a trace file or the file of a drive.
 
 use super::trace;
 use crate::arguments::CheckArguments;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTEGRITY};
 use crate::output;
 use ::trace::formats::{OpenOptions, open, summarise};
 use device::{Config, DrivePlan};
+use drive::{Drive, DriveError};
 use std::path::Path;
+use units::quantity;
 
 pub fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let toml = Path::new(&arguments.file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     let built_in = || device::config::stacks().iter().any(|preset| preset.name == arguments.file);
     let is_stack = toml || !Path::new(&arguments.file).exists() && built_in();
-    if is_stack { stack(&arguments.file) } else { trace_file(arguments) }
+    if is_stack {
+        stack(&arguments.file)
+    } else if Drive::is_file(Path::new(&arguments.file)) {
+        drive_file(&arguments.file)
+    } else {
+        trace_file(arguments)
+    }
+}
+
+/// What a file of `serve --file` holds; it is not changed.
+fn drive_file(path: &str) -> Result<(), Failure> {
+    let of_file = |error: DriveError| {
+        let is_damage = matches!(error, DriveError::Foreign { .. } | DriveError::Recovery(_));
+        let failure = Failure::from(error);
+        if is_damage { Failure { code: INTEGRITY, ..failure } } else { failure }
+    };
+    let (mut drive, damage) = Drive::check_file(Path::new(path)).map_err(of_file)?;
+    drive.check_layers().map_err(of_file)?;
+    if damage.is_any() {
+        return Err(Failure { code: INTEGRITY, message: format!("{path}: {damage}") });
+    }
+    output::print(&format!("{path}: a good drive of {}\n", quantity::format_size(drive.bytes())))
 }
 
 fn stack(path: &str) -> Result<(), Failure> {

@@ -94,7 +94,11 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
         output::complain(&told(from).join("\n"));
     }
     let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
-    let mut store = if read_only { RemappedStore::read_only(drive) } else { RemappedStore::new(drive) };
+    let mut store = match arguments.write_through {
+        _ if read_only => RemappedStore::read_only(drive),
+        true => RemappedStore::write_through(drive),
+        false => RemappedStore::new(drive),
+    };
     serve::run(&mut store, &arguments.server, &what, "stats")
 }
 
@@ -143,7 +147,7 @@ fn told(from: &Recovered) -> Vec<String> {
         format!("and {} records in {} superpages of the journal", from.journal_records, from.journal_superpages),
     ];
     if from.torn_tail {
-        let torn = "the last write of the journal is torn, as when power goes before a flush is answered; if it was damaged later, what it said is lost";
+        let torn = "the last write of the journal is torn, as when power goes before a flush is answered";
         lines.push(torn.to_owned());
     }
     if from.unreadable > 0 {

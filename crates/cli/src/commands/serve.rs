@@ -28,6 +28,9 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         Some(path) => Drive::in_file(config, path)?,
         None => Drive::from_config(config)?,
     };
+    if drive.file_damage().is_any() {
+        output::complain(&format!("the drive's file is damaged: {}", drive.file_damage()));
+    }
     let what = format!("{name}, {}{}", quantity::format_size(drive.bytes()), arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display())));
     run(&mut SimulatedDrive::new(drive, pace), &arguments.server, &what, "smart")
 }

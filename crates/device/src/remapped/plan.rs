@@ -31,10 +31,10 @@ pub fn parameters() -> Vec<Parameter> {
         key("remap.partial", Kind::Choice(|| vec!["pad", "hold"]), "pad", "What is written of a virtual superpage that is not full then. pad: all of it, and slots without a page are lost until it is reclaimed. hold: only the filled part, which the drive has to read and modify; the next pages go to the rest."),
         key("remap.write_cache", Kind::Choice(|| vec!["through", "volatile"]), "through", "When a write is answered. through: when the drive has written its virtual superpage or its segment; volatile: when its data are in the host's memory. Either way only a flush makes sure that the driver's map survives a power cut."),
         key("remap.bypass", Kind::Switch, "false", "Write whole superpages in place where one virtual superpage holds exactly their pages."),
-        key("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it."),
+        key("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is emptied is free only when the journal leads away from it. So the journal is written before its superpages are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and oltp, 200,000 requests, 256 MiB)."),
         key("remap.var_background", Kind::Share { max: 1.0 }, "5%", "Share of virtual superpages that reclamation keeps free while the host is idle."),
         key("remap.idle_after", Kind::Duration { max: HOUR }, "100ms", "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back."),
-        key("remap.trim", Kind::Switch, "false", "Tell the drive which virtual superpages are free."),
+        key("remap.trim", Kind::Switch, "false", "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp (200,000 requests, 256 MiB)."),
     ]
 }
 

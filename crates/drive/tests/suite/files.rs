@@ -3,6 +3,7 @@
 use crate::contents::SMALL;
 use device::{Config, Setting};
 use drive::{Drive, DriveError};
+use engine::random::Stream;
 use std::path::Path;
 
 fn config(settings: &[&str]) -> Config {
@@ -99,6 +100,7 @@ fn damage_to_a_file_is_an_error_and_never_older_data() {
         (0..64).for_each(|page| drive.write(page * 4096, &[version; 4096]).unwrap());
     }
     drive.flush().unwrap();
+    let blocks = drive.smart().into_iter().find(|row| row.0 == "blocks").unwrap().1;
     drop(drive);
     let sound = std::fs::read(&path).unwrap();
     let with = |change: &dyn Fn(&std::fs::File)| {
@@ -112,14 +114,25 @@ fn damage_to_a_file_is_an_error_and_never_older_data() {
     };
     refused(with(&|file| file.write_all_at(&[0; 16], 0).unwrap()), "not the file of a drive");
     refused(with(&|file| file.set_len(sound.len() as u64 - 4096).unwrap()), "cut short");
-    refused(with(&|file| file.write_all_at(&[1], 65536).unwrap()), "of block 0 is damaged");
+    // What is said of a block is there twice.
+    let rows = [65536, sound.len() - blocks as usize * 16];
+    refused(with(&|file| rows.iter().for_each(|at| file.write_all_at(&[1], *at as u64).unwrap())), "of block 0 is damaged");
+    for row in rows {
+        let mut drive = with(&|file| file.write_all_at(&[1], row as u64).unwrap()).unwrap();
+        let mut found = [0; 4096];
+        (0..64).for_each(|page| {
+            drive.read(page * 4096, &mut found).unwrap();
+            assert_eq!(found, [2; 4096], "row at {row}, page {page}");
+        });
+        assert_eq!(drive.file_damage().mended, 1);
+    }
     // A bit of every place: the newest version, or an error.
     let first = sound.windows(4096).position(|bytes| bytes.iter().all(|byte| *byte == 1)).unwrap();
-    let first = first - 32;
+    let first = first - 40;
     let mut errors = 0;
     for place in 0..128 {
         let mut drive = with(&|file| {
-            let at = (first + place * (4096 + 32) + 100) as u64;
+            let at = (first + place * (4096 + 40) + 100) as u64;
             let mut byte = [0];
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 4], at).unwrap();
@@ -128,7 +141,7 @@ fn damage_to_a_file_is_an_error_and_never_older_data() {
         for page in 0..64 {
             let mut found = [0; 4096];
             match drive.read(page * 4096, &mut found) {
-                Ok(()) => assert!(found == [2; 4096] || place % 16 == 15, "place {place}, page {page}: version {}", found[0]),
+                Ok(()) => assert!(found == [2; 4096], "place {place}, page {page}: version {}", found[0]),
                 Err(error) => {
                     assert!(matches!(error, DriveError::Failed { .. }), "{error}");
                     errors += 1;
@@ -137,6 +150,128 @@ fn damage_to_a_file_is_an_error_and_never_older_data() {
         }
     }
     assert!(errors > 0);
+}
+
+/// What damage to a file has done.
+#[derive(Debug, Default)]
+struct Outcomes {
+    refused: u32,
+    uncorrectable: u32,
+    mended: u32,
+    unnoticed: u32,
+}
+
+/// Flushed pages of a killed drive, after so many damages made one at a time: where, and to what, a chance
+/// says.
+fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut(&mut Stream, &mut [u8])) -> Outcomes {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let mut drive = open(&path, settings).unwrap();
+    let mut known = vec![0_u8; 1 << 20];
+    for number in 0..900_u64 {
+        let place = (number * 7919 % 251 * 4096) as usize;
+        let page = &mut known[place..place + 4096];
+        if number % 9 == 4 {
+            page.fill(0);
+            drive.trim(place as u64, 4096).unwrap();
+        } else {
+            page.fill((number % 250) as u8 + 1);
+            drive.write(place as u64, page).unwrap();
+        }
+        if number % 13 == 0 || number == 899 {
+            drive.flush().unwrap();
+        }
+    }
+    drop(drive);
+    let sound = std::fs::read(&path).unwrap();
+    let used: Vec<usize> = (0..sound.len()).step_by(16).filter(|at| sound[*at..].iter().take(16).any(|byte| *byte != 0)).collect();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let (mut stream, mut outcomes) = (Stream::new(7, name), Outcomes::default());
+    let read = |outcomes: &mut Outcomes, what: &str| {
+        let Ok((mut drive, damage)) = Drive::check_file(&path) else {
+            outcomes.refused += 1;
+            return;
+        };
+        drive.check_layers().unwrap();
+        let mut failed = 0;
+        for (page, wanted) in (0..).zip(known.chunks(4096)) {
+            let mut found = [0; 4096];
+            match drive.read(page * 4096, &mut found) {
+                Ok(()) => assert!(found == *wanted, "{settings:?}, {what}: page {page} is {}, not {}; {damage:?}", found[0], wanted[0]),
+                Err(error) => {
+                    assert!(matches!(error, DriveError::Failed { .. }), "{error}");
+                    failed += 1;
+                }
+            }
+        }
+        assert!(failed == 0 || damage.pages > 0, "{settings:?}, {what}: {failed} pages cannot be read, and {damage:?}");
+        assert!(drive.smart().contains(&("file_pages_damaged", damage.pages)));
+        outcomes.uncorrectable += u32::from(failed > 0);
+        outcomes.mended += u32::from(failed == 0 && damage.is_any());
+        outcomes.unnoticed += u32::from(!damage.is_any());
+    };
+    read(&mut outcomes, "sound");
+    assert_eq!(outcomes.unnoticed, 1, "{outcomes:?}");
+    for number in 0..tries {
+        // Around something that was written.
+        let at = used[stream.below(used.len() as u64) as usize].saturating_sub(stream.below(4096) as usize).min(sound.len() - 4096);
+        let mut range = sound[at..at + 4096].to_vec();
+        make(&mut stream, &mut range);
+        file.write_all_at(&range, at as u64).unwrap();
+        read(&mut outcomes, &format!("{name} {number} at {at}"));
+        file.write_all_at(&sound[at..at + 4096], at as u64).unwrap();
+    }
+    outcomes
+}
+
+/// A bit before a page, 4 KiB of zeros or of rubbish: flushed pages read as older ones or as zeros, and
+/// nothing was told.
+#[test]
+fn flushed_pages_read_as_they_were_or_as_errors_whatever_is_damaged() {
+    let stacks: [&[&str]; 4] = [&[], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["flash.page_size=512B", "drive.over_provisioning=100%"]];
+    for settings in stacks {
+        let flip = |stream: &mut Stream, range: &mut [u8]| range[stream.below(4096) as usize] ^= 1 << stream.below(8);
+        let bits = after_damages(settings, 150, "a bit", flip);
+        let zeros = after_damages(settings, 100, "zeros", |_, range| range.fill(0));
+        let rubbish = after_damages(settings, 100, "rubbish", |stream, range| range.fill_with(|| stream.below(256) as u8));
+        for outcomes in [bits, zeros, rubbish] {
+            println!("{settings:?}: {outcomes:?}");
+            assert!(outcomes.uncorrectable > 10 && outcomes.mended > 0, "{settings:?}: {outcomes:?}");
+        }
+    }
+}
+
+/// It was a page cut in two by the end of the program, wherever in its block it was.
+#[test]
+fn only_the_last_write_of_all_can_be_torn() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive");
+    let mut drive = open(&path, &[]).unwrap();
+    for version in 1..=2_u8 {
+        (0..8).for_each(|page| drive.write(page * 4096, &[version * 100 + page as u8; 4096]).unwrap());
+    }
+    drop(drive);
+    let sound = std::fs::read(&path).unwrap();
+    for page in 0..8_u8 {
+        std::fs::write(&path, &sound).unwrap();
+        let at = sound.windows(4096).position(|bytes| bytes.iter().all(|byte| *byte == 200 + page)).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(&[0; 2048], at as u64 + 2048).unwrap();
+        let (mut drive, damage) = Drive::check_file(&path).unwrap();
+        let mut found = [0; 4096];
+        let read = drive.read(u64::from(page) * 4096, &mut found);
+        if page == 7 {
+            assert!(read.is_ok() && found == [107; 4096] && !damage.is_any(), "{damage:?}");
+        } else {
+            assert!(matches!(read, Err(DriveError::Failed { .. })) && damage.pages == 1, "page {page}: {damage:?}");
+        }
+        // Its head: that a write is missing is told, but for the last.
+        file.write_all_at(&[0; 8], at as u64 - 8).unwrap();
+        let (_, damage) = Drive::check_file(&path).unwrap();
+        assert_eq!(damage.writes, u64::from(page != 7), "page {page}");
+    }
 }
 
 #[test]
@@ -155,6 +290,9 @@ fn a_file_of_another_drive_is_refused_with_the_difference() {
     std::fs::write(&path, "something else altogether, and long enough").unwrap();
     let error = open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("not the file of a drive"), "{error}");
+    std::fs::write(&path, b"nandrv02 and all that an earlier version kept").unwrap();
+    let error = open(&path, &[]).err().unwrap().to_string();
+    assert!(error.contains("of another version of the program"), "{error}");
     assert!(matches!(open(&folder.path().join("no/such/folder"), &[]), Err(DriveError::File { .. })));
     for settings in [&["stripe.kind=raid0", "flash.channels=5"][..], &["buffer.kind=page-lru", "buffer.nonvolatile=true"]] {
         assert!(matches!(open(&folder.path().join("other"), settings), Err(DriveError::Unsupported(_))), "{settings:?}");

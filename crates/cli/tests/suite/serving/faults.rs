@@ -31,6 +31,37 @@ fn what_was_flushed_outlives_a_killed_server() {
     }
 }
 
+/// It was served as the version before, and nobody was told.
+#[test]
+fn damage_to_the_file_of_a_drive_is_told_and_reads_as_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drive").to_str().unwrap().to_owned();
+    let begin = |folder: TempDir| Serving::begin_in(folder, &[&SMALL[..], &["--file", &file]].concat());
+    let check = || nandarium(&["check", &file]).output().unwrap();
+    let serving = begin(folder);
+    let busy = String::from_utf8(check().stderr).unwrap();
+    assert!(busy.contains("another program has this drive open"), "{busy}");
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for version in b'abcd': h.pwrite(bytes([version]) * 4096, 0); h.flush()"]);
+    let folder = serving.kill();
+    let sound = check();
+    let said = String::from_utf8_lossy(&sound.stdout);
+    assert!(sound.status.success() && said.contains("a good drive of 128MiB"), "{said}");
+    let mut bytes = fs::read(&file).unwrap();
+    let at = bytes.windows(4096).position(|page| page == [b'd'; 4096]).unwrap();
+    // A bit of what is said of the page, before it.
+    bytes[at - 20] ^= 4;
+    fs::write(&file, bytes).unwrap();
+    let damaged = check();
+    let said = String::from_utf8_lossy(&damaged.stderr);
+    assert!(damaged.status.code() == Some(3) && said.contains("1 pages of flash are damaged"), "{said}");
+    let serving = begin(folder);
+    assert!(serving.ctl(&["smart"]).contains("\"file_pages_damaged\": 1"));
+    let lost = run("nbdsh", &["-u", &serving.uri(), "-c", "h.pread(4096, 0)"]);
+    assert!(!lost.status.success(), "the page reads as something else");
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'e' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'e' * 4096"]);
+    serving.end();
+}
+
 #[test]
 fn commands_cut_power_and_let_things_fail() {
     let serving = Serving::begin(&small(&["--set", "buffer.kind=page-lru"]));

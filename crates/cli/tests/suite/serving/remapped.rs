@@ -27,6 +27,28 @@ fn a_remapped_file_is_served_checked_and_outlives_a_kill() {
     serving.end();
 }
 
+/// The data were in the file, and the map did not lead to them: the page read as before.
+#[test]
+fn what_a_write_through_server_answered_outlives_a_kill() {
+    let mut folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file").to_str().unwrap().to_owned();
+    assert!(nandarium(&["hard", "format", &file, "--create", "32MiB"]).output().unwrap().status.success());
+    let rounds = [
+        ("h.pwrite(b'a' * 65536, 0)", "h.pread(65536, 0) == b'a' * 65536"),
+        ("h.pwrite(b'b' * 512, 4096)", "h.pread(512, 4096) == b'b' * 512"),
+        ("h.trim(8192, 16384)", "h.pread(8192, 16384) == bytes(8192) and h.pread(512, 4096) == b'b' * 512"),
+        ("h.zero(4096, 32768)", "h.pread(4096, 32768) == bytes(4096) and h.pread(4096, 36864) == b'a' * 4096"),
+    ];
+    for (change, wanted) in rounds {
+        let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet", "--write-through"]);
+        succeeds("nbdsh", &["-u", &serving.uri(), "-c", change]);
+        folder = serving.kill();
+        let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet", "--read-only"]);
+        succeeds("nbdsh", &["-u", &serving.uri(), "-c", &format!("assert {wanted}")]);
+        folder = serving.end();
+    }
+}
+
 /// Its checkpoint and the journal's records were written when the server ended.
 #[test]
 fn a_remapped_file_that_is_served_for_reading_does_not_change() {
