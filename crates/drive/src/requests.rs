@@ -365,6 +365,20 @@ impl Drive {
         Ok(())
     }
 
+    /// Whether nothing will happen by itself any more: with requests under way, they wait for room that nothing will ever make. The
+    /// moment of [`Drive::wake_at`] does not count, and is forgotten. With power off nothing happens either.
+    pub fn is_quiet(&mut self) -> bool {
+        match &mut self.power {
+            Power::On(host) => host.is_quiet(),
+            Power::Off(_) | Power::Between => true,
+        }
+    }
+
+    /// Why the drive's file does not follow any more, if it does not: nothing but reads is served then.
+    pub fn file_problem(&self) -> Option<DriveError> {
+        self.image.as_ref().and_then(|image| image.broken())
+    }
+
     /// Requests taken and not completed.
     pub fn outstanding(&self) -> u32 {
         if let Power::On(host) = &self.power { host.outstanding() } else { 0 }
@@ -400,8 +414,7 @@ impl Drive {
 
     /// Nothing but reads is served once the file does not follow.
     fn check_file(&self, op: HostOp) -> Result<(), DriveError> {
-        let broken = self.image.as_ref().and_then(|image| image.broken());
-        broken.filter(|_| op != HostOp::Read).map_or(Ok(()), Err)
+        self.file_problem().filter(|_| op != HostOp::Read).map_or(Ok(()), Err)
     }
 
     /// Serves one request by itself; what it read is in `self.completions`.
