@@ -222,7 +222,7 @@ fn a_stack_that_extends_a_device_is_refused() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let run = |stack: &str| nandarium(&["run", "--stack", stack, "--no-snapshots", "--requests", "100", "--workload", "uniform-write", "--set", "drive.capacity=64MiB"]);
+    let run = |stack: &str| nandarium(&["run", "--stack", stack, "--no-snapshots", "--requests", "100", "--workload", "uniform-write", "--set", "drive.capacity=1GiB"]);
     refused(run(&file("zeros.toml", "extends = \"/dev/zero\"\n")), 2, &["/dev/zero", "no regular file"]);
     refused(run("/dev/zero"), 2, &["/dev/zero", "longer than 1 MiB"]);
     let long = file("long.toml", &"# nothing\n".repeat(110_000));
