@@ -506,7 +506,9 @@ impl<'a> Server<'a> {
                 gone.extend(holders().max_by_key(|(_, client)| client.held).map(|(place, _)| place));
             }
             let (held, count) = (self.held >> 20, gone.len());
-            gone.into_iter().for_each(|place| self.let_go(place));
+            for place in gone {
+                self.let_go(place);
+            }
             let left = self.held >> 20;
             tracing::warn!("clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which leaves {left} MiB");
         }
