@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod failure;
 mod library;
+mod memory;
 mod output;
 mod page;
 mod panics;

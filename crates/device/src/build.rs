@@ -355,6 +355,19 @@ impl DrivePlan {
         core
     }
 
+    /// Bytes of memory that the tables of a drive take at least: at once, and in all when everything has been written, contents apart.
+    /// `carries`: it holds the host's cells, and nothing is checked.
+    pub fn least_table_bytes(&self, carries: bool) -> [u64; 2] {
+        let (user, pages) = (u64::from(self.user_pages), u64::from(self.geometry.pages()));
+        let has_contents = self.config.values.name("engine.contents") != "none";
+        // The map in both directions; 16 bytes a sector of what is expected.
+        let maps = 4 * (user + pages);
+        let expected = if has_contents && !carries { 16 * self.host_sectors() } else { 0 };
+        // Kind, logical page and sequence number of each page.
+        let areas = if has_contents { 13 * pages } else { 0 };
+        [maps + expected, maps + expected + areas]
+    }
+
     /// Timed flash over a state.
     pub fn timed(&self, core: FlashCore) -> TimedFlash {
         TimedFlash::new(core, self.part, self.options, HOST_TIMERS + LAYER_TIMERS)

@@ -555,6 +555,13 @@ impl Drive<TimedFlash> {
         !self.done.is_empty() || self.woken
     }
 
+    /// Whether nothing will happen by itself any more. The wake-up asked for does not count, and is forgotten: it would come whatever
+    /// the drive does.
+    pub fn is_quiet(&mut self) -> bool {
+        self.flash.set_timer(WAKE, None);
+        !self.has_news() && self.flash.core().events.is_empty() && !self.flash.is_pending()
+    }
+
     /// Takes what completed since the last look.
     pub fn take_done(&mut self) -> Vec<Completion> {
         std::mem::take(&mut self.done)

@@ -42,7 +42,9 @@ struct Unflushed {
 /// The expected state of a drive.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    sectors: Vec<Known>,
+    /// Empty until the first request: a drive that carries the host's cells never needs it.
+    known: Vec<Known>,
+    sectors: u64,
     sectors_per_page: u64,
     pending: Vec<Option<Pending>>,
     unflushed: Vec<Unflushed>,
@@ -59,7 +61,8 @@ impl Oracle {
     /// An oracle for an empty drive.
     pub fn new(sectors: u64, sectors_per_page: u32) -> Self {
         Self {
-            sectors: vec![Known::default(); sectors as usize],
+            known: Vec::new(),
+            sectors,
             sectors_per_page: u64::from(sectors_per_page),
             pending: Vec::new(),
             unflushed: Vec::new(),
@@ -89,8 +92,19 @@ impl Oracle {
     /// Whether the newest version of a sector has been acknowledged: no write of it is under way, or
     /// was given up.
     pub fn is_settled(&self, sector: u64) -> bool {
-        let known = self.sectors[sector as usize];
+        let known = self.known(sector);
         known.acknowledged == known.submitted
+    }
+
+    fn known(&self, sector: u64) -> Known {
+        self.known.get(sector as usize).copied().unwrap_or_default()
+    }
+
+    /// Makes room for what is known, once.
+    fn begin(&mut self) {
+        if self.known.is_empty() {
+            self.known = vec![Known::default(); self.sectors as usize];
+        }
     }
 
     /// The sectors a request changes: a trim changes whole pages only.
@@ -105,17 +119,18 @@ impl Oracle {
 
     /// A request was submitted under `id`.
     pub fn submitted(&mut self, id: u32, request: &Request) {
+        self.begin();
         let range = self.range(request);
         let mut pending = Pending { request: *request, number: 0, floor: Vec::new(), changes: 0 };
         match request.op {
             HostOp::Read => {
-                pending.floor = range.map(|sector| self.sectors[sector as usize].acknowledged).collect();
+                pending.floor = range.map(|sector| self.known[sector as usize].acknowledged).collect();
             }
             HostOp::Write | HostOp::Trim => {
                 self.number += 1;
                 pending.number = self.number;
                 for sector in range {
-                    let known = &mut self.sectors[sector as usize];
+                    let known = &mut self.known[sector as usize];
                     known.submitted = self.number;
                     if request.op == HostOp::Trim {
                         known.trim = self.number;
@@ -155,12 +170,12 @@ impl Oracle {
 
     /// Checks one sector found after a power cut.
     pub fn check_after_cut(&mut self, sector: u64, value: u64) {
-        let floor = self.sectors[sector as usize].durable;
+        let floor = self.known(sector).durable;
         self.check(sector, value, floor, "the drive after a power cut");
     }
 
     fn check(&mut self, sector: u64, value: u64, floor: u32, who: &str) {
-        let known = self.sectors[sector as usize];
+        let known = self.known(sector);
         let legal = if value == 0 {
             known.trim >= floor
         } else {
@@ -190,7 +205,7 @@ impl Oracle {
             HostOp::Write | HostOp::Trim => {
                 let waits = pending.request.op == HostOp::Trim || self.volatile && !pending.request.fua;
                 for sector in range.clone() {
-                    let known = &mut self.sectors[sector as usize];
+                    let known = &mut self.known[sector as usize];
                     known.acknowledged = known.acknowledged.max(pending.number);
                     if !waits {
                         known.durable = known.durable.max(pending.number);
@@ -204,7 +219,7 @@ impl Oracle {
                 let count = pending.changes.saturating_sub(self.flushed) as usize;
                 for change in self.unflushed.drain(..count) {
                     for sector in change.first..change.end {
-                        let known = &mut self.sectors[sector as usize];
+                        let known = &mut self.known[sector as usize];
                         known.durable = known.durable.max(change.number);
                     }
                 }
@@ -219,7 +234,8 @@ impl Oracle {
         self.pending.clear();
         self.flushed += self.unflushed.len() as u64;
         self.unflushed.clear();
-        for (known, value) in self.sectors.iter_mut().zip(found) {
+        self.begin();
+        for (known, value) in self.known.iter_mut().zip(found) {
             let number = if *value == 0 { known.trim } else { (*value >> 32) as u32 };
             *known = Known {
                 acknowledged: number,

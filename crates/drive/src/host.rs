@@ -74,6 +74,14 @@ impl Host {
         }
     }
 
+    /// Whether nothing will happen by itself any more.
+    pub fn is_quiet(&mut self) -> bool {
+        match self {
+            Self::Drive(drive) => drive.is_quiet(),
+            Self::Driver(driven) => driven.is_quiet(),
+        }
+    }
+
     /// Runs one event. `false`: none is pending.
     pub fn step(&mut self) -> bool {
         match self {

@@ -376,7 +376,7 @@ impl Drive {
     /// Power is off, the request ends beyond the drive, or the drive's file does not follow any more, and it is no read.
     pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
         self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
-        self.check_follows(request.op)?;
+        self.check_writable(request.op)?;
         let device = self.host()?.device();
         let request = Request { arrival: device.now(), ..*request };
         device.submit_cells(tag, &request, cells);
@@ -401,6 +401,20 @@ impl Drive {
         let device = self.host()?.device();
         device.wake_at(time.saturating_sub(before).max(device.now()));
         Ok(())
+    }
+
+    /// Whether nothing will happen by itself any more: with requests under way, they wait for room that nothing will ever make. The
+    /// moment of [`Drive::wake_at`] does not count, and is forgotten. With power off nothing happens either.
+    pub fn is_quiet(&mut self) -> bool {
+        match &mut self.power {
+            Power::On(host) => host.is_quiet(),
+            Power::Off(_) | Power::Between => true,
+        }
+    }
+
+    /// Why the drive's file does not follow any more, if it does not: nothing but reads is served then.
+    pub fn file_problem(&self) -> Option<DriveError> {
+        self.image.as_ref().and_then(|image| image.broken())
     }
 
     /// Requests taken and not completed.
@@ -437,9 +451,8 @@ impl Drive {
     }
 
     /// Nothing but reads is served once the file does not follow.
-    fn check_follows(&self, op: HostOp) -> Result<(), DriveError> {
-        let broken = self.image.as_ref().and_then(|image| image.broken());
-        broken.filter(|_| op != HostOp::Read).map_or(Ok(()), Err)
+    fn check_writable(&self, op: HostOp) -> Result<(), DriveError> {
+        self.file_problem().filter(|_| op != HostOp::Read).map_or(Ok(()), Err)
     }
 
     /// Serves one request by itself; what it read is in `self.completions`.
@@ -449,7 +462,7 @@ impl Drive {
         let mut completions = std::mem::take(&mut self.completions);
         let done = self.wait_for_it(&mut completions);
         self.completions = completions;
-        self.check_follows(op)?;
+        self.check_writable(op)?;
         if done?.failed {
             let verb = if op == HostOp::Read { "read" } else { "written" };
             return Err(DriveError::Failed { offset, length, verb });

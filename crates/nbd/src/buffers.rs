@@ -118,6 +118,13 @@ impl Output {
         self.end = self.start + length;
     }
 
+    /// Gives the memory back if nothing waits in it.
+    pub fn release_memory(&mut self) {
+        if self.len() == 0 {
+            *self = Self::default();
+        }
+    }
+
     pub fn taken(&mut self, count: usize) {
         assert!(count <= self.len(), "more bytes than there were to send");
         self.start += count;

@@ -30,6 +30,8 @@ pub struct Connection {
     payload: Payload,
     /// Requests handed out and not answered yet.
     outstanding: usize,
+    /// Long reads and writes wait.
+    short_only: bool,
     /// Why it ended or is about to.
     end: Option<End>,
 }
@@ -95,6 +97,7 @@ impl Connection {
             bulk: Vec::new(),
             payload: Payload::None,
             outstanding: 0,
+            short_only: false,
             end: None,
         }
     }
@@ -240,6 +243,25 @@ impl Connection {
         self.input.memory_bytes() + self.output.memory_bytes() + self.bulk.capacity()
     }
 
+    /// Bytes of memory that what it received and sends takes beyond the input buffer, which every connection has: the payload of a long
+    /// write, answers that wait. Memory kept for the next of them counts as well.
+    pub fn held_bytes(&self) -> usize {
+        self.output.memory_bytes() + self.bulk.capacity()
+    }
+
+    /// With `true`, reads and writes of more than 32 KiB wait from now on, and what comes behind them; those that have begun go on.
+    pub fn short_only(&mut self, short_only: bool) {
+        self.short_only = short_only;
+    }
+
+    /// Gives back memory that is only kept for later.
+    pub fn release_memory(&mut self) {
+        if !matches!(self.phase, Phase::Bulk(..)) && self.payload != Payload::Bulk {
+            self.bulk = Vec::new();
+        }
+        self.output.release_memory();
+    }
+
     /// A request is answered.
     pub(crate) fn settle(&mut self) {
         self.outstanding = self.outstanding.checked_sub(1).expect("the request of another connection");
@@ -321,6 +343,7 @@ impl Connection {
                 self.answer_empty(&request);
                 Step::Again
             }
+            Ok(request) if self.short_only && is_long(&request) => Step::Starved,
             Ok(request) if head.payload() > MOST_SMALL => self.begin_bulk(request),
             Ok(request) => {
                 let whole = REQUEST_HEAD + head.payload() as usize;
@@ -393,4 +416,9 @@ impl Connection {
         self.payload = Payload::Bulk;
         Step::Ready(request)
     }
+}
+
+/// A request that takes much memory.
+fn is_long(request: &Request) -> bool {
+    matches!(request.command, Command::Read | Command::Write) && request.length > MOST_SMALL
 }

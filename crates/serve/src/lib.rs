@@ -15,10 +15,12 @@ mod record;
 mod remapped;
 mod server;
 mod simulated;
+mod sockets;
 mod target;
 
 pub use record::Record;
 pub use remapped::{RemappedStore, remap_report};
-pub use server::{Address, ServeError, Server, ServerOptions};
+pub use server::{Server, ServerOptions};
 pub use simulated::{Pace, SimulatedDrive};
+pub use sockets::{Address, ServeError};
 pub use target::{Answer, Answers, Control, Order, OrderKind, Target};

@@ -3,7 +3,7 @@
 use crate::target::{Order, OrderKind};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Bytes of lines that are written together at the latest.
@@ -14,10 +14,12 @@ const TOGETHER: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Record {
     file: File,
+    path: PathBuf,
     /// Lines that are not written.
     lines: Vec<u8>,
     began: Option<Instant>,
-    failed: bool,
+    /// Why it ended before the server did.
+    failed: Option<String>,
 }
 
 impl Record {
@@ -28,7 +30,7 @@ impl Record {
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create(path)?;
         writeln!(file, "time_ns,device,op,offset_bytes,length_bytes,fua")?;
-        Ok(Self { file, lines: Vec::new(), began: None, failed: false })
+        Ok(Self { file, path: path.to_owned(), lines: Vec::new(), began: None, failed: None })
     }
 
     /// Writes an order down. A disk that is full ends the record, not the server.
@@ -42,7 +44,7 @@ impl Record {
             OrderKind::Trim | OrderKind::Zeroes { keep: false } => 'T',
         };
         let Order { offset, length, fua, .. } = *order;
-        if self.failed {
+        if self.failed.is_some() {
             return;
         }
         self.lines.extend_from_slice(format!("{time},0,{op},{offset},{length},{}\n", u8::from(fua)).as_bytes());
@@ -53,13 +55,23 @@ impl Record {
 
     /// Writes out what is still in memory.
     pub fn write_out(&mut self) {
-        if self.lines.is_empty() || self.failed {
+        if self.lines.is_empty() || self.failed.is_some() {
             return;
         }
         if let Err(error) = self.file.write_all(&self.lines) {
-            tracing::warn!("the record of requests ends here: {error}");
-            self.failed = true;
+            tracing::warn!("the record of requests ends here, and what is served goes on: {error}");
+            self.failed = Some(error.to_string());
         }
         self.lines.clear();
+    }
+
+    /// Writes out what is still in memory, for the last time.
+    ///
+    /// # Errors
+    /// In words: some requests are not in it.
+    pub fn finish(&mut self) -> Result<(), String> {
+        self.write_out();
+        let path = self.path.display();
+        self.failed.take().map_or(Ok(()), |problem| Err(format!("{path}: the record of requests is not whole: {problem}; make room, or record elsewhere")))
     }
 }

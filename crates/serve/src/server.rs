@@ -2,14 +2,14 @@
 
 use crate::control::{Controller, Wish};
 use crate::record::Record;
+use crate::sockets::{Address, Listener, ServeError, Stream, bind};
 use crate::target::{Answers, Order, OrderKind, Target};
-use mio::event::Source;
-use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use mio::net::UnixListener;
+use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use nbd::{Command, Connection, Export, Request};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,21 +21,18 @@ const MOST_BYTES: u64 = 32 << 20;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long to look for the next request before falling asleep.
 const SPIN: Duration = Duration::from_micros(50);
+/// Bytes that all clients together may hold: long writes received in part, answers not taken. Beyond it long requests wait.
+const MOST_HELD: usize = 256 << 20;
+/// How long that may last, if the target is not what clients wait for.
+const STUCK: Duration = Duration::from_secs(5);
+/// Longest time without a look at events.
+const TURN: Duration = Duration::from_millis(20);
 /// How long clients get to take their last answers when the server ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const NBD: Token = Token(0);
 const CONTROL: Token = Token(1);
 const FIRST: usize = 2;
-
-/// Where clients find the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// A unix socket.
-    Unix(PathBuf),
-    /// A port of this machine that only programs on it reach; 0: any that is free.
-    Loopback(u16),
-}
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -52,69 +49,17 @@ pub struct ServerOptions {
     pub read_only: bool,
 }
 
-/// A server that cannot begin or go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The operating system refuses a socket.
-    #[error("{place}: {source}{hint}")]
-    Socket {
-        /// Path or port.
-        place: String,
-        /// What the operating system said.
-        source: io::Error,
-        /// How to mend it, or nothing.
-        hint: &'static str,
-    },
-    /// The export cannot be offered.
-    #[error(transparent)]
-    Export(#[from] nbd::ExportError),
-    /// Waiting for events fails.
-    #[error("waiting for clients: {0}")]
-    Wait(#[from] io::Error),
-    /// The target could not be closed.
-    #[error("when the server ended: {0}")]
-    Close(String),
-}
-
-enum Listener {
-    Unix(UnixListener),
-    Tcp(TcpListener),
-}
-
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Stream {
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Self::Unix(stream) => stream,
-            Self::Tcp(stream) => stream,
-        }
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.read(into),
-            Self::Tcp(stream) => stream.read(into),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
-        }
-    }
-}
-
 struct Client {
     stream: Stream,
     connection: Connection,
     readable: bool,
     writable: bool,
+    /// The other side sends no more: after what is there comes the end, and nobody says so again.
+    ends: bool,
+    /// What it is known to hold (see [`MOST_HELD`]).
+    held: usize,
+    /// When it last sent or took something.
+    moved: Instant,
     /// Its place was given to another one since.
     serial: u64,
 }
@@ -135,6 +80,14 @@ pub struct Server<'a> {
     free: Vec<u32>,
     /// Bytes that requests under way ask for or bring.
     bytes: u64,
+    /// Bytes that clients hold.
+    held: usize,
+    /// That is too much: long requests wait.
+    is_full: bool,
+    /// Since when nothing has helped.
+    full_since: Option<Instant>,
+    /// When the clock was last looked at.
+    now: Instant,
     payload: Vec<u8>,
     answers: Answers,
     record: Option<Record>,
@@ -163,22 +116,9 @@ impl<'a> Server<'a> {
         export.check()?;
         let poll = Poll::new()?;
         let mut sockets = Vec::new();
-        let (mut listener, address) = match &options.address {
-            Address::Unix(path) => (Listener::Unix(bind(path, &mut sockets)?), options.address.clone()),
-            Address::Loopback(port) => {
-                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-                let refused = |source| ServeError::Socket { place: address.to_string(), source, hint: "; choose another port, or 0 for any that is free" };
-                let listener = TcpListener::bind(address).map_err(refused)?;
-                let port = listener.local_addr().map_err(refused)?.port();
-                (Listener::Tcp(listener), Address::Loopback(port))
-            }
-        };
+        let (mut listener, address) = Listener::bind(&options.address, &mut sockets)?;
         let mut control = options.control.as_ref().map(|path| bind(path, &mut sockets)).transpose()?;
-        let source: &mut dyn Source = match &mut listener {
-            Listener::Unix(listener) => listener,
-            Listener::Tcp(listener) => listener,
-        };
-        poll.registry().register(source, NBD, Interest::READABLE)?;
+        poll.registry().register(listener.source(), NBD, Interest::READABLE)?;
         if let Some(control) = &mut control {
             poll.registry().register(control, CONTROL, Interest::READABLE)?;
         }
@@ -193,6 +133,10 @@ impl<'a> Server<'a> {
             asked: Vec::new(),
             free: Vec::new(),
             bytes: 0,
+            held: 0,
+            is_full: false,
+            full_since: None,
+            now: Instant::now(),
             payload: Vec::new(),
             answers: Answers::default(),
             record,
@@ -255,15 +199,17 @@ impl<'a> Server<'a> {
                 self.accept_controllers();
             }
             for event in &events {
-                self.on_event(event.token(), event.is_readable(), event.is_writable());
+                self.on_event(event);
             }
             wait = self.serve();
+            if self.relieve() {
+                wait = Some(Duration::ZERO);
+            }
         }
         self.hang_up();
-        if let Some(record) = &mut self.record {
-            record.write_out();
-        }
-        self.target.close().map_err(ServeError::Close)
+        let recorded = self.record.as_mut().map_or(Ok(()), Record::finish);
+        self.target.close().map_err(ServeError::Close)?;
+        recorded.map_err(ServeError::Record)
     }
 
     /// Waits for something to do. Who just worked looks for a moment whether the client goes on: to fall asleep and to be woken
@@ -280,14 +226,15 @@ impl<'a> Server<'a> {
         self.poll.poll(events, Some(time))
     }
 
-    fn on_event(&mut self, token: Token, readable: bool, writable: bool) {
-        match token {
+    fn on_event(&mut self, event: &Event) {
+        match event.token() {
             NBD => self.accept(),
             CONTROL => self.accept_controllers(),
             Token(number) if number.is_multiple_of(2) => {
                 if let Some(Some(client)) = self.clients.get_mut((number - FIRST) / 2) {
-                    client.readable |= readable;
-                    client.writable |= writable;
+                    client.ends |= event.is_read_closed() || event.is_error();
+                    client.readable |= event.is_readable() || client.ends;
+                    client.writable |= event.is_writable();
                 }
             }
             Token(number) => self.command((number - FIRST) / 2),
@@ -296,15 +243,7 @@ impl<'a> Server<'a> {
 
     fn accept(&mut self) {
         loop {
-            let accepted = match &self.listener {
-                Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-                Listener::Tcp(listener) => listener.accept().map(|(stream, _)| {
-                    // Small answers are not to wait for larger ones.
-                    let _ = stream.set_nodelay(true);
-                    Stream::Tcp(stream)
-                }),
-            };
-            let mut stream = match accepted {
+            let mut stream = match self.listener.accept() {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.accepts_later = false;
@@ -329,8 +268,11 @@ impl<'a> Server<'a> {
                 continue;
             }
             self.serial += 1;
-            let connection = Connection::new(&self.export);
-            self.clients[place] = Some(Client { stream, connection, readable: true, writable: true, serial: self.serial });
+            let mut connection = Connection::new(&self.export);
+            connection.short_only(self.is_full);
+            let (serial, moved) = (self.serial, Instant::now());
+            let client = Client { stream, connection, readable: true, writable: true, ends: false, held: 0, moved, serial };
+            self.clients[place] = Some(client);
         }
     }
 
@@ -363,7 +305,7 @@ impl<'a> Server<'a> {
             Wish::ShutDown => self.shut_down(),
             Wish::HangUp => {
                 // What was under way has no answer: the device is gone.
-                self.clients.iter_mut().for_each(|client| *client = None);
+                (0..self.clients.len()).for_each(|place| self.let_go(place));
             }
         }
     }
@@ -377,19 +319,27 @@ impl<'a> Server<'a> {
 
     /// Moves bytes, takes requests, gives answers, as long as there are any. When to look again.
     fn serve(&mut self) -> Option<Duration> {
+        let begun = Instant::now();
+        self.now = begun;
         loop {
             let mut moved = false;
             for place in 0..self.clients.len() {
                 moved |= self.hear(place);
+                self.count_held(place);
             }
             let again = self.target.poll(&mut self.answers);
             moved |= !self.answers.all.is_empty();
             self.answer();
             for place in 0..self.clients.len() {
                 moved |= self.speak(place);
+                self.count_held(place);
             }
             if !moved {
                 return again;
+            }
+            self.now = Instant::now();
+            if self.now - begun > TURN {
+                return Some(Duration::ZERO); // those who go on must not keep out others, or a wish to stop
             }
         }
     }
@@ -416,8 +366,9 @@ impl<'a> Server<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(count) if count > 0 => {
                     client.connection.filled(count);
-                    // A socket that gave less than there was room for is empty, and says when it is not.
-                    client.readable = count == room;
+                    client.moved = self.now;
+                    // A socket that gave less than there was room for is empty, and says when it is not; the end it has said already.
+                    client.readable = count == room || client.ends;
                 }
                 _ => {
                     client.connection.hung_up();
@@ -488,13 +439,14 @@ impl<'a> Server<'a> {
             match client.stream.write(client.connection.output()) {
                 Ok(count) if count > 0 => {
                     client.connection.taken(count);
+                    client.moved = self.now;
                     moved = true;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => client.writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 _ => {
                     client.connection.hung_up();
-                    self.clients[place] = None;
+                    self.let_go(place);
                     return true;
                 }
             }
@@ -503,9 +455,64 @@ impl<'a> Server<'a> {
             if let Some(end) = client.connection.end().filter(|end| !end.is_orderly()) {
                 tracing::info!("a client left: {end}");
             }
-            self.clients[place] = None;
+            self.let_go(place);
         }
         moved
+    }
+
+    fn let_go(&mut self, place: usize) {
+        if let Some(client) = self.clients[place].take() {
+            self.held -= client.held;
+            self.mind_bound();
+        }
+    }
+
+    fn count_held(&mut self, place: usize) {
+        if let Some(client) = &mut self.clients[place] {
+            let held = client.connection.held_bytes();
+            self.held = self.held - client.held + held;
+            client.held = held;
+            self.mind_bound();
+        }
+    }
+
+    /// Lets long requests wait where clients hold too much, or go on.
+    fn mind_bound(&mut self) {
+        let is_full = self.held >= MOST_HELD;
+        if is_full != self.is_full {
+            self.is_full = is_full;
+            self.clients.iter_mut().flatten().for_each(|client| client.connection.short_only(is_full));
+        }
+    }
+
+    /// Brings what clients hold below its bound: memory that is only kept goes first; where that has not helped for a while, clients go
+    /// that have moved nothing, or, if all have, the one that holds most. Whether those who were kept waiting may go on.
+    fn relieve(&mut self) -> bool {
+        let was_full = self.is_full;
+        if was_full {
+            self.clients.iter_mut().flatten().for_each(|client| client.connection.release_memory());
+            (0..self.clients.len()).for_each(|place| self.count_held(place));
+        }
+        if !self.is_full || self.bytes >= MOST_BYTES {
+            self.full_since = None;
+            return was_full && !self.is_full;
+        }
+        self.now = Instant::now();
+        if self.now - *self.full_since.get_or_insert(self.now) > STUCK {
+            self.full_since = None;
+            let holders = || (0..).zip(&self.clients).filter_map(|(place, client)| Some((place, client.as_ref()?))).filter(|(_, client)| client.held > 0);
+            let mut gone: Vec<usize> = holders().filter(|(_, client)| self.now - client.moved > STUCK).map(|(place, _)| place).collect();
+            if gone.is_empty() {
+                gone.extend(holders().max_by_key(|(_, client)| client.held).map(|(place, _)| place));
+            }
+            let (held, count) = (self.held >> 20, gone.len());
+            for place in gone {
+                self.let_go(place);
+            }
+            let left = self.held >> 20;
+            tracing::warn!("clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which leaves {left} MiB");
+        }
+        !self.is_full
     }
 
     fn hang_up(&mut self) {
@@ -529,26 +536,6 @@ fn free_place<T>(places: &mut Vec<Option<T>>) -> usize {
         places.push(None);
         places.len() - 1
     })
-}
-
-/// A unix socket at `path`; one that a killed server left behind is replaced.
-fn bind(path: &Path, sockets: &mut Vec<PathBuf>) -> Result<UnixListener, ServeError> {
-    let place = path.display().to_string();
-    let refused = |source, hint| ServeError::Socket { place: place.clone(), source, hint };
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        let source = io::Error::from(ErrorKind::AddrInUse);
-        return Err(refused(source, "; another server listens there: end it, or choose another path"));
-    }
-    let is_socket = std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
-    if is_socket {
-        std::fs::remove_file(path).map_err(|source| refused(source, ""))?;
-    }
-    let listener = UnixListener::bind(path).map_err(|source| {
-        let hint = if source.kind() == ErrorKind::AddrInUse { "; a file of that name is in the way" } else { "; choose a path in a folder that is there, of less than 100 bytes" };
-        refused(source, hint)
-    })?;
-    sockets.push(path.to_owned());
-    Ok(listener)
 }
 
 /// What a request asks of the target; nothing, if it can be answered at once.

@@ -10,6 +10,14 @@ use units::{HostOp, Request, SECTOR_BYTES};
 
 /// Most bytes that the drive gets as one request; longer orders are taken apart.
 const PIECE: u64 = 256 << 10;
+/// Longest simulated time without a look at the clock, ns.
+const STRETCH: u64 = 100_000_000;
+/// Longest time of the clock that the drive gets before others are looked after.
+const SLICE: Duration = Duration::from_millis(20);
+/// Longest time of the clock for the last flush, when the server ends.
+const CLOSING: Duration = Duration::from_secs(10);
+/// The tag of that flush.
+const LAST: u32 = u32::MAX;
 /// How long to sleep while paced requests are under way: finer than what flash takes for a page.
 const TICK: Duration = Duration::from_micros(20);
 
@@ -179,11 +187,14 @@ impl SimulatedDrive {
                 self.leave(slot);
                 continue;
             }
-            let result = if entry.failed { Err(self.no_room.unwrap_or(ErrorNumber::Io)) } else { Ok(answers.bytes.len()) };
-            if result.is_ok() {
+            let tag = entry.tag;
+            let result = if entry.failed {
+                Err(self.reason(done.request.op))
+            } else {
                 answers.bytes.extend_from_slice(if entry.whole { bytes } else { &entry.bytes });
-            }
-            answers.all.push(Answer { tag: entry.tag, result });
+                Ok(answers.bytes.len() - if entry.whole { bytes.len() } else { entry.bytes.len() })
+            };
+            answers.all.push(Answer { tag, result });
             self.active -= 1;
             self.leave(slot);
         }
@@ -191,11 +202,20 @@ impl SimulatedDrive {
         self.completions = completions;
     }
 
-    fn advance(&mut self) -> Result<bool, DriveError> {
+    fn advance(&mut self) -> Result<(), DriveError> {
         let mut completions = std::mem::take(&mut self.completions);
         let progress = self.drive.advance(&mut completions);
         self.completions = completions;
-        progress
+        progress.map(drop)
+    }
+
+    /// Why something failed. A read failed because of what is on flash, whatever became of writes.
+    fn reason(&self, op: HostOp) -> ErrorNumber {
+        if op == HostOp::Read {
+            return ErrorNumber::Io;
+        }
+        let problem = self.drive.file_problem();
+        problem.map(|error| number_of(Some(&error))).or(self.no_room).unwrap_or(ErrorNumber::Io)
     }
 
     /// Ends every order under way with an error.
@@ -226,35 +246,31 @@ impl SimulatedDrive {
         self.active > 0
     }
 
-    /// Where simulated time ought to be, ns.
-    fn due(&self) -> Option<u64> {
+    /// Where simulated time ought to be, ns; without a pace nowhere in particular.
+    fn due(&self) -> u64 {
         match self.pace {
-            Pace::Off => None,
-            Pace::Scaled(factor) => Some((self.began.elapsed().as_nanos() as f64 / factor) as u64),
+            Pace::Off => u64::MAX,
+            Pace::Scaled(factor) => (self.began.elapsed().as_nanos() as f64 / factor) as u64,
         }
     }
 
-    /// Serves what can be served by now.
+    /// Serves what can be served by now, for a while: a drive that never comes to an end keeps nobody else waiting.
     fn run(&mut self, answers: &mut Answers) -> Result<(), DriveError> {
-        let Some(due) = self.due() else {
-            while self.under_way() {
-                if !self.advance()? {
-                    self.make_way()?;
-                }
-                self.take(answers);
-            }
-            return Ok(());
-        };
-        while self.drive.now() < due {
-            self.drive.wake_at(due)?;
-            let goes_on = self.advance()?;
-            self.take(answers);
-            if !goes_on {
-                if !self.under_way() {
-                    return Ok(());
-                }
+        let (due, begun) = (self.due(), Instant::now());
+        for turn in 1_u32.. {
+            let now = self.drive.now();
+            if self.under_way() && self.drive.is_quiet() {
                 self.make_way()?;
+                continue;
             }
+            let is_busy = self.under_way();
+            let is_done = now >= due || !is_busy && (due == u64::MAX || !self.drive.is_on());
+            if is_done || turn.is_multiple_of(32) && begun.elapsed() > SLICE {
+                break;
+            }
+            self.drive.wake_at(if is_busy { due.min(now + STRETCH) } else { due })?;
+            self.advance()?;
+            self.take(answers);
         }
         Ok(())
     }
@@ -270,6 +286,17 @@ impl SimulatedDrive {
             tracing::warn!("writes are refused: {error}");
         }
         Ok(())
+    }
+
+    /// In words, why the last flush failed.
+    fn why_not_flushed(&self, number: ErrorNumber) -> String {
+        if let Some(error) = self.drive.file_problem() {
+            return error.to_string();
+        }
+        if number == ErrorNumber::Space || self.no_room.is_some() {
+            return self.drive.no_room().to_string();
+        }
+        "the last flush failed: some of what was written cannot be programmed, and is lost".to_owned()
     }
 
     fn power_off(&mut self, seed: &str) -> Result<u64, String> {
@@ -295,12 +322,17 @@ impl SimulatedDrive {
     }
 }
 
+/// Whether the operating system has no room for more.
+fn is_no_room(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
 /// What a client is told of an error; an order without one asked for nothing.
 fn number_of(error: Option<&DriveError>) -> ErrorNumber {
     match error {
         None => ErrorNumber::Invalid,
         Some(DriveError::Full) => ErrorNumber::Space,
-        Some(DriveError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => ErrorNumber::Space,
+        Some(DriveError::File { source, .. }) if is_no_room(source.kind()) => ErrorNumber::Space,
         Some(_) => ErrorNumber::Io,
     }
 }
@@ -350,7 +382,7 @@ impl Target for SimulatedDrive {
             tracing::warn!("requests under way have failed: {error}");
             self.give_up(answers, number);
         }
-        self.under_way().then_some(TICK)
+        self.under_way().then_some(if self.pace == Pace::Off { Duration::ZERO } else { TICK })
     }
 
     fn control(&mut self, command: &str) -> Control {
@@ -386,6 +418,23 @@ impl Target for SimulatedDrive {
         if !self.drive.is_on() {
             return Ok(());
         }
-        self.drive.flush().and_then(|()| self.drive.sync()).map_err(|error| error.to_string())
+        self.pace = Pace::Off;
+        self.submit(LAST, &Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false }, &[]);
+        let (mut answers, begun) = (Answers::default(), Instant::now());
+        let flushed = loop {
+            self.poll(&mut answers);
+            if let Some(answer) = answers.all.iter().find(|answer| answer.tag == LAST) {
+                break answer.result;
+            }
+            if begun.elapsed() > CLOSING {
+                let seconds = CLOSING.as_secs();
+                return Err(format!("the drive did not finish its last flush in {seconds} s; what was not flushed before may be lost, as after a power cut"));
+            }
+            answers = Answers::default();
+        };
+        match flushed {
+            Ok(_) => self.drive.sync().map_err(|error| error.to_string()),
+            Err(number) => Err(self.why_not_flushed(number)),
+        }
     }
 }

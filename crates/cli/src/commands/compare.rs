@@ -3,7 +3,7 @@
 use super::results;
 use crate::arguments::CompareArguments;
 use crate::failure::{Failure, USAGE};
-use crate::{output, settings, table, watch};
+use crate::{memory, output, settings, table, watch};
 use device::{Config, session};
 use metrics::RunResult;
 use rayon::prelude::*;
@@ -16,8 +16,12 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
         ));
     }
-    let configs: Result<Vec<Config>, Failure> =
-        arguments.stacks.iter().map(|stack| settings::load(stack, shared)).collect();
+    let load = |stack: &String| {
+        let config = settings::load(stack, shared)?;
+        memory::check(&config, false).map_err(|failure| named(&config.name, failure))?;
+        Ok(config)
+    };
+    let configs: Result<Vec<Config>, Failure> = arguments.stacks.iter().map(load).collect();
     results::prepare(shared.out.as_deref())?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);

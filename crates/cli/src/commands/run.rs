@@ -3,12 +3,13 @@
 use super::results;
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
-use crate::{output, settings, table, watch};
+use crate::{memory, output, settings, table, watch};
 use device::session;
 
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let config = settings::load(&arguments.stack, shared)?;
+    memory::check(&config, false)?;
     results::prepare(shared.out.as_deref())?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);

@@ -2,7 +2,7 @@
 
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
-use crate::{output, watch};
+use crate::{memory, output, watch};
 use device::{Config, Setting};
 use drive::Drive;
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
@@ -23,6 +23,7 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         settings.push(own);
     }
     let config = Config::load(&arguments.stack, &settings)?;
+    memory::check(&config, true)?;
     let name = config.name.clone();
     let drive = match &arguments.file {
         Some(path) => Drive::in_file(config, path)?,

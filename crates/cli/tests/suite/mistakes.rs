@@ -212,3 +212,37 @@ fn codes_of_nothing_and_searches_for_nothing_are_refused() {
     refused(nandarium(&["code", "--search", "-n", "7", "--restarts", "0"]), 2, &["--restarts", "1.."]);
     refused(nandarium(&["code", "11111111111111111"]), 2, &["17 data blocks", "more than 16", "at most 16 digits"]);
 }
+
+/// It was read until memory was full.
+#[test]
+fn a_stack_that_extends_a_device_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let run = |stack: &str| nandarium(&["run", "--stack", stack, "--no-snapshots", "--requests", "100", "--workload", "uniform-write", "--set", "drive.capacity=1GiB"]);
+    refused(run(&file("zeros.toml", "extends = \"/dev/zero\"\n")), 2, &["/dev/zero", "no regular file"]);
+    refused(run("/dev/zero"), 2, &["/dev/zero", "longer than 1 MiB"]);
+    let long = file("long.toml", &"# nothing\n".repeat(110_000));
+    refused(run(&long), 2, &["long.toml", "longer than 1 MiB"]);
+    refused(run(&file("more.toml", &format!("extends = \"{long}\"\n"))), 2, &["long.toml", "longer than 1 MiB"]);
+    // What is given by hand may be a pipe.
+    let mut piped = run("/dev/stdin");
+    piped.write_stdin("extends = \"page\"\nflash.channels = 4\n");
+    let said = said(piped);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+/// The program was aborted by a table that did not fit.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_drive_that_does_not_fit_into_memory_is_refused() {
+    let program = assert_cmd::cargo::cargo_bin("nandarium");
+    for command in [&["serve", "--socket", "/nonexistent/s"][..], &["run", "--no-snapshots", "--requests", "100", "--workload", "uniform-write"], &["compare", "page", "dftl"]] {
+        let mut limited = assert_cmd::Command::new("bash");
+        limited.args(["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""]).arg(&program).args(command).args(["--set", "drive.capacity=1TiB"]);
+        refused(limited, 2, &["drive.capacity = 1TiB", "GiB of memory", "`ulimit -v` allows 977MiB", "lower drive.capacity"]);
+    }
+}

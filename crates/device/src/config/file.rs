@@ -3,12 +3,16 @@
 use super::error::did_you_mean;
 use super::presets::stacks;
 use super::{ConfigError, Setting};
+use std::fs::File;
+use std::io::{self, Read};
 use toml::de::{DeTable, DeValue};
 
 /// Keys of a stack file that are not settings.
 const DESCRIPTION: &str = "description";
 const EXTENDS: &str = "extends";
 const EXTENDS_LIMIT: usize = 8;
+/// Longest stack file. The longest built-in one has some kilobytes.
+const LONGEST: u64 = 1 << 20;
 
 /// Name and settings of a built-in stack or a stack file, those it extends first.
 pub(super) fn stack_settings(name_or_path: &str, depth: usize) -> Result<(String, Vec<Setting>), ConfigError> {
@@ -19,13 +23,27 @@ pub(super) fn stack_settings(name_or_path: &str, depth: usize) -> Result<(String
         let place = format!("built-in stack `{}`", preset.name);
         return Ok((preset.name.to_owned(), read(preset.text, &place, depth)?));
     }
-    let text = std::fs::read_to_string(name_or_path).map_err(|error| ConfigError::NoStack {
+    let text = text_of(name_or_path, depth > 0).map_err(|error| ConfigError::NoStack {
         name: name_or_path.to_owned(),
         io: error.to_string(),
         hint: did_you_mean(name_or_path, stacks().iter().map(|preset| preset.name)),
     })?;
     let name = std::path::Path::new(name_or_path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Ok((name.unwrap_or_else(|| name_or_path.to_owned()), read(&text, name_or_path, depth)?))
+}
+
+/// The text of a stack file. What the user names may be a pipe; what another file names (`is_extended`) is a regular file.
+fn text_of(path: &str, is_extended: bool) -> io::Result<String> {
+    // Looked at before it is opened: to open a pipe that nobody writes waits for ever.
+    if is_extended && !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file, and `extends` takes no other"));
+    }
+    let mut text = String::new();
+    let length = File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if length as u64 > LONGEST {
+        return Err(io::Error::other("it is longer than 1 MiB, the longest stack file"));
+    }
+    Ok(text)
 }
 
 /// Settings of a TOML text; `path` is for messages.

@@ -408,6 +408,12 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
 }
 
 impl Remapped<Drive<TimedFlash>> {
+    /// Whether nothing will happen by itself any more, in the driver and in the drive (see [`Drive::is_quiet`]).
+    pub fn is_quiet(&mut self) -> bool {
+        (self.wake, self.armed) = (None, None);
+        !self.has_news() && self.driver.machine.wake_at().is_none() && self.device.is_quiet()
+    }
+
     /// Runs exactly one event of the drive (for cutting power after each). `false`: none is pending.
     pub fn step(&mut self) -> bool {
         self.arm();

@@ -125,6 +125,11 @@ impl TimedFlash {
         self.meters.iter().map(Meter::total)
     }
 
+    /// Whether an event is pending: a command on a die or channel, or a timer.
+    pub fn is_pending(&mut self) -> bool {
+        self.queue.peek().is_some()
+    }
+
     /// Runs one event. `false`: nothing is pending.
     #[inline]
     pub fn step(&mut self) -> bool {

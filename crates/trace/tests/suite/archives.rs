@@ -102,3 +102,20 @@ fn what_follows_a_gzip_file_is_named() {
         assert!(error.contains("trailing bytes") && !error.contains("cut short"), "{error}");
     }
 }
+
+/// Such a file was said to be damaged.
+#[test]
+fn a_zstd_file_with_a_wide_window_is_not_called_damaged() {
+    // A frame of one raw block whose head asks for a window of 2^28 bytes.
+    let row = b"20000000000 0 8 8 1\n";
+    let block = ((row.len() as u32) << 3 | 1).to_le_bytes();
+    let frame = |exponent: u8| [&[0x28, 0xb5, 0x2f, 0xfd, 0, (exponent - 10) << 3], &block[..3], &row[..]].concat();
+    let open = |bytes: &[u8]| open_bytes(bytes, "wide.zst", &crate::support::named("ssdsim"));
+    assert_eq!(open(&frame(27)).unwrap().map(Result::unwrap).count(), 1);
+    let error = match open(&frame(28)) {
+        Err(error) => error,
+        Ok(mut reader) => reader.find_map(Result::err).expect("its window is wider than allowed"),
+    };
+    let text = error.to_string();
+    assert!(["wide.zst", "window", "128 MiB", "zstd -dc --long=31"].iter().all(|part| text.contains(part)) && !text.contains("damaged"), "{text}");
+}

@@ -51,6 +51,18 @@ fn bytes_are_rounded_outward_and_times_start_at_zero() {
     assert_eq!(requests[2].op, HostOp::Flush);
 }
 
+/// It was told to give a fit, which it had given, and a larger drive, which there is not.
+#[test]
+fn devices_that_no_drive_can_hold_are_not_given_the_advice_that_is_followed() {
+    let row = |device: u64| format!("{device},{device},W,{},4096,0\n", (1_u64 << 62) - 4096);
+    let rows = (0..5).map(row).collect::<Vec<_>>().concat();
+    for fit in [Fit::Error, Fit::Modulo, Fit::Compact] {
+        let error = replay(&rows, &TraceOptions { devices: DevicePolicy::Concat, fit, ..drive(100) }).unwrap_err();
+        assert!(error.contains("5 devices") && error.contains("replay one of them"), "{error}");
+        assert!(!error.contains("fit = ") && !error.contains("devices = concat"), "{error}");
+    }
+}
+
 #[test]
 fn several_devices_are_refused_selected_or_laid_end_to_end() {
     let rows = "0,3,W,0,4096,0\n10,7,W,0,1048577,0\n20,9,R,512,512,0\n";

@@ -113,3 +113,66 @@ fn writes_that_are_refused_leave_nothing_behind() {
     assert!(grown < 16 << 10, "{grown} KiB more after 128 MiB of writes that were refused");
     serving.kill();
 }
+
+/// The end was read over together with the bytes before it, and their descriptors and memory stayed for good.
+#[test]
+fn clients_that_close_in_the_middle_of_a_message_leave_no_descriptor_behind() {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+    let serving = Serving::begin(&small(&[]));
+    succeeds("nbdinfo", &[&serving.uri()]);
+    let before = serving.descriptors();
+    // A greeting and less than a request; the second way gives the server time to read in between.
+    for (number, sent) in [&b"\0\0\0\x03IHAVE"[..], b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x13"].iter().cycle().take(300).enumerate() {
+        let mut client = UnixStream::connect(serving.path("s")).unwrap();
+        client.write_all(&sent[..3]).unwrap();
+        if number % 10 == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        client.write_all(&sent[3..]).unwrap();
+    }
+    for command in (0..100).map(|number| &b"smart\nstats"[..number % 11]) {
+        UnixStream::connect(serving.path("s.ctl")).unwrap().write_all(command).unwrap();
+    }
+    succeeds("nbdinfo", &[&serving.uri()]);
+    let begun = std::time::Instant::now();
+    while serving.descriptors() > before {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{} descriptors, {before} before", serving.descriptors());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    serving.end();
+}
+
+/// Each client had bounds of its own, and many of them no bound at all.
+#[test]
+fn half_messages_and_answers_not_taken_have_one_bound_over_all_clients() {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+    let serving = Serving::begin(&small(&[]));
+    let hello = || {
+        let mut client = UnixStream::connect(serving.path("s")).unwrap();
+        client.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+        client.read_exact(&mut [0; 28]).unwrap();
+        client.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        client
+    };
+    let request = |kind: u8, length: u32| [&b"\x25\x60\x95\x13\0\0\0"[..], &[kind], &[0; 16], &length.to_be_bytes()].concat();
+    // Half a write each, and reads that nobody takes.
+    let half = vec![b'x'; 24 << 20];
+    let mut clients: Vec<UnixStream> = Vec::new();
+    for number in 0..24 {
+        let mut client = hello();
+        client.write_all(&request(u8::from(number % 2 == 0), 32 << 20)).unwrap();
+        if number % 2 == 0 {
+            let _ = client.write_all(&half);
+        }
+        clients.push(client);
+    }
+    // Short requests are served all the while, long ones as soon as those who do not move are gone.
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"]);
+    let kib = serving.resident_kib();
+    assert!(kib < 420 << 10, "{kib} KiB are resident");
+    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * (8 << 20), 0)", "-c", "assert h.pread(8 << 20, 0) == b'x' * (8 << 20)"]);
+    drop(clients);
+    serving.end();
+}

@@ -4,6 +4,7 @@ mod clients;
 mod faults;
 mod limits;
 mod remapped;
+mod room;
 
 use crate::support::nandarium;
 use std::fs;
@@ -71,6 +72,23 @@ impl Serving {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         resident.trim().trim_end_matches("kB").trim().parse().unwrap()
+    }
+
+    fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    /// Ends it with one signal, as Ctrl-C or a service manager does; its exit code.
+    fn terminate(&mut self) -> Option<i32> {
+        succeeds("kill", &["-TERM", &self.child.id().to_string()]);
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "one signal does not end it");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Ends it as a user would, and sees that it removes its sockets.

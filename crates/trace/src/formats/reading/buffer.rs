@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use super::TraceError;
-use super::input::{Input, TRAILING};
+use super::input::{Input, TOO_WIDE, TRAILING};
 
 /// Bytes asked of the input at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -87,6 +87,8 @@ impl Buffer {
             "the file is cut short".to_owned()
         } else if source.to_string() == TRAILING {
             TRAILING.to_owned()
+        } else if kind == "zstd" && source.to_string().contains(TOO_WIDE) {
+            return TraceError::WideWindow { path };
         } else {
             format!("the compressed data is damaged: {source}")
         };

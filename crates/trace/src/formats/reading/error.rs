@@ -26,6 +26,14 @@ pub enum TraceError {
         /// What is wrong.
         problem: String,
     },
+    /// A zstd file that needs more memory than is given for it.
+    #[error(
+        "{path}: this zstd file was packed with a window above 128 MiB (--long=28 or more), and unpacking it takes as much memory; pack it again: zstd -dc --long=31 FILE | zstd > NEW, or hand its text to --workload -"
+    )]
+    WideWindow {
+        /// The file.
+        path: String,
+    },
     /// A container that is not seen through.
     #[error(
         "{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first"
@@ -132,6 +140,16 @@ pub enum TraceError {
         device: u32,
         /// The devices of the trace.
         devices: String,
+    },
+    /// Devices that no drive of any size can hold one after another.
+    #[error(
+        "{path}: its {count} devices laid one after another end beyond 2^64 bytes, which no fit mends; replay one of them: set devices to its number"
+    )]
+    ConcatTooLong {
+        /// The file.
+        path: String,
+        /// How many devices were met.
+        count: usize,
     },
     /// An address beyond the drive.
     #[error(

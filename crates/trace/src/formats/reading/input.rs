@@ -15,6 +15,10 @@ pub(crate) struct Input {
 }
 
 const MAGIC_BYTES: usize = 6;
+/// Logarithm of the widest zstd window that is unpacked, which is the memory it takes: 128 MiB, as the program `zstd` has it.
+const WIDEST_WINDOW: u32 = 27;
+/// A part of what the zstd library says of a wider one.
+pub(crate) const TOO_WIDE: &str = "requires too much memory";
 
 /// Opens `path`, or standard input for `-`.
 pub(crate) fn open_path(path: &str) -> Result<Input, TraceError> {
@@ -32,7 +36,8 @@ pub(crate) fn from_reader(mut raw: Box<dyn Read + Send>, path: &str) -> Result<I
     let (archive, reader): (_, Box<dyn Read + Send>) = match magic.as_slice() {
         [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(GzipMembers::new(whole))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            let decoder = zstd::Decoder::new(whole).map_err(|source| TraceError::io(path, source))?;
+            let mut decoder = zstd::Decoder::new(whole).map_err(|source| TraceError::io(path, source))?;
+            decoder.window_log_max(WIDEST_WINDOW).map_err(|source| TraceError::io(path, source))?;
             (Some("zstd"), Box::new(decoder))
         }
         [0xfd, b'7', b'z', b'X', b'Z', 0] => {

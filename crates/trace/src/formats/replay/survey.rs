@@ -139,8 +139,10 @@ impl Survey {
         }
         let (end_bytes, capacity_bytes) = (self.span_bytes(options), options.capacity_sectors * SECTOR_BYTES);
         // Concatenation adds addresses, so the sum must fit whatever happens to it later.
-        let beyond_any_drive = options.devices == DevicePolicy::Concat && end_bytes == u64::MAX;
-        if (options.fit == Fit::Error && end_bytes > capacity_bytes) || beyond_any_drive {
+        if options.devices == DevicePolicy::Concat && end_bytes == u64::MAX {
+            return Err(TraceError::ConcatTooLong { path, count: self.devices.len() });
+        }
+        if options.fit == Fit::Error && end_bytes > capacity_bytes {
             let what = match options.devices {
                 DevicePolicy::Concat => format!("the concatenation of {} devices", self.devices.len()),
                 _ => "the highest request".to_owned(),

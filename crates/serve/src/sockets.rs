@@ -1,0 +1,131 @@
+//! Sockets: where a server listens, and streams to its clients.
+
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// Where clients find the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A unix socket.
+    Unix(PathBuf),
+    /// A port of this machine that only programs on it reach; 0: any that is free.
+    Loopback(u16),
+}
+
+/// A server that cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The operating system refuses a socket.
+    #[error("{place}: {source}{hint}")]
+    Socket {
+        /// Path or port.
+        place: String,
+        /// What the operating system said.
+        source: io::Error,
+        /// How to mend it, or nothing.
+        hint: &'static str,
+    },
+    /// The export cannot be offered.
+    #[error(transparent)]
+    Export(#[from] nbd::ExportError),
+    /// Waiting for events fails.
+    #[error("waiting for clients: {0}")]
+    Wait(#[from] io::Error),
+    /// The record of requests could not be written.
+    #[error("{0}")]
+    Record(String),
+    /// The target could not be closed.
+    #[error("when the server ended: {0}")]
+    Close(String),
+}
+
+pub(crate) enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Listens at an address; with the port that was free, if any was asked for.
+    pub fn bind(address: &Address, sockets: &mut Vec<PathBuf>) -> Result<(Self, Address), ServeError> {
+        match address {
+            Address::Unix(path) => Ok((Self::Unix(bind(path, sockets)?), address.clone())),
+            Address::Loopback(port) => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+                let refused = |source| ServeError::Socket { place: address.to_string(), source, hint: "; choose another port, or 0 for any that is free" };
+                let listener = TcpListener::bind(address).map_err(refused)?;
+                let port = listener.local_addr().map_err(refused)?.port();
+                Ok((Self::Tcp(listener), Address::Loopback(port)))
+            }
+        }
+    }
+
+    pub fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Unix(listener) => listener,
+            Self::Tcp(listener) => listener,
+        }
+    }
+
+    pub fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Self::Tcp(listener) => listener.accept().map(|(stream, _)| {
+                // Small answers are not to wait for larger ones.
+                let _ = stream.set_nodelay(true);
+                Stream::Tcp(stream)
+            }),
+        }
+    }
+}
+
+pub(crate) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    pub fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Unix(stream) => stream,
+            Self::Tcp(stream) => stream,
+        }
+    }
+
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(into),
+            Self::Tcp(stream) => stream.read(into),
+        }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+}
+
+/// A unix socket at `path`; one that a killed server left behind is replaced.
+pub(crate) fn bind(path: &Path, sockets: &mut Vec<PathBuf>) -> Result<UnixListener, ServeError> {
+    let place = path.display().to_string();
+    let refused = |source, hint| ServeError::Socket { place: place.clone(), source, hint };
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        let source = io::Error::from(ErrorKind::AddrInUse);
+        return Err(refused(source, "; another server listens there: end it, or choose another path"));
+    }
+    let is_socket = std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
+    if is_socket {
+        std::fs::remove_file(path).map_err(|source| refused(source, ""))?;
+    }
+    let listener = UnixListener::bind(path).map_err(|source| {
+        let hint = if source.kind() == ErrorKind::AddrInUse { "; a file of that name is in the way" } else { "; choose a path in a folder that is there, of less than 100 bytes" };
+        refused(source, hint)
+    })?;
+    sockets.push(path.to_owned());
+    Ok(listener)
+}
