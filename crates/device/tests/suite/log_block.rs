@@ -289,6 +289,24 @@ fn a_prefix_in_order_costs_a_partial_merge_or_a_full_one_without() {
 }
 
 #[test]
+fn a_write_out_of_sequence_merges_the_sequential_log_block_of_its_own_logical_block() {
+    let merged = Cost { erases: 1, copies: 5, merges: [0, 1, 0] };
+    let left = Cost { erases: 0, copies: 0, merges: [0, 0, 0] };
+    for (rule, page, expected) in [("merge", 13, merged), ("merge", 9, merged), ("share", 13, left), ("merge", 21, left)] {
+        let rule = format!("ftl.fast.out_of_sequence={rule}");
+        let mut drive = counted("fast", 4, 8, 3, &[&rule]);
+        fill(&mut drive, 32);
+        submit(&mut drive, HostOp::Write, 8, 3);
+        write(&mut drive, page);
+        assert_eq!(cost(&drive), expected, "{rule}, page {page}");
+        // Once merged, the logical block has no sequential log block: what follows is shared.
+        write(&mut drive, page + 1);
+        assert_eq!(cost(&drive), expected, "{rule}, page {}", page + 1);
+        drive.top().check(drive.flash()).unwrap();
+    }
+}
+
+#[test]
 fn reclaiming_a_shared_log_block_merges_each_logical_block_in_it_once() {
     let pages = 16;
     for associativity in [1, 2, 5, 16] {

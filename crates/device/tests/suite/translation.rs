@@ -337,6 +337,36 @@ fn write_pointers_cost_the_copies_that_a_model_of_them_predicts() {
 }
 
 #[test]
+fn translation_pages_leave_as_many_free_blocks_as_data_does() {
+    for stack in ["dftl", "tpm", "cdftl", "tpftl"] {
+        let settings = ["ftl.map_cache=512B", "flash.pages_per_block=8", "ftl.gc.free_blocks=6"];
+        let mut drive = small(stack, &settings);
+        let mut stream = Stream::new(7, "threshold");
+        for number in 0..20_000 {
+            serve(&mut drive, HostOp::Write, stream.below(256));
+            let free = drive.flash().core().blocks().iter().filter(|row| row.issued == 0).count();
+            assert!(free > 6, "{stack}: {free} free blocks after write {number}, collection begins at 6");
+        }
+    }
+}
+
+#[test]
+fn a_translation_block_without_a_valid_page_is_no_data_victim() {
+    let mut drive = small("dftl", &["ftl.map_cache=8B"]);
+    let pages_per_block = 4.0;
+    // Two pages of two translation pages in turn: every write programs a page of each kind, and none stays valid long.
+    for number in 0..8000 {
+        serve(&mut drive, HostOp::Write, number % 2 * 8);
+    }
+    let [_, programs] = mapping_operations(&drive);
+    let [of_translation, of_data] = ["translation_victims", "data_victims"].map(|name| counter(&drive, name));
+    let filled = [programs as f64 / pages_per_block, 8000.0 / pages_per_block];
+    let blocks = f64::from(drive.flash().core().geometry.blocks());
+    assert!((filled[0] - blocks..=filled[0]).contains(&of_translation), "{of_translation} of {} blocks", filled[0]);
+    assert!((filled[1] - blocks..=filled[1]).contains(&of_data), "{of_data} of {} blocks", filled[1]);
+}
+
+#[test]
 fn collection_programs_one_translation_page_for_each_that_a_victim_touches() {
     let settings = ["drive.capacity=512MiB", "drive.over_provisioning=15%", "flash.pages_per_block=64"];
     for (stack, a_write) in [("dftl", 2.74), ("tpm", 0.079)] {

@@ -1,29 +1,41 @@
 //! `fast`: log blocks are shared, so that each is filled before it is merged.
 //!
 //! Faithful to: one log block for sequential writes, which begins with the first page of a logical block and
-//! goes on as long as the pages follow each other; all other overwrites appended to log blocks that
-//! logical blocks share, the oldest of which is reclaimed by a full merge of each logical block with a valid
+//! goes on as long as the pages follow each other; an overwrite of its logical block out of sequence merges it;
+//! all other overwrites appended to log blocks that logical blocks share, the oldest of which is reclaimed by a full merge of each logical block with a valid
 //! page in it.
 //! Simplified: see [`super::log_block`].
 //! Protects: shared log blocks are erased in the order they were opened.
 
 use super::MappingEntry;
 use super::log_block::{self, InPlace, LogMap, Put, Scheme};
-use layer::Values;
+use layer::{Parameter, ParameterKind, Values};
 use nand::Flash;
 use std::collections::VecDeque;
 use units::{BlockId, Ppn};
 
 /// Shared log blocks, oldest first; the sequential one is its logical block's own.
-#[derive(Default)]
 pub(super) struct Fast {
     random: VecDeque<BlockId>,
+    /// A page out of sequence merges the sequential log block of its logical block first.
+    merges: bool,
 }
 
 /// The line for the table of mappings.
 pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
     let doc = "data blocks in place, one sequential log block and others that all logical blocks share";
-    log_block::entry::<Fast, F>("fast", doc, log_block::common)
+    log_block::entry::<Fast, F>("fast", doc, parameters)
+}
+
+fn parameters() -> Vec<Parameter> {
+    let mut parameters = log_block::common();
+    parameters.push(Parameter {
+        key: "ftl.fast.out_of_sequence",
+        kind: ParameterKind::Choice(|| vec!["merge", "share"]),
+        default: Some("merge"),
+        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical block: merge that log block first, as published, or leave it and go to the shared log blocks. `share` saves copies where sequential writes skip or repeat pages.",
+    });
+    parameters
 }
 
 impl LogMap<Fast> {
@@ -71,8 +83,8 @@ impl LogMap<Fast> {
 impl Scheme for Fast {
     const SHARED: bool = true;
 
-    fn new(_: &Values, _: u64) -> Self {
-        Self::default()
+    fn new(values: &Values, _: u64) -> Self {
+        Self { random: VecDeque::new(), merges: values.name("ftl.fast.out_of_sequence") == "merge" }
     }
 
     #[inline]
@@ -94,12 +106,13 @@ impl Scheme for Fast {
             let block = map.open_log(flash, lbn)?;
             return map.next_page(flash, block);
         }
-        if let Some(page) = map.own_log(lbn).and_then(|log| map.next_page(flash, log))
-            && map.offset_of(page) == offset
-        {
-            return Some(page);
+        let Some(log) = map.own_log(lbn) else { return map.append(flash) };
+        let next = map.next_page(flash, log).filter(|page| map.offset_of(*page) == offset);
+        if next.is_some() || !map.scheme.merges {
+            return next.or_else(|| map.append(flash));
         }
-        map.append(flash)
+        // Its logical block has no log block then, but may have a place for the page.
+        if map.merge(flash, lbn) { Self::place(map, flash, logical, put) } else { None }
     }
 
     fn reclaim<F: Flash>(map: &mut LogMap<Self>, flash: &mut F) -> bool {

@@ -59,7 +59,6 @@ struct Need {
     translation: u32,
     /// Translation pages programmed anew at most.
     updates: u32,
-    holds_translation: bool,
 }
 
 /// How issuing copies ended.
@@ -140,10 +139,11 @@ impl<S: Scheme> PageMap<S> {
     /// Keeps the host from what room for translation pages this collection was admitted with.
     fn promise<F: Flash>(&mut self, flash: &F, lane: usize, victim: BlockId, pages: &[u32]) {
         let need = self.need(flash, victim);
+        let holds_translation = self.held_translation(flash, victim);
         self.lanes[lane].promised = need.translation + need.updates;
         self.translation.promise(lane, need.translation + need.updates);
         let counters = &mut self.translation.counters;
-        if need.holds_translation {
+        if holds_translation {
             counters.translation_victims += 1;
             counters.translation_victim_pages += pages.len() as u64;
         } else {
@@ -151,6 +151,15 @@ impl<S: Scheme> PageMap<S> {
             let touched = self.touched(pages);
             self.translation.counters.victim_translation_pages += touched;
         }
+    }
+
+    /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without a
+    /// valid page this is not known: it counts as data.
+    fn held_translation<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
+        let first = self.geometry.page_at(block, 0).index();
+        let programmed = &self.back[first..first + usize::from(flash.core().block(block).issued)];
+        let known = programmed.iter().find(|back| **back & TRIMMED == 0);
+        known.is_some_and(|back| *back as usize >= self.user_pages())
     }
 
     /// Translation pages with entries of these pages. `pages`: of user data, in a block.
@@ -188,15 +197,12 @@ impl<S: Scheme> PageMap<S> {
     /// Pages that moving what is valid out of a block takes.
     fn need<F: Flash>(&self, flash: &F, block: BlockId) -> Need {
         let trims = !self.trims.is_empty() && flash.core().block(block).pins > 0;
-        let mut need = Need { stream: Stream::Copies, data: u32::from(trims), translation: 0, updates: 0, holds_translation: false };
+        let mut need = Need { stream: Stream::Copies, data: u32::from(trims), translation: 0, updates: 0 };
         let mut user = 0;
         for page in self.blocks.valid_pages_of(block) {
             let back = self.back[page as usize];
             match self.copy_stream(back) {
-                Stream::Translation => {
-                    need.translation += 1;
-                    need.holds_translation |= back & TRIMMED == 0;
-                }
+                Stream::Translation => need.translation += 1,
                 stream => {
                     need.stream = stream;
                     need.data += 1;

@@ -381,12 +381,14 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         if S::DEMAND && !self.translation.repairs.is_empty() {
             self.repair(flash);
         }
-        match op.op {
+        let answer = match op.op {
             HostOp::Read => self.submit_read(flash, op),
             HostOp::Write => self.submit_write(flash, op),
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => self.submit_flush(flash, op),
-        }
+        };
+        self.collect_opened(flash);
+        answer
     }
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
@@ -418,6 +420,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             // Operations end at those who asked for them, so this is the barrier of the starved.
             Event::Joined { .. } => self.on_programs_done(flash, outbox),
         }
+        self.collect_opened(flash);
     }
 
     fn on_idle(&mut self, flash: &mut F) -> bool {

@@ -152,13 +152,13 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: "ftl.gc.victim",
             kind: ParameterKind::Choice(victim_names),
             default: Some("greedy"),
-            doc: "Which closed block is collected next.",
+            doc: "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, although they may be dropped before they are moved.",
         },
         Parameter {
             key: "ftl.gc.free_blocks",
             kind: ParameterKind::Count { min: 0, max: 1000 },
             default: Some("2"),
-            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count); 0: not before the host finds no page.",
+            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count), whether data or translation pages took them; 0: not before the host finds no page.",
         },
         Parameter {
             key: "ftl.gc.frontier",

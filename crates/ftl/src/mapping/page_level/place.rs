@@ -335,6 +335,7 @@ impl<S: Scheme> PageMap<S> {
             }
             if room == 0 && self.lanes[lane].free.len() > self.kept {
                 self.open_block(lane, Stream::Translation);
+                self.translation.note_opened(lane);
                 return Some(self.take(lane, Stream::Translation));
             }
         }

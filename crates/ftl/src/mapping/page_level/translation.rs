@@ -52,6 +52,8 @@ pub(super) struct Translation<S> {
     /// Pages of these that collections under way will need.
     promised: Vec<u32>,
     turn: usize,
+    /// Planes that gave a block to translation pages and were not looked at since: they may be short of blocks now.
+    opened: Vec<u32>,
     /// Open block of each translation page's data, where it has blocks of its own.
     pub own: Vec<Frontier>,
     /// The read that brings a translation page, for those who use it before it is there.
@@ -77,6 +79,7 @@ impl<S: Scheme> Translation<S> {
             frontiers: vec![Frontier::NONE; if S::DEMAND { frontiers } else { 0 }],
             promised: vec![0; if S::DEMAND { frontiers } else { 0 }],
             turn: 0,
+            opened: Vec::new(),
             own: vec![Frontier::NONE; if S::OWN_BLOCKS { count } else { 0 }],
             loading: vec![None; count],
             awaits_update: vec![false; count],
@@ -108,6 +111,12 @@ impl<S: Scheme> Translation<S> {
     pub fn release_promise(&mut self, lane: usize, pages: u32) {
         let index = self.frontier_of(lane);
         self.promised[index] -= pages;
+    }
+
+    /// A plane gave a block to translation pages.
+    #[inline]
+    pub fn note_opened(&mut self, lane: usize) {
+        self.opened.push(lane as u32);
     }
 
     #[inline]
@@ -156,6 +165,7 @@ impl<S: Scheme> Translation<S> {
             }
         }
         self.promised.fill(0);
+        self.opened.clear();
         self.scheme.load(reader)
     }
 
@@ -188,6 +198,15 @@ impl<S: Scheme> PageMap<S> {
         self.map.len() - self.translation.shape.count as usize
     }
 
+    /// Collects where blocks went to translation pages, as after a block of data: to be called where nothing is decided
+    /// yet about the cache, since collection takes room.
+    #[inline]
+    pub(super) fn collect_opened<F: Flash>(&mut self, flash: &mut F) {
+        while S::DEMAND && let Some(lane) = self.translation.opened.pop() {
+            self.collect(flash, lane as usize);
+        }
+    }
+
     /// A page for a host write, with room for the translation pages its entry may cost.
     #[inline]
     pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
@@ -198,6 +217,7 @@ impl<S: Scheme> PageMap<S> {
             }
             return page;
         }
+        self.collect_opened(flash);
         if self.translation.scheme.is_free(logical) {
             return self.host_page(flash, logical);
         }
@@ -219,6 +239,7 @@ impl<S: Scheme> PageMap<S> {
     /// Whether the entry of `logical` can be used, and brought in if it is missing.
     #[inline]
     pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: u32) -> bool {
+        self.collect_opened(flash);
         !S::DEMAND
             || self.has_translation_room(S::WRITE_BACKS)
             || self.translation.scheme.is_free(logical)
