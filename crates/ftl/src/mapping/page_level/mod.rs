@@ -23,6 +23,7 @@ mod fail;
 mod old;
 mod parameters;
 mod place;
+mod promise;
 mod recover;
 pub(super) mod scheme;
 mod state;
