@@ -50,20 +50,19 @@ impl<F: Flash> Striped<F> {
             return;
         }
         let newer = if entry == NONE { 0 } else { self.cache.at(entry).newer };
-        let (by_change, by_rest) = self.scheme.commit_reads(self.layout.data, newer.count_ones());
         let idle = self.scheme.delay == Delay::Idle;
+        let by_change = Shards { newest: if idle { newer } else { 0 }, old: newer, parity: rows };
+        let by_rest = Shards { newest: all & !if idle { self.in_memory(number) } else { newer }, ..Shards::default() };
         let may_change = newer & lost == 0 && rows & lost_rows == 0;
         let may_rest = lost & !(if idle { 0 } else { newer }) == 0;
         let mut is_whole = false;
         if whole || !may_change && !may_rest {
             want.newest = all & !self.in_memory(number);
             is_whole = true;
-        } else if may_change && (by_change <= by_rest || !may_rest) {
-            (want.parity, want.old) = (rows, newer);
-            want.newest = if idle { newer } else { 0 };
+        } else if may_change && (!may_rest || self.reads_for(number, &by_change) <= self.reads_for(number, &by_rest)) {
+            want = by_change;
         } else {
-            want.newest = if idle { all & !self.in_memory(number) } else { all & !newer };
-            is_whole = idle;
+            (want, is_whole) = (by_rest, idle);
         }
         let job = self.jobs.at_mut(number);
         (job.want, job.sum, job.whole) = (want, want, is_whole);

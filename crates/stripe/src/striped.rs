@@ -433,7 +433,7 @@ impl<F: Flash> Striped<F> {
             Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
         };
         if self.jobs.at(number).phase == Phase::Commit {
-            let is_on_flash = self.below.is_written(first) || self.below.old(first) == layer::Old::Page;
+            let is_on_flash = self.is_on_flash(first, kept);
             self.jobs.at_mut(number).commit_reads += u32::from(is_on_flash);
         }
         let payload = self.take_page(flash);
