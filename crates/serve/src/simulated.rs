@@ -13,11 +13,13 @@ const PIECE: u64 = 256 << 10;
 /// Longest simulated time without a look at the clock, ns.
 const STRETCH: u64 = 100_000_000;
 /// Longest time of the clock that the drive gets before others are looked after.
-const SLICE: Duration = Duration::from_millis(20);
+const SLICE: Duration = Duration::from_millis(2);
 /// Longest time of the clock for the last flush, when the server ends.
 const CLOSING: Duration = Duration::from_secs(10);
 /// The tag of that flush.
 const LAST: u32 = u32::MAX;
+/// Most bytes of a trim at once: others get their turn between two pieces.
+const TRIM: u64 = 16 << 20;
 /// How long to sleep while paced requests are under way: finer than what flash takes for a page.
 const TICK: Duration = Duration::from_micros(20);
 
@@ -41,6 +43,8 @@ struct Entry {
     bytes: Vec<u8>,
     whole: bool,
     offset: u64,
+    /// Of a trim, what has not been given to the drive: from here to there.
+    to_trim: (u64, u64),
     /// A flush follows: the order must last, and the drive lets only writes last by themselves.
     flush: bool,
     state: State,
@@ -99,7 +103,7 @@ impl SimulatedDrive {
         });
         let entry = &mut self.entries[slot as usize];
         (entry.tag, entry.left, entry.failed, entry.offset) = (tag, 0, false, order.offset);
-        (entry.flush, entry.state) = (false, State::Asked);
+        (entry.flush, entry.to_trim, entry.state) = (false, (0, 0), State::Asked);
         self.active += 1;
         let entry = &mut self.entries[slot as usize];
         entry.whole = order.kind != OrderKind::Read || u64::from(order.length) <= PIECE;
@@ -128,7 +132,7 @@ impl SimulatedDrive {
             }),
             OrderKind::Trim => {
                 self.entries[slot as usize].flush = order.fua;
-                self.piece(slot, HostOp::Trim, from, &[], end - from, false)
+                self.trim(slot, from, end)
             }
             // A drive always has room for all it shows: nothing has to be kept for later writes.
             OrderKind::Zeroes { .. } => {
@@ -140,11 +144,19 @@ impl SimulatedDrive {
                 self.zeros(slot, from, first, order.fua)?;
                 if first < last {
                     self.entries[slot as usize].flush = order.fua;
-                    self.piece(slot, HostOp::Trim, first, &[], last - first, false)?;
+                    self.trim(slot, first, last)?;
                 }
                 self.zeros(slot, last, end, order.fua)
             }
         }
+    }
+
+    /// Gives the first piece of a trim to the drive, in whole pages; the rest follows when that is done.
+    fn trim(&mut self, slot: u32, from: u64, end: u64) -> Result<(), DriveError> {
+        let page = u64::from(self.drive.page_bytes());
+        let until = ((from + TRIM) / page * page).min(end);
+        self.entries[slot as usize].to_trim = (until, end);
+        self.piece(slot, HostOp::Trim, from, &[], until - from, false)
     }
 
     fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {
@@ -179,6 +191,14 @@ impl SimulatedDrive {
             if entry.left > 0 {
                 continue;
             }
+            let (from, end) = entry.to_trim;
+            if from < end && !entry.failed && entry.state == State::Asked {
+                if self.trim(slot, from, end).is_ok() {
+                    continue;
+                }
+                self.entries[slot as usize].failed = true;
+            }
+            let entry = &mut self.entries[slot as usize];
             if std::mem::take(&mut entry.flush) && !entry.failed && self.piece(slot, HostOp::Flush, 0, &[], 0, false).is_ok() {
                 continue;
             }
@@ -436,5 +456,28 @@ impl Target for SimulatedDrive {
             Ok(_) => self.drive.sync().map_err(|error| error.to_string()),
             Err(number) => Err(self.why_not_flushed(number)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_trim_is_given_to_the_drive_piece_by_piece_so_that_others_get_their_turn() {
+        let bytes = 3 * TRIM + 4096;
+        let drive = Drive::new("raid5", &[&format!("drive.capacity={bytes}B")]).unwrap();
+        let mut target = SimulatedDrive::new(drive, Pace::Off);
+        let last = bytes - 4096;
+        target.drive.write(last, &[7; 4096]).unwrap();
+        let order = |kind, offset, length| Order { kind, offset, length, fua: false };
+        target.submit(0, &order(OrderKind::Trim, 0, bytes as u32), &[]);
+        assert_eq!(target.entries[0].to_trim, (TRIM, bytes));
+        let mut answers = Answers::default();
+        while target.poll(&mut answers).is_some() {}
+        assert!(matches!(answers.all[..], [Answer { tag: 0, result: Ok(0) }]), "one answer for all of it");
+        let mut found = [1; 4096];
+        target.drive.read(last, &mut found).unwrap();
+        assert_eq!(found, [0; 4096]);
     }
 }

@@ -101,7 +101,8 @@ impl<F: Flash> Elastic<F> {
             return (self.blocks.valid_count(victim) <= self.open_room(flash)).then_some(victim);
         }
         let takes = self.with_parity(self.blocks.valid_count(victim));
-        let gains = takes < self.blocks.live_places();
+        // What is left over is of use only if a page and its parity go there.
+        let gains = takes + self.with_parity(1) <= self.blocks.live_places();
         (takes <= self.room(flash) && (gains || !needs_room)).then_some(victim)
     }
 

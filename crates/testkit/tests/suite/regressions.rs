@@ -361,3 +361,36 @@ fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
         assert_right(&mut drive);
     }
 }
+
+/// Superblocks of eight pages that held six with their parities were collected into others just as full, for ever.
+#[test]
+fn elastic_stripes_with_no_room_to_gain_refuse_writes_instead_of_copying_for_ever() {
+    let mut stack = Stack::plain();
+    for (key, value) in [
+        ("flash.channels", "4"),
+        ("flash.dies_per_channel", "1"),
+        ("flash.page_size", "512B"),
+        ("flash.pages_per_block", "2"),
+        ("flash.endurance", "200"),
+        ("drive.capacity", "160KiB"),
+        ("drive.over_provisioning", "15%"),
+        ("stripe.kind", "raid-elastic"),
+        ("stripe.buffer_size", "1MiB"),
+        ("engine.contents", "none"),
+    ] {
+        stack.set(key, value);
+    }
+    let mut drive = stack.plan().map(|plan| plan.assemble(CountedFlash::new(plan.fresh_core()))).unwrap();
+    let mut stream = engine::random::Stream::new(1, "writes");
+    for number in 0..6000 {
+        let op = if number % 7 == 0 { HostOp::Flush } else { HostOp::Write };
+        let first = if op == HostOp::Flush { 0 } else { stream.below(40) * 8 };
+        drive.submit(0, &request(op, first, if op == HostOp::Flush { 0 } else { 8 }));
+        drain(&mut drive);
+        if drive.outstanding() > 0 {
+            break;
+        }
+    }
+    drive.top().check(drive.flash()).unwrap();
+    assert_eq!(drive.flash().core().counters.failed_erases, 0, "no block wears out for nothing");
+}
