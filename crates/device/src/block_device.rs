@@ -16,8 +16,16 @@ pub struct Completion {
     pub wait: Option<u32>,
     /// Time from its arrival until the drive took it, and in the host link's queue.
     pub queue_ns: Nanos,
-    /// Time until the drive had room for it.
+    /// Time until the drive had room for it, as far as nothing else explains that time.
     pub space_ns: Nanos,
+}
+
+impl Completion {
+    /// All its waiting, by direct blocker and by root cause. The rest of its latency is its service; `wait` is the
+    /// entry it names.
+    pub fn explained(&self, wait: Option<&WaitVector>) -> [Nanos; 2] {
+        [0, 1].map(|lane| wait.map_or(0, |wait| wait.total_of(lane)) + self.queue_ns + self.space_ns)
+    }
 }
 
 /// Requests that have ended since the last look.

@@ -310,6 +310,7 @@ impl<F: Clocked> Drive<F> {
         if self.has_contents() {
             self.detach_contents(id);
         }
+        let space_ns = if self.slots[id as usize].space_ns == 0 { 0 } else { self.space_of(id, wait) };
         let slot = &self.slots[id as usize];
         self.done.push(Completion {
             tag: slot.tag,
@@ -317,7 +318,7 @@ impl<F: Clocked> Drive<F> {
             failed: slot.failed,
             wait,
             queue_ns: slot.queue_ns,
-            space_ns: slot.space_ns,
+            space_ns,
         });
         self.free.push(id);
         self.outstanding -= 1;
@@ -325,6 +326,15 @@ impl<F: Clocked> Drive<F> {
             let now = self.flash.now();
             self.flash.set_timer(IDLE, Some(now + self.options.idle_after_ns));
         }
+    }
+
+    /// Time without room that nothing else explains. Of a request taken in pieces an early piece may end last: its
+    /// commands then explain time in which the rest still waited for room, and no time is charged twice.
+    #[cold]
+    fn space_of(&self, id: u32, wait: Option<u32>) -> Nanos {
+        let slot = &self.slots[id as usize];
+        let explained = wait.map_or(0, |index| self.flash.core().waits[index as usize].total()) + slot.queue_ns;
+        slot.space_ns.min(self.flash.now() - slot.request.arrival - explained)
     }
 
     /// One operation of a request is done.

@@ -374,14 +374,11 @@ impl<D: BlockDevice> Runner<'_, D> {
                 self.sheet.hash = (self.sheet.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 let wait = completion.wait.map(|index| &self.completions.waits[index as usize]);
                 let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
-                // Of a request taken in pieces an early piece may end last; its commands then explain
-                // time in which the rest still waited for room, and no time is charged twice.
-                let unexplained = |space: Nanos| {
-                    let explained = wait.map_or(0, nand::WaitVector::total) + completion.queue_ns;
-                    space.min(latency.saturating_sub(explained))
-                };
-                let space = if completion.space_ns == 0 { 0 } else { unexplained(completion.space_ns) };
-                self.sheet.latency[request.op.index()].record(latency, waits, completion.queue_ns, space);
+                debug_assert!(
+                    completion.explained(wait).iter().all(|explained| *explained <= latency),
+                    "{request:?} took {latency} ns: {completion:?}, {wait:?}"
+                );
+                self.sheet.latency[request.op.index()].record(latency, waits, completion.queue_ns, completion.space_ns);
                 self.sheet.series.record(request.op, latency, bytes);
             }
         }

@@ -21,7 +21,7 @@ pub use flushes::{FlushLine, Serials};
 pub use hint::translated;
 pub use parameter::{Parameter, ParameterKind, Value, Values};
 pub use slots::Slots;
-pub use waited::{Waited, charge};
+pub use waited::{Waited, charge, charge_space};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};

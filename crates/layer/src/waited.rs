@@ -30,16 +30,21 @@ impl Waited {
         add(&mut self.steps, wait);
     }
 
-    /// All of it, and no more than there was time for.
+    /// All of it.
     pub fn in_all(&self, now: Nanos) -> WaitVector {
         let mut sum = self.steps;
-        let left = (now - self.began).saturating_sub(sum.total());
-        let queue = self.queue.min(left);
-        charge(&mut sum, Wait::Queue, queue);
-        // Room may have been waited for while earlier commands of the step were under way.
-        charge(&mut sum, Wait::Space, self.space.min(left - queue));
+        charge(&mut sum, Wait::Queue, self.queue);
+        charge_space(&mut sum, self.space, now - self.began);
         sum
     }
+}
+
+/// Charges the time without room, `space` out of `all`, to something else than commands: room may have been
+/// waited for while commands were under way, and what those explain is theirs. No time is charged twice.
+pub fn charge_space(wait: &mut WaitVector, space: Nanos, all: Nanos) {
+    let explained = wait.total();
+    debug_assert!(explained <= all, "{explained} ns of waiting in {all} ns");
+    charge(wait, Wait::Space, space.min(all - explained));
 }
 
 /// Charges time to something that is both what was in the way and why.

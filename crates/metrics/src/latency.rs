@@ -48,7 +48,7 @@ pub struct Tail {
 impl Tail {
     /// Latency that was no waiting: the request's own commands and transfers.
     pub fn service(&self) -> f64 {
-        (self.latency - self.direct.iter().sum::<f64>()).max(0.0)
+        self.latency - self.direct.iter().sum::<f64>()
     }
 }
 

@@ -52,7 +52,12 @@ impl WaitVector {
 
     /// All waiting time.
     pub fn total(&self) -> Nanos {
-        (0..WAIT_KINDS).filter(|kind| self.kinds >> kind & 1 == 1).map(|kind| self.entries[kind][0]).sum()
+        self.total_of(0)
+    }
+
+    /// All waiting time by direct blocker (0), or by root cause (1).
+    pub fn total_of(&self, lane: usize) -> Nanos {
+        (0..WAIT_KINDS).filter(|kind| self.kinds >> kind & 1 == 1).map(|kind| self.entries[kind][lane]).sum()
     }
 }
 

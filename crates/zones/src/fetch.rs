@@ -13,6 +13,8 @@ const BUCKETS: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiter {
     pub op: u32,
+    /// When it began to wait, ns: later than the fetch began, if that was under way.
+    pub since: Nanos,
     pub blocks: u32,
 }
 
@@ -42,8 +44,7 @@ pub(crate) struct Fetch {
     pub later: u32,
     /// Something it counted on has become stale: what is on its way may not do.
     pub shaken: bool,
-    /// When it began, and when what arrived last was sent to its bank, ns.
-    pub began: Nanos,
+    /// When what arrived last was sent to its bank, ns.
     pub sent: Nanos,
     /// Data blocks written since: not to be kept, and not for later reads.
     pub outdated: u32,
@@ -99,7 +100,6 @@ impl Fetches {
                 filled: 0,
                 later: 0,
                 shaken: false,
-                began: 0,
                 sent: 0,
                 outdated: 0,
                 waiters: Vec::new(),

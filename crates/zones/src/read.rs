@@ -12,8 +12,8 @@ use crate::policy::{Choice, Looks, View};
 use crate::queue::Sub;
 use crate::zoned::{NONE, Zoned, token};
 use layer::{Answer, Outbox, PageOp, cells};
-use nand::{Flash, PayloadId};
-use units::{Cause, DieId, HostOp, Wait};
+use nand::{Flash, PayloadId, WaitVector};
+use units::{Cause, DieId, HostOp, Nanos, Wait};
 
 /// The members of a set, ascending.
 pub(crate) fn members(set: u32) -> impl Iterator<Item = u32> {
@@ -108,7 +108,7 @@ impl<F: Flash> Zoned<F> {
         if let Some(slot) = on_its_way {
             let fetch = self.fetches.at_mut(slot);
             let joined = fetch.wanted & !fetch.outdated & asked;
-            fetch.waiters.push(Waiter { op: number, blocks: joined });
+            fetch.waiters.push(Waiter { op: number, since: flash.now(), blocks: joined });
             self.counters.ahead_hits += u64::from(joined.count_ones());
             self.changed.push(slot);
             asked &= !joined;
@@ -124,9 +124,9 @@ impl<F: Flash> Zoned<F> {
         let slot = self.fetches.begin(place, wanted, data | codes);
         let cells = cells::take(flash, self.known.code().elements() * self.layout.pages, self.full_mask);
         let fetch = self.fetches.at_mut(slot);
-        (fetch.began, fetch.sent) = (flash.now(), flash.now());
+        fetch.sent = flash.now();
         fetch.cells = cells;
-        fetch.waiters.push(Waiter { op: number, blocks: asked });
+        fetch.waiters.push(Waiter { op: number, since: flash.now(), blocks: asked });
         (fetch.have, fetch.filled) = (held, held);
         if let Some((thread, _)) = buffered {
             let from = self.ahead.threads[thread].cells;
@@ -283,20 +283,19 @@ impl<F: Flash> Zoned<F> {
         if !self.fetches.at(slot).open {
             return;
         }
-        let Fetch { have, began, sent, .. } = *self.fetches.at(slot);
-        let (known, waited) = (self.known.from(have), sent - began);
+        let known = self.known.from(self.fetches.at(slot).have);
         let mut index = 0;
         while index < self.fetches.at(slot).waiters.len() {
-            let Waiter { op, blocks } = self.fetches.at(slot).waiters[index];
+            let Waiter { op, since, blocks } = self.fetches.at(slot).waiters[index];
             let there = blocks & known;
             if there != 0 {
                 self.hand_over(flash, slot, op, there);
                 self.fetches.at_mut(slot).waiters[index].blocks &= !there;
-                if waited == 0 {
+                let sent = self.fetches.at(slot).sent;
+                if since == sent {
                     self.parts_done(op, there.count_ones(), false, outbox);
                 } else {
-                    let mut wait = self.last_wait(flash);
-                    layer::charge(&mut wait, Wait::Queue, waited);
+                    let wait = self.wait_for_fetch(flash, since, sent);
                     self.parts_done_after(flash, &wait, [op, there.count_ones()], false, outbox);
                 }
             }
@@ -327,12 +326,24 @@ impl<F: Flash> Zoned<F> {
         }
     }
 
+    /// What a read has waited for since `since`, whose last block was sent to its bank at `sent`: in the gate's
+    /// queue, and as the block's command did. A read that came later waited for the read of the block.
+    fn wait_for_fetch(&self, flash: &F, since: Nanos, sent: Nanos) -> WaitVector {
+        let (mut wait, kind, time) = if since <= sent {
+            (self.last_wait(flash), Wait::Queue, sent - since)
+        } else {
+            (WaitVector::ZERO, Wait::Cause(Cause::Host), flash.now() - since)
+        };
+        layer::charge(&mut wait, kind, time);
+        wait
+    }
+
     /// Nothing more can be had: who still waits gets those pages of its blocks that can be read by themselves.
     #[cold]
     fn fail_fetch(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
         let Fetch { zone, row, group, .. } = *self.fetches.at(slot);
         for index in 0..self.fetches.at(slot).waiters.len() {
-            let Waiter { op, blocks } = self.fetches.at(slot).waiters[index];
+            let Waiter { op, blocks, .. } = self.fetches.at(slot).waiters[index];
             members(blocks).for_each(|at| self.read_alone(flash, op, [zone, row, group], at, outbox));
         }
         self.end_fetch(flash, slot);

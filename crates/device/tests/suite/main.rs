@@ -14,3 +14,4 @@ mod serial_session;
 mod superpage;
 mod support;
 mod translation;
+mod waiting;

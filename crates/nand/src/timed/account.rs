@@ -154,19 +154,31 @@ impl Trace {
         &self.wait
     }
 
-    /// What a command that waited for this one inherits: its waiting, and its service as waiting
-    /// behind its cause. `waited` tells whether anything was charged.
-    pub fn handed_on(&self, now: Nanos, cause: u8, root: u8, waited: bool) -> WaitVector {
+    /// What a command that waited for this one since `since` inherits: this one's waiting, and its service as
+    /// waiting behind its cause. `waited` tells whether anything was charged. A command that came later than
+    /// this one waited for it from then on, and not for what this one had waited for before.
+    pub fn handed_on(&self, now: Nanos, [cause, root]: [u8; 2], waited: bool, since: Nanos) -> WaitVector {
         let mut wait = WaitVector::ZERO;
-        if waited {
+        if waited && since <= self.issued {
             wait.kinds = self.wait.kinds;
             each_kind(wait.kinds, |kind| wait.entries[kind] = self.wait.entries[kind]);
         }
-        let service = (now - self.issued).saturating_sub(wait.total());
-        wait.entries[cause as usize][0] += service;
-        wait.entries[root as usize][1] += service;
+        for (lane, kind) in [cause, root].into_iter().enumerate() {
+            let explained: Nanos = wait.entries.iter().map(|entry| entry[lane]).sum();
+            wait.entries[kind as usize][lane] += now - since - explained;
+        }
         wait.kinds |= 1 << cause | 1 << root;
         wait
+    }
+
+    /// When the command was issued.
+    pub fn issued(&self) -> Nanos {
+        self.issued
+    }
+
+    /// Nothing waits longer than it takes, whichever way its waiting is charged.
+    pub fn holds(&self, now: Nanos, waited: bool) -> bool {
+        !waited || (0..2).all(|lane| self.wait.total_of(lane) <= now - self.issued)
     }
 
     pub fn inherit(&mut self, wait: WaitVector) {

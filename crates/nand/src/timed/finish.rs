@@ -105,6 +105,11 @@ impl TimedFlash {
         }
         let flags = self.slab.get(id).flags;
         if flags & flag::JOIN != 0 {
+            debug_assert!(
+                self.traces[id as usize].holds(self.now, flags & flag::WAITED != 0),
+                "a command waited longer than it took: {:?} of {slot:?}",
+                self.traces[id as usize]
+            );
             if failed {
                 self.joins.at(slot.completion).failed = true;
             }
@@ -138,7 +143,8 @@ impl TimedFlash {
     fn hand_wait_on(&mut self, id: u32, before: &Slot, successor: u32) {
         self.slab.at(successor).flags |= flag::WAITED;
         let waited = before.flags & flag::WAITED != 0;
-        let wait = self.traces[id as usize].handed_on(self.now, before.cause, before.root, waited);
+        let since = self.traces[successor as usize].issued();
+        let wait = self.traces[id as usize].handed_on(self.now, [before.cause, before.root], waited, since);
         self.traces[successor as usize].inherit(wait);
     }
 

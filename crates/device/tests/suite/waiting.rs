@@ -1,0 +1,36 @@
+//! Waiting and service make up the latency of every request, on every built-in stack.
+
+use device::session::{SessionOptions, run};
+use device::{Config, Setting};
+use units::HostOp;
+
+/// A small drive in virtual time, filled, with short queues and long ones, and partial pages.
+const SETTINGS: [&str; 5] = [
+    "drive.capacity=64MiB",
+    "drive.precondition=fill",
+    "workload.requests=2500",
+    "workload.flush_every=60",
+    "workload.trim_share=2%",
+];
+
+/// Each request is looked at where it completes (`Runner::record`, in builds with debug assertions); here the sums.
+#[test]
+fn no_request_of_any_stack_waits_longer_than_it_takes() {
+    for preset in device::config::stacks() {
+        for workload in ["oltp", "mixed"] {
+            let settings = SETTINGS.iter().filter(|text| workload == "mixed" || !text.contains("_share") && !text.contains("flush"));
+            let settings: Vec<Setting> = settings.map(|text| Setting::from_argument(text).unwrap()).collect();
+            let config = Config::load(preset.name, &settings).unwrap();
+            let options = SessionOptions { workload: workload.to_owned(), snapshots: None };
+            let result = run(config, &options, &mut ()).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+            for op in [HostOp::Read, HostOp::Write] {
+                let all = result.latency[op.index()].tail(1.0);
+                let at_most = all.latency * (1.0 + 1e-9);
+                for waits in [all.direct, all.root] {
+                    let waited: f64 = waits.iter().sum();
+                    assert!(waited <= at_most, "{}, {workload}, {op:?}: {waited} ns of waiting in {} ns", preset.name, all.latency);
+                }
+            }
+        }
+    }
+}
