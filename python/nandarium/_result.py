@@ -206,8 +206,8 @@ class Result:
         """The run over time: at most 400 rows `interval_ns` apart, columns of ``float64``.
 
         ``time_ns``, ``read_requests``, ``write_requests``, ``read_bytes``, ``write_bytes``, ``queue_depth``,
-        ``host_programs``, ``gc_programs``, ``rebuild_programs``, ``read_latency_mean_ns``, ``write_latency_mean_ns``,
-        ``read_latency_max_ns``, ``write_latency_max_ns``.
+        ``read_latency_mean_ns``, ``write_latency_mean_ns``, ``read_latency_max_ns``, ``write_latency_max_ns``, and flash
+        programs by cause: ``host_programs``, ``gc_programs``, and so on for each cause.
         """
         return Table({name: np.frombuffer(column, np.float64) for name, column in self._outcome.series()[1]})
 

@@ -39,13 +39,18 @@ export function service(run: Run, view: View, slice: Slice): Num {
 
 export interface Blamed {
   cause: string;
-  /** Share of all waiting, 0..1. */
+  /** Share of the whole, 0..1. */
   share: number;
 }
 
-/** Causes by their share of the waiting, largest first. */
-export function blamed(list: readonly Share[]): Blamed[] {
-  const total = sum(list);
+/** Causes of a slice's waiting by their share of its latency, service included, largest first. */
+export function blamedFor(run: Run, view: View, slice: Slice): Blamed[] {
+  const list = waiting(run, view, slice);
+  return blamed(list, sum(list) + (service(run, view, slice) ?? 0));
+}
+
+/** Causes by their share of `total`, largest first. */
+export function blamed(list: readonly Share[], total = sum(list)): Blamed[] {
   return list.map(({ cause, value }) => ({ cause, share: value / total })).sort((a, b) => b.share - a.share);
 }
 

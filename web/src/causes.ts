@@ -35,6 +35,9 @@ const UNKNOWN: CauseStyle = { color: "#9aa0a6", ink: DARK, meaning: "" };
 /** Display order of causes; one this page does not know follows at the end. */
 const ORDER = Object.keys(STYLES);
 
+/** Every cause this page knows, in display order. */
+export const CAUSES: readonly string[] = ORDER;
+
 export function causeStyle(cause: string): CauseStyle {
   return STYLES[cause] ?? UNKNOWN;
 }

@@ -3,7 +3,7 @@
 use crate::block_device::{BlockDevice, Completions, Progress};
 use metrics::{AddressMap, LatencyRecorder, OpTotals, Series};
 use trace::{Workload, WorkloadError};
-use units::{HostOp, Nanos, Request, quantity};
+use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
 
 /// How requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl Observer for () {
 
 /// What is looked at inside a device while a run goes on; nothing in the run depends on it.
 pub trait Probe<D> {
-    /// Flash programs so far: for the host, all others, and of those the ones of a rebuild.
-    fn programs(&self, device: &D) -> [u64; 3];
+    /// Flash programs so far, by [`units::Cause::index`].
+    fn programs(&self, device: &D) -> [u64; DIE_CAUSES];
 
     /// Requests that have to be done before the next mark.
     fn next_mark(&self) -> u64 {
@@ -50,8 +50,8 @@ pub trait Probe<D> {
 /// A probe that looks at programs alone.
 struct Programs<F>(F);
 
-impl<D, F: Fn(&D) -> [u64; 3]> Probe<D> for Programs<F> {
-    fn programs(&self, device: &D) -> [u64; 3] {
+impl<D, F: Fn(&D) -> [u64; DIE_CAUSES]> Probe<D> for Programs<F> {
+    fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
         self.0(device)
     }
 }
@@ -218,7 +218,7 @@ pub fn run<D: BlockDevice>(
     workload: &mut dyn Workload,
     plan: RunPlan,
     observer: &mut dyn Observer,
-    programs: impl Fn(&D) -> [u64; 3],
+    programs: impl Fn(&D) -> [u64; DIE_CAUSES],
 ) -> Result<(Ended, HostMeasurements), RunError> {
     run_probed(device, workload, plan, observer, Programs(programs))
 }

@@ -105,7 +105,8 @@ impl LatencyRecorder {
         }
     }
 
-    /// Means over the slowest `share` of the requests (1 is all), rounded up to whole buckets.
+    /// Means over the slowest `share` of the requests (1 is all), rounded up to a whole request. Of the fastest bucket
+    /// among these only as many requests count as are wanted, each with the mean of that bucket.
     pub fn tail(&self, share: f64) -> Tail {
         let wanted = (self.histogram.count() as f64 * share).ceil() as u64;
         let mut tail = Tail::default();
@@ -113,12 +114,14 @@ impl LatencyRecorder {
             if tail.requests >= wanted {
                 break;
             }
-            tail.requests += count;
-            tail.latency += self.sums[bucket] as f64;
+            let taken = count.min(wanted - tail.requests);
+            let part = taken as f64 / count as f64;
+            tail.requests += taken;
+            tail.latency += self.sums[bucket] as f64 * part;
             for kind in 0..WAIT_KINDS {
                 let [direct, root] = self.waits[bucket][kind];
-                tail.direct[kind] += direct as f64;
-                tail.root[kind] += root as f64;
+                tail.direct[kind] += direct as f64 * part;
+                tail.root[kind] += root as f64 * part;
             }
         }
         let requests = tail.requests.max(1) as f64;
@@ -152,5 +155,16 @@ mod tests {
         assert!((slow.service() - 60.0).abs() < 1e-9);
         assert!((slow.direct[units::Cause::Gc.index()] - 900.0).abs() < 1e-9);
         assert!((slow.direct[Wait::Space.index()] - 40.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_slowest_percent_is_no_more_than_that_although_all_latencies_share_a_bucket() {
+        let mut recorder = LatencyRecorder::default();
+        for _ in 0..500 {
+            recorder.record(100, None, 30, 0);
+        }
+        let slow = recorder.tail(0.01);
+        assert_eq!(slow.requests, 5);
+        assert!((slow.latency - 100.0).abs() < 1e-9 && (slow.service() - 70.0).abs() < 1e-9, "{slow:?}");
     }
 }

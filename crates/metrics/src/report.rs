@@ -219,21 +219,22 @@ impl RunResult {
             samples.iter().enumerate().map(|(index, sample)| value(index, sample)).collect()
         };
         let mean = |sample: &Sample, op: usize| sample.latency_sum[op] as f64 / sample.requests[op].max(1) as f64;
-        json!({"interval_ns": interval, "columns": {
+        let mut columns = json!({
             "time_ns": column(&|index, _| index as f64 * *interval as f64),
             "read_requests": column(&|_, s| s.requests[0] as f64),
             "write_requests": column(&|_, s| s.requests[1] as f64),
             "read_bytes": column(&|_, s| s.bytes[0] as f64),
             "write_bytes": column(&|_, s| s.bytes[1] as f64),
             "queue_depth": column(&|_, s| s.occupancy as f64 / *interval as f64),
-            "host_programs": column(&|_, s| s.programs[0] as f64),
-            "gc_programs": column(&|_, s| s.programs[1] as f64),
-            "rebuild_programs": column(&|_, s| s.programs[2] as f64),
             "read_latency_mean_ns": column(&|_, s| mean(s, 0)),
             "write_latency_mean_ns": column(&|_, s| mean(s, 1)),
             "read_latency_max_ns": column(&|_, s| s.latency_max[0] as f64),
             "write_latency_max_ns": column(&|_, s| s.latency_max[1] as f64),
-        }})
+        });
+        for cause in CAUSES {
+            columns[format!("{}_programs", cause.name())] = json!(column(&|_, s| s.programs[cause.index()] as f64));
+        }
+        json!({"interval_ns": interval, "columns": columns})
     }
 
     fn heatmaps_json(&self) -> Value {

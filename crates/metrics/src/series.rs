@@ -2,7 +2,7 @@
 //! interval doubles, so a run of any length gives between 200 and 400 points.
 
 use serde::{Deserialize, Serialize};
-use units::{HostOp, Nanos};
+use units::{DIE_CAUSES, HostOp, Nanos};
 
 /// Most intervals kept.
 const POINTS: usize = 400;
@@ -22,8 +22,8 @@ pub struct Sample {
     pub latency_max: [u64; 2],
     /// Requests under way, integrated over time: divided by the interval, the mean queue depth.
     pub occupancy: u64,
-    /// Flash programs for the host, all others, and of those the ones of a rebuild.
-    pub programs: [u64; 3],
+    /// Flash programs by [`units::Cause::index`].
+    pub programs: [u64; DIE_CAUSES],
 }
 
 impl Sample {
@@ -52,7 +52,7 @@ pub struct Series {
     current_end: Nanos,
     /// Up to when the requests under way have been integrated.
     integrated: Nanos,
-    programs_before: [u64; 3],
+    programs_before: [u64; DIE_CAUSES],
 }
 
 impl Default for Series {
@@ -63,7 +63,7 @@ impl Default for Series {
             current: Sample::default(),
             current_end: FIRST_INTERVAL,
             integrated: 0,
-            programs_before: [0; 3],
+            programs_before: [0; DIE_CAUSES],
         }
     }
 }
@@ -84,7 +84,7 @@ impl Series {
 
     /// Closes intervals up to `now`; `programs` are the totals so far, as in [`Sample::programs`], and
     /// `outstanding` requests have been under way since the last call.
-    pub fn roll(&mut self, now: Nanos, programs: [u64; 3], outstanding: u32) {
+    pub fn roll(&mut self, now: Nanos, programs: [u64; DIE_CAUSES], outstanding: u32) {
         self.close(programs);
         while now >= self.current_end {
             if self.done.len() == POINTS {
@@ -97,7 +97,7 @@ impl Series {
         }
     }
 
-    fn close(&mut self, programs: [u64; 3]) {
+    fn close(&mut self, programs: [u64; DIE_CAUSES]) {
         for (sum, (now, before)) in self.current.programs.iter_mut().zip(programs.iter().zip(self.programs_before)) {
             *sum += now - before;
         }
@@ -128,7 +128,7 @@ impl Series {
     }
 
     /// Interval, ns, and all samples of a finished run.
-    pub fn finish(mut self, programs: [u64; 3]) -> (Nanos, Vec<Sample>) {
+    pub fn finish(mut self, programs: [u64; DIE_CAUSES]) -> (Nanos, Vec<Sample>) {
         self.close(programs);
         if self.current != Sample::default() {
             self.done.push(self.current);
@@ -215,20 +215,21 @@ mod tests {
         for step in 0..10_000_u64 {
             let now = step * 77_777;
             if series.is_over(now) {
-                series.roll(now, [step, 2 * step, 0], 3);
+                series.roll(now, std::array::from_fn(|cause| cause as u64 * step), 3);
             }
             series.elapse(now, 3);
             series.record(HostOp::Write, 5, 4096);
         }
-        let (interval, samples) = series.finish([10_000, 20_000, 0]);
+        let (interval, samples) = series.finish(std::array::from_fn(|cause| cause as u64 * 10_000));
         for sample in &samples[..samples.len() - 1] {
             assert_eq!(sample.occupancy, 3 * interval, "three requests are under way all the time");
         }
         assert!(samples.len() <= POINTS && samples.len() >= POINTS / 4, "{}", samples.len());
         assert!(interval.is_multiple_of(FIRST_INTERVAL));
         assert_eq!(samples.iter().map(|s| s.requests[1]).sum::<u64>(), 10_000);
-        assert_eq!(samples.iter().map(|s| s.programs[0]).sum::<u64>(), 10_000);
-        assert_eq!(samples.iter().map(|s| s.programs[1]).sum::<u64>(), 20_000);
+        for cause in 0..DIE_CAUSES {
+            assert_eq!(samples.iter().map(|s| s.programs[cause]).sum::<u64>(), cause as u64 * 10_000);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use metrics::{Histogram, OpTotals};
 use nand::{CountedFlash, Counters, Flash, FlashCore, TimedFlash};
 use std::collections::BTreeMap;
 use trace::Workload;
-use units::{Cause, HostOp, Request};
+use units::{Cause, DIE_CAUSES, HostOp, Request};
 
 /// A drive to be simulated.
 #[derive(Debug)]
@@ -331,7 +331,7 @@ impl Bench {
     ) -> Result<HostMeasurements, StudyError> {
         let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32;
         let plan = RunPlan { arrivals, limit, sectors_per_page, timed: F::HAS_TIME };
-        match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; 3])? {
+        match run::run(drive, workload, plan, &mut Watch(monitor), |_| [0; DIE_CAUSES])? {
             (Ended::Complete, sheet) => Ok(sheet),
             (Ended::Stopped, _) => Err(StudyError::Interrupted),
             (Ended::Stuck, _) => Err(StudyError::Full { name: self.name.clone() }),

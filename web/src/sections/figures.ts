@@ -1,4 +1,4 @@
-import { blamed, waiting, type Blamed } from "../breakdown";
+import { blamed, blamedFor, type Blamed } from "../breakdown";
 import { derived, h, metric, section, type Child } from "../dom";
 import { count, factor, percent, plain, rate, time } from "../format";
 import { causeChip } from "../parts/stacked";
@@ -80,9 +80,10 @@ function verdicts(run: Run): Child[] {
 function tail(run: Run, op: "read" | "write"): Child {
   const latency = run.result.latency_ns[op];
   if (!latency || latency.count === 0) return null;
-  const direct = blamed(waiting(run, { scope: op, blame: "direct" }, "p99"));
-  const root = blamed(waiting(run, { scope: op, blame: "root" }, "p99"));
-  const subject = h("strong", {}, `The slowest 1\u202f% of ${op}s`);
+  const direct = blamedFor(run, { scope: op, blame: "direct" }, "p99");
+  const root = blamedFor(run, { scope: op, blame: "root" }, "p99");
+  const requests = Math.ceil(latency.count / 100);
+  const subject = h("strong", {}, `The slowest 1\u202f% of ${op}s (${count(requests)})`);
   const [first] = direct;
   if (!first) return [subject, " waited for nothing: their time is their own flash and transfer time."];
   const [deepest] = root;
@@ -95,7 +96,7 @@ function tail(run: Run, op: "read" | "write"): Child {
 
 /** What the slowest 1 % of an operation waited for, in a few words; null when nothing did. */
 export function tailCause(run: Run, op: "read" | "write"): Child {
-  const [first] = blamed(waiting(run, { scope: op, blame: "direct" }, "p99"));
+  const [first] = blamedFor(run, { scope: op, blame: "direct" }, "p99");
   return first ? [causeChip(first.cause), ` ${percent(first.share)}`] : null;
 }
 

@@ -2,6 +2,7 @@ import { empty, folded, h, section, type Child } from "../dom";
 import { axisTime, compact, count, plain, rate, time, type Format } from "../format";
 import { chart, type ChartSeries } from "../parts/chart";
 import { table } from "../parts/table";
+import { CAUSES, causeStyle } from "../causes";
 import { ink } from "../theme";
 import type { Num, Run } from "../types";
 
@@ -82,10 +83,12 @@ export function timeline(run: Run): HTMLElement {
         "Flash programs per second",
         [
           { label: "host", color: () => ink().host, values: perSecond("host_programs") },
-          { label: "others", color: () => ink().gc, values: perSecond("gc_programs") },
-          ...(column("rebuild_programs").some((value) => value)
-            ? [{ label: "of those, rebuild", color: () => ink().text, dash: THIN, values: perSecond("rebuild_programs") }]
-            : []),
+          ...CAUSES.filter((cause) => cause !== "host" && column(`${cause}_programs`).some((value) => value)).map((cause) => ({
+            label: cause,
+            color: () => causeStyle(cause).color,
+            ...(cause === "gc" ? {} : { dash: THIN }),
+            values: perSecond(`${cause}_programs`),
+          })),
         ],
         plain,
         compact,

@@ -36,9 +36,9 @@ use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status, WearWindow};
-use nand::{Counters, CountedFlash, Flash as _, FlashCore, MeteredFlash};
+use nand::{CountedFlash, Flash as _, FlashCore, MeteredFlash};
 use trace::Workload;
-use units::{Cause, Nanos};
+use units::{DIE_CAUSES, Nanos};
 
 /// What a session is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,11 +333,9 @@ fn has_more(workload: &mut dyn Workload) -> Result<bool, SessionError> {
     Ok(!batch.is_empty())
 }
 
-/// Flash programs for the host, all others, and of those the ones of a rebuild.
-fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; 3] {
-    let Counters { programs, .. } = &drive.flash().core().counters;
-    let host = programs[Cause::Host.index()];
-    [host, FlashCore::total(programs) - host, programs[Cause::Rebuild.index()]]
+/// Flash programs by [`units::Cause::index`].
+fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; DIE_CAUSES] {
+    drive.flash().core().counters.programs
 }
 
 fn bad_blocks(core: &FlashCore) -> usize {

@@ -12,7 +12,7 @@ use crate::run::{HostMeasurements, Probe as RunProbe};
 use layer::LayerReport;
 use metrics::{RunResult, WearStep, WearWindow};
 use nand::FlashCore;
-use units::{HostOp, Nanos};
+use units::{DIE_CAUSES, HostOp, Nanos};
 
 /// Most steps kept, and most copies of all erase counts.
 const STEPS: usize = 64;
@@ -142,7 +142,7 @@ pub(super) struct Probe<'a> {
 }
 
 impl<D: Measurable> RunProbe<D> for Probe<'_> {
-    fn programs(&self, device: &D) -> [u64; 3] {
+    fn programs(&self, device: &D) -> [u64; DIE_CAUSES] {
         super::programs(device.drive()).map(|count| count * self.chips)
     }
 

@@ -8,6 +8,7 @@ use device::run::{Ended, Loop, RunPlan, run};
 use device::{BlockDevice, Config, Drive, DrivePlan, Setting};
 use nand::{CountedFlash, Flash};
 use trace::synthetic::{WorkloadParameters, build};
+use units::DIE_CAUSES;
 
 const BLOCKS: u64 = 2048;
 
@@ -53,7 +54,7 @@ fn write(drive: &mut Drive<CountedFlash>, workload: &str, requests: u64, seed: u
     let mut source = build(workload, &parameters).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: requests, sectors_per_page: 8, timed: false };
     let before = drive.flash().core().counters.programs;
-    let (ended, sheet) = run(drive, &mut *source, plan, &mut (), |_| [0; 3]).unwrap();
+    let (ended, sheet) = run(drive, &mut *source, plan, &mut (), |_| [0; DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
     let after = drive.flash().core().counters.programs;
     let programs: u64 = after.iter().zip(before).map(|(after, before)| after - before).sum();

@@ -8,6 +8,7 @@ mod host;
 mod lifetime;
 mod log_block;
 mod outside;
+mod presets;
 mod remapped;
 mod serial;
 mod serial_session;

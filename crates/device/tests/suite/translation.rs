@@ -7,7 +7,7 @@ use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Progress, Setti
 use engine::random::Stream;
 use nand::{CountedFlash, Flash};
 use trace::synthetic::{WorkloadParameters, build};
-use units::{Cause, HostOp, Request};
+use units::{Cause, DIE_CAUSES, HostOp, Request};
 
 const PAGE: u64 = 2048;
 const SECTORS: u64 = PAGE / 512;
@@ -61,7 +61,7 @@ fn go(drive: &mut Drive<CountedFlash>, workload: &str, requests: u64, seed: u64)
     let mut source = build(workload, &parameters).unwrap();
     let plan =
         RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: requests, sectors_per_page: SECTORS as u32, timed: false };
-    let (ended, _) = run(drive, &mut *source, plan, &mut (), |_| [0; 3]).unwrap();
+    let (ended, _) = run(drive, &mut *source, plan, &mut (), |_| [0; DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
 }
 

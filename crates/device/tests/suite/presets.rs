@@ -1,0 +1,63 @@
+//! Stacks that people compare differ in their subject and in nothing else.
+#![allow(missing_docs)]
+
+use device::Config;
+use std::collections::BTreeMap;
+
+/// Stacks meant to be compared, and the keys that are their subject: a whole key, or a prefix that ends with a dot.
+const FAMILIES: [(&[&str], &[&str]); 7] = [
+    (
+        &["block-lru", "block-only", "cbm", "cflru", "fab", "lb-clock", "page-only", "two-level", "two-level-victim-only"],
+        &["buffer.kind", "buffer.block_buffer", "buffer.flush_unit"],
+    ),
+    (&["bast", "block", "fast", "nftl"], &["ftl.kind"]),
+    (&["cdftl", "dftl", "leaftl", "tpftl", "tpm"], &["ftl.kind"]),
+    (&["hard", "hard-log-cache", "superpage"], &["remap.kind"]),
+    (&["hard", "hard-shrd"], &["remap.kind", "ftl.kind", "ftl.map_cache"]),
+    // Two parities take one chip more.
+    (
+        &["fra", "raid-elastic", "raid0", "raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"],
+        &["stripe.kind", "stripe.cache.entries", "flash.channels"],
+    ),
+    // How blocks are placed, coded, queued and read is what the striping study is about.
+    (
+        &[
+            "striping-coded",
+            "striping-eager",
+            "striping-gc-aware",
+            "striping-in-turn",
+            "striping-interleave",
+            "striping-mirror",
+            "striping-single-queue",
+            "striping-static",
+        ],
+        &["zones."],
+    ),
+];
+
+fn is_subject(key: &str, subject: &[&str]) -> bool {
+    subject.iter().any(|subject| key == *subject || subject.ends_with('.') && key.starts_with(subject))
+}
+
+#[test]
+fn stacks_that_are_compared_are_alike_but_for_their_subject() {
+    for (stacks, subject) in FAMILIES {
+        let mut first: BTreeMap<String, (&str, String)> = BTreeMap::new();
+        for stack in stacks.iter().copied() {
+            for (key, value) in Config::load(stack, &[]).unwrap().resolved {
+                let (other, expected) = first.entry(key.clone()).or_insert_with(|| (stack, value.clone()));
+                let alike = *expected == value || is_subject(&key, subject);
+                assert!(alike, "{key} is {value} in {stack} and {expected} in {other}, and is not what they are compared for");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_built_in_stack_is_in_a_family_or_stands_for_itself() {
+    let alone = ["page"];
+    for preset in device::config::stacks() {
+        let is_in_family = FAMILIES.iter().any(|(stacks, _)| stacks.contains(&preset.name));
+        assert!(is_in_family || alone.contains(&preset.name), "{} is in no family of stacks to compare", preset.name);
+    }
+}
