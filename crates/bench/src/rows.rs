@@ -73,11 +73,8 @@ fn drive_with<F: Clocked>(drive: &mut Drive<F>, workload: &str, parameters: &Wor
     };
     let before = commands(drive);
     let start = Instant::now();
-    let (ended, _) = run(drive, &mut *source, plan, &mut (), |drive: &Drive<F>| {
-        let programs = &drive.flash().core().counters.programs;
-        [programs[0], programs[1..].iter().sum(), 0]
-    })
-    .expect("benchmark requests fit the drive");
+    let programs = |drive: &Drive<F>| drive.flash().core().counters.programs;
+    let (ended, _) = run(drive, &mut *source, plan, &mut (), programs).expect("benchmark requests fit the drive");
     let seconds = start.elapsed().as_secs_f64();
     assert_eq!(ended, Ended::Complete, "{workload} did not complete");
     Measured {

@@ -334,7 +334,7 @@ impl<F: Clocked> Drive<F> {
     fn space_of(&self, id: u32, wait: Option<u32>) -> Nanos {
         let slot = &self.slots[id as usize];
         let explained = wait.map_or(0, |index| self.flash.core().waits[index as usize].total()) + slot.queue_ns;
-        slot.space_ns.min(self.flash.now() - slot.request.arrival - explained)
+        slot.space_ns.min((self.flash.now() - slot.request.arrival).saturating_sub(explained))
     }
 
     /// One operation of a request is done.

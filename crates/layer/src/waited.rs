@@ -42,9 +42,8 @@ impl Waited {
 /// Charges the time without room, `space` out of `all`, to something else than commands: room may have been
 /// waited for while commands were under way, and what those explain is theirs. No time is charged twice.
 pub fn charge_space(wait: &mut WaitVector, space: Nanos, all: Nanos) {
-    let explained = wait.total();
-    debug_assert!(explained <= all, "{explained} ns of waiting in {all} ns");
-    charge(wait, Wait::Space, space.min(all - explained));
+    let unexplained = all.saturating_sub(wait.total());
+    charge(wait, Wait::Space, space.min(unexplained));
 }
 
 /// Charges time to something that is both what was in the way and why.

@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn a_long_trim_is_given_to_the_drive_piece_by_piece_so_that_others_get_their_turn() {
         let bytes = 3 * TRIM + 4096;
-        let drive = Drive::new("raid5", &[&format!("drive.capacity={bytes}B")]).unwrap();
+        let drive = Drive::new("raid5", &[&format!("drive.capacity={bytes}B"), "drive.over_provisioning=50%"]).unwrap();
         let mut target = SimulatedDrive::new(drive, Pace::Off);
         let last = bytes - 4096;
         target.drive.write(last, &[7; 4096]).unwrap();

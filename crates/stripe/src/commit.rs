@@ -50,19 +50,20 @@ impl<F: Flash> Striped<F> {
             return;
         }
         let newer = if entry == NONE { 0 } else { self.cache.at(entry).newer };
+        let (by_change, by_rest) = self.scheme.commit_reads(self.layout.data, newer.count_ones());
         let idle = self.scheme.delay == Delay::Idle;
-        let by_change = Shards { newest: if idle { newer } else { 0 }, old: newer, parity: rows };
-        let by_rest = Shards { newest: all & !if idle { self.in_memory(number) } else { newer }, ..Shards::default() };
         let may_change = newer & lost == 0 && rows & lost_rows == 0;
         let may_rest = lost & !(if idle { 0 } else { newer }) == 0;
         let mut is_whole = false;
         if whole || !may_change && !may_rest {
             want.newest = all & !self.in_memory(number);
             is_whole = true;
-        } else if may_change && (!may_rest || self.reads_for(number, &by_change) <= self.reads_for(number, &by_rest)) {
-            want = by_change;
+        } else if may_change && (by_change <= by_rest || !may_rest) {
+            (want.parity, want.old) = (rows, newer);
+            want.newest = if idle { newer } else { 0 };
         } else {
-            (want, is_whole) = (by_rest, idle);
+            want.newest = if idle { all & !self.in_memory(number) } else { all & !newer };
+            is_whole = idle;
         }
         let job = self.jobs.at_mut(number);
         (job.want, job.sum, job.whole) = (want, want, is_whole);
@@ -189,10 +190,10 @@ impl<F: Flash> Striped<F> {
     fn committed(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, kind, .. } = *self.jobs.at(number);
         self.drop_old_of(flash, stripe, self.layout.all());
-        // A parity has an old version where there are two, or where power was cut when a new one was on flash and its entry
-        // still in memory.
-        for row in 0..self.layout.parity {
-            self.below.drop_old(flash, self.layout.parity_page(stripe, row));
+        if self.layout.parity > 1 {
+            for row in 0..self.layout.parity {
+                self.below.drop_old(flash, self.layout.parity_page(stripe, row));
+            }
         }
         if entry != NONE {
             self.drop_entry(flash, entry);
@@ -200,7 +201,6 @@ impl<F: Flash> Striped<F> {
         if !self.doubtful.is_empty() {
             self.end_doubt(flash, stripe);
         }
-        self.seen.retain(|(seen, _)| *seen != stripe);
         let job = self.jobs.at_mut(number);
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };

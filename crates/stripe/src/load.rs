@@ -56,14 +56,6 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// Reads of flash that a job still has to make for these.
-    pub fn reads_for(&self, number: u32, want: &Shards) -> u32 {
-        let Job { stripe, have, .. } = *self.jobs.at(number);
-        let data = |set: u64, kept: bool| members(set).filter(move |index| self.is_on_flash(self.layout.data_page(stripe, *index), kept)).count();
-        let rows = members(want.parity & !have.parity).filter(|row| self.is_on_flash(self.layout.parity_page(stripe, *row), true)).count();
-        (data(want.newest & !have.newest, false) + data(want.old & !have.old, true) + rows) as u32
-    }
-
     /// Reads what the job wants and has not; what is lost is computed from other pages.
     pub fn load(&mut self, flash: &mut F, number: u32) -> Loaded {
         loop {
@@ -101,8 +93,9 @@ impl<F: Flash> Striped<F> {
     /// Why the newest version of a page is read.
     fn cause_of(&self, job: &Job, index: u32, computes: bool) -> Cause {
         use crate::jobs::{Kind, Phase};
-        let of_parity = if job.whole { 0 } else { job.newer_before };
-        let only_merged = job.phase == Phase::Before && job.pages & !of_parity >> index & 1 == 1 && self.scheme.delay != Delay::Full;
+        let only_merged = job.phase == Phase::Before
+            && job.pages & !job.newer_before >> index & 1 == 1
+            && self.scheme.delay != Delay::Full;
         match job.kind {
             _ if computes => Cause::Rebuild,
             Kind::Read => Cause::Host,
@@ -157,7 +150,7 @@ impl<F: Flash> Striped<F> {
 
     /// Missing pages that follow from the parity in memory, and those that follow from the one on flash.
     fn split_missing(&self, number: u32, missing: u64) -> (u64, u64) {
-        if self.scheme.delay == Delay::Full || self.full_entry(self.jobs.at(number).stripe).is_some() {
+        if self.scheme.delay == Delay::Full {
             return (0, missing);
         }
         let newer = self.newer_of(self.jobs.at(number).stripe);

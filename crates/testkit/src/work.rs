@@ -85,8 +85,10 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
     let rooms = (0..geometry.planes()).map(|lane| {
         let first = lane * geometry.blocks_per_plane();
         let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
-        let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
-        usable.saturating_sub(reserve) * geometry.pages_per_block
+        let usable = blocks.clone().filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+        // The blocks kept for collection may fail one after the other; without an erased block none begins.
+        let collects = usable == geometry.blocks_per_plane() || blocks.clone().any(|row| !row.is_bad() && row.issued == 0);
+        if collects { usable.saturating_sub(reserve) * geometry.pages_per_block } else { 0 }
     });
     let pages = device::mapped_pages(&plan.config, plan.user_pages).expect("the plan was checked");
     if stack.get("ftl.allocation.placement") == "static" || plan.stripes.is_some() {

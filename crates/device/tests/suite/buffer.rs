@@ -529,7 +529,7 @@ fn hit_ratio(buffer_pages: u64, workload: &str, pages: u64, exponent: Option<f64
         parameters.seed = 1;
         let mut source = build(workload, &parameters).unwrap();
         let plan = RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: 600_000, sectors_per_page: 8, timed: false };
-        let (ended, _) = run(&mut drive, &mut *source, plan, &mut (), |_: &Drive<CountedFlash>| [0, 0, 0]).unwrap();
+        let (ended, _) = run(&mut drive, &mut *source, plan, &mut (), |_: &Drive<CountedFlash>| [0; units::DIE_CAUSES]).unwrap();
         assert_eq!(ended, Ended::Complete);
     }
     let hits = counter(&drive, "page_hits") as f64;

@@ -45,7 +45,7 @@ fn go(drive: &mut impl BlockDevice, workload: &str, requests: u64, depth: u32, t
     let parameters = WorkloadParameters { request_bytes: Some(4096), ..WorkloadParameters::new(drive.sectors(), requests) };
     let mut source = build(workload, &parameters).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth }, limit: requests, sectors_per_page: 8, timed };
-    let (ended, sheet) = run(drive, &mut *source, plan, &mut (), |_| [0; 3]).unwrap();
+    let (ended, sheet) = run(drive, &mut *source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
     sheet
 }
@@ -218,7 +218,7 @@ fn keys_of_a_driver_that_is_not_there_are_named() {
 }
 
 /// A log cache whose log and segments are of a size for a small drive.
-const LOG: [&str; 2] = ["remap.segment=128KiB", "remap.log=25%"];
+const LOG: [&str; 3] = ["remap.segment=128KiB", "remap.log=25%", "remap.write_cache=volatile"];
 
 #[test]
 fn a_log_cache_writes_each_page_once_to_the_log_and_once_home() {

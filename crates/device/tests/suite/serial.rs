@@ -49,7 +49,7 @@ fn go_from(
     arrivals: Loop,
 ) -> HostMeasurements {
     let plan = RunPlan { arrivals, limit: requests, sectors_per_page: 8, timed: true };
-    let (ended, sheet) = run(device, source, plan, &mut (), |_| [0; 3]).unwrap();
+    let (ended, sheet) = run(device, source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
     sheet
 }
@@ -361,7 +361,7 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
     let mut source = build("sequential-write", &WorkloadParameters::new(device.sectors(), 1)).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth: 4 }, limit: 1, sectors_per_page: 8, timed: true };
-    assert_eq!(run(&mut device, &mut *source, plan, &mut (), |_| [0; 3]).unwrap().0, Ended::Stuck);
+    assert_eq!(run(&mut device, &mut *source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap().0, Ended::Stuck);
 }
 
 #[test]

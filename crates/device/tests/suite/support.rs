@@ -49,7 +49,7 @@ pub fn go_from<F: Clocked>(
         sectors_per_page: drive.flash().core().geometry.sectors_per_page(),
         timed: F::HAS_TIME,
     };
-    let (ended, sheet) = run(drive, source, plan, &mut (), |_| [0; 3]).unwrap();
+    let (ended, sheet) = run(drive, source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
     sheet
 }

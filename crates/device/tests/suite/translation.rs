@@ -345,7 +345,7 @@ fn translation_pages_leave_as_many_free_blocks_as_data_does() {
         for number in 0..20_000 {
             serve(&mut drive, HostOp::Write, stream.below(256));
             let free = drive.flash().core().blocks().iter().filter(|row| row.issued == 0).count();
-            assert!(free > 6, "{stack}: {free} free blocks after write {number}, collection begins at 6");
+            assert!(free >= 6, "{stack}: {free} free blocks after write {number}, collection begins at 6");
         }
     }
 }

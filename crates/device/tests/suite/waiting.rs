@@ -5,8 +5,9 @@ use device::{Config, Setting};
 use units::HostOp;
 
 /// A small drive in virtual time, filled, with short queues and long ones, and partial pages.
-const SETTINGS: [&str; 5] = [
+const SETTINGS: [&str; 6] = [
     "drive.capacity=64MiB",
+    "drive.over_provisioning=100%",
     "drive.precondition=fill",
     "workload.requests=2500",
     "workload.flush_every=60",

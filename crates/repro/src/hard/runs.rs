@@ -14,7 +14,7 @@ use nand::TimedFlash;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use trace::Workload;
-use units::SECTOR_BYTES;
+use units::{DIE_CAUSES, SECTOR_BYTES};
 
 /// Bytes of a record.
 pub const RECORDS: [u64; 9] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB];
@@ -114,7 +114,7 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
 /// The drive cannot go on, or the user stopped.
 pub fn race<D: BlockDevice>(device: &mut D, workload: &mut dyn Workload, depth: u32, monitor: &dyn Monitor) -> Result<u64, StudyError> {
     let plan = RunPlan { arrivals: Loop::Closed { depth }, limit: u64::MAX, sectors_per_page: PAGE_SECTORS, timed: device.has_time() };
-    match run::run(device, workload, plan, &mut Watch(monitor), |_| [0; 3])? {
+    match run::run(device, workload, plan, &mut Watch(monitor), |_| [0; DIE_CAUSES])? {
         (Ended::Complete, sheet) => Ok(sheet.ended - sheet.started),
         (Ended::Stopped, _) => Err(StudyError::Interrupted),
         (Ended::Stuck, _) => Err(StudyError::Full { name: "hard".to_owned() }),

@@ -90,6 +90,20 @@ fn failing_programs_and_erases_lose_nothing() {
     }
 }
 
+/// Whatever a seed draws: a mapping that is added shifts what the others meet.
+#[test]
+fn failing_programs_and_erases_end_every_page_level_mapping_well() {
+    for mapping in ["page", "dftl", "cdftl", "tpftl", "tpm", "leaftl"] {
+        for seed in 40..70 {
+            let mut case = Case::draw_of(seed, Faults::Rare, Some(mapping));
+            case.stack.set("flash.fault.program", ["0.1%", "1%", "10%"][seed as usize % 3]);
+            case.stack.set("flash.fault.erase", ["1%", "0%", "5%", "20%"][seed as usize % 4]);
+            case.allow = Allow::WornOut;
+            case.run(|_, _| {});
+        }
+    }
+}
+
 #[test]
 fn an_uncorrectable_page_is_an_error_and_never_wrong_data() {
     let mut failed = 0;

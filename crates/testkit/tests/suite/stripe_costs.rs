@@ -251,37 +251,6 @@ fn the_cache_has_the_size_that_is_published() {
     assert_eq!(reports[0].counters["cache_bits"], 64 * (14 + 4 + 4096));
 }
 
-/// Neither of newer pages that it replaces, nor of anything else.
-#[test]
-fn a_full_stripe_over_delayed_pages_reads_nothing() {
-    for (kind, parity) in [("raid5-ppc", 1), ("raid6-ppc", 2), ("raid5-fpc", 1)] {
-        for newer in 1..16_u64 {
-            let mut drive = filled(&plan(kind, 4, 40, &[("stripe.cache.entries", "4")]));
-            (0..4).filter(|page| newer >> page & 1 == 1).for_each(|page| write(&mut drive, page, 1));
-            parity_costs(&mut drive);
-            write(&mut drive, 0, 4);
-            assert_eq!(parity_costs(&mut drive), (0, parity), "{kind}: pages {newer:#b} were newer");
-            drive.top().check(drive.flash()).unwrap();
-        }
-    }
-}
-
-/// Pages that were never written cost no read: two of eight pages are computed from the rest if that is empty.
-#[test]
-fn an_update_is_computed_the_way_that_takes_fewer_reads_of_pages_that_are_there() {
-    for kind in ["raid5", "raid5-ppc", "raid5-fpc"] {
-        let mut drive = counted(&plan(kind, 8, 40, &[("stripe.cache.entries", "1")]));
-        write(&mut drive, 0, 2);
-        write(&mut drive, 80, 1); // drives the first stripe out
-        parity_costs(&mut drive);
-        drive.top_mut().reset_counters();
-        write(&mut drive, 0, 2);
-        write(&mut drive, 80, 1);
-        let (reads, _) = parity_costs(&mut drive);
-        assert_eq!(reads, 0, "{kind}: all else of both stripes is empty");
-    }
-}
-
 /// The parity is computed from the old versions of the pages and the old parity, of which there are none.
 #[test]
 fn commit_reads_counts_no_read_of_a_page_that_was_never_written() {
