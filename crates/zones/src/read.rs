@@ -292,7 +292,7 @@ impl<F: Flash> Zoned<F> {
                 self.hand_over(flash, slot, op, there);
                 self.fetches.at_mut(slot).waiters[index].blocks &= !there;
                 let sent = self.fetches.at(slot).sent;
-                if since == sent {
+                if since == sent && since < flash.now() {
                     self.parts_done(op, there.count_ones(), false, outbox);
                 } else {
                     let wait = self.wait_for_fetch(flash, since, sent);
@@ -329,6 +329,9 @@ impl<F: Flash> Zoned<F> {
     /// What a read has waited for since `since`, whose last block was sent to its bank at `sent`: in the gate's
     /// queue, and as the block's command did. A read that came later waited for the read of the block.
     fn wait_for_fetch(&self, flash: &F, since: Nanos, sent: Nanos) -> WaitVector {
+        if since == flash.now() {
+            return WaitVector::ZERO; // all of it was there
+        }
         let (mut wait, kind, time) = if since <= sent {
             (self.last_wait(flash), Wait::Queue, sent - since)
         } else {

@@ -283,11 +283,11 @@ impl<F: Flash> Zoned<F> {
     /// Parts of an operation are done that waited for so much.
     pub fn parts_done_after(&mut self, flash: &mut F, wait: &WaitVector, [number, parts]: [u32; 2], failed: bool, outbox: &mut Outbox) {
         let before = self.wait;
-        if wait.kinds != 0 {
-            let waits = &mut flash.core_mut().waits;
+        let waits = &mut flash.core_mut().waits;
+        self.wait = (wait.kinds != 0).then(|| {
             waits.push(*wait);
-            self.wait = Some(waits.len() as u32 - 1);
-        }
+            waits.len() as u32 - 1
+        });
         self.parts_done(number, parts, failed, outbox);
         self.wait = before;
     }

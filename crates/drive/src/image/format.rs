@@ -31,7 +31,7 @@ pub struct Places {
     page_bytes: u64,
     pages_per_block: u64,
     heads: u64,
-    places: u64,
+    pages: u64,
     seconds: u64,
     second_rows: u64,
     pub length: u64,
@@ -43,11 +43,11 @@ impl Places {
         let (pages, page_bytes) = (u64::from(geometry.pages()), u64::from(geometry.page_bytes));
         let rows = u64::from(geometry.blocks()) * ROW as u64;
         let heads = after(TABLE, rows);
-        let places = after(heads, pages * STEP as u64);
-        let seconds = after(places, pages * (HEAD as u64 + page_bytes));
+        let bodies = after(heads, pages * STEP as u64);
+        let seconds = after(bodies, pages * (HEAD as u64 + page_bytes));
         let second_rows = after(seconds, pages * page_bytes);
         let pages_per_block = u64::from(geometry.pages_per_block);
-        Self { page_bytes, pages_per_block, heads, places, seconds, second_rows, length: second_rows + rows }
+        Self { page_bytes, pages_per_block, heads, pages: bodies, seconds, second_rows, length: second_rows + rows }
     }
 
     /// The two rows of a block.
@@ -67,7 +67,7 @@ impl Places {
 
     /// The place of a page: its head and its body.
     pub fn place(&self, page: u32) -> u64 {
-        self.places + u64::from(page) * (HEAD as u64 + self.page_bytes)
+        self.pages + u64::from(page) * (HEAD as u64 + self.page_bytes)
     }
 
     /// The second copy of a record.

@@ -97,7 +97,7 @@ impl Image {
         reading.settled = reading.settled.max(second.map_or(0, |head| head.turn));
         let second = second.filter(|head| head.erases == erases);
         // Nothing more is to be known of these.
-        if let Some(head) = second.filter(|head| head.has_no_body()) {
+        if let Some(head) = second.filter(Head::has_no_body) {
             restore(core, page, &head, None);
             return Ok(true);
         }

@@ -212,9 +212,13 @@ impl Flash for TimedFlash {
         let mut left = Cancelled::default();
         let members = self.joins.take_members(join.0);
         if self.has_begun(&members) {
-            members.iter().for_each(|command| self.run_on(*command, &mut left));
+            for command in &members {
+                self.run_on(*command, &mut left);
+            }
         } else {
-            members.iter().for_each(|command| self.drop_member(*command, &mut left));
+            for command in &members {
+                self.drop_member(*command, &mut left);
+            }
         }
         self.joins.return_members(join.0, members);
         self.joins.remove(join.0);
