@@ -159,14 +159,17 @@ impl Trace {
     /// this one waited for it from then on, and not for what this one had waited for before.
     pub fn handed_on(&self, now: Nanos, [cause, root]: [u8; 2], waited: bool, since: Nanos) -> WaitVector {
         let mut wait = WaitVector::ZERO;
+        let mut explained = [0; 2];
         if waited && since <= self.issued {
             wait.kinds = self.wait.kinds;
-            each_kind(wait.kinds, |kind| wait.entries[kind] = self.wait.entries[kind]);
+            each_kind(wait.kinds, |kind| {
+                let entry = self.wait.entries[kind];
+                wait.entries[kind] = entry;
+                explained = [explained[0] + entry[0], explained[1] + entry[1]];
+            });
         }
-        for (lane, kind) in [cause, root].into_iter().enumerate() {
-            let explained: Nanos = wait.entries.iter().map(|entry| entry[lane]).sum();
-            wait.entries[kind as usize][lane] += now - since - explained;
-        }
+        wait.entries[cause as usize][0] += now - since - explained[0];
+        wait.entries[root as usize][1] += now - since - explained[1];
         wait.kinds |= 1 << cause | 1 << root;
         wait
     }
