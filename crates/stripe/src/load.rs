@@ -93,9 +93,8 @@ impl<F: Flash> Striped<F> {
     /// Why the newest version of a page is read.
     fn cause_of(&self, job: &Job, index: u32, computes: bool) -> Cause {
         use crate::jobs::{Kind, Phase};
-        let only_merged = job.phase == Phase::Before
-            && job.pages & !job.newer_before >> index & 1 == 1
-            && self.scheme.delay != Delay::Full;
+        let of_parity = if job.whole { 0 } else { job.newer_before };
+        let only_merged = job.phase == Phase::Before && job.pages & !of_parity >> index & 1 == 1 && self.scheme.delay != Delay::Full;
         match job.kind {
             _ if computes => Cause::Rebuild,
             Kind::Read => Cause::Host,
@@ -150,7 +149,7 @@ impl<F: Flash> Striped<F> {
 
     /// Missing pages that follow from the parity in memory, and those that follow from the one on flash.
     fn split_missing(&self, number: u32, missing: u64) -> (u64, u64) {
-        if self.scheme.delay == Delay::Full {
+        if self.scheme.delay == Delay::Full || self.full_entry(self.jobs.at(number).stripe).is_some() {
             return (0, missing);
         }
         let newer = self.newer_of(self.jobs.at(number).stripe);

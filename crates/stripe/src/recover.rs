@@ -20,6 +20,8 @@ const ZEROS: u32 = MOST_DATA;
 const TRIMS: u32 = 2 * MOST_DATA;
 /// The second row of a parity.
 const SECOND: u64 = 1 << 62;
+/// The parity is of all pages, in a scheme whose parities in memory are not so as a rule.
+const WHOLE: u64 = 1 << 61;
 /// A set.
 const PAGES: u64 = (1 << MOST_DATA) - 1;
 
@@ -51,9 +53,9 @@ impl<F: Flash> Striped<F> {
         if !self.scheme.is_nonvolatile() || flash.core().contents.is_none() {
             return;
         }
-        let (mask, Entry { stripe, newer, zeros, trims, parity, .. }) = (self.full_mask, *self.cache.at(slot));
-        let note = newer | zeros << ZEROS | trims << TRIMS;
+        let (mask, Entry { stripe, newer, zeros, trims, parity, full, .. }) = (self.full_mask, *self.cache.at(slot));
         let is_full = self.scheme.delay == Delay::Full;
+        let note = newer | zeros << ZEROS | trims << TRIMS | if full && !is_full { WHOLE } else { 0 };
         let number = if is_full { self.below.sequence() } else { self.cache.at(slot).covered };
         let rows = if self.scheme.delay == Delay::Idle { 1 } else { self.layout.parity };
         for row in 0..rows {
@@ -91,8 +93,11 @@ impl<F: Flash> Striped<F> {
             self.note_kept(*page);
         }
         let kept: BTreeSet<u32> = kept_pages.iter().map(|page| page / self.layout.chips()).collect();
-        let is_known = |stripe: &u32| self.scheme.delay != Delay::Full && self.cache.find(*stripe).is_some();
-        self.repairs = kept.into_iter().filter(|stripe| !is_known(stripe)).collect();
+        let is_known = |stripe: &u32| self.cache.find(*stripe).is_some_and(|slot| !self.cache.at(slot).full);
+        // Where a full parity is not meant to stay in memory, a full stripe was being written.
+        let replaced = self.cache.all().filter(|entry| entry.full && self.scheme.delay != Delay::Full).map(|entry| entry.stripe);
+        let torn: BTreeSet<u32> = kept.into_iter().filter(|stripe| !is_known(stripe)).chain(replaced).collect();
+        self.repairs = torn.into_iter().collect();
         if image.nvram.is_lost() && self.scheme.delays() {
             self.doubtful.extend(&self.repairs);
         }
@@ -114,6 +119,7 @@ impl<F: Flash> Striped<F> {
             entry.newer = page.note & PAGES;
             entry.zeros = page.note >> ZEROS & PAGES;
             entry.trims = page.note >> TRIMS & PAGES;
+            entry.full = page.note & WHOLE != 0;
             for index in members(entry.zeros) {
                 self.below.forget_old(self.layout.data_page(stripe, index));
             }
@@ -136,9 +142,15 @@ impl<F: Flash> Striped<F> {
     /// Trims that memory knows of and flash does not are made again.
     fn trim_again(&mut self, flash: &mut F) {
         let entries = self.cache.all().filter(|entry| entry.trims != 0);
-        let trims: Vec<u32> = entries.flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index))).collect();
-        for page in trims {
-            let op = layer::PageOp { op: units::HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0) };
+        // A parity of all pages covers the trim, and no version before it.
+        let layout = self.layout;
+        let of_entry = |entry: &Entry| {
+            let Entry { stripe, full, .. } = *entry;
+            members(entry.trims).map(move |index| (layout.data_page(stripe, index), !full))
+        };
+        let trims: Vec<(u32, bool)> = entries.flat_map(of_entry).collect();
+        for (page, kept) in trims {
+            let op = layer::PageOp { op: units::HostOp::Trim, kept, ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0) };
             let answer = self.submit_below(flash, &op);
             assert!(matches!(answer, layer::Answer::Done { .. }), "a trim takes no room in a mapping whose map is in memory");
         }

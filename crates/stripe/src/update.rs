@@ -37,12 +37,15 @@ impl<F: Flash> Striped<F> {
         let newer = self.cache.at(job.entry).newer;
         self.count_write(&job, newer);
         let partial = self.partial(number);
+        // A full stripe needs nothing of what it replaces: see `rely_on_memory`.
+        let replaces = self.scheme.gathers() && newer != 0 && job.pages == self.layout.all() && job.trims == 0;
         let want = match self.scheme.delay {
             Delay::Full => self.plan_full(number),
-            Delay::AtOnce | Delay::Partial => job.pages & newer,
-            Delay::Idle => 0,
+            Delay::AtOnce | Delay::Partial if !replaces => job.pages & newer,
+            Delay::AtOnce | Delay::Partial | Delay::Idle => 0,
         };
         let job = self.jobs.at_mut(number);
+        job.whole |= replaces;
         (job.want.newest, job.newer_before, job.phase) = (want | partial, newer, Phase::Before);
         true
     }
@@ -171,7 +174,8 @@ impl<F: Flash> Striped<F> {
     pub fn write_data(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, pages, trims, issued, .. } = *self.jobs.at(number);
         let (lost, _) = self.lost_members(stripe);
-        for index in members(pages & !trims & !issued) {
+        let now = self.may_be_written(number);
+        for index in members(now & !trims & !issued) {
             if lost >> index & 1 == 1 {
                 // Its chip is gone: the parity alone remembers it.
                 self.jobs.at_mut(number).issued |= 1 << index;
@@ -198,8 +202,33 @@ impl<F: Flash> Striped<F> {
                 }
             }
         }
+        if now != pages {
+            if self.jobs.at(number).outstanding == 0 {
+                self.rely_on_memory(flash, number);
+            }
+            return true;
+        }
         self.jobs.at_mut(number).phase = if trims == 0 { Phase::Written } else { Phase::Trims };
         true
+    }
+
+    /// Pages of a job that may be written now. Of a full stripe over newer pages those come first that are not newer.
+    fn may_be_written(&self, number: u32) -> u64 {
+        let Job { entry, pages, whole, newer_before, .. } = *self.jobs.at(number);
+        let relies = self.scheme.gathers() && whole && !self.cache.at(entry).full;
+        if relies { pages & !newer_before } else { pages }
+    }
+
+    /// Every page is newer than the parity on flash, so the one in memory covers the whole stripe: it takes the place of
+    /// the other, and the pages written next leave it and the versions it covers as they are. After a power cut it says
+    /// what a lost page was, without a read of what is being replaced.
+    fn rely_on_memory(&mut self, flash: &mut F, number: u32) {
+        let Job { stripe, entry, .. } = *self.jobs.at(number);
+        let covered = self.below.sequence();
+        let cached = self.cache.at_mut(entry);
+        (cached.full, cached.newer, cached.zeros, cached.covered) = (true, self.layout.all(), 0, covered);
+        self.remember(flash, entry);
+        self.drop_old_of(flash, stripe, self.layout.all());
     }
 
     /// A page of a job is on flash, or trimmed there: it is newer than the parity, and memory says so.
@@ -208,7 +237,7 @@ impl<F: Flash> Striped<F> {
         self.forget_gone(flash, stripe, index);
         let page = self.layout.data_page(stripe, index);
         let before = self.cache.at(entry).newer >> index & 1 == 1;
-        if self.scheme.gathers() {
+        if self.scheme.gathers() && !self.cache.at(entry).full {
             let newest = self.jobs.cell(number, Cell::Newest(index));
             let whole = self.jobs.part(number, index).whole;
             for row in 0..self.layout.parity {
