@@ -142,15 +142,9 @@ impl<F: Flash> Striped<F> {
     /// Trims that memory knows of and flash does not are made again.
     fn trim_again(&mut self, flash: &mut F) {
         let entries = self.cache.all().filter(|entry| entry.trims != 0);
-        // A parity of all pages covers the trim, and no version before it.
-        let layout = self.layout;
-        let of_entry = |entry: &Entry| {
-            let Entry { stripe, full, .. } = *entry;
-            members(entry.trims).map(move |index| (layout.data_page(stripe, index), !full))
-        };
-        let trims: Vec<(u32, bool)> = entries.flat_map(of_entry).collect();
-        for (page, kept) in trims {
-            let op = layer::PageOp { op: units::HostOp::Trim, kept, ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0) };
+        let trims: Vec<u32> = entries.flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index))).collect();
+        for page in trims {
+            let op = layer::PageOp { op: units::HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0) };
             let answer = self.submit_below(flash, &op);
             assert!(matches!(answer, layer::Answer::Done { .. }), "a trim takes no room in a mapping whose map is in memory");
         }

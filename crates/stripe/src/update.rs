@@ -226,7 +226,9 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, entry, .. } = *self.jobs.at(number);
         let covered = self.below.sequence();
         let cached = self.cache.at_mut(entry);
-        (cached.full, cached.newer, cached.zeros, cached.covered) = (true, self.layout.all(), 0, covered);
+        (cached.full, cached.newer, cached.covered) = (true, self.layout.all(), covered);
+        // What it covers of a trimmed page is nothing, though the tombstone may get a later number.
+        cached.zeros = cached.trims;
         self.remember(flash, entry);
         self.drop_old_of(flash, stripe, self.layout.all());
     }
