@@ -190,10 +190,10 @@ impl<F: Flash> Striped<F> {
     fn committed(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, kind, .. } = *self.jobs.at(number);
         self.drop_old_of(flash, stripe, self.layout.all());
-        if self.layout.parity > 1 {
-            for row in 0..self.layout.parity {
-                self.below.drop_old(flash, self.layout.parity_page(stripe, row));
-            }
+        // A parity has an old version where there are two, or where power was cut when a new one was on flash and its entry
+        // still in memory.
+        for row in 0..self.layout.parity {
+            self.below.drop_old(flash, self.layout.parity_page(stripe, row));
         }
         if entry != NONE {
             self.drop_entry(flash, entry);
@@ -201,6 +201,7 @@ impl<F: Flash> Striped<F> {
         if !self.doubtful.is_empty() {
             self.end_doubt(flash, stripe);
         }
+        self.seen.retain(|(seen, _)| *seen != stripe);
         let job = self.jobs.at_mut(number);
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };

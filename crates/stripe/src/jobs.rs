@@ -97,6 +97,8 @@ pub(crate) struct Job {
     pub outstanding: u32,
     /// It is in a list of those that go on, or that wait for room.
     pub queued: bool,
+    /// It waits for room, or for an entry of the cache.
+    pub stalled: bool,
     pub entry: u32,
     /// What it needs, and what it has.
     pub want: Shards,
@@ -131,6 +133,7 @@ impl Job {
             outstanding: 0,
             commit_reads: 0,
             queued: false,
+            stalled: false,
             entry: NONE,
             want: Shards::default(),
             have: Shards::default(),

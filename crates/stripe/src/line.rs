@@ -90,6 +90,58 @@ impl<F: Flash> Striped<F> {
         number
     }
 
+    /// Puts a job that reads into the line of its stripe: before writes, which it has been answered from, and before what
+    /// waits for room.
+    pub fn enqueue_read(&mut self, job: Job) -> u32 {
+        let stripe = job.stripe;
+        let first = self.line[stripe as usize];
+        let mut before = if first == NONE || self.lets_reads_pass(first) { NONE } else { first };
+        let mut next = if before == NONE { first } else { self.jobs.at(before).next };
+        while next != NONE && self.jobs.at(next).kind == Kind::Read {
+            (before, next) = (next, self.jobs.at(next).next);
+        }
+        let number = self.jobs.begin(Job { next, ..job });
+        if before == NONE {
+            self.line[stripe as usize] = number;
+            self.wake(number);
+        } else {
+            self.jobs.at_mut(before).next = number;
+        }
+        number
+    }
+
+    /// Whether a job whose turn it is has not begun, or waits for room and for nothing else: what is in memory and on
+    /// flash agrees.
+    fn lets_reads_pass(&self, number: u32) -> bool {
+        let Job { phase, outstanding, stalled, .. } = *self.jobs.at(number);
+        let waits_for_log = || self.trims.is_full && outstanding == 1 && self.trims.waiting.contains(&number);
+        matches!(phase, Phase::Gathering | Phase::Start) || stalled && outstanding == 0 || waits_for_log()
+    }
+
+    /// Reads behind a job that waits for room go first: nobody may wait for room to read.
+    pub fn give_way(&mut self, number: u32) {
+        let Job { stripe, next: first, .. } = *self.jobs.at(number);
+        if first == NONE || self.line[stripe as usize] != number || !self.lets_reads_pass(number) {
+            return;
+        }
+        let (mut last, mut next) = (NONE, first);
+        while next != NONE && self.jobs.at(next).kind == Kind::Read {
+            (last, next) = (next, self.jobs.at(next).next);
+        }
+        if last != NONE {
+            self.jobs.at_mut(number).next = next;
+            self.jobs.at_mut(last).next = number;
+            self.line[stripe as usize] = first;
+            self.wake(first);
+        }
+    }
+
+    /// The jobs of a stripe in the order of their turns.
+    pub fn in_line(&self, stripe: u32) -> impl Iterator<Item = u32> + use<'_, F> {
+        let next = |job: u32| (job != NONE).then_some(job);
+        std::iter::successors(next(self.first_in_line(stripe)), move |job| next(self.jobs.at(*job).next))
+    }
+
     /// The job whose turn it is in a stripe.
     pub fn first_in_line(&self, stripe: u32) -> u32 {
         self.line[stripe as usize]

@@ -1,9 +1,9 @@
 //! Reads of the host: runs of pages that the mapping has, and pages that it has not, or not yet.
 
-use crate::jobs::{Job, Kind, NONE, Phase, Reason};
+use crate::jobs::{Job, Kind, Phase, Reason};
 use crate::striped::Striped;
 use crate::token;
-use layer::{Answer, Outbox, PageOp, STRIPE_OWNER};
+use layer::{Answer, Old, Outbox, PageOp, STRIPE_OWNER};
 use nand::{Flash, PayloadId};
 
 impl<F: Flash> Striped<F> {
@@ -24,7 +24,7 @@ impl<F: Flash> Striped<F> {
                 continue;
             }
             let waiting = !self.is_idle(stripe) && self.is_awaited(stripe, at);
-            let rest = if waiting { self.read_awaited(flash, op, index) } else { mask };
+            let rest = if waiting { self.read_awaited(flash, (stripe, at), mask, op.payload.offset(index)) } else { mask };
             if rest == 0 {
                 self.pages_done(number, 1, false, outbox);
                 index += 1;
@@ -72,11 +72,10 @@ impl<F: Flash> Striped<F> {
     }
 
     /// A power cut came between data and parity, which is still behind: what is read now must not be lost with a chip
-    /// before that is mended, so reads wait in line.
+    /// before that is mended, so reads wait in line, unless it finds no room.
     #[inline]
     fn is_torn(&self, stripe: u32) -> bool {
-        let first = self.first_in_line(stripe);
-        first != NONE && self.jobs.at(first).kind == Kind::Commit(Reason::Repair)
+        self.repairing > 0 && self.in_line(stripe).any(|job| self.jobs.at(job).kind == Kind::Commit(Reason::Repair))
     }
 
     /// Whether a write of this page has not been given to the mapping yet.
@@ -86,9 +85,7 @@ impl<F: Flash> Striped<F> {
 
     /// Jobs in the line of a stripe that will write this page, in order.
     fn awaiting(&self, stripe: u32, at: u32) -> impl Iterator<Item = u32> + use<'_, F> {
-        let next = |job: u32| (job != NONE).then_some(job);
-        let line = std::iter::successors(next(self.first_in_line(stripe)), move |job| next(self.jobs.at(*job).next));
-        line.filter(move |job| {
+        self.in_line(stripe).filter(move |job| {
             let Job { kind, phase, pages, issued, .. } = *self.jobs.at(*job);
             let given = match phase {
                 Phase::Gathering | Phase::Start | Phase::Before => 0,
@@ -100,10 +97,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Answers a read of a page from the writes that wait; the sectors they do not have.
-    fn read_awaited(&self, flash: &mut F, op: &PageOp, index: u32) -> u64 {
-        let (stripe, at) = self.layout.place(op.first + index);
-        let wanted = op.mask_at(index, self.full_mask);
-        let into = op.payload.offset(index);
+    fn read_awaited(&self, flash: &mut F, (stripe, at): (u32, u32), wanted: u64, into: PayloadId) -> u64 {
         let mut held = 0;
         for job in self.awaiting(stripe, at) {
             let part = self.jobs.part(job, at);
@@ -151,10 +145,30 @@ impl<F: Flash> Striped<F> {
     #[cold]
     fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
         let (stripe, at) = self.layout.place(op.first + index);
-        let job = self.enqueue(Job::new(Kind::Read, stripe, 1 << at));
+        let job = self.enqueue_read(Job::new(Kind::Read, stripe, 1 << at));
         let part = self.jobs.part_mut(job, at);
         (part.op, part.payload) = (number, op.payload.offset(index));
         part.mask = op.mask_at(index, self.full_mask);
         part.whole = PayloadId::NONE;
+    }
+
+    /// A job begins that reads one page, as far as no write that waits has it.
+    pub fn start_read(&mut self, flash: &mut F, number: u32) {
+        let Job { stripe, pages, .. } = *self.jobs.at(number);
+        let index = pages.trailing_zeros();
+        let part = *self.jobs.part(number, index);
+        let awaited = self.is_awaited(stripe, index);
+        let rest = if awaited { self.read_awaited(flash, (stripe, index), part.mask, part.payload) } else { part.mask };
+        self.jobs.part_mut(number, index).mask = rest;
+        let job = self.jobs.at_mut(number);
+        (job.want.newest, job.phase) = if rest == 0 { (0, Phase::End) } else { (pages, Phase::Fetch) };
+    }
+
+    /// A page was read, newer than a parity that a power cut tore and that has not found room since.
+    #[cold]
+    pub fn note_seen(&mut self, stripe: u32, index: u32) {
+        if self.is_torn(stripe) && self.below.old(self.layout.data_page(stripe, index)) != Old::None {
+            self.seen.insert((stripe, index));
+        }
     }
 }

@@ -215,6 +215,11 @@ impl<F: Flash> Striped<F> {
     pub fn lose_die(&mut self, flash: &mut F, die: DieId) {
         self.chips.lose_quietly(die);
         self.below.lose_die(flash, die);
+        for (stripe, index) in self.seen.clone() {
+            if self.lost_members(stripe).0 >> index & 1 == 1 {
+                self.give_up(flash, stripe, index);
+            }
+        }
         if !self.doubtful.is_empty() {
             self.give_up_doubtful(flash);
         }
@@ -398,6 +403,9 @@ impl<F: Flash> Striped<F> {
         let (part, newest) = (*self.jobs.part(number, index), self.jobs.cell(number, Cell::Newest(index)));
         if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
             contents.copy_sectors(newest, part.payload, part.mask);
+        }
+        if self.repairing > 0 {
+            self.note_seen(stripe, index);
         }
         let can_be_healed = lost.0 >> index & 1 == 1 && self.lost_members(stripe).0 >> index & 1 == 0;
         self.jobs.at_mut(number).phase = if can_be_healed { Phase::Heal } else { Phase::End };

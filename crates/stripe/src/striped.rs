@@ -75,6 +75,9 @@ pub(crate) struct Striped<F: Flash> {
     pub jobs: Jobs,
     pub chips: Chips,
     pub counters: Counters,
+    /// Newer pages, by stripe and number there, that were read although their parity, torn by a power cut, finds no room:
+    /// should their chip be lost as well, the old version must not be taken for them.
+    pub seen: BTreeSet<(u32, u32)>,
     /// Pages of the user of which nothing is left, with the note of it that outlives a power cut.
     pub gone: BTreeMap<u32, NvramId>,
     /// Stripes to be committed because a power cut came between data and parity.
@@ -144,6 +147,7 @@ impl<F: Flash> Striped<F> {
             jobs: Jobs::new(layout.data, layout.parity),
             chips,
             counters: Counters::default(),
+            seen: BTreeSet::new(),
             gone: BTreeMap::new(),
             repairs: VecDeque::new(),
             repairing: 0,
@@ -241,7 +245,10 @@ impl<F: Flash> Striped<F> {
             let moved = self.move_from_the_way(flash);
             room |= moved;
             if room {
-                self.ready.append(&mut self.stalled);
+                for job in self.stalled.drain(..) {
+                    self.jobs.at_mut(job).stalled = false;
+                    self.ready.push_back(job);
+                }
                 self.trims.is_full = false;
                 if std::mem::take(&mut self.starved) {
                     outbox.push(Signal::Room);
@@ -289,8 +296,10 @@ impl<F: Flash> Striped<F> {
     /// The mapping has no room for a page of this job.
     pub fn stall(&mut self, job: u32) {
         self.waits_for_room(job);
-        self.jobs.at_mut(job).queued = true;
+        let waiting = self.jobs.at_mut(job);
+        (waiting.queued, waiting.stalled) = (true, true);
         self.stalled.push_back(job);
+        self.give_way(job);
     }
 
     /// A job waits for room.
@@ -320,6 +329,7 @@ impl<F: Flash> Striped<F> {
         // Room for old versions is set aside for so many stripes, and those that a power cut tore are among them.
         if self.repairing > 0 || !self.cache.has_room(transient) {
             // Whoever was woken for a place that somebody else took waits again.
+            self.jobs.at_mut(job).stalled = true;
             self.for_entry.push_back(job);
             self.waiting_delayed += u32::from(!transient);
             self.replace(flash);
@@ -357,7 +367,7 @@ impl<F: Flash> Striped<F> {
             self.replacing -= 1;
         }
         let left = job.next == NONE;
-        if !left && self.jobs.at(job.next).phase == Phase::Start {
+        if !left && self.jobs.at(job.next).phase != Phase::Gathering && !self.jobs.at(job.next).stalled {
             self.wake(job.next);
         }
         if !self.in_the_way.is_empty() {
@@ -368,6 +378,7 @@ impl<F: Flash> Striped<F> {
             if self.repairing == 0 && self.cache.has_room(transient) {
                 self.for_entry.pop_front();
                 self.waiting_delayed -= u32::from(!transient);
+                self.jobs.at_mut(waiting).stalled = false;
                 self.wake(waiting);
             } else {
                 self.replace(flash);
@@ -387,6 +398,7 @@ impl<F: Flash> Striped<F> {
         if self.repairing == 0 {
             self.waiting_delayed = 0;
             while let Some(job) = self.for_entry.pop_front() {
+                self.jobs.at_mut(job).stalled = false;
                 self.wake(job);
             }
         }
@@ -491,7 +503,7 @@ impl<F: Flash> Striped<F> {
         } else if kind == token::LOG && index == token::OF_HOST {
             self.flushed(number, failed, outbox);
         } else if kind == token::LOG {
-            self.trims_logged(flash);
+            self.trims_logged();
         } else {
             self.jobs.at_mut(number).outstanding -= 1;
             match kind {
@@ -501,6 +513,7 @@ impl<F: Flash> Striped<F> {
             }
             if self.jobs.at(number).outstanding == 0 {
                 self.wake(number);
+                self.give_way(number);
             }
         }
         self.settle(flash, outbox);
@@ -509,6 +522,9 @@ impl<F: Flash> Striped<F> {
 
     /// Takes a job as far as it gets.
     fn advance(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
+        if self.first_in_line(self.jobs.at(number).stripe) != number {
+            return; // a read went first while it waited for room
+        }
         while self.jobs.at(number).outstanding == 0 {
             let phase = self.jobs.at(number).phase;
             let goes_on = match phase {

@@ -109,18 +109,19 @@ impl<F: Flash> Striped<F> {
             self.trims.is_full = true;
             for job in self.trims.waiting.clone() {
                 self.waits_for_room(job);
+                self.give_way(job);
             }
             return;
         }
         std::mem::swap(&mut self.trims.group, &mut self.trims.waiting);
         self.trims.changes = self.chips.changes;
         if matches!(answer, Answer::Done { .. }) {
-            self.trims_logged(flash);
+            self.trims_logged();
         }
     }
 
     /// The trims of a group of jobs are on flash.
-    pub fn trims_logged(&mut self, flash: &mut F) {
+    pub fn trims_logged(&mut self) {
         let mut jobs = std::mem::take(&mut self.trims.group);
         if self.trims.changes != self.chips.changes {
             // Tombstones that were lost with a die are being written again.
@@ -128,9 +129,6 @@ impl<F: Flash> Striped<F> {
             return;
         }
         for number in jobs.drain(..) {
-            if self.jobs.at(number).phase == Phase::Written {
-                self.trims_written(flash, number);
-            }
             self.jobs.at_mut(number).outstanding -= 1;
             if self.jobs.at(number).outstanding == 0 {
                 self.wake(number);
@@ -139,7 +137,8 @@ impl<F: Flash> Striped<F> {
         self.trims.group = jobs;
     }
 
-    fn trims_written(&mut self, flash: &mut F, number: u32) {
+    /// Memory takes in that pages of a job are trimmed.
+    pub fn trims_written(&mut self, flash: &mut F, number: u32) {
         debug_assert!(self.jobs.at(number).kind == Kind::Write, "only writes trim");
         for index in members(self.jobs.at(number).trims) {
             self.data_written(flash, number, index);

@@ -16,8 +16,7 @@ impl<F: Flash> Striped<F> {
             Kind::Write => self.start_write(flash, number, outbox),
             Kind::Commit(_) => self.start_commit(number),
             Kind::Read => {
-                let job = self.jobs.at_mut(number);
-                (job.want.newest, job.phase) = (job.pages, Phase::Fetch);
+                self.start_read(flash, number);
                 true
             }
             Kind::Rebuild => self.start_rebuild(flash, number),
@@ -268,6 +267,9 @@ impl<F: Flash> Striped<F> {
     /// All data of a job is on flash.
     pub fn written(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, entry, pages, .. } = *self.jobs.at(number);
+        if self.scheme.delay != Delay::Partial {
+            self.trims_written(flash, number);
+        }
         if self.scheme.delay == Delay::Full {
             self.update_full(flash, number);
         }

@@ -1,7 +1,8 @@
 //! Faults are errors, and never other data.
 
 use crate::contents::small;
-use drive::{Drive, DriveError, Fault};
+use drive::{Completions, Drive, DriveError, Fault};
+use units::{HostOp, Request};
 
 #[test]
 fn a_die_that_fails_takes_its_data_with_it() {
@@ -69,5 +70,47 @@ fn writes_that_find_no_room_are_refused_and_not_kept() {
         assert!(refused > 1500, "{stack:?}: {refused} of 2000 are refused");
         assert!(drive.outstanding() <= 1, "{stack:?}: {} requests are still in the drive", drive.outstanding());
         assert!(drive.read(0, &mut [0; 4096]).is_ok(), "{stack:?}");
+    }
+}
+
+/// Programs and erases fail, power goes while much is being written, again and again until there is no room.
+fn filled_up_with_power_cuts(stack: &str) -> Drive {
+    let mut drive = Drive::new(stack, &["drive.capacity=4MiB", "flash.pages_per_block=16", "stripe.in_flight=16", "drive.over_provisioning=50%"]).unwrap();
+    let pages = drive.bytes() / 4096;
+    (0..pages).for_each(|page| drive.write(page * 4096, &[page as u8; 4096]).unwrap());
+    drive.flush().unwrap();
+    drive.inject(Fault::Programs(0.01)).unwrap();
+    drive.inject(Fault::Erases(0.01)).unwrap();
+    for round in 0..400_u64 {
+        for number in 0..300_u32 {
+            let page = u64::from(number) * 7919 % pages;
+            let request = Request { arrival: 0, first_sector: page * 8, sectors: 8, op: HostOp::Write, fua: false };
+            drive.submit(number, &request, &[page as u8; 4096]).unwrap();
+        }
+        let mut completions = Completions::default();
+        for _ in 0..100 {
+            drive.advance(&mut completions).unwrap();
+        }
+        drive.power_cut(round);
+        drive.reopen().unwrap();
+        if matches!(drive.write(0, &[0; 4096]), Err(DriveError::Full)) {
+            break;
+        }
+    }
+    drive.inject(Fault::Programs(0.0)).unwrap();
+    drive.inject(Fault::Erases(0.0)).unwrap();
+    drive
+}
+
+#[test]
+fn flushed_pages_of_a_full_drive_are_read_after_a_power_cut() {
+    for stack in ["raid4", "raid5", "raid6"] {
+        let mut drive = filled_up_with_power_cuts(stack);
+        assert!(matches!(drive.write(0, &[0; 4096]), Err(DriveError::Full)), "{stack}: the drive is full");
+        for page in 0..drive.bytes() / 4096 {
+            let mut found = [0; 4096];
+            drive.read(page * 4096, &mut found).unwrap_or_else(|error| panic!("{stack}: page {page}: {error}"));
+            assert_eq!(found, [page as u8; 4096], "{stack}: page {page}");
+        }
     }
 }

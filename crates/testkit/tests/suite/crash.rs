@@ -91,6 +91,23 @@ fn dies_and_power_cuts_that_once_lost_something() {
     }
 }
 
+/// Idle collection asked for the commit of a stripe that a power cut had torn, before the stripe was mended: the new parity
+/// was the one in memory, which knew nothing of the write that was torn.
+#[test]
+fn a_torn_stripe_is_mended_before_collection_has_it_committed() {
+    let layers = Layers { mapping: Some("page"), ..Layers::stripe("raid5-fpc") };
+    let campaign = Campaign { faults: Faults::Deaths, layers, ..Campaign::new(4000, 31031) };
+    campaign.live(31031, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// A full stripe is written over a trimmed page whose tombstone is written later: the parity in memory covers zeros of it.
+#[test]
+fn a_trimmed_page_of_a_replaced_stripe_outlives_a_power_cut_and_a_die() {
+    let layers = Layers { mapping: Some("page"), ..Layers::stripe("raid6-ppc") };
+    let campaign = Campaign { faults: Faults::Deaths, layers, ..Campaign::new(4000, 31037) };
+    campaign.live(31037, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 /// What is torn is mended before it is read, and a program of that may fail.
 #[test]
 fn reads_after_a_power_cut_outlast_a_failed_repair() {

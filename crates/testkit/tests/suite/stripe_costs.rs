@@ -251,6 +251,21 @@ fn the_cache_has_the_size_that_is_published() {
     assert_eq!(reports[0].counters["cache_bits"], 64 * (14 + 4 + 4096));
 }
 
+/// Neither of newer pages that it replaces, nor of anything else.
+#[test]
+fn a_full_stripe_over_delayed_pages_reads_nothing() {
+    for (kind, parity) in [("raid5-ppc", 1), ("raid6-ppc", 2), ("raid5-fpc", 1)] {
+        for newer in 1..16_u64 {
+            let mut drive = filled(&plan(kind, 4, 40, &[("stripe.cache.entries", "4")]));
+            (0..4).filter(|page| newer >> page & 1 == 1).for_each(|page| write(&mut drive, page, 1));
+            parity_costs(&mut drive);
+            write(&mut drive, 0, 4);
+            assert_eq!(parity_costs(&mut drive), (0, parity), "{kind}: pages {newer:#b} were newer");
+            drive.top().check(drive.flash()).unwrap();
+        }
+    }
+}
+
 /// The parity is computed from the old versions of the pages and the old parity, of which there are none.
 #[test]
 fn commit_reads_counts_no_read_of_a_page_that_was_never_written() {
