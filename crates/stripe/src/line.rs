@@ -40,7 +40,8 @@ impl<F: Flash> Striped<F> {
         let last = self.last_in_line(stripe);
         if last != NONE && last != self.line[stripe as usize] {
             let job = self.jobs.at(last);
-            if job.kind == Kind::Write && takes(job) {
+            // One that a read went before has begun, or was counted among those that wait for an entry.
+            if job.kind == Kind::Write && job.phase == Phase::Start && !job.stalled && takes(job) {
                 return last;
             }
         }

@@ -522,9 +522,19 @@ impl<F: Flash> Striped<F> {
 
     /// Takes a job as far as it gets.
     fn advance(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
-        if self.first_in_line(self.jobs.at(number).stripe) != number {
+        let Job { stripe, phase, .. } = *self.jobs.at(number);
+        if self.first_in_line(stripe) != number {
             return; // a read went first while it waited for room
         }
+        let wait = self.wait;
+        if phase == Phase::Start {
+            self.wait = None; // what ends as it begins has had no command that waited
+        }
+        self.run(flash, number, outbox);
+        self.wait = wait;
+    }
+
+    fn run(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
         while self.jobs.at(number).outstanding == 0 {
             let phase = self.jobs.at(number).phase;
             let goes_on = match phase {
