@@ -1,5 +1,6 @@
 //! Small tests of faults that were found, each named for its symptom.
 
+use crate::striped::counted;
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use nand::{CountedFlash, FaultPlan, Flash, TimedFlash};
 use testkit::crash::{Campaign, Tally};
@@ -362,6 +363,41 @@ fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
     }
 }
 
+/// Pages that stay on their planes left no room there for tombstones of few pages, though other planes had some.
+#[test]
+fn tombstones_leave_a_plane_that_its_own_pages_fill() {
+    for kind in ["raid0", "none"] {
+        let mut stack = Stack::plain();
+        for (key, value) in [
+            ("flash.channels", "5"),
+            ("flash.dies_per_channel", "2"),
+            ("flash.page_size", "4KiB"),
+            ("flash.pages_per_block", "2"),
+            ("drive.capacity", "480KiB"),
+            ("drive.over_provisioning", "50%"),
+            ("stripe.kind", kind),
+            ("stripe.buffer_size", "0B"),
+            ("ftl.allocation.placement", if kind == "none" { "static" } else { "dynamic" }),
+        ] {
+            stack.set(key, value);
+        }
+        let mut drive = counted(&stack.plan().unwrap());
+        let mut stream = engine::random::Stream::new(1, "trims");
+        for number in 0..20_000 {
+            let op = match number % 5 {
+                4 => HostOp::Flush,
+                _ if stream.below(10) < 4 => HostOp::Trim,
+                _ => HostOp::Write,
+            };
+            let (first, sectors) = if op == HostOp::Flush { (0, 0) } else { (stream.below(120) * 8, 8) };
+            drive.submit(0, &request(op, first, sectors));
+            drain(&mut drive);
+            assert_eq!(drive.outstanding(), 0, "{kind}: request {number} finds no room");
+        }
+        assert_eq!(drive.oracle().unwrap().violation(), None);
+    }
+}
+
 /// Superblocks of eight pages that held six with their parities were collected into others just as full, for ever.
 #[test]
 fn elastic_stripes_with_no_room_to_gain_refuse_writes_instead_of_copying_for_ever() {
@@ -380,7 +416,7 @@ fn elastic_stripes_with_no_room_to_gain_refuse_writes_instead_of_copying_for_eve
     ] {
         stack.set(key, value);
     }
-    let mut drive = stack.plan().map(|plan| plan.assemble(CountedFlash::new(plan.fresh_core()))).unwrap();
+    let mut drive = counted(&stack.plan().unwrap());
     let mut stream = engine::random::Stream::new(1, "writes");
     for number in 0..6000 {
         let op = if number % 7 == 0 { HostOp::Flush } else { HostOp::Write };

@@ -150,7 +150,7 @@ impl<S: Scheme> PageMap<S> {
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         let trims = !self.trims.is_empty() && flash.core().block(victim).pins > 0;
         // Tombstones may go to another lane.
-        let leaving = if self.division.of_segments && room < self.blocks.valid_count(victim) + 1 { self.tombstones_in(victim) } else { 0 };
+        let leaving = if self.division.sheds && room < self.blocks.valid_count(victim) + 1 { self.tombstones_in(victim) } else { 0 };
         room >= self.blocks.valid_count(victim) - leaving + u32::from(trims)
     }
 

@@ -136,7 +136,8 @@ impl<S: Scheme> PageMap<S> {
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
-        let division = Division::new(&geometry, context.stripes);
+        let bound = settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
+        let division = Division::new(&geometry, context.stripes, bound);
         let lanes = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
         let layout = Layout {
             page_bytes: geometry.page_bytes,

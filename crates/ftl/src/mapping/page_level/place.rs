@@ -227,7 +227,7 @@ impl<S: Scheme> PageMap<S> {
                 break; // the rest of a shared block is no longer promised
             }
             if !entry.host.is_full() || entry.free.len() <= self.kept {
-                if self.division.of_segments && entry.erasing == 0 && entry.in_flight == 0 && !self.trims.shedding {
+                if self.division.sheds && entry.erasing == 0 && entry.in_flight == 0 && !self.trims.shedding {
                     self.shed_tombstones(flash, lane);
                 }
                 return None;

@@ -116,18 +116,21 @@ pub(super) struct Division {
     pub blocks: u32,
     /// They are segments, each with room for its data and a block or two: tombstones must go where there is more.
     pub of_segments: bool,
+    /// Pages have a lane that they cannot leave, and tombstones none: a full lane gives its tombstones to others.
+    pub sheds: bool,
     by_blocks: Reciprocal,
     /// Consecutive logical pages that have the same home lane.
     by_run: Reciprocal,
 }
 
 impl Division {
-    pub fn new(geometry: &Geometry, stripes: Option<Stripes<'_>>) -> Self {
+    /// `bound`: each page stays on its plane, and no tombstone has copies that must be on others.
+    pub fn new(geometry: &Geometry, stripes: Option<Stripes<'_>>, bound: bool) -> Self {
         let (parts, run) = stripes.map_or((1, 1), |stripes| (stripes.lanes_per_plane, stripes.run));
         let blocks = geometry.blocks_per_plane() / parts;
         assert!(blocks * parts == geometry.blocks_per_plane(), "lanes have equally many blocks");
         let (by_blocks, by_run) = (Reciprocal::new(blocks), Reciprocal::new(run));
-        Self { lanes: geometry.planes() * parts, blocks, of_segments: run > 1, by_blocks, by_run }
+        Self { lanes: geometry.planes() * parts, blocks, of_segments: run > 1, sheds: run > 1 || bound, by_blocks, by_run }
     }
 
     #[inline]

@@ -145,7 +145,7 @@ impl<S: Scheme> PageMap<S> {
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // What a full lane collects its tombstones for is room.
-                Some(lane) if self.division.of_segments => self.page_elsewhere(lane, TRIMMED).or_else(|| self.copy_page(lane, TRIMMED)),
+                Some(lane) if self.division.sheds => self.page_elsewhere(lane, TRIMMED).or_else(|| self.copy_page(lane, TRIMMED)),
                 // Broken up by later writes the log may need more than the collection was promised.
                 Some(lane) => self.copy_page(lane, TRIMMED).or_else(|| self.page_elsewhere(lane, TRIMMED)),
                 None => self.record_page(flash).or_else(|| self.record_page_beyond_collection()),
@@ -175,7 +175,7 @@ impl<S: Scheme> PageMap<S> {
     /// take.
     #[inline]
     pub(super) fn gains(&self, lane: usize, block: BlockId) -> bool {
-        self.blocks.valid_count(block) < self.geometry.pages_per_block || self.division.of_segments && self.sheds_tombstones(lane, block)
+        self.blocks.valid_count(block) < self.geometry.pages_per_block || self.division.sheds && self.sheds_tombstones(lane, block)
     }
 
     #[cold]
