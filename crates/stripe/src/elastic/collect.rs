@@ -89,6 +89,9 @@ impl<F: Flash> Elastic<F> {
     /// The superblock to be emptied next. Without need for room, those whose blocks or dies failed.
     fn next_victim(&self, flash: &F, needs_room: bool) -> Option<u32> {
         let least = |victims: &mut dyn Iterator<Item = u32>| victims.min_by_key(|victim| self.blocks.valid_count(*victim));
+        if needs_room && !self.pressed {
+            return self.most_gained(flash);
+        }
         let victim = if needs_room {
             least(&mut self.blocks.candidates())?
         } else if self.failing.is_empty() && self.to_rebuild.is_empty() {
@@ -100,10 +103,27 @@ impl<F: Flash> Elastic<F> {
         if self.pressed {
             return (self.blocks.valid_count(victim) <= self.open_room(flash)).then_some(victim);
         }
-        let takes = self.with_parity(self.blocks.valid_count(victim));
-        // What is left over is of use only if a page and its parity go there.
-        let gains = takes + self.with_parity(1) <= self.blocks.live_places();
-        (takes <= self.room(flash) && (gains || !needs_room)).then_some(victim)
+        (self.with_parity(self.blocks.valid_count(victim)) <= self.room(flash)).then_some(victim)
+    }
+
+    /// The superblock whose collection leaves the most room, if that is room for a page and its parity: with less, copies
+    /// would go round for ever.
+    fn most_gained(&self, flash: &F) -> Option<u32> {
+        let (all, room) = (self.blocks.live_places(), self.room(flash));
+        let mut best = None;
+        let mut most = self.with_parity(1).saturating_sub(1);
+        for victim in self.blocks.candidates() {
+            let takes = self.with_parity(self.blocks.valid_count(victim));
+            let gained = |left: u32| left.saturating_sub(takes);
+            // Few have lost a block, and to look for them takes time.
+            if takes <= room && gained(all) > most {
+                let gained = gained(self.blocks.places_left(flash.core(), victim));
+                if gained > most {
+                    (best, most) = (Some(victim), gained);
+                }
+            }
+        }
+        best
     }
 
     /// Writes what is at a place into a new stripe. `false`: there is no room.

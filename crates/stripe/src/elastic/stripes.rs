@@ -98,13 +98,15 @@ impl<F: Flash> Elastic<F> {
             let built = self.stripes.get(self.building[stream as usize] as usize);
             let first = built.and_then(|stripe| stripe.members.first()).map(|member| member.place);
             let has_room = built.is_none_or(|stripe| (stripe.members.len() as u32) < self.data);
-            let place = self.blocks.usable_from(flash.core(), from, end).filter(|_| has_room);
-            let place = place.filter(|place| {
-                // Its parity must find a place on another die.
-                let end = end.min(first.unwrap_or(*place) + self.blocks.span);
-                let alone = self.blocks.live_dies() < 2 || self.pressed && stream == Stream::Copies;
-                *place < end && (alone || self.blocks.usable_from(flash.core(), place + 1, end).is_some())
-            });
+            // Its parity must find a place on another die.
+            let alone = self.blocks.live_dies() < 2 || self.pressed && stream == Stream::Copies;
+            let (core, end) = (flash.core(), first.map_or(end, |first| end.min(first + self.blocks.span)));
+            let place = match first {
+                _ if !has_room => None,
+                None if !alone => self.blocks.pair_from(core, from, end),
+                _ => self.blocks.usable_from(core, from, end),
+            };
+            let place = place.filter(|place| alone || self.blocks.usable_from(core, place + 1, end).is_some());
             if let Some(place) = place {
                 self.blocks.open[stream as usize] = Some((superblock, place + 1));
                 return Some(place);

@@ -201,6 +201,33 @@ impl Superblocks {
         })
     }
 
+    /// The first place from there on that can be programmed and has another such place near enough for its parity.
+    pub(super) fn pair_from(&self, core: &FlashCore, from: u32, end: u32) -> Option<u32> {
+        let mut first = self.usable_from(core, from, end)?;
+        while let Some(second) = self.usable_from(core, first + 1, end) {
+            if second - first < self.span {
+                return Some(first);
+            }
+            first = second;
+        }
+        None
+    }
+
+    /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of another
+    /// die near enough for their parities works as well.
+    pub(super) fn places_left(&self, core: &FlashCore, superblock: u32) -> u32 {
+        let lanes = self.lanes.len() as u32;
+        let works = |index: u32| {
+            let row = core.block(self.block(superblock, index % lanes));
+            !self.lost[(index % lanes) as usize] && !row.is_bad() && !row.has_failed()
+        };
+        let is_alone = self.live_dies() < 2;
+        let counts = |index: &u32| {
+            works(*index) && (is_alone || (1..self.span).any(|distance| works(index + distance) || works(index + lanes - distance)))
+        };
+        (0..lanes).filter(counts).count() as u32 * self.geometry.pages_per_block
+    }
+
     /// The end of a superblock, as a place.
     pub(super) fn end_of(&self, superblock: u32) -> u32 {
         (superblock + 1) * self.places
@@ -330,9 +357,7 @@ impl Superblocks {
     /// Everything of a superblock is erased.
     pub(super) fn set_free(&mut self, core: &FlashCore, superblock: u32) {
         let first = superblock * self.places;
-        let row = first + self.lanes.len() as u32;
-        let room = self.usable_from(core, first, row).and_then(|place| self.usable_from(core, place + 1, row));
-        if room.is_none() && self.live_dies() > 1 {
+        if self.live_dies() > 1 && self.pair_from(core, first, self.end_of(superblock)).is_none() {
             self.states[superblock as usize] = State::Bad;
             return;
         }

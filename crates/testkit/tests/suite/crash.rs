@@ -108,6 +108,17 @@ fn a_trimmed_page_of_a_replaced_stripe_outlives_a_power_cut_and_a_die() {
     campaign.live(31037, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// Writes waited for room that never came. The first life goes on to its end, the drive of the second one is told to be worn out.
+#[test]
+fn lives_that_stood_still_go_on_or_are_told_to_be_worn_out() {
+    for (faults, seed, worn_out) in [(Faults::Deaths, 2100, 0), (Faults::Rare, 950_372, 1)] {
+        let mut tally = Tally::default();
+        let campaign = Campaign { faults, ..Campaign::new(4000, seed) };
+        campaign.live(seed, &mut tally).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(tally.worn_out, worn_out, "life {seed}: {tally:?}");
+    }
+}
+
 /// What is torn is mended before it is read, and a program of that may fail.
 #[test]
 fn reads_after_a_power_cut_outlast_a_failed_repair() {

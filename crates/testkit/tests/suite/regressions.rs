@@ -430,3 +430,39 @@ fn elastic_stripes_with_no_room_to_gain_refuse_writes_instead_of_copying_for_eve
     drive.top().check(drive.flash()).unwrap();
     assert_eq!(drive.flash().core().counters.failed_erases, 0, "no block wears out for nothing");
 }
+
+/// A superblock whose failed blocks left no two near each other was freed, closed unused and erased, for ever.
+#[test]
+fn elastic_stripes_give_up_superblocks_that_hold_no_page_with_its_parity() {
+    let mut refusals = 0;
+    for seed in 1..=10 {
+        let mut stack = Stack::plain();
+        for (key, value) in [
+            ("flash.channels", "8"),
+            ("flash.dies_per_channel", "1"),
+            ("flash.planes_per_die", "2"),
+            ("flash.pages_per_block", "8"),
+            ("flash.fault.program", "1%"),
+            ("drive.capacity", "16MiB"),
+            ("drive.over_provisioning", "60%"),
+            ("stripe.kind", "raid-elastic"),
+            ("engine.contents", "none"),
+        ] {
+            stack.set(key, value);
+        }
+        stack.set("engine.seed", seed);
+        let mut drive = counted(&stack.plan().unwrap());
+        let mut next = 0;
+        for _ in 0..12_000 {
+            drive.submit(0, &request(HostOp::Write, next * 32, 32));
+            drain(&mut drive);
+            next = (next + 1) % 1024;
+            if drive.outstanding() > 0 {
+                refusals += 1;
+                break;
+            }
+        }
+        drive.top().check(drive.flash()).unwrap();
+    }
+    assert!(refusals > 0, "blocks that fail must at some time leave no room");
+}
