@@ -1,7 +1,7 @@
 //! Memory that a drive needs and this program may have: what cannot be had is said before anything is built.
 
 use crate::failure::Failure;
-use device::{Config, DrivePlan};
+use device::DrivePlan;
 use std::fs;
 use std::path::Path;
 use units::quantity;
@@ -13,8 +13,7 @@ const OWN: u64 = 32 << 20;
 ///
 /// # Errors
 /// They do not: how much they take, what the limit is, and how to mend it.
-pub fn check(config: &Config, carries: bool) -> Result<(), Failure> {
-    let plan = DrivePlan::new(config.clone())?;
+pub fn check(plan: &DrivePlan, carries: bool) -> Result<(), Failure> {
     let [at_once, in_all] = plan.least_table_bytes(carries).map(|bytes| bytes + OWN);
     let limits = [(at_once, free()), (at_once, group(Path::new("/sys/fs/cgroup"))), (in_all, address_space())];
     let Some((needed, (limit, what))) = limits.into_iter().find_map(|(needed, limit)| Some((needed, limit.filter(|(limit, _)| needed > *limit)?))) else {
@@ -22,7 +21,7 @@ pub fn check(config: &Config, carries: bool) -> Result<(), Failure> {
     };
     Err(Failure::usage(format!(
         "drive.capacity = {}: the tables of this drive take at least {} of memory, and {what} {}; lower drive.capacity, raise flash.page_size, or give the program more memory",
-        quantity::format_size(config.values.whole("drive.capacity")),
+        quantity::format_size(plan.config.values.whole("drive.capacity")),
         rounded(needed),
         rounded(limit),
     )))

@@ -29,11 +29,7 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);
     }
-    let option = |key: &str, value: String, place: &str| Setting {
-        key: key.to_owned(),
-        value,
-        place: place.to_owned(),
-    };
+    let option = |key: &str, value: String, place: &str| Setting::new(key, &value, place);
     if let Some(seed) = arguments.seed {
         settings.push(option("workload.seed", seed.to_string(), "--seed"));
         settings.push(option("engine.seed", seed.to_string(), "--seed"));

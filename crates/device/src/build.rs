@@ -1,18 +1,18 @@
 //! Turning a configuration into a drive.
 
 use crate::config::{Config, ConfigError};
-use crate::clocked::Clocked;
+use crate::clocked::{Clocked, Layers};
 use crate::remapped::RemapPlan;
 use crate::state::Fill;
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::{BufferContext, BufferEntry, buffers};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, Layout, Lockstep, MappingEntry, mappings};
-use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Value, Values};
+use layer::{BUFFER_OWNER, GATHER_OWNER, Value, Values};
 use stripe::StripePlan;
 use zones::ZonePlan;
 use nand::{
-    CommandOptions, ContentsKind, CountedFlash, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
+    CommandOptions, ContentsKind, CountedFlash, FaultPlan, Flash, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
 };
 use units::{BlockId, DieId, Geometry, Shape, quantity};
@@ -430,7 +430,7 @@ impl DrivePlan {
     }
 
     /// Puts the buffers, if there are any, over the layers below.
-    fn buffered<F: Clocked>(&self, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
+    fn buffered<F: Flash>(&self, below: Layers<F>, core: &FlashCore) -> Layers<F> {
         let below = match &self.gather {
             Some(values) => {
                 let entry = buffers::<F>().into_iter().find(|entry| entry.name == GATHER_KIND);
@@ -447,14 +447,19 @@ impl DrivePlan {
 
     /// A drive with an empty stack of layers over `flash` in its fresh state.
     pub fn assemble<F: Clocked>(&self, flash: F) -> Drive<F> {
+        let top = flash.layers(self);
+        self.drive(flash, top)
+    }
+
+    /// See [`Clocked::layers`], which is where this is called.
+    pub(crate) fn layers_over<F: Flash>(&self, flash: &F) -> Layers<F> {
         let entry = mapping_entry::<F>(&self.config);
         let below = match (&self.stripes, &self.zones, &entry.versioned) {
-            (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, &flash),
-            (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, &flash),
-            _ => (entry.build)(&self.context(), &flash),
+            (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, flash),
+            (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, flash),
+            _ => (entry.build)(&self.context(), flash),
         };
-        let top = self.buffered(below, flash.core());
-        self.drive(flash, top)
+        self.buffered(below, flash.core())
     }
 
     /// A drive whose layers rebuild themselves from what a power cut left.
@@ -462,15 +467,12 @@ impl DrivePlan {
     /// # Errors
     /// The mapping cannot be rebuilt.
     pub fn recover(&self, image: FlashCore) -> Result<Drive<TimedFlash>, ftl::RecoverError> {
-        let top = self.recover_layers(&image)?;
+        let top = TimedFlash::recovered(self, &image)?;
         Ok(self.drive(self.timed(image), top))
     }
 
-    /// The layers alone, rebuilt from what a power cut left, over flash of any kind.
-    ///
-    /// # Errors
-    /// The mapping cannot be rebuilt.
-    pub fn recover_layers<F: Clocked>(&self, image: &FlashCore) -> Result<Box<dyn PageLayer<F>>, ftl::RecoverError> {
+    /// See [`Clocked::recovered`], which is where this is called.
+    pub(crate) fn recovered_layers<F: Flash>(&self, image: &FlashCore) -> Result<Layers<F>, ftl::RecoverError> {
         let entry = mapping_entry::<F>(&self.config);
         let below = match (&self.stripes, &self.zones, &entry.versioned) {
             (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
@@ -480,7 +482,7 @@ impl DrivePlan {
         Ok(self.buffered(below, image))
     }
 
-    fn drive<F: Clocked>(&self, flash: F, top: Box<dyn PageLayer<F>>) -> Drive<F> {
+    fn drive<F: Clocked>(&self, flash: F, top: Layers<F>) -> Drive<F> {
         let mut drive = Drive::new(flash, top, self.user_pages, self.host);
         if let Some(oracle) = drive.oracle_mut() {
             oracle.set_volatile(self.is_volatile());
@@ -531,13 +533,13 @@ fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&St
     Ok(kept + old.div_ceil(pages_per_block) as u32)
 }
 
-fn mapping_entry<F: Clocked>(config: &Config) -> MappingEntry<F> {
+fn mapping_entry<F: Flash>(config: &Config) -> MappingEntry<F> {
     let name = config.values.name("ftl.kind");
     mappings::<F>().into_iter().find(|entry| entry.name == name).expect("mapping names are checked")
 }
 
 /// The buffer's entry; nothing for `none`.
-fn buffer_entry<F: Clocked>(config: &Config) -> Option<BufferEntry<F>> {
+fn buffer_entry<F: Flash>(config: &Config) -> Option<BufferEntry<F>> {
     let name = config.values.name("buffer.kind");
     buffers::<F>().into_iter().find(|entry| entry.name == name)
 }

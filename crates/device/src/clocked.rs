@@ -1,10 +1,17 @@
 //! Flash with time and without.
 
-use nand::{CountedFlash, Flash, Meter, TimedFlash};
+use crate::DrivePlan;
+use ftl::RecoverError;
+use layer::PageLayer;
+use nand::{CountedFlash, Flash, FlashCore, MeteredFlash, TimedFlash};
 use units::Nanos;
 
-/// Flash that can let time pass.
-pub trait Clocked: Flash {
+/// Layers over one kind of flash.
+pub type Layers<F> = Box<dyn PageLayer<F>>;
+
+/// Flash that can let time pass. Each kind builds its own layers, so that every mapping, buffer and stripe is compiled
+/// once, here, and not again in each crate that simulates.
+pub trait Clocked: Flash + Sized {
     /// Whether time passes at all.
     const HAS_TIME: bool;
 
@@ -15,15 +22,50 @@ pub trait Clocked: Flash {
     fn time_limit(&self) -> Nanos {
         Nanos::MAX
     }
+
+    /// The layers of a plan over flash in its fresh state.
+    fn layers(&self, plan: &DrivePlan) -> Layers<Self>;
+
+    /// The layers of a plan, rebuilt from what a power cut left.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
+    fn recovered(plan: &DrivePlan, image: &FlashCore) -> Result<Layers<Self>, RecoverError>;
 }
 
-impl<M: Meter> Clocked for CountedFlash<M> {
+/// What is the same for each kind: functions that are not generic, which is what this is for.
+macro_rules! builds_layers {
+    () => {
+        fn layers(&self, plan: &DrivePlan) -> Layers<Self> {
+            plan.layers_over(self)
+        }
+
+        fn recovered(plan: &DrivePlan, image: &FlashCore) -> Result<Layers<Self>, RecoverError> {
+            plan.recovered_layers(image)
+        }
+    };
+}
+
+impl Clocked for CountedFlash {
     const HAS_TIME: bool = false;
 
     #[inline]
     fn advance(&mut self) -> bool {
         !self.core().events.is_empty()
     }
+
+    builds_layers!();
+}
+
+impl Clocked for MeteredFlash {
+    const HAS_TIME: bool = false;
+
+    #[inline]
+    fn advance(&mut self) -> bool {
+        !self.core().events.is_empty()
+    }
+
+    builds_layers!();
 }
 
 impl Clocked for TimedFlash {
@@ -37,4 +79,6 @@ impl Clocked for TimedFlash {
     fn time_limit(&self) -> Nanos {
         TimedFlash::time_limit(self)
     }
+
+    builds_layers!();
 }

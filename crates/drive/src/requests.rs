@@ -53,7 +53,7 @@ impl Drive {
     /// What a drive needs whatever its stack says.
     pub fn own_settings() -> Vec<Setting> {
         let own = [("engine.contents", "bytes"), ("engine.time", "virtual"), ("engine.service", "parallel"), ("drive.precondition", "none")];
-        let setting = |(key, value): (&str, &str)| Setting { key: key.to_owned(), value: value.to_owned(), place: "a drive with bytes".to_owned() };
+        let setting = |(key, value): (&str, &str)| Setting::new(key, value, "a drive with bytes");
         own.into_iter().map(setting).collect()
     }
 
@@ -114,7 +114,7 @@ impl Drive {
         let (file, description) = Image::described(path)?;
         let place = path.display().to_string();
         let lines = description.lines().filter_map(|line| line.split_once(" = "));
-        let lasting = lines.map(|(key, value)| Setting { key: key.to_owned(), value: value.to_owned(), place: place.clone() });
+        let lasting = lines.map(|(key, value)| Setting::new(key, value, &place));
         let plan = DrivePlan::new(Config::resolve(place.clone(), &lasting.chain(Self::own_settings()).collect::<Vec<_>>())?)?;
         let mut core = plan.fresh_core();
         let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut core)?;

@@ -73,7 +73,7 @@ pub type Given = Vec<(String, String)>;
 /// # Errors
 /// What is wrong with it first.
 pub fn config(name: &str, text: &str, settings: Given) -> PyResult<Config> {
-    let settings: Vec<Setting> = settings.into_iter().map(|(key, value)| Setting::given(key, value)).collect();
+    let settings: Vec<Setting> = settings.into_iter().map(|(key, value)| Setting::new(&key, &value, "settings")).collect();
     Config::from_text_with(name, text, &settings).map_err(|error| ConfigError::new_err(error.to_string()))
 }
 

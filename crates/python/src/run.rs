@@ -5,7 +5,7 @@ use crate::depth::{Inside, depth};
 use crate::errors::{DriveFull, of_session, of_unwinding};
 use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
-use device::session::{self, Phase, SessionOptions, Watcher};
+use device::session::{self, Phase, Prepared, SessionOptions, Watcher};
 use metrics::Status;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -127,7 +127,7 @@ pub fn run(
     let mut watch = Watch { started: now, looked: now, phase: "", requests: None, told: progress, stop, raised: None };
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| match &requests {
-            Some(requests) => session::run_given(config, requests, &options, &mut watch),
+            Some(requests) => Prepared::given(config, &options.workload, requests)?.run(options.snapshots.as_ref(), &mut watch),
             None => session::run(config, &options, &mut watch),
         }))
     });

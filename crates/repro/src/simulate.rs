@@ -132,11 +132,7 @@ impl Bench {
     /// An unknown key, a value out of range, values that do not fit together.
     pub fn new(name: &str, settings: &[(&str, String)]) -> Result<Self, StudyError> {
         let unusable = |source| StudyError::Config { name: name.to_owned(), source };
-        let setting = |(key, value): &(&str, String)| Setting {
-            key: (*key).to_owned(),
-            value: value.clone(),
-            place: "the study".to_owned(),
-        };
+        let setting = |(key, value): &(&str, String)| Setting::new(key, value, "the study");
         let settings: Vec<Setting> = settings.iter().map(setting).collect();
         let config = Config::resolve(name.to_owned(), &settings).map_err(unusable)?;
         Ok(Self { name: name.to_owned(), plan: DrivePlan::new(config).map_err(unusable)? })

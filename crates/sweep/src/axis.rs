@@ -45,7 +45,7 @@ fn meaning(value: &Value) -> String {
 /// There is no such key, with the one that is meant.
 pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError> {
     let keys = all_keys();
-    let setting = Setting { key: key.to_owned(), value: String::new(), place: place.to_owned() };
+    let setting = Setting::new(key, "", place);
     find_key(&keys, key).copied().ok_or_else(|| ConfigError::unknown_key(&setting, &keys))
 }
 

@@ -87,7 +87,7 @@ impl Run {
 
 /// A setting as messages name it.
 pub(crate) fn from_plan(key: &str, value: &str) -> Setting {
-    Setting { key: key.to_owned(), value: value.to_owned(), place: PLACE.to_owned() }
+    Setting::new(key, value, PLACE)
 }
 
 /// All runs of a plan, in order: stacks, workloads, values of the axes (the last one varies fastest), repetitions.

@@ -15,7 +15,7 @@ pub type ReadBack = Vec<Option<u64>>;
 /// # Errors
 /// The layers cannot be rebuilt, break an invariant, or do not answer.
 pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Result<(), String> {
-    let layers = plan.recover_layers::<CountedFlash>(&image).map_err(|error| error.to_string())?;
+    let layers = CountedFlash::recovered(plan, &image).map_err(|error| error.to_string())?;
     read_back_from(layers, plan.user_pages, image, found)
 }
 

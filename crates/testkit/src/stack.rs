@@ -420,11 +420,7 @@ impl Stack {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        let setting = |(key, value): &(&'static str, String)| Setting {
-            key: (*key).to_owned(),
-            value: value.clone(),
-            place: "the test".to_owned(),
-        };
+        let setting = |(key, value): &(&'static str, String)| Setting::new(key, value, "the test");
         self.settings.iter().map(setting).collect()
     }
 }

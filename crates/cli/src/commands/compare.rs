@@ -4,7 +4,7 @@ use super::results;
 use crate::arguments::CompareArguments;
 use crate::failure::{Failure, USAGE};
 use crate::{memory, output, settings, table, watch};
-use device::{Config, session};
+use device::session::Prepared;
 use metrics::RunResult;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -16,22 +16,23 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
         ));
     }
+    let options = settings::options(shared);
     let load = |stack: &String| {
         let config = settings::load(stack, shared)?;
-        memory::check(&config, false).map_err(|failure| named(&config.name, failure))?;
-        Ok(config)
+        let name = config.name.clone();
+        let prepared = Prepared::new(config, &options.workload).map_err(|error| named(&name, error.into()))?;
+        memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
+        Ok((name, prepared))
     };
-    let configs: Result<Vec<Config>, Failure> = arguments.stacks.iter().map(load).collect();
+    let all: Result<Vec<(String, Prepared)>, Failure> = arguments.stacks.iter().map(load).collect();
     results::prepare(shared.out.as_deref())?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
-    let options = settings::options(shared);
-    let outcomes: Vec<Result<RunResult, Failure>> = configs?
+    let outcomes: Vec<Result<RunResult, Failure>> = all?
         .into_par_iter()
-        .map(|config| {
-            let name = config.name.clone();
+        .map(|(name, prepared)| {
             let mut watcher = stage.watcher(&name);
-            session::run(config, &options, &mut watcher).map_err(|error| named(&name, error.into()))
+            prepared.run(options.snapshots.as_ref(), &mut watcher).map_err(|error| named(&name, error.into()))
         })
         .collect();
     let finished = outcomes.into_iter().collect::<Result<Vec<RunResult>, Failure>>()?;

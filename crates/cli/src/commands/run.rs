@@ -4,17 +4,20 @@ use super::results;
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::{memory, output, settings, table, watch};
-use device::session;
+use device::session::Prepared;
 
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let config = settings::load(&arguments.stack, shared)?;
-    memory::check(&config, false)?;
+    let options = settings::options(shared);
+    let name = config.name.clone();
+    let prepared = Prepared::new(config, &options.workload)?;
+    memory::check(prepared.plan(), false)?;
     results::prepare(shared.out.as_deref())?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
-    let mut watcher = stage.watcher(&config.name);
-    let result = session::run(config, &settings::options(shared), &mut watcher)?;
+    let mut watcher = stage.watcher(&name);
+    let result = prepared.run(options.snapshots.as_ref(), &mut watcher)?;
     drop(watcher);
     let json = result.to_json();
     if shared.json {

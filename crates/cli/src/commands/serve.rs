@@ -3,7 +3,7 @@
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 use crate::{memory, output, watch};
-use device::{Config, Setting};
+use device::{Config, DrivePlan, Setting};
 use drive::Drive;
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         settings.push(own);
     }
     let config = Config::load(&arguments.stack, &settings)?;
-    memory::check(&config, true)?;
+    memory::check(&DrivePlan::new(config.clone())?, true)?;
     let name = config.name.clone();
     let drive = match &arguments.file {
         Some(path) => Drive::in_file(config, path)?,

@@ -95,7 +95,7 @@ impl Reader<'_> {
             match key.as_str() {
                 DESCRIPTION => {}
                 EXTENDS => self.extends = Some(value),
-                _ => self.settings.push(Setting { key, value, place }),
+                _ => self.settings.push(Setting { key, value, place, of_stack: true }),
             }
         }
         Ok(())

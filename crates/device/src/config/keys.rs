@@ -16,7 +16,7 @@ const fn optional(key: &'static str, kind: Kind, doc: &'static str) -> Parameter
 const DRIVE: &[Parameter] = &[
     key("drive.capacity", Kind::Size { min: 1 << 12, max: 1 << 43 }, "8GiB", "Bytes the user sees; a whole number of flash pages."),
     key("drive.over_provisioning", Kind::Share { max: 10.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
-    key("drive.precondition", Kind::Choice(|| vec!["none", "fill", "overwrite", "steady"]), "none", "State of the drive before the measured run: none (erased), fill (written once in order), overwrite (fill, then random page writes of twice the capacity), steady (overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so)."),
+    key("drive.precondition", Kind::Choice(|| vec!["auto", "none", "fill", "overwrite", "steady"]), "auto", "State of the drive before the measured run: auto (overwrite where the workload writes, fill where it only reads), none (erased), fill (written once in order), overwrite (fill, then random page writes of twice the capacity), steady (overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so)."),
     key("drive.fill", Kind::Share { max: 1.0 }, "100%", "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest stays unwritten, which leaves cleaning more room."),
     key("engine.time", Kind::Choice(|| vec!["none", "virtual"]), "virtual", "none: commands complete at once and are only counted; virtual: discrete events in integer nanoseconds."),
     key("engine.service", Kind::Choice(|| vec!["parallel", "serial"]), "parallel", "How requests share virtual time. parallel: dies and channels work side by side. serial: the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work."),
@@ -73,8 +73,8 @@ const WORKLOAD: &[Parameter] = &[
     optional("workload.hot_traffic", Kind::Share { max: 1.0 }, "Share of requests that go to the hot space (hot-cold)."),
     optional("workload.interarrival", Kind::Duration { max: HOUR }, "Mean time between arrivals of a generator in an open loop."),
     optional("workload.format", Kind::Text, "Trace format, where it cannot be told from the file; `nandarium list formats` names them."),
-    key("workload.devices", Kind::Text, "error", "Several devices in a trace: error, concat, or the number of the one to take."),
-    key("workload.fit", Kind::Choice(|| vec!["error", "modulo", "compact", "scale"]), "error", "Addresses beyond the drive: error, modulo (wrap), compact (pack touched regions), scale (shrink)."),
+    key("workload.devices", Kind::Text, "concat", "Several devices in a trace: concat (side by side in one space), error (refuse), or the number of the one to take."),
+    key("workload.fit", Kind::Choice(|| vec!["auto", "error", "modulo", "compact", "scale"]), "auto", "Addresses beyond the drive: auto (the drive is made as large as the trace needs; if drive.capacity is given, or the trace reaches beyond 64 GiB and touches less than a quarter of that, regions of 1 MiB beyond the drive move to free places on it), error (refuse), modulo (wrap), compact (pack touched regions), scale (shrink)."),
     key("workload.repeat", Kind::Count { min: 1, max: 1_000_000 }, "1", "Times a trace is run, one after the other; times go on where the last one ended."),
     optional("workload.order", Kind::Choice(|| vec!["error", "clamp", "sort"]), "Trace times that go backwards: error, clamp, or sort within a window."),
 ];

@@ -12,9 +12,6 @@ pub use presets::{Part, Preset, parts, stacks};
 use layer::{Parameter, Value, Values};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places of settings given beside the stack: on a command line, and by a program.
-const GIVEN: [&str; 2] = ["--set", "settings"];
-
 /// Characters `NAME+key=value` is taken apart at.
 const PLUS: char = '+';
 
@@ -42,7 +39,7 @@ pub struct Config {
     pub values: Values,
     /// The same, as text, to be stored with the result.
     pub resolved: BTreeMap<String, String>,
-    /// Keys given beside the stack (`--set`), whatever their value.
+    /// Keys given beside the stack (`--set`, `NAME+key=value`), whatever their value.
     pub given: BTreeSet<&'static str>,
 }
 
@@ -55,6 +52,8 @@ pub struct Setting {
     pub value: String,
     /// Where: `FILE, line N`, `--set`, a preset's name.
     pub place: String,
+    /// It is part of a stack, and was not given beside it.
+    pub of_stack: bool,
 }
 
 impl Setting {
@@ -64,12 +63,12 @@ impl Setting {
     /// There is no `=`.
     pub fn from_argument(text: &str) -> Result<Self, ConfigError> {
         let (key, value) = text.split_once('=').ok_or_else(|| ConfigError::NoValue { text: text.to_owned() })?;
-        Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), place: GIVEN[0].to_owned() })
+        Ok(Self::new(key.trim(), value.trim(), "--set"))
     }
 
-    /// A setting given beside the stack by a program.
-    pub fn given(key: String, value: String) -> Self {
-        Self { key, value, place: GIVEN[1].to_owned() }
+    /// A setting given beside the stack; `place` is what messages call the place it came from.
+    pub fn new(key: &str, value: &str, place: &str) -> Self {
+        Self { key: key.to_owned(), value: value.to_owned(), place: place.to_owned(), of_stack: false }
     }
 }
 
@@ -157,7 +156,7 @@ impl Config {
                 None => problems.push(ConfigError::unknown_key(setting, &keys)),
             }
         }
-        let given = chosen.iter().filter(|(_, setting)| GIVEN.contains(&setting.place.as_str())).map(|(key, _)| *key).collect();
+        let given = chosen.iter().filter(|(_, setting)| !setting.of_stack).map(|(key, _)| *key).collect();
         let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given };
         for parameter in &keys {
             let default = parameter.default.map(|text| config.set(parameter, text, "the default"));
@@ -196,6 +195,17 @@ impl Config {
         self.values.set(parameter.key, value);
         self.resolved.insert(parameter.key.to_owned(), text.to_owned());
         Ok(())
+    }
+
+    /// Gives a key the value that something else than a setting chose, written as in a file.
+    ///
+    /// # Errors
+    /// The key is unknown or the value out of its range.
+    pub fn choose(&mut self, key: &str, text: &str) -> Result<(), ConfigError> {
+        let keys = all_keys();
+        let chosen = Setting::new(key, text, "chosen for the workload");
+        let parameter = find_key(&keys, key).ok_or_else(|| ConfigError::unknown_key(&chosen, &keys))?;
+        self.set(parameter, text, &chosen.place)
     }
 
     /// Gives a key another whole number, as if that had been written: for keys that any number will do for, as seeds.

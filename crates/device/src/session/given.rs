@@ -48,6 +48,11 @@ impl GivenRequests {
         Ok(())
     }
 
+    /// Whether any of them writes.
+    pub(super) fn write(&self) -> bool {
+        self.requests.iter().any(|request| request.op == HostOp::Write)
+    }
+
     /// Tells these requests from others.
     pub(super) fn fingerprint(&self) -> u64 {
         self.requests.iter().fold(self.requests.len() as u64, |hash, request| {

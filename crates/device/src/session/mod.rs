@@ -18,6 +18,7 @@ mod repeated;
 mod snapshot;
 mod source;
 mod steady;
+mod suited;
 mod unused;
 mod wear;
 
@@ -34,6 +35,7 @@ use crate::oracle::Oracle;
 use crate::remapped::Remapped;
 use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
+use self::suited::Suited;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status, WearWindow};
 use nand::{CountedFlash, Flash as _, FlashCore, MeteredFlash};
@@ -95,64 +97,75 @@ pub struct SessionOptions {
     pub snapshots: Option<Snapshots>,
 }
 
-/// Runs one session.
+/// A drive and a workload that were fitted to each other, ready to run.
+pub struct Prepared {
+    suited: Suited,
+}
+
+impl Prepared {
+    /// Fits a configuration to the workload of this name: a built-in one, a trace file, or `-`.
+    ///
+    /// # Errors
+    /// No such workload, a trace that cannot be read, a configuration that cannot be built.
+    pub fn new(config: Config, workload: &str) -> Result<Self, SessionError> {
+        Ok(Self { suited: suited::to_workload(config, workload)? })
+    }
+
+    /// Fits a configuration to requests that are in memory; `name` is only what they are called.
+    ///
+    /// # Errors
+    /// A configuration that cannot be built; requests that go back in time, are empty, or end beyond the drive.
+    pub fn given(config: Config, name: &str, requests: &GivenRequests) -> Result<Self, SessionError> {
+        Ok(Self { suited: suited::to_requests(config, name, requests)? })
+    }
+
+    /// The drive.
+    pub fn plan(&self) -> &DrivePlan {
+        &self.suited.plan
+    }
+
+    /// Runs the session. `snapshots`: where preconditioned states are kept.
+    ///
+    /// # Errors
+    /// Everything [`SessionError`] names: unusable input, a drive that cannot be preconditioned, a
+    /// steady state not reached, wrong data returned by the drive.
+    pub fn run(&self, snapshots: Option<&Snapshots>, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
+        run_session(&self.suited, snapshots, watcher, None)
+    }
+
+    /// As [`Prepared::run`], with the same result, and what each block wore while it was measured.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`].
+    pub fn run_wear(&self, snapshots: Option<&Snapshots>, watcher: &mut dyn Watcher) -> Result<(RunResult, WearWindow), SessionError> {
+        let mut recorder = wear::Recorder::default();
+        let result = run_session(&self.suited, snapshots, watcher, Some(&mut recorder))?;
+        let window = recorder.window(&self.suited.plan, &result);
+        Ok((result, window))
+    }
+}
+
+/// Prepares and runs one session.
 ///
 /// # Errors
-/// Everything [`SessionError`] names: unusable input, a drive that cannot be preconditioned, a
-/// steady state not reached, wrong data returned by the drive.
+/// As [`Prepared::new`] and [`Prepared::run`].
 pub fn run(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) -> Result<RunResult, SessionError> {
-    let plan = DrivePlan::new(config)?;
-    let source = WorkloadSource::new(&options.workload, &plan)?;
-    run_source(&plan, &source, options.snapshots.as_ref(), watcher)
-}
-
-/// As [`run`], with the same result, and what each block wore while it was measured.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_wear(config: Config, options: &SessionOptions, watcher: &mut dyn Watcher) -> Result<(RunResult, WearWindow), SessionError> {
-    let plan = DrivePlan::new(config)?;
-    let source = WorkloadSource::new(&options.workload, &plan)?;
-    let mut recorder = wear::Recorder::default();
-    let result = run_session(&plan, &source, options.snapshots.as_ref(), watcher, Some(&mut recorder))?;
-    let window = recorder.window(&plan, &result);
-    Ok((result, window))
-}
-
-/// As [`run`], over requests that are in memory; `options.workload` is only their name.
-///
-/// # Errors
-/// As [`run`]; requests that go back in time, are empty, or end beyond the drive.
-pub fn run_given(
-    config: Config,
-    requests: &GivenRequests,
-    options: &SessionOptions,
-    watcher: &mut dyn Watcher,
-) -> Result<RunResult, SessionError> {
-    let plan = DrivePlan::new(config)?;
-    let source = WorkloadSource::given(&options.workload, requests, &plan)?;
-    run_source(&plan, &source, options.snapshots.as_ref(), watcher)
-}
-
-fn run_source(
-    plan: &DrivePlan,
-    source: &WorkloadSource,
-    snapshots: Option<&Snapshots>,
-    watcher: &mut dyn Watcher,
-) -> Result<RunResult, SessionError> {
-    run_session(plan, source, snapshots, watcher, None)
+    Prepared::new(config, &options.workload)?.run(options.snapshots.as_ref(), watcher)
 }
 
 fn run_session(
-    plan: &DrivePlan,
-    source: &WorkloadSource,
+    suited: &Suited,
     snapshots: Option<&Snapshots>,
     watcher: &mut dyn Watcher,
     wear: Option<&mut wear::Recorder>,
 ) -> Result<RunResult, SessionError> {
+    let Suited { plan, source, chosen } = suited;
     let workload = source.open()?; // everything wrong with it is said before preconditioning
+    for choice in chosen {
+        watcher.remark(choice);
+    }
     let initial = precondition::initial_state(plan, source, snapshots, watcher)?;
-    let session = Session { plan, source };
+    let session = Session { plan, source, chosen };
     match plan.service() {
         Service::Counted => {
             let (drive, driver, notes) = initial.into_drive(plan, CountedFlash::new)?;
@@ -185,11 +198,13 @@ fn run_session(
 /// # Errors
 /// What [`run`] would say before it does anything.
 pub fn check(config: Config, workload: &str) -> Result<Option<String>, SessionError> {
-    let plan = DrivePlan::new(config)?;
-    let source = WorkloadSource::new(workload, &plan)?;
-    if source.is_generated() {
-        source.open()?;
+    if is_trace(workload) {
+        let plan = DrivePlan::new(config)?;
+        let source = WorkloadSource::new(workload, &plan)?;
+        return Ok(precondition::shared_state(&plan, &source));
     }
+    let Suited { plan, source, .. } = suited::to_workload(config, workload)?;
+    source.open()?;
     Ok(precondition::shared_state(&plan, &source))
 }
 
@@ -260,6 +275,7 @@ impl Measurable for SerialDrive {
 struct Session<'a> {
     plan: &'a DrivePlan,
     source: &'a WorkloadSource,
+    chosen: &'a [String],
 }
 
 impl Session<'_> {
@@ -311,6 +327,7 @@ impl Session<'_> {
             Ended::Stuck if bad_blocks(drive.flash().core()) > bad_before => Status::WornOut,
             Ended::Stuck => Status::DriveFull,
         };
+        notes.splice(0..0, self.chosen.iter().cloned());
         notes.extend(workload.notes());
         if !drive.dying().is_empty() {
             let requests: u64 = sheet.totals.iter().map(|op| op.requests).sum();

@@ -58,7 +58,9 @@ pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<
     // A policy from outside may do something else under the same name tomorrow.
     let may_change = plan.config.has_outside_policy();
     let is_kept = kind != "none" && plan.remap.is_none() && plan.config.values.name("engine.contents") == "none" && !may_change;
-    is_kept.then(|| super::snapshot::identity(plan, (kind == "steady").then_some(source)))
+    // Before a trace is looked at, nobody knows what will be chosen for it.
+    let is_open = kind == "auto";
+    is_kept.then(|| super::snapshot::identity(plan, (kind == "steady" || is_open).then_some(source)))
 }
 
 /// Computes the initial state, or takes it from a snapshot.

@@ -7,7 +7,7 @@ use crate::config::{all_keys, did_you_mean, find_key};
 use layer::{Value, Values};
 use std::io::Cursor;
 use std::path::Path;
-use trace::formats::{DevicePolicy, Fit, Order, TraceOptions, TraceWorkload};
+use trace::formats::{DevicePolicy, Fit, Order, Survey, TraceOptions, TraceWorkload};
 use trace::synthetic::{self, SyntheticError, WorkloadParameters};
 use trace::{Workload, WorkloadError};
 use units::{Nanos, Request, SECTOR_BYTES};
@@ -39,11 +39,28 @@ pub struct WorkloadSource {
     time_scale: f64,
     /// Times a trace is run.
     repeat: u64,
+    /// What a first pass over a trace found, where it could be read twice.
+    survey: Option<Survey>,
 }
 
 /// Whether a workload of this name or path, if there is one, is a trace of the user's and no generator.
 pub fn is_trace(name: &str) -> bool {
     synthetic::find(name).is_none() && name != SAMPLE && (name == "-" || looks_like_path(name))
+}
+
+/// A first pass over the trace called `name`, if it is one and can be read twice.
+///
+/// # Errors
+/// It cannot be read, or holds something that the configuration refuses.
+pub(super) fn survey(name: &str, values: &Values) -> Result<Option<Survey>, SessionError> {
+    let options = || trace_options(values, values.whole("drive.capacity") / SECTOR_BYTES);
+    if name == SAMPLE {
+        return Ok(Some(Survey::take_reader(Box::new(Cursor::new(SAMPLE_BYTES)), SAMPLE_FILE, &options()?)?));
+    }
+    if is_trace(name) && Path::new(name).is_file() {
+        return Ok(Some(Survey::take(name, &options()?)?));
+    }
+    Ok(None)
 }
 
 impl WorkloadSource {
@@ -52,6 +69,14 @@ impl WorkloadSource {
     /// # Errors
     /// No such workload, or an option that cannot be read.
     pub fn new(name: &str, plan: &DrivePlan) -> Result<Self, SessionError> {
+        Self::surveyed(name, plan, None)
+    }
+
+    /// As [`WorkloadSource::new`], with what a first pass over its trace found.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::new`].
+    pub(super) fn surveyed(name: &str, plan: &DrivePlan, survey: Option<Survey>) -> Result<Self, SessionError> {
         let values = &plan.config.values;
         let sectors = plan.host_sectors();
         let kind = if synthetic::find(name).is_some() {
@@ -78,7 +103,7 @@ impl WorkloadSource {
             let problem = format!("workload.repeat = {repeat}: standard input can be read only once; save the trace to a file");
             return Err(SessionError::Generator { problem, key: String::new() });
         }
-        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat })
+        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat, survey })
     }
 
     /// Requests that are in memory, called `name`.
@@ -96,7 +121,7 @@ impl WorkloadSource {
             name => name == "closed",
         };
         let kind = Kind::Given(requests.clone());
-        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat: 1 })
+        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat: 1, survey: None })
     }
 
     /// Whether a queue depth is kept instead of arrival times.
@@ -150,9 +175,16 @@ impl WorkloadSource {
         let opened: Opened = match &self.kind {
             Kind::Generator(parameters) => self.generator(parameters)?,
             Kind::Given(requests) => self.scaled(Box::new(requests.open())),
-            Kind::Trace(options) => Box::new(TraceWorkload::open(&self.name, options)?),
+            Kind::Trace(options) => Box::new(match &self.survey {
+                Some(survey) => TraceWorkload::open_surveyed(&self.name, options, survey)?,
+                None => TraceWorkload::open(&self.name, options)?,
+            }),
             Kind::Sample(options) => {
-                Box::new(TraceWorkload::from_reader(Box::new(Cursor::new(SAMPLE_BYTES)), SAMPLE_FILE, options)?)
+                let bytes = Box::new(Cursor::new(SAMPLE_BYTES));
+                Box::new(match &self.survey {
+                    Some(survey) => TraceWorkload::from_reader_surveyed(bytes, SAMPLE_FILE, options, survey)?,
+                    None => TraceWorkload::from_reader(bytes, SAMPLE_FILE, options)?,
+                })
             }
         };
         Ok(opened)

@@ -35,7 +35,7 @@ pub use reading::{
     Malformed, OpenOptions, Order, ReadStatistics, Records, TraceError, TraceRecord, detect, open,
     open_reader,
 };
-pub use replay::{DevicePolicy, Fit, TraceOptions, TraceWorkload};
+pub use replay::{DevicePolicy, Fit, Survey, TraceOptions, TraceWorkload};
 pub use reports::{DeviceSummary, OpSummary, SizeSummary, TraceSummary, summarise, write_nandarium};
 
 use reading::parser::Parser;

@@ -6,8 +6,8 @@ use super::results;
 use crate::arguments::LifeArguments;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
 use crate::{output, settings, table, watch};
-use device::session::SessionError;
-use device::{Config, Setting, session};
+use device::session::{Prepared, SessionError};
+use device::{Config, Setting};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, YEAR_DAYS};
 use units::{HostOp, quantity};
 
@@ -36,7 +36,9 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
     let mut watcher = stage.watcher(&config.name);
-    let (result, window) = session::run_wear(config, &settings::options(shared), &mut watcher)?;
+    let options = settings::options(shared);
+    let prepared = Prepared::new(config, &options.workload)?;
+    let (result, window) = prepared.run_wear(options.snapshots.as_ref(), &mut watcher)?;
     drop(watcher);
     if let Some(failure) = ended_early(&result) {
         return Err(failure);
@@ -64,10 +66,10 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
 fn config(arguments: &LifeArguments) -> Result<Config, Failure> {
     let config = settings::load(&arguments.stack, &arguments.session)?;
     let (key, value) = PRECONDITION;
-    if config.given.contains(key) || config.values.name(key) != "none" {
+    if config.given.contains(key) || config.values.name(key) != "auto" {
         return Ok(config);
     }
-    let steady = Setting { key: key.to_owned(), value: value.to_owned(), place: "nandarium life".to_owned() };
+    let steady = Setting::new(key, value, "nandarium life");
     settings::load_with(&arguments.stack, &arguments.session, vec![steady])
 }
 

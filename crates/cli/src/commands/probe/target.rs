@@ -146,8 +146,10 @@ fn simulated(bytes: u64, writes: u64, arguments: &SuperpageArguments, stage: &St
         ("workload.requests", writes.to_string()),
         ("workload.queue_depth", arguments.queue_depth.to_string()),
         ("workload.seed", arguments.seed.to_string()),
+        // What is looked for is the unit of writing, which cleaning would blur.
+        ("drive.precondition", "none".to_owned()),
     ] {
-        settings.push(Setting { key: key.to_owned(), value, place: "probe".to_owned() });
+        settings.push(Setting::new(key, &value, "probe"));
     }
     let config = Config::load(&arguments.target, &settings)?;
     if config.values.name("engine.time") == "none" {

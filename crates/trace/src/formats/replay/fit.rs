@@ -1,6 +1,6 @@
 //! Fitting addresses to the drive. All policies work on whole sectors.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use units::SECTOR_BYTES;
 
@@ -46,24 +46,29 @@ pub(super) struct Fitter {
     capacity_sectors: u64,
     /// Sectors the trace spans (scale).
     span_sectors: u64,
-    /// Chunk of the trace to chunk of the drive (compact).
-    chunks: BTreeMap<u64, u64>,
+    /// Chunk of a device of the trace to chunk of the drive (auto, compact).
+    chunks: BTreeMap<(u32, u64), u64>,
+    /// Chunks of the drive that are taken from `lowest` on; all below are (auto).
+    taken: BTreeSet<u64>,
+    lowest: u64,
+    /// Runs with a part at another address than their own (auto).
+    pub moved: u64,
 }
 
 impl Fitter {
     pub fn new(fit: Fit, capacity_sectors: u64, span_sectors: u64) -> Fitter {
-        Fitter { fit, capacity_sectors, span_sectors, chunks: BTreeMap::new() }
+        Fitter { fit, capacity_sectors, span_sectors, chunks: BTreeMap::new(), taken: BTreeSet::new(), lowest: 0, moved: 0 }
     }
 
-    /// Appends the places of `run` to `out`. `allocate` is false for trims, which give nothing a
-    /// place that has none.
-    pub fn place(&mut self, run: Run, allocate: bool, out: &mut VecDeque<Run>) -> Result<(), Misfit> {
+    /// Appends the places of `run` to `out`. `device` keeps regions of several devices apart where their runs may
+    /// overlap. `allocate` is false for trims, which give nothing a place that has none.
+    pub fn place(&mut self, device: u32, run: Run, allocate: bool, out: &mut VecDeque<Run>) -> Result<(), Misfit> {
         match self.fit {
             Fit::Error if run.end() > self.capacity_sectors => return Err(Misfit::Beyond),
             Fit::Error => out.push_back(run),
             Fit::Modulo => self.wrap(run, out),
-            Fit::Compact if allocate => return self.compact(run, out),
-            Fit::Compact => self.compact_touched(run, out),
+            Fit::Auto | Fit::Compact if allocate => return self.place_chunks(device, run, out),
+            Fit::Auto | Fit::Compact => self.place_touched(device, run, out),
             Fit::Scale => out.push_back(self.scale(run)),
         }
         Ok(())
@@ -79,30 +84,47 @@ impl Fitter {
         }
     }
 
-    fn compact(&mut self, run: Run, out: &mut VecDeque<Run>) -> Result<(), Misfit> {
+    fn place_chunks(&mut self, device: u32, run: Run, out: &mut VecDeque<Run>) -> Result<(), Misfit> {
         let capacity_chunks = self.capacity_sectors / CHUNK_SECTORS;
         let count = (run.end() - 1) / CHUNK_SECTORS - run.first / CHUNK_SECTORS + 1;
         if count > capacity_chunks {
             return Err(Misfit::Footprint(count));
         }
         let mut first = run.first;
+        let mut is_moved = false;
         while first < run.end() {
             let chunk = first / CHUNK_SECTORS;
-            let next = self.chunks.len() as u64;
-            let place = *self.chunks.entry(chunk).or_insert(next);
+            let place = match self.chunks.get(&(device, chunk)) {
+                Some(place) => *place,
+                None => self.give_place(device, chunk),
+            };
             if place >= capacity_chunks {
-                return Err(Misfit::Footprint(place + 1));
+                return Err(Misfit::Footprint(self.chunks.len() as u64));
             }
+            is_moved |= place != chunk;
             let end = run.end().min((chunk + 1) * CHUNK_SECTORS);
             append(out, Run { first: place * CHUNK_SECTORS + first % CHUNK_SECTORS, sectors: end - first });
             first = end;
         }
+        self.moved += u64::from(is_moved);
         Ok(())
     }
 
-    fn compact_touched(&self, run: Run, out: &mut VecDeque<Run>) {
+    /// Gives a chunk met for the first time its place, which is beyond the drive once that is full.
+    fn give_place(&mut self, device: u32, chunk: u64) -> u64 {
+        let is_own = self.fit == Fit::Auto && chunk < self.capacity_sectors / CHUNK_SECTORS && chunk >= self.lowest && !self.taken.contains(&chunk);
+        let place = if is_own { chunk } else { self.lowest };
+        self.taken.insert(place);
+        while self.taken.remove(&self.lowest) {
+            self.lowest += 1;
+        }
+        self.chunks.insert((device, chunk), place);
+        place
+    }
+
+    fn place_touched(&mut self, device: u32, run: Run, out: &mut VecDeque<Run>) {
         let last = (run.end() - 1) / CHUNK_SECTORS;
-        for (&chunk, &place) in self.chunks.range(run.first / CHUNK_SECTORS..=last) {
+        for (&(_, chunk), &place) in self.chunks.range((device, run.first / CHUNK_SECTORS)..=(device, last)) {
             let first = run.first.max(chunk * CHUNK_SECTORS);
             let end = run.end().min((chunk + 1) * CHUNK_SECTORS);
             append(out, Run { first: place * CHUNK_SECTORS + first % CHUNK_SECTORS, sectors: end - first });
@@ -142,7 +164,7 @@ mod tests {
 
     fn placed(fitter: &mut Fitter, first: u64, sectors: u64) -> Vec<(u64, u64)> {
         let mut out = VecDeque::new();
-        fitter.place(Run { first, sectors }, true, &mut out).unwrap();
+        fitter.place(0, Run { first, sectors }, true, &mut out).unwrap();
         out.into_iter().map(|run| (run.first, run.sectors)).collect()
     }
 
@@ -162,8 +184,22 @@ mod tests {
         assert_eq!(placed(&mut fitter, 5 * chunk, 8), [(chunk, 8)]);
         assert_eq!(placed(&mut fitter, 5 * chunk + chunk - 8, 16), [(2 * chunk - 8, 16)]);
         let mut out = VecDeque::new();
-        let full = fitter.place(Run { first: 7 * chunk, sectors: 1 }, true, &mut out);
+        let full = fitter.place(0, Run { first: 7 * chunk, sectors: 1 }, true, &mut out);
         assert_eq!(full, Err(Misfit::Footprint(4)));
+    }
+
+    #[test]
+    fn auto_keeps_addresses_and_moves_what_is_beyond_the_drive_or_in_the_way() {
+        let chunk = CHUNK_SECTORS;
+        let mut fitter = Fitter::new(Fit::Auto, 4 * chunk, 0);
+        assert_eq!(placed(&mut fitter, 2 * chunk + 8, 8), [(2 * chunk + 8, 8)]);
+        assert_eq!(placed(&mut fitter, 1000 * chunk, 8), [(0, 8)]);
+        assert_eq!(placed(&mut fitter, chunk - 8, 16), [(2 * chunk - 8, 8), (3 * chunk, 8)], "its own place was taken, and so is the next");
+        assert_eq!(fitter.moved, 2);
+        let mut out = VecDeque::new();
+        fitter.place(1, Run { first: 2 * chunk, sectors: 8 }, false, &mut out).unwrap();
+        assert!(out.is_empty(), "another device has touched nothing there");
+        assert_eq!(fitter.place(1, Run { first: 2 * chunk, sectors: 8 }, true, &mut out), Err(Misfit::Footprint(5)));
     }
 
     #[test]
@@ -172,7 +208,7 @@ mod tests {
         let mut fitter = Fitter::new(Fit::Compact, 4 * chunk, 0);
         placed(&mut fitter, 10 * chunk, 8);
         let mut out = VecDeque::new();
-        fitter.place(Run { first: 0, sectors: 1 << 50 }, false, &mut out).unwrap();
+        fitter.place(0, Run { first: 0, sectors: 1 << 50 }, false, &mut out).unwrap();
         assert_eq!(out, [Run { first: 0, sectors: chunk }]);
     }
 

@@ -6,4 +6,5 @@ mod survey;
 mod workload;
 
 pub use options::{DevicePolicy, Fit, TraceOptions};
+pub use survey::Survey;
 pub use workload::TraceWorkload;

@@ -2,17 +2,18 @@
 
 use super::super::{OpenOptions, Order, TraceError};
 
-/// What to do with a trace of several devices. Each device has its own address space, so laying
-/// them over each other silently is never an option.
+/// What to do with a trace of several devices. Each device has its own address space, so they are
+/// never laid over each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DevicePolicy {
     /// Refuse, listing the devices.
-    #[default]
     Error,
     /// Replay one device and leave the others out.
     Select(u32),
-    /// One after another on the drive, in order of device number, each taking the space up to its
-    /// highest address, rounded up to 1 MiB. Needs a first pass over the file.
+    /// Side by side in one space, in order of device number, each taking the space up to its
+    /// highest address, rounded up to 1 MiB. Needs a first pass over the file, unless the fit is
+    /// [`Fit::Auto`] or [`Fit::Compact`]: those give each region a place of its own.
+    #[default]
     Concat,
 }
 
@@ -37,8 +38,12 @@ impl DevicePolicy {
 /// What to do with addresses beyond the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
-    /// Refuse, naming the address.
+    /// As they are, where the whole trace fits. Otherwise each touched region of 1 MiB keeps its
+    /// address where that is on the drive and free, and takes the lowest free place where it is
+    /// not. Trims of regions without a place are left out.
     #[default]
+    Auto,
+    /// Refuse, naming the address.
     Error,
     /// Wrap around at the end of the drive; a request across the end becomes two. A request
     /// larger than the drive is cut to its size.
@@ -57,6 +62,7 @@ impl Fit {
     /// The name used in configuration.
     pub const fn name(self) -> &'static str {
         match self {
+            Fit::Auto => "auto",
             Fit::Error => "error",
             Fit::Modulo => "modulo",
             Fit::Compact => "compact",
@@ -70,6 +76,7 @@ impl Fit {
     /// [`TraceError::Option`] for an unknown name.
     pub fn parse(name: &str) -> Result<Fit, TraceError> {
         match name {
+            "auto" => Ok(Fit::Auto),
             "error" => Ok(Fit::Error),
             "modulo" => Ok(Fit::Modulo),
             "compact" => Ok(Fit::Compact),
@@ -77,7 +84,7 @@ impl Fit {
             _ => Err(TraceError::Option {
                 option: "fit",
                 value: name.to_owned(),
-                expected: "error, modulo, compact or scale",
+                expected: "auto, error, modulo, compact or scale",
             }),
         }
     }
@@ -88,9 +95,9 @@ impl Fit {
 pub struct TraceOptions {
     /// Name of the format; `None` detects it.
     pub format: Option<String>,
-    /// Several devices; default: refuse.
+    /// Several devices; default: side by side.
     pub devices: DevicePolicy,
-    /// Addresses beyond the drive; default: refuse.
+    /// Addresses beyond the drive; default: moved to free places on it.
     pub fit: Fit,
     /// Factor on all times: 0.5 arrives twice as fast. Finite and above 0; default 1.
     pub time_scale: f64,
@@ -118,6 +125,12 @@ impl TraceOptions {
             window_records: open.window_records,
             requests: None,
         }
+    }
+
+    /// Whether a region of the trace is given its place when it is first touched, so that trims of
+    /// others vanish and no first pass is needed to keep devices apart.
+    pub(super) fn places_regions(&self) -> bool {
+        matches!(self.fit, Fit::Auto | Fit::Compact)
     }
 
     pub(super) fn open_options(&self) -> OpenOptions {

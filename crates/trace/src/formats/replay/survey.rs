@@ -1,58 +1,84 @@
 //! The first pass: devices, spans and footprint, so that what cannot be replayed is refused
-//! before anything runs.
+//! before anything runs, and a drive can be made for the trace.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use units::{HostOp, SECTOR_BYTES};
 
-use super::super::reading::extents::Extents;
-use super::super::{DevicePolicy, Fit, Records, TraceError, TraceOptions, TraceRecord};
+use super::super::reading::extents::{CHUNK_BYTES, Extents};
+use super::super::{DevicePolicy, Fit, Records, TraceError, TraceOptions, TraceRecord, open, open_reader};
 use super::fit::CHUNK_SECTORS;
+use crate::WorkloadError;
 
 /// One device of the trace.
-pub(super) struct Device {
-    pub name: String,
-    pub records: u64,
-    pub end_bytes: u64,
+#[derive(Clone, Debug)]
+struct Device {
+    name: String,
+    records: u64,
+    end_bytes: u64,
 }
 
-/// What the first pass found.
-pub(super) struct Survey {
-    pub devices: BTreeMap<u32, Device>,
+/// What a first pass over a trace found. It holds whatever drive the trace is replayed on.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    path: String,
+    /// The format that was read; a second pass must read the same.
+    pub(super) format: &'static str,
+    devices: BTreeMap<u32, Device>,
+    policy: DevicePolicy,
+    touched_bytes: u64,
+    writes: bool,
 }
 
 /// At most this many devices are listed in a message.
 const LISTED_MAX: usize = 24;
 
 impl Survey {
-    /// Reads all of `records`, keeping to the limit of `options`, and refuses what it must.
-    pub fn take(records: &mut Records, options: &TraceOptions) -> Result<Survey, TraceError> {
-        let mut survey = Survey { devices: BTreeMap::new() };
+    /// Reads all of the trace at `path`, a regular file.
+    ///
+    /// # Errors
+    /// The trace cannot be read, has no requests, or has devices that the options refuse.
+    pub fn take(path: &str, options: &TraceOptions) -> Result<Survey, WorkloadError> {
+        options.check()?;
+        Ok(Survey::of(&mut open(path, &options.open_options())?, options)?)
+    }
+
+    /// As [`Survey::take`], from a reader; `name` stands for the file name.
+    ///
+    /// # Errors
+    /// As [`Survey::take`].
+    pub fn take_reader(reader: Box<dyn Read + Send>, name: &str, options: &TraceOptions) -> Result<Survey, WorkloadError> {
+        options.check()?;
+        Ok(Survey::of(&mut open_reader(reader, name, &options.open_options())?, options)?)
+    }
+
+    fn of(records: &mut Records, options: &TraceOptions) -> Result<Survey, TraceError> {
+        let mut survey = Survey {
+            path: records.path().to_owned(),
+            format: records.format().name,
+            devices: BTreeMap::new(),
+            policy: options.devices,
+            touched_bytes: 0,
+            writes: false,
+        };
         let mut touched = Extents::default();
         let mut kept = 0;
         while options.requests.is_none_or(|limit| kept < limit) {
             let Some(record) = records.next_record()? else { break };
-            let selected = survey.add(&record, records, options, &mut touched);
-            // A trim may vanish when chunks are compacted, so it does not count towards the limit:
+            let selected = survey.add(&record, records, &mut touched);
+            // A trim may vanish when regions are placed, so it does not count towards the limit:
             // the first pass must not stop before the second does.
-            let certain = options.fit != Fit::Compact || record.op != HostOp::Trim;
+            let certain = !options.places_regions() || record.op != HostOp::Trim;
             kept += u64::from(selected && certain);
         }
-        survey.check(records, options)?;
-        if options.fit == Fit::Compact {
-            check_footprint(&touched, records.path(), options)?;
-        }
+        survey.touched_bytes = touched.chunks() * CHUNK_BYTES;
+        survey.check(records)?;
         Ok(survey)
     }
 
     /// Counts a record; whether it will be replayed.
-    fn add(
-        &mut self,
-        record: &TraceRecord,
-        records: &Records,
-        options: &TraceOptions,
-        touched: &mut Extents,
-    ) -> bool {
+    fn add(&mut self, record: &TraceRecord, records: &Records, touched: &mut Extents) -> bool {
         let device = self.devices.entry(record.device).or_insert_with(|| Device {
             name: records.device_name(record.device),
             records: 0,
@@ -60,18 +86,72 @@ impl Survey {
         });
         device.records += 1;
         device.end_bytes = device.end_bytes.max(record.end_bytes());
-        let selected = match options.devices {
+        let selected = match self.policy {
             DevicePolicy::Select(device) => record.device == device,
             DevicePolicy::Error | DevicePolicy::Concat => true,
         };
-        if selected && options.fit == Fit::Compact && matches!(record.op, HostOp::Read | HostOp::Write) {
+        if selected && matches!(record.op, HostOp::Read | HostOp::Write) {
             touched.add(record);
         }
+        self.writes |= selected && record.op == HostOp::Write;
         selected
     }
 
+    /// Devices of the trace, those that are not replayed included.
+    pub fn devices(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// Whether anything is written.
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Bytes that reads and writes touch, in regions of 1 MiB.
+    pub fn touched_bytes(&self) -> u64 {
+        self.touched_bytes
+    }
+
+    /// Bytes the replayed devices reach to, laid out as the options say; `u64::MAX` where no
+    /// number of 64 bits holds them.
+    pub fn span_bytes(&self) -> u64 {
+        match self.policy {
+            DevicePolicy::Select(device) => self.devices.get(&device).map_or(0, |device| device.end_bytes),
+            DevicePolicy::Error => self.devices.values().map(|device| device.end_bytes).max().unwrap_or(0),
+            DevicePolicy::Concat if self.devices.len() == 1 => self.devices.values().map(|device| device.end_bytes).sum(),
+            DevicePolicy::Concat => {
+                let total = self.devices.values().map(|device| u128::from(slot_bytes(device))).sum::<u128>();
+                u64::try_from(total).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// Records that will be replayed.
+    pub(super) fn records(&self) -> u64 {
+        match self.policy {
+            DevicePolicy::Select(device) => self.devices.get(&device).map_or(0, |device| device.records),
+            _ => self.devices.values().map(|device| device.records).sum(),
+        }
+    }
+
+    /// First byte of each device when they are laid side by side.
+    pub(super) fn bases(&self) -> BTreeMap<u32, u64> {
+        if self.policy != DevicePolicy::Concat {
+            return BTreeMap::new();
+        }
+        let mut next = 0_u64;
+        self.devices
+            .iter()
+            .map(|(&number, device)| {
+                let base = next;
+                next = next.saturating_add(slot_bytes(device));
+                (number, base)
+            })
+            .collect()
+    }
+
     /// The devices, for messages.
-    pub fn list(&self) -> String {
+    fn list(&self) -> String {
         let mut names: Vec<String> = self
             .devices
             .values()
@@ -84,84 +164,50 @@ impl Survey {
         names.join(", ")
     }
 
-    /// Bytes the replayed devices reach to, laid out as `options` say.
-    pub fn span_bytes(&self, options: &TraceOptions) -> u64 {
-        match options.devices {
-            DevicePolicy::Select(device) => self.devices.get(&device).map_or(0, |device| device.end_bytes),
-            DevicePolicy::Error => self.devices.values().map(|device| device.end_bytes).max().unwrap_or(0),
-            DevicePolicy::Concat => {
-                let total = self.devices.values().map(|device| u128::from(slot_bytes(device))).sum::<u128>();
-                u64::try_from(total).unwrap_or(u64::MAX)
-            }
-        }
-    }
-
-    /// Records that will be replayed.
-    pub fn records(&self, options: &TraceOptions) -> u64 {
-        match options.devices {
-            DevicePolicy::Select(device) => self.devices.get(&device).map_or(0, |device| device.records),
-            _ => self.devices.values().map(|device| device.records).sum(),
-        }
-    }
-
-    /// First byte of each device when they are laid one after another.
-    pub fn bases(&self) -> BTreeMap<u32, u64> {
-        let mut next = 0_u64;
-        self.devices
-            .iter()
-            .map(|(&number, device)| {
-                let base = next;
-                next = next.saturating_add(slot_bytes(device));
-                (number, base)
-            })
-            .collect()
-    }
-
-    fn check(&self, records: &Records, options: &TraceOptions) -> Result<(), TraceError> {
-        let path = records.path().to_owned();
+    fn check(&self, records: &Records) -> Result<(), TraceError> {
+        let path = self.path.clone();
         if self.devices.is_empty() {
             let statistics = records.statistics();
             let dropped = statistics.dropped_zero + statistics.dropped_comment + statistics.dropped_other;
-            return Err(TraceError::Empty { path, format: records.format().name, dropped });
+            return Err(TraceError::Empty { path, format: self.format, dropped });
         }
-        match options.devices {
+        match self.policy {
             DevicePolicy::Error if self.devices.len() > 1 => {
-                return Err(TraceError::ManyDevices {
-                    path,
-                    count: self.devices.len(),
-                    devices: self.list(),
-                });
+                return Err(TraceError::ManyDevices { path, count: self.devices.len(), devices: self.list() });
             }
             DevicePolicy::Select(device) if !self.devices.contains_key(&device) => {
                 return Err(TraceError::NoSuchDevice { path, device, devices: self.list() });
             }
             _ => {}
         }
-        let (end_bytes, capacity_bytes) = (self.span_bytes(options), options.capacity_sectors * SECTOR_BYTES);
-        // Concatenation adds addresses, so the sum must fit whatever happens to it later.
-        if options.devices == DevicePolicy::Concat && end_bytes == u64::MAX {
+        // Side by side, addresses are added, so the sum must fit whatever happens to it later.
+        if self.policy == DevicePolicy::Concat && self.devices.len() > 1 && self.span_bytes() == u64::MAX {
             return Err(TraceError::ConcatTooLong { path, count: self.devices.len() });
         }
+        Ok(())
+    }
+
+    /// Refuses what does not fit on the drive of `options`, and says whether everything fits as it is.
+    pub(super) fn check_fit(&self, options: &TraceOptions) -> Result<bool, TraceError> {
+        let (end_bytes, capacity_bytes) = (self.span_bytes(), options.capacity_sectors * SECTOR_BYTES);
         if options.fit == Fit::Error && end_bytes > capacity_bytes {
             let what = match options.devices {
-                DevicePolicy::Concat => format!("the concatenation of {} devices", self.devices.len()),
+                DevicePolicy::Concat if self.devices.len() > 1 => format!("the concatenation of {} devices", self.devices.len()),
                 _ => "the highest request".to_owned(),
             };
-            return Err(TraceError::BeyondDrive { path, what, end_bytes, capacity_bytes });
+            return Err(TraceError::BeyondDrive { path: self.path.clone(), what, end_bytes, capacity_bytes });
         }
-        Ok(())
+        let as_it_is = end_bytes <= capacity_bytes;
+        let (chunks, capacity_chunks) = (self.touched_bytes / CHUNK_BYTES, options.capacity_sectors / CHUNK_SECTORS);
+        let is_placed = options.fit == Fit::Compact || options.fit == Fit::Auto && !as_it_is;
+        if is_placed && chunks > capacity_chunks {
+            return Err(TraceError::FootprintBeyondDrive { path: self.path.clone(), chunks, capacity_chunks });
+        }
+        Ok(as_it_is)
     }
 }
 
 /// Space of a device in a concatenation: whole chunks, so that alignment survives.
 fn slot_bytes(device: &Device) -> u64 {
     device.end_bytes.div_ceil(CHUNK_SECTORS * SECTOR_BYTES).saturating_mul(CHUNK_SECTORS * SECTOR_BYTES)
-}
-
-fn check_footprint(touched: &Extents, path: &str, options: &TraceOptions) -> Result<(), TraceError> {
-    let (chunks, capacity_chunks) = (touched.chunks(), options.capacity_sectors / CHUNK_SECTORS);
-    if chunks > capacity_chunks {
-        return Err(TraceError::FootprintBeyondDrive { path: path.to_owned(), chunks, capacity_chunks });
-    }
-    Ok(())
 }

@@ -25,9 +25,9 @@ pub struct TraceWorkload {
     records: Records,
     options: TraceOptions,
     fitter: Fitter,
-    /// First byte of each device (concat).
-    bases: BTreeMap<u32, u64>,
-    /// The only device so far (error policy).
+    /// First byte of each device where they lie side by side; `None` without a first pass.
+    bases: Option<BTreeMap<u32, u64>>,
+    /// The only device so far (where several are refused or cannot be kept apart).
     only_device: Option<u32>,
     /// Time of the first record replayed.
     origin_ns: Option<i64>,
@@ -61,24 +61,30 @@ impl TraceWorkload {
     /// [`WorkloadError::Trace`] for impossible options, an unreadable or malformed file, several
     /// devices or addresses the options do not allow.
     pub fn open(path: &str, options: &TraceOptions) -> Result<TraceWorkload, WorkloadError> {
-        options.check()?;
-        let mut options = options.clone();
-        let regular = path != "-" && Path::new(path).is_file();
-        let mut survey = None;
-        if regular {
-            let mut first_pass = open(path, &options.open_options())?;
-            // The second pass must read what the first one checked.
-            options.format = Some(first_pass.format().name.to_owned());
-            survey = Some(Survey::take(&mut first_pass, &options)?);
+        if path == "-" || !Path::new(path).is_file() {
+            options.check()?;
+            return Ok(TraceWorkload::start(open(path, &options.open_options())?, options.clone(), None)?);
         }
+        TraceWorkload::open_surveyed(path, options, &Survey::take(path, options)?)
+    }
+
+    /// As [`TraceWorkload::open`], after a first pass that `survey` made with the same options but for the drive.
+    ///
+    /// # Errors
+    /// As [`TraceWorkload::open`].
+    pub fn open_surveyed(path: &str, options: &TraceOptions, survey: &Survey) -> Result<TraceWorkload, WorkloadError> {
+        // The second pass must read what the first one checked.
+        let options = TraceOptions { format: Some(survey.format.to_owned()), ..options.clone() };
+        options.check()?;
         let records = open(path, &options.open_options())?;
-        Ok(TraceWorkload::start(records, options, survey.as_ref())?)
+        Ok(TraceWorkload::start(records, options, Some(survey))?)
     }
 
     /// Reads a trace that can be read only once; `name` stands for the file name.
     ///
     /// # Errors
-    /// As [`TraceWorkload::open`]; `devices = concat` and `fit = scale` need a file.
+    /// As [`TraceWorkload::open`]; `fit = scale` needs a file, and so do several devices side by side under
+    /// `fit = error` and `fit = modulo`.
     pub fn from_reader(
         reader: Box<dyn Read + Send>,
         name: &str,
@@ -89,27 +95,41 @@ impl TraceWorkload {
         Ok(TraceWorkload::start(records, options.clone(), None)?)
     }
 
+    /// As [`TraceWorkload::from_reader`], after a first pass over the same bytes.
+    ///
+    /// # Errors
+    /// As [`TraceWorkload::open`].
+    pub fn from_reader_surveyed(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        options: &TraceOptions,
+        survey: &Survey,
+    ) -> Result<TraceWorkload, WorkloadError> {
+        options.check()?;
+        let records = open_reader(reader, name, &options.open_options())?;
+        Ok(TraceWorkload::start(records, options.clone(), Some(survey))?)
+    }
+
     fn start(
         records: Records,
-        options: TraceOptions,
+        mut options: TraceOptions,
         survey: Option<&Survey>,
     ) -> Result<TraceWorkload, TraceError> {
-        if survey.is_none() {
-            let option = match (options.devices, options.fit) {
-                (DevicePolicy::Concat, _) => Some("devices = concat"),
-                (_, Fit::Scale) => Some("fit = scale"),
-                _ => None,
-            };
-            if let Some(option) = option {
-                return Err(TraceError::NeedsFile { path: records.path().to_owned(), option });
+        if survey.is_none() && options.fit == Fit::Scale {
+            return Err(TraceError::NeedsFile { path: records.path().to_owned(), option: "fit = scale" });
+        }
+        if let Some(survey) = survey {
+            let as_it_is = survey.check_fit(&options)?;
+            // Nothing has to be moved, so nothing has to be looked up either.
+            if options.fit == Fit::Auto && as_it_is {
+                options.fit = Fit::Error;
             }
         }
-        let span_bytes = survey.map_or(0, |survey| survey.span_bytes(&options));
-        let concat = options.devices == DevicePolicy::Concat;
+        let span_bytes = survey.map_or(0, Survey::span_bytes);
         Ok(TraceWorkload {
             fitter: Fitter::new(options.fit, options.capacity_sectors, span_bytes.div_ceil(SECTOR_BYTES)),
-            bases: survey.filter(|_| concat).map(Survey::bases).unwrap_or_default(),
-            records_left: survey.map(|survey| survey.records(&options)),
+            bases: survey.map(Survey::bases),
+            records_left: survey.map(Survey::records),
             records,
             options,
             only_device: None,
@@ -128,11 +148,6 @@ impl TraceWorkload {
         self.records.statistics()
     }
 
-    /// Name of the format being read.
-    pub fn format_name(&self) -> &'static str {
-        self.records.format().name
-    }
-
     /// Puts the requests of the next record into `pending`; false at the end.
     fn advance(&mut self) -> Result<bool, TraceError> {
         let Some(record) = self.records.next_record()? else { return Ok(false) };
@@ -149,12 +164,14 @@ impl TraceWorkload {
             return Ok(true);
         }
         let run = self.run(&record)?;
+        // With addresses of their own, devices need no other mark.
+        let device = if self.bases.is_some() { 0 } else { record.device };
         let exact = (record.offset_bytes | record.length_bytes).is_multiple_of(SECTOR_BYTES);
         self.changes.widened += u64::from(!exact);
         let before = self.pending.len();
         self.pieces.clear();
         self.fitter
-            .place(run, record.op != HostOp::Trim, &mut self.pieces)
+            .place(device, run, record.op != HostOp::Trim, &mut self.pieces)
             .map_err(|misfit| self.misfit(&misfit, run))?;
         while let Some(mut piece) = self.pieces.pop_front() {
             while piece.sectors > 0 {
@@ -174,15 +191,19 @@ impl TraceWorkload {
     fn selected(&mut self, record: &TraceRecord) -> Result<bool, TraceError> {
         match self.options.devices {
             DevicePolicy::Select(device) => Ok(record.device == device),
-            DevicePolicy::Concat => Ok(true),
-            DevicePolicy::Error => {
+            DevicePolicy::Concat if self.bases.is_some() || self.options.places_regions() => Ok(true),
+            DevicePolicy::Concat | DevicePolicy::Error => {
                 let only = *self.only_device.get_or_insert(record.device);
                 if only == record.device {
                     return Ok(true);
                 }
+                let path = self.records.path().to_owned();
+                if self.options.devices == DevicePolicy::Concat {
+                    return Err(TraceError::NeedsFile { path, option: "devices = concat for several devices" });
+                }
                 let names = [only, record.device].map(|device| self.records.device_name(device));
                 Err(TraceError::ManyDevices {
-                    path: self.records.path().to_owned(),
+                    path,
                     count: 2,
                     devices: format!("{}, ... up to request number {}", names.join(", "), self.taken),
                 })
@@ -202,7 +223,7 @@ impl TraceWorkload {
     }
 
     fn run(&self, record: &TraceRecord) -> Result<Run, TraceError> {
-        let base = self.bases.get(&record.device).copied().unwrap_or(0);
+        let base = self.bases.as_ref().and_then(|bases| bases.get(&record.device)).copied().unwrap_or(0);
         let offset = record
             .offset_bytes
             .checked_add(base)
@@ -287,6 +308,7 @@ impl Workload for TraceWorkload {
             (widened, "were widened to whole sectors of 512 bytes.".to_owned()),
             (split, format!("were split into {pieces} to fit the drive (fit = {fit}): each piece counts as a request.")),
             (shortened, format!("were shortened to fit the drive (fit = {fit}).")),
+            (self.fitter.moved, "touch what lies beyond the drive, or was in its way, and were moved to free places in regions of 1 MiB (workload.fit = auto).".to_owned()),
             (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
         ];
         let met = found.into_iter().filter(|(count, _)| *count > 0);

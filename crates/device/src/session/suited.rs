@@ -1,0 +1,136 @@
+//! What a session chooses where nobody said anything: how large the drive is under a trace, and what state it is in before
+//! the run. Each choice is written into the configuration, so that the result names it, and told in a sentence.
+//!
+//! *Protects*: a key that was given (`--set`) is never changed; what was chosen can be given, and gives the same result.
+
+use super::source::{self, Opened, WorkloadSource};
+use super::{GivenRequests, SessionError};
+use crate::{Config, DrivePlan};
+use trace::formats::{Fit, Survey};
+use units::{HostOp, Request, SECTOR_BYTES, quantity};
+
+/// A drive is made this large for a trace without a second thought. Filling and overwriting it takes some seconds.
+const GROWS_TO: u64 = 64 << 30;
+/// Beyond that it grows for a trace that touches at least one in this many of the bytes it reaches to.
+const SPARSE: u64 = 4;
+/// A drive grows in steps of this many bytes.
+const STEP: u64 = 64 << 20;
+/// A drive that is not as large for the host as it was made is enlarged so many times.
+const ENLARGEMENTS: usize = 8;
+const PRECONDITION: &str = "drive.precondition";
+/// The value of a key that leaves the choice to the session.
+const AUTO: &str = "auto";
+/// Requests of a generator that are looked at for a write.
+const LOOKED_AT: usize = 1 << 16;
+
+/// A drive and a workload that fit each other.
+pub(super) struct Suited {
+    pub plan: DrivePlan,
+    pub source: WorkloadSource,
+    /// What was chosen, a sentence each.
+    pub chosen: Vec<String>,
+}
+
+/// Fits a configuration to the workload of this name.
+///
+/// # Errors
+/// No such workload, a trace that cannot be read, a configuration that cannot be built.
+pub(super) fn to_workload(config: Config, name: &str) -> Result<Suited, SessionError> {
+    let mut chosen = Vec::new();
+    let survey = source::survey(name, &config.values)?;
+    let plan = match &survey {
+        Some(survey) => grown(config, survey, &mut chosen)?,
+        None => DrivePlan::new(config)?,
+    };
+    let source = WorkloadSource::surveyed(name, &plan, survey.clone())?;
+    let writes = match &survey {
+        Some(survey) => survey.writes(),
+        None if source.is_generated() => writes_soon(source.open()?)?,
+        // Standard input cannot be looked at before it is run.
+        None => true,
+    };
+    finish(plan, source, writes, chosen)
+}
+
+/// Fits a configuration to requests in memory, called `name`.
+///
+/// # Errors
+/// As [`to_workload`]; requests the drive cannot serve.
+pub(super) fn to_requests(config: Config, name: &str, requests: &GivenRequests) -> Result<Suited, SessionError> {
+    let plan = DrivePlan::new(config)?;
+    let source = WorkloadSource::given(name, requests, &plan)?;
+    let writes = requests.write();
+    finish(plan, source, writes, Vec::new())
+}
+
+/// Chooses the state the drive begins in.
+fn finish(mut plan: DrivePlan, source: WorkloadSource, writes: bool, mut chosen: Vec<String>) -> Result<Suited, SessionError> {
+    if plan.config.values.name(PRECONDITION) == AUTO {
+        let (state, why) = if writes {
+            ("overwrite", "the workload writes, and a drive in use has to clean")
+        } else {
+            ("fill", "the workload only reads, and pages never written need no flash")
+        };
+        plan.config.choose(PRECONDITION, state)?;
+        chosen.push(format!("{PRECONDITION} = {state} was chosen: {why}; none begins with an erased drive, steady runs the workload until write amplification stands still."));
+    }
+    Ok(Suited { plan, source, chosen })
+}
+
+/// A drive that is large enough for a trace, where it may be enlarged and the trace is in proportion to it.
+fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Result<DrivePlan, SessionError> {
+    let span = survey.span_bytes();
+    let devices = survey.devices();
+    if devices > 1 && config.values.name("workload.devices") == "concat" {
+        chosen.push(format!(
+            "The {devices} devices of the trace lie side by side in one space of {} (workload.devices = concat; a number takes one of them, error refuses).",
+            quantity::format_size(span.next_multiple_of(1 << 20)),
+        ));
+    }
+    let capacity = config.values.whole("drive.capacity");
+    let touched = survey.touched_bytes();
+    let fits = |plan: &DrivePlan, bytes: u64| bytes <= plan.host_sectors() * SECTOR_BYTES;
+    let plan = DrivePlan::new(config.clone())?;
+    if config.values.name("workload.fit") != Fit::Auto.name() || fits(&plan, span) {
+        return Ok(plan);
+    }
+    let is_in_proportion = span <= GROWS_TO || span / SPARSE <= touched;
+    let wanted = if is_in_proportion { span } else { touched };
+    let may_grow = !config.given.contains("drive.capacity");
+    let told = |bytes: u64| quantity::format_size(bytes.next_multiple_of(1 << 20));
+    if fits(&plan, wanted) || !may_grow {
+        chosen.push(format!(
+            "The trace touches {} of the {} it reaches to: what lies beyond the {} of the drive is moved to free places on it, in regions of 1 MiB \
+             (workload.fit = auto; error refuses, a larger drive.capacity moves less).",
+            told(touched), told(span), quantity::format_size(capacity),
+        ));
+        return Ok(plan);
+    }
+    let mut plan = plan;
+    let mut size = wanted;
+    for _ in 0..ENLARGEMENTS {
+        size = size.next_multiple_of(STEP);
+        config.choose("drive.capacity", &quantity::format_size(size))?;
+        plan = DrivePlan::new(config.clone())?;
+        let seen = plan.host_sectors() * SECTOR_BYTES;
+        if seen >= wanted {
+            break;
+        }
+        // A driver of the host holds a share of the drive back.
+        size += wanted - seen;
+    }
+    let why = if is_in_proportion {
+        format!("the trace reaches to {}", told(span))
+    } else {
+        format!("the trace touches {} of the {} it reaches to, packed in regions of 1 MiB", told(touched), told(span))
+    };
+    chosen.push(format!("drive.capacity = {} was chosen, in place of {}: {why}. Give drive.capacity for another size; workload.fit says what becomes of addresses beyond it.", quantity::format_size(size), quantity::format_size(capacity)));
+    Ok(plan)
+}
+
+/// Whether a workload writes within its first requests.
+fn writes_soon(mut workload: Opened) -> Result<bool, SessionError> {
+    let mut batch: Vec<Request> = Vec::new();
+    workload.next_batch(&mut batch, LOOKED_AT)?;
+    Ok(batch.iter().any(|request| request.op == HostOp::Write))
+}
