@@ -36,8 +36,9 @@ pub struct BufferContext<'a> {
     pub values: &'a Values,
 }
 
-/// A line of [`buffers`].
-pub struct BufferEntry<F: Flash> {
+/// A buffer: what there is to know of it before there is a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
     /// Name in the configuration.
     pub name: &'static str,
     /// What it is, in a line.
@@ -46,20 +47,28 @@ pub struct BufferEntry<F: Flash> {
     pub parameters: fn() -> Vec<Parameter>,
     /// Whether its values fit together and the drive; an error says in words what does not.
     pub check: fn(&BufferContext<'_>) -> Result<(), String>,
-    /// Puts it over a layer, empty, or with what non-volatile memory holds after a power cut.
-    pub build: Build<F>,
 }
 
-/// What puts a buffer over a layer.
+/// Puts a buffer over a layer, empty, or with what non-volatile memory holds after a power cut.
 pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashCore) -> Box<dyn PageLayer<F>>;
 
 /// Every buffer, alphabetically; behind them the registered ones.
-pub fn buffers<F: Flash>() -> Vec<BufferEntry<F>> {
+pub fn buffers() -> Vec<Buffer> {
     policy::entries()
+}
+
+/// The buffer called `name`; nothing for `none`.
+pub fn find(name: &str) -> Option<Buffer> {
+    buffers().into_iter().find(|buffer| buffer.name == name)
+}
+
+/// What puts the buffer called `name` over a layer; nothing for `none`.
+pub fn build<F: Flash>(name: &str) -> Option<Build<F>> {
+    policy::build(name)
 }
 
 /// Names of all buffers, and of having none.
 pub fn buffer_names() -> Vec<&'static str> {
-    let names = policy::entries::<nand::CountedFlash>().into_iter().map(|entry| entry.name);
+    let names = buffers().into_iter().map(|entry| entry.name);
     std::iter::once("none").chain(names).collect()
 }

@@ -105,6 +105,9 @@ pub struct RunArguments {
     /// A built-in stack, or a TOML file.
     #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
     pub stack: String,
+    /// Repeat the run that wrote this result.json, and say whether the result is the same (exit code 1 if it is not).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stack", "workload", "set", "seed", "requests", "format"])]
+    pub again: Option<PathBuf>,
     /// The rest.
     #[command(flatten)]
     pub session: SessionArguments,

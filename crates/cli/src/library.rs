@@ -27,7 +27,7 @@ pub fn explanation(name: &str) -> Result<String, String> {
 pub fn text(results: &[RunResult]) -> String {
     match results {
         [result] => table::result(result),
-        several => table::comparison(several),
+        several => table::comparison(several, &results::without_effect(several)),
     }
 }
 

@@ -8,13 +8,17 @@ use std::sync::{Mutex, PoisonError};
 /// What the first panic said.
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
-/// The command line that is being executed, as a shell reads it.
-static COMMAND: Mutex<String> = Mutex::new(String::new());
+/// The words of the command line that is being executed.
+static COMMAND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Remembers the command line for messages.
 pub fn set_command(arguments: &[OsString]) {
-    let words: Vec<String> = arguments.iter().map(|argument| quoted(&argument.to_string_lossy())).collect();
-    *COMMAND.lock().unwrap_or_else(PoisonError::into_inner) = words.join(" ");
+    *COMMAND.lock().unwrap_or_else(PoisonError::into_inner) = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+}
+
+/// The words of the command line that is being executed; empty where there is none.
+pub fn command() -> Vec<String> {
+    COMMAND.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Does `work`; a panic ends it with a failure that says how to replay it.
@@ -36,7 +40,7 @@ pub fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure
 }
 
 fn report(said: &str) -> String {
-    let command = COMMAND.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let command = command().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     format!(
         "the simulator broke one of its own invariants; nothing it printed before can be trusted.\n  {}\n\
          This is a defect of nandarium. Seeds and configuration are those of this command, which replays it:\n  {}\n\

@@ -3,7 +3,7 @@
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
 use device::config::{did_you_mean, stack_parts};
-use device::session::{SessionOptions, Snapshots, USUAL_FILES};
+use device::session::{Snapshots, USUAL_FILES};
 use device::{Config, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -48,10 +48,9 @@ pub fn load_with(stack: &str, arguments: &SessionArguments, mut settings: Vec<Se
     Ok(config)
 }
 
-/// What a session needs besides its configuration.
-pub fn options(arguments: &SessionArguments) -> SessionOptions {
-    let snapshots = if arguments.no_snapshots { None } else { snapshots(arguments.snapshots.clone()) };
-    SessionOptions { workload: arguments.workload.clone(), snapshots }
+/// Where a session keeps preconditioned states.
+pub fn snapshots_of(arguments: &SessionArguments) -> Option<Snapshots> {
+    if arguments.no_snapshots { None } else { snapshots(arguments.snapshots.clone()) }
 }
 
 /// Preconditioned states of this build in `folder`, or in the user's cache folder.

@@ -5,14 +5,14 @@ use crate::clocked::{Clocked, Layers};
 use crate::remapped::RemapPlan;
 use crate::state::Fill;
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
-use buffer::{BufferContext, BufferEntry, buffers};
+use buffer::{Buffer, BufferContext};
 use engine::random::Stream;
-use ftl::mapping::{FtlContext, Layout, Lockstep, MappingEntry, mappings};
+use ftl::mapping::{self, Builder, FtlContext, Layout, Lockstep, Mapping, mappings};
 use layer::{BUFFER_OWNER, GATHER_OWNER, Value, Values};
 use stripe::StripePlan;
 use zones::ZonePlan;
 use nand::{
-    CommandOptions, ContentsKind, CountedFlash, FaultPlan, Flash, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
+    CommandOptions, ContentsKind, FaultPlan, Flash, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
 };
 use units::{BlockId, DieId, Geometry, Shape, quantity};
@@ -282,11 +282,11 @@ impl DrivePlan {
     }
 
     fn check_stripes(&self) -> Result<(), ConfigError> {
-        let entry = mapping_entry::<CountedFlash>(&self.config);
-        if self.stripes.is_none() && self.zones.is_none() || entry.versioned.is_some() {
+        let entry = mapping_of(&self.config);
+        if self.stripes.is_none() && self.zones.is_none() || entry.is_versioned {
             return Ok(());
         }
-        let able = mappings::<CountedFlash>().into_iter().filter(|entry| entry.versioned.is_some());
+        let able = mappings().into_iter().filter(|entry| entry.is_versioned);
         let able: Vec<_> = able.map(|entry| entry.name).collect();
         Err(together(format!(
             "stripe.kind = {} needs a mapping that leaves every page on its chip, and ftl.kind = {} moves pages to any; use ftl.kind = {}",
@@ -297,7 +297,7 @@ impl DrivePlan {
     }
 
     fn check_buffer(&self) -> Result<(), ConfigError> {
-        let entry = buffer_entry::<CountedFlash>(&self.config);
+        let entry = buffer_of(&self.config);
         entry.map_or(Ok(()), |entry| (entry.check)(&self.buffer_context()).map_err(together))
     }
 
@@ -404,7 +404,7 @@ impl DrivePlan {
     pub fn is_volatile(&self) -> bool {
         let values = &self.config.values;
         let gathers = self.gather.is_some() && !values.on("stripe.buffer_nonvolatile");
-        match buffer_entry::<CountedFlash>(&self.config) {
+        match buffer_of(&self.config) {
             None => gathers,
             // Both ways lead past memory that forgets below.
             Some(_) => !values.on("buffer.nonvolatile") && values.name("buffer.acknowledge") == "buffer",
@@ -433,14 +433,14 @@ impl DrivePlan {
     fn buffered<F: Flash>(&self, below: Layers<F>, core: &FlashCore) -> Layers<F> {
         let below = match &self.gather {
             Some(values) => {
-                let entry = buffers::<F>().into_iter().find(|entry| entry.name == GATHER_KIND);
+                let gather = buffer::build(GATHER_KIND);
                 let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
-                (entry.expect("the table has the buffer that gathers").build)(&context, below, core)
+                (gather.expect("the table has the buffer that gathers"))(&context, below, core)
             }
             None => below,
         };
-        match buffer_entry::<F>(&self.config) {
-            Some(entry) => (entry.build)(&self.buffer_context(), below, core),
+        match buffer::build(self.config.values.name("buffer.kind")) {
+            Some(build) => build(&self.buffer_context(), below, core),
             None => below,
         }
     }
@@ -453,7 +453,7 @@ impl DrivePlan {
 
     /// See [`Clocked::layers`], which is where this is called.
     pub(crate) fn layers_over<F: Flash>(&self, flash: &F) -> Layers<F> {
-        let entry = mapping_entry::<F>(&self.config);
+        let entry = builder_of::<F>(&self.config);
         let below = match (&self.stripes, &self.zones, &entry.versioned) {
             (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, flash),
             (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, flash),
@@ -473,7 +473,7 @@ impl DrivePlan {
 
     /// See [`Clocked::recovered`], which is where this is called.
     pub(crate) fn recovered_layers<F: Flash>(&self, image: &FlashCore) -> Result<Layers<F>, ftl::RecoverError> {
-        let entry = mapping_entry::<F>(&self.config);
+        let entry = builder_of::<F>(&self.config);
         let below = match (&self.stripes, &self.zones, &entry.versioned) {
             (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
             (_, Some(zones), Some(versioned)) => zones.recover(&self.context(), versioned, image)?,
@@ -528,18 +528,20 @@ fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&St
         planes,
         user_pages: pages,
     };
-    let kept = (mapping_entry::<CountedFlash>(config).reserve_blocks)(values, &layout).map_err(together)?;
+    let kept = (mapping_of(config).reserve_blocks)(values, &layout).map_err(together)?;
     let old = stripes.map_or(0, |stripes| stripes.most_old(values));
     Ok(kept + old.div_ceil(pages_per_block) as u32)
 }
 
-fn mapping_entry<F: Flash>(config: &Config) -> MappingEntry<F> {
-    let name = config.values.name("ftl.kind");
-    mappings::<F>().into_iter().find(|entry| entry.name == name).expect("mapping names are checked")
+fn mapping_of(config: &Config) -> Mapping {
+    mapping::find(config.values.name("ftl.kind")).expect("mapping names are checked")
 }
 
-/// The buffer's entry; nothing for `none`.
-fn buffer_entry<F: Flash>(config: &Config) -> Option<BufferEntry<F>> {
-    let name = config.values.name("buffer.kind");
-    buffers::<F>().into_iter().find(|entry| entry.name == name)
+fn builder_of<F: Flash>(config: &Config) -> Builder<F> {
+    mapping::builder(config.values.name("ftl.kind")).expect("mapping names are checked")
+}
+
+/// The buffer; nothing for `none`.
+fn buffer_of(config: &Config) -> Option<Buffer> {
+    buffer::find(config.values.name("buffer.kind"))
 }

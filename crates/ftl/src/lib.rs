@@ -8,4 +8,4 @@ pub mod gc;
 pub mod mapping;
 
 pub use blocks::BlockTable;
-pub use mapping::{FtlContext, MappingEntry, RecoverError};
+pub use mapping::{FtlContext, Mapping, RecoverError};

@@ -23,6 +23,32 @@ impl Default for LatencyRecorder {
     }
 }
 
+/// Latencies of one kind of request as a trace recorded them, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedOp {
+    /// Requests that had one.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: Nanos,
+    /// 99th percentile.
+    pub p99: Nanos,
+    /// 99.9th percentile.
+    pub p999: Nanos,
+    /// Longest.
+    pub max: Nanos,
+}
+
+/// Latencies that a trace recorded, of what was replayed of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedLatency {
+    /// Reads; `None`: none had one.
+    pub read: Option<RecordedOp>,
+    /// Writes; likewise.
+    pub write: Option<RecordedOp>,
+}
+
 /// What a request waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits<'a> {

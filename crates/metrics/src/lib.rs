@@ -5,12 +5,14 @@ mod histogram;
 mod latency;
 mod life_report;
 mod lifetime;
+mod provenance;
 mod report;
 mod series;
 
 pub use histogram::{Histogram, PERCENTILES};
-pub use latency::{LatencyRecorder, Tail, Waits};
+pub use latency::{LatencyRecorder, RecordedLatency, RecordedOp, Tail, Waits};
 pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
+pub use provenance::{Asked, Provenance, SourceFile};
 pub use report::{OpTotals, RunResult, SCHEMA, Status};
 pub use series::{AddressMap, Sample, Series};

@@ -1,7 +1,8 @@
 //! The result of a run and its JSON form (`result.json`). Keys are stable: scripts rely on them.
 
 use crate::histogram::PERCENTILES;
-use crate::latency::{LatencyRecorder, Tail};
+use crate::latency::{LatencyRecorder, RecordedLatency, Tail};
+use crate::provenance::Provenance;
 use crate::series::{AddressMap, Sample};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -95,6 +96,14 @@ pub struct RunResult {
     pub series: (Nanos, Vec<Sample>),
     /// Requests over time and address.
     pub addresses: AddressMap,
+    /// Latencies the trace recorded, reads and writes; `None`: it has none.
+    pub recorded: Option<RecordedLatency>,
+    /// Keys given beside the stack.
+    pub given: Vec<String>,
+    /// Keys that this run did not read.
+    pub unused: Vec<String>,
+    /// Where it comes from; `None` where nobody said.
+    pub provenance: Option<Provenance>,
     /// Remarks for the reader.
     pub notes: Vec<String>,
 }
@@ -154,10 +163,14 @@ impl RunResult {
             "sim_ns": self.sim_ns,
             "requests_per_wall_s": self.requests() as f64 / self.wall_s.max(1e-9),
             "config": self.config,
+            "config_given": self.given,
+            "config_unused": self.unused,
+            "provenance": self.provenance,
             "host": host,
             "iops": self.iops(),
             "bandwidth_bytes_per_s": {"read": self.bandwidth(HostOp::Read), "write": self.bandwidth(HostOp::Write)},
             "latency_ns": latency,
+            "recorded_latency_ns": self.recorded,
             "waiting": both["direct"],
             "waiting_root": both["root"],
             "service_ns": both["service_ns"],
@@ -218,7 +231,11 @@ impl RunResult {
         let column = |value: &dyn Fn(usize, &Sample) -> f64| -> Vec<f64> {
             samples.iter().enumerate().map(|(index, sample)| value(index, sample)).collect()
         };
-        let mean = |sample: &Sample, op: usize| sample.latency_sum[op] as f64 / sample.requests[op].max(1) as f64;
+        // In an interval without requests of a kind there is no latency of it.
+        let latency = |op: usize, value: &dyn Fn(&Sample) -> f64| -> Vec<Option<f64>> {
+            samples.iter().map(|sample| (sample.requests[op] > 0).then(|| value(sample))).collect()
+        };
+        let mean = |sample: &Sample, op: usize| sample.latency_sum[op] as f64 / sample.requests[op] as f64;
         let mut columns = json!({
             "time_ns": column(&|index, _| index as f64 * *interval as f64),
             "read_requests": column(&|_, s| s.requests[0] as f64),
@@ -226,10 +243,10 @@ impl RunResult {
             "read_bytes": column(&|_, s| s.bytes[0] as f64),
             "write_bytes": column(&|_, s| s.bytes[1] as f64),
             "queue_depth": column(&|_, s| s.occupancy as f64 / *interval as f64),
-            "read_latency_mean_ns": column(&|_, s| mean(s, 0)),
-            "write_latency_mean_ns": column(&|_, s| mean(s, 1)),
-            "read_latency_max_ns": column(&|_, s| s.latency_max[0] as f64),
-            "write_latency_max_ns": column(&|_, s| s.latency_max[1] as f64),
+            "read_latency_mean_ns": latency(0, &|s| mean(s, 0)),
+            "write_latency_mean_ns": latency(1, &|s| mean(s, 1)),
+            "read_latency_max_ns": latency(0, &|s| s.latency_max[0] as f64),
+            "write_latency_max_ns": latency(1, &|s| s.latency_max[1] as f64),
         });
         for cause in CAUSES {
             columns[format!("{}_programs", cause.name())] = json!(column(&|_, s| s.programs[cause.index()] as f64));
@@ -289,12 +306,14 @@ fn by_cause(value: impl Fn(usize) -> Value, total: Value) -> Value {
 fn latency_json(recorder: &LatencyRecorder) -> Value {
     let histogram = recorder.histogram();
     let mut map = Map::new();
+    let is_known = histogram.count() > 0;
+    let known = |value: Value| if is_known { value } else { Value::Null };
     map.insert("count".into(), json!(histogram.count()));
-    map.insert("mean".into(), json!(histogram.mean()));
+    map.insert("mean".into(), known(json!(histogram.mean())));
     for (name, share) in PERCENTILES {
-        map.insert(name.into(), json!(histogram.percentile(share)));
+        map.insert(name.into(), known(json!(histogram.percentile(share))));
     }
-    map.insert("max".into(), json!(histogram.max()));
+    map.insert("max".into(), known(json!(histogram.max())));
     let buckets: Vec<_> =
         histogram.filled().map(|(b, count)| json!([crate::Histogram::upper(b).min(histogram.max()), count])).collect();
     map.insert("histogram".into(), Value::Array(buckets));

@@ -278,7 +278,7 @@ impl Stack {
         let index = stream.below(2 * names.len() as u64) as usize;
         let kind = buffer.unwrap_or_else(|| names.get(index).copied().unwrap_or("none"));
         self.set("buffer.kind", kind);
-        let all = buffers::<nand::CountedFlash>();
+        let all = buffers();
         let Some(entry) = all.iter().find(|entry| entry.name == kind) else { return };
         let block = shape.page_bytes * shape.pages_per_block;
         let pages = 1 + stream.below(12);
@@ -327,7 +327,7 @@ impl Stack {
         let entries = 4 << stream.below(4);
         self.set("ftl.translation.entries", entries);
         self.set("ftl.map_cache", format!("{}B", entries * 4 * (1 + stream.below(5))));
-        let all = mappings::<nand::CountedFlash>();
+        let all = mappings();
         let kind = self.get("ftl.kind").to_owned();
         let entry = all.into_iter().find(|entry| entry.name == kind).expect("the mapping was named");
         let parameters = (entry.parameters)();

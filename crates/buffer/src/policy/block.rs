@@ -10,11 +10,10 @@
 
 use super::block_list::{BlockList, Padding, Promotion};
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 const COMPENSATION: Parameter = Parameter {
     key: "buffer.compensation",
@@ -31,14 +30,14 @@ pub(super) const PADDING: Parameter = Parameter {
     doc: "When a logical block that leaves is completed with pages read from below and written as a whole: always, when at least half of its pages are there, or never. Pages never written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever is set.",
 };
 
-pub(super) fn block_lru<F: Flash>() -> BufferEntry<F> {
+pub(super) fn block_lru() -> Buffer {
     let doc = "BPLRU: whole logical blocks, the one written longest ago is completed and leaves";
-    super::entry::<Blocks<true>, F>("block-lru", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, COMPENSATION]))
+    super::entry::<Blocks<true>>("block-lru", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, COMPENSATION]))
 }
 
-pub(super) fn block_only<F: Flash>() -> BufferEntry<F> {
+pub(super) fn block_only() -> Buffer {
     let doc = "whole logical blocks in order of sequential use; completed when half of one is there";
-    super::entry::<Blocks<false>, F>("block-only", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, PADDING]))
+    super::entry::<Blocks<false>>("block-only", doc, || with_common(&[BLOCK_SIZE, ACCOUNTING, PADDING]))
 }
 
 /// Logical blocks; `ANY`: every write brings its block to the head, and all are completed.

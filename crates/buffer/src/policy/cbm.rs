@@ -16,11 +16,10 @@ use super::block_list::Padding;
 use super::page::{FLUSH_UNIT, page_victim};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::{State, Store};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -38,9 +37,9 @@ const READ_CACHE: Parameter = Parameter {
     doc: "Largest share of the buffer for pages that were only read. Writes may use what reads do not.",
 };
 
-pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
+pub(super) fn entry() -> Buffer {
     let doc = "written pages one by one until half of a logical block is there, then the block; read ones as well";
-    super::entry::<Cbm, F>("cbm", doc, || with_common(&[BLOCK_SIZE, THRESHOLD, READ_CACHE, PADDING, FLUSH_UNIT]))
+    super::entry::<Cbm>("cbm", doc, || with_common(&[BLOCK_SIZE, THRESHOLD, READ_CACHE, PADDING, FLUSH_UNIT]))
 }
 
 /// Place of a block in the block region; the least leaves first.

@@ -8,11 +8,10 @@
 
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, Shape};
 use crate::store::{State, Store};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 const WINDOW: Parameter = Parameter {
     key: "buffer.cflru.window",
@@ -21,9 +20,9 @@ const WINDOW: Parameter = Parameter {
     doc: "Share of the buffer, from the tail, in which clean pages leave first.",
 };
 
-pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
+pub(super) fn entry() -> Buffer {
     let doc = "pages read and written in order of use; clean ones near the tail leave first";
-    super::entry::<Cflru, F>("cflru", doc, || with_common(&[WINDOW]))
+    super::entry::<Cflru>("cflru", doc, || with_common(&[WINDOW]))
 }
 
 /// See the module description.

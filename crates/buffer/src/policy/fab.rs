@@ -5,16 +5,15 @@
 //! Protects: a block is in the list of its size.
 
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::recency::{Links, List};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
-pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
+pub(super) fn entry() -> Buffer {
     let doc = "pages by logical block, the block with the most pages leaves first";
-    super::entry::<Fab, F>("fab", doc, || with_common(&[BLOCK_SIZE]))
+    super::entry::<Fab>("fab", doc, || with_common(&[BLOCK_SIZE]))
 }
 
 /// See the module description.

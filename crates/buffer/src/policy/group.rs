@@ -9,15 +9,14 @@
 
 use super::block_list::{BlockList, Promotion};
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
-pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
+pub(super) fn entry() -> Buffer {
     let doc = "pages by logical block, the block written longest ago leaves as it is";
-    super::entry::<Groups, F>("group-lru", doc, || with_common(&[BLOCK_SIZE]))
+    super::entry::<Groups>("group-lru", doc, || with_common(&[BLOCK_SIZE]))
 }
 
 /// See the module description.

@@ -11,18 +11,17 @@
 //! Protects: one place on the dial for each block buffered; the hand never points to a block that left.
 
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::recency::{Links, List};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
+pub(super) fn entry() -> Buffer {
     let doc = "a clock over logical blocks, the largest one not used lately leaves first";
-    super::entry::<LbClock, F>("lb-clock", doc, || with_common(&[BLOCK_SIZE]))
+    super::entry::<LbClock>("lb-clock", doc, || with_common(&[BLOCK_SIZE]))
 }
 
 /// A block that may leave; the least of them leaves first.

@@ -19,9 +19,9 @@ mod two_level;
 use crate::buffered::Buffered;
 use crate::parameters::{self, Area, Shape};
 use crate::store::{State, Store};
-use crate::{BufferContext, BufferEntry};
-use layer::{LayerReport, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
+use crate::{Buffer, BufferContext, Build};
+use layer::{LayerReport, PageLayer, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use nand::{Flash, FlashCore};
 
 /// A part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
@@ -129,14 +129,8 @@ pub(crate) trait Policy: Sized + 'static {
     fn load(&mut self, store: &Store, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
 }
 
-fn entry<P: Policy, F: Flash>(name: &'static str, doc: &'static str, own: fn() -> Vec<Parameter>) -> BufferEntry<F> {
-    BufferEntry {
-        name,
-        doc,
-        parameters: own,
-        check: check::<P>,
-        build: |context, below, core| Box::new(Buffered::<F, P>::new(context, below, core)),
-    }
+fn entry<P: Policy>(name: &'static str, doc: &'static str, own: fn() -> Vec<Parameter>) -> Buffer {
+    Buffer { name, doc, parameters: own, check: check::<P> }
 }
 
 fn check<P: Policy>(context: &BufferContext<'_>) -> Result<(), String> {
@@ -155,22 +149,41 @@ fn with_common(own: &[Parameter]) -> Vec<Parameter> {
     all
 }
 
+/// The table: what a buffer is, and the policy that builds it. Whoever names a kind of flash compiles all of them for it.
+macro_rules! table {
+    ($($about:path => $policy:ty,)*) => {
+        fn built_in() -> Vec<Buffer> {
+            vec![$($about()),*]
+        }
+
+        /// What puts the buffer called `name` over a layer.
+        pub(crate) fn build<F: Flash>(name: &str) -> Option<Build<F>> {
+            $(if name == $about().name {
+                return Some(put::<$policy, F>);
+            })*
+            outside::is_from_outside(name).then_some(put::<outside::Outside, F>)
+        }
+    };
+}
+
+table! {
+    block::block_lru => block::Blocks<true>,
+    block::block_only => block::Blocks<false>,
+    cbm::entry => cbm::Cbm,
+    cflru::entry => cflru::Cflru,
+    fab::entry => fab::Fab,
+    group::entry => group::Groups,
+    lb_clock::entry => lb_clock::LbClock,
+    page::page_lru => page::Pages<false>,
+    page::page_only => page::Pages<true>,
+    two_level::entry => two_level::TwoLevel,
+}
+
 /// The table of buffers, and those a program around this one has registered.
-pub(crate) fn entries<F: Flash>() -> Vec<BufferEntry<F>> {
+pub(crate) fn entries() -> Vec<Buffer> {
     built_in().into_iter().chain(outside::entries()).collect()
 }
 
-fn built_in<F: Flash>() -> Vec<BufferEntry<F>> {
-    vec![
-        block::block_lru(),
-        block::block_only(),
-        cbm::entry(),
-        cflru::entry(),
-        fab::entry(),
-        group::entry(),
-        lb_clock::entry(),
-        page::page_lru(),
-        page::page_only(),
-        two_level::entry(),
-    ]
+fn put<P: Policy, F: Flash>(context: &BufferContext<'_>, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
+    Box::new(Buffered::<F, P>::new(context, below, core))
 }

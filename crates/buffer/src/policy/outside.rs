@@ -7,12 +7,11 @@
 use super::page::FLUSH_UNIT;
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::registry::Registry;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 use std::sync::Arc;
 
 /// What an eviction policy sees: the buffered pages, the one written longest ago first.
@@ -45,7 +44,7 @@ static OUTSIDE: Registry<EvictionFactory> = Registry::new();
 /// # Errors
 /// A built-in buffer has this name, or it is no name.
 pub fn register(name: &str, doc: &str, build: Arc<EvictionFactory>) -> Result<(), String> {
-    let built_in = super::built_in::<nand::CountedFlash>();
+    let built_in = super::built_in();
     let taken: Vec<&str> = built_in.iter().map(|entry| entry.name).chain(["none"]).collect();
     OUTSIDE.register(name, doc, build, &taken)
 }
@@ -56,8 +55,8 @@ pub fn is_from_outside(name: &str) -> bool {
 }
 
 /// A line for each that was registered.
-pub(super) fn entries<F: Flash>() -> impl Iterator<Item = BufferEntry<F>> {
-    let entry = |(name, doc)| super::entry::<Outside, F>(name, doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]));
+pub(super) fn entries() -> impl Iterator<Item = Buffer> {
+    let entry = |(name, doc)| super::entry::<Outside>(name, doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]));
     OUTSIDE.list().into_iter().map(entry)
 }
 

@@ -7,11 +7,10 @@
 
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 /// What leaves with the victim.
 pub(super) const FLUSH_UNIT: Parameter = Parameter {
@@ -21,13 +20,13 @@ pub(super) const FLUSH_UNIT: Parameter = Parameter {
     doc: "What leaves the part for single pages: the page written longest ago with all pages of its logical block there (block), or that page alone (page).",
 };
 
-pub(super) fn page_lru<F: Flash>() -> BufferEntry<F> {
-    super::entry::<Pages<false>, F>("page-lru", "single pages, the one written longest ago leaves alone", || with_common(&[]))
+pub(super) fn page_lru() -> Buffer {
+    super::entry::<Pages<false>>("page-lru", "single pages, the one written longest ago leaves alone", || with_common(&[]))
 }
 
-pub(super) fn page_only<F: Flash>() -> BufferEntry<F> {
+pub(super) fn page_only() -> Buffer {
     let doc = "single pages, the one written longest ago leaves with its logical block";
-    super::entry::<Pages<true>, F>("page-only", doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]))
+    super::entry::<Pages<true>>("page-only", doc, || with_common(&[FLUSH_UNIT, BLOCK_SIZE]))
 }
 
 /// Single pages; with `BLOCKS` a victim may take what is there of its logical block along.

@@ -14,11 +14,10 @@ use super::identify::{self, Identify};
 use super::page::{FLUSH_UNIT, page_victim};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
-use crate::BufferEntry;
+use crate::Buffer;
 use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 const BLOCK_BUFFER: Parameter = Parameter {
     key: "buffer.block_buffer",
@@ -27,9 +26,9 @@ const BLOCK_BUFFER: Parameter = Parameter {
     doc: "Bytes of buffer.size that belong to the block-level part.",
 };
 
-pub(super) fn entry<F: Flash>() -> BufferEntry<F> {
+pub(super) fn entry() -> Buffer {
     let doc = "small writes page by page, large ones by logical block";
-    super::entry::<TwoLevel, F>("two-level", doc, || {
+    super::entry::<TwoLevel>("two-level", doc, || {
         let mut all = with_common(&[BLOCK_BUFFER, BLOCK_SIZE, ACCOUNTING, PADDING, FLUSH_UNIT]);
         all.extend(identify::PARAMETERS);
         all

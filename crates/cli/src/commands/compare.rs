@@ -3,11 +3,18 @@
 use super::results;
 use crate::arguments::CompareArguments;
 use crate::failure::{Failure, USAGE};
-use crate::{memory, output, settings, table, watch};
+use crate::{memory, output, provenance, settings, table, watch};
 use device::session::Prepared;
-use metrics::RunResult;
+use metrics::{Provenance, RunResult};
 use rayon::prelude::*;
 use serde_json::Value;
+
+/// A stack of the comparison.
+struct Member {
+    name: String,
+    prepared: Prepared,
+    provenance: Provenance,
+}
 
 pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
@@ -16,37 +23,38 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
             "standard input can be read only once, and each stack needs the whole workload; save the trace to a file",
         ));
     }
-    let options = settings::options(shared);
     let load = |stack: &String| {
         let config = settings::load(stack, shared)?;
         let name = config.name.clone();
-        let prepared = Prepared::new(config, &options.workload).map_err(|error| named(&name, error.into()))?;
+        let prepared = Prepared::new(config, &shared.workload).map_err(|error| named(&name, error.into()))?;
         memory::check(prepared.plan(), false).map_err(|failure| named(&name, failure))?;
-        Ok((name, prepared))
+        Ok(Member { provenance: provenance::of(stack, &shared.workload)?, name, prepared })
     };
-    let all: Result<Vec<(String, Prepared)>, Failure> = arguments.stacks.iter().map(load).collect();
-    results::prepare(shared.out.as_deref())?;
+    let all: Result<Vec<Member>, Failure> = arguments.stacks.iter().map(load).collect();
+    results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
     let outcomes: Vec<Result<RunResult, Failure>> = all?
         .into_par_iter()
-        .map(|(name, prepared)| {
+        .map(|Member { name, prepared, provenance }| {
             let mut watcher = stage.watcher(&name);
-            prepared.run(options.snapshots.as_ref(), &mut watcher).map_err(|error| named(&name, error.into()))
+            let with = |result| RunResult { provenance: Some(provenance), ..result };
+            prepared.run(settings::snapshots_of(shared).as_ref(), &mut watcher).map(with).map_err(|error| named(&name, error.into()))
         })
         .collect();
     let finished = outcomes.into_iter().collect::<Result<Vec<RunResult>, Failure>>()?;
+    let notes = results::without_effect(&finished);
     let documents: Vec<Value> = finished.iter().map(RunResult::to_json).collect();
     if shared.json {
-        output::print(&results::pretty(&results::together(&documents)))?;
+        output::print(&results::pretty(&results::together(&documents, &notes)))?;
     } else {
-        output::print(&table::comparison(&finished))?;
+        output::print(&table::comparison(&finished, &notes))?;
     }
     if let Some(folder) = &shared.out {
         for (index, (result, document)) in finished.iter().zip(&documents).enumerate() {
             results::write(&folder.join(results::folder_name(index, &result.stack)), document)?;
         }
-        output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents)))?;
+        output::write_file(&folder.join("result.json"), &results::pretty(&results::together(&documents, &notes)))?;
         results::write_page(&folder.join("report.html"), &documents)?;
         results::tell(folder, shared.quiet);
     }

@@ -9,7 +9,6 @@ use device::config::{all_keys, parts, stacks};
 use device::session::SAMPLE;
 use ftl::gc;
 use ftl::mapping::mappings;
-use nand::CountedFlash;
 use serde_json::{Map, Value, json};
 use trace::formats::FORMATS;
 use trace::synthetic::WORKLOADS;
@@ -60,13 +59,13 @@ pub fn items(what: Listing) -> Vec<Item> {
 }
 
 fn policies() -> Vec<Item> {
-    let mappings = mappings::<CountedFlash>();
+    let mappings = mappings();
     let mappings = mappings.iter().map(|entry| Item::new(entry.name, format!("ftl.kind: {}", entry.doc)));
     let victims = gc::victims().into_iter().map(|(name, doc)| Item::new(name, format!("ftl.gc.victim: {doc}")));
     let schemes = stripe::schemes().map(|(name, doc)| Item::new(name, format!("stripe.kind: {doc}")));
     let zones = Item::new(zones::KIND, format!("stripe.kind: {}", zones::DOC));
     let reads = zones::read_policies().map(|(name, doc)| Item::new(name, format!("zones.reads: {doc}")));
-    let buffers = buffer::buffers::<CountedFlash>().into_iter().map(|entry| Item::new(entry.name, format!("buffer.kind: {}", entry.doc)));
+    let buffers = buffer::buffers().into_iter().map(|entry| Item::new(entry.name, format!("buffer.kind: {}", entry.doc)));
     let commits = stripe::choice::registered().into_iter().map(|(name, doc)| Item::new(name, format!("stripe.cache.victim: {doc}")));
     mappings.chain(victims).chain(buffers.collect::<Vec<_>>()).chain(commits).chain(schemes).chain([zones]).chain(reads).collect()
 }

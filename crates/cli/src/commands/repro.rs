@@ -1,6 +1,6 @@
 //! `nandarium repro`: published studies, run again.
 
-use super::results::{pretty, prepare, tell_page};
+use super::results::{pretty, make, tell_page};
 use crate::arguments::{ALL_STUDIES, ReproArguments};
 use crate::failure::{Failure, MISSED};
 use crate::{output, table, watch};
@@ -16,7 +16,7 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     for (study, options) in studies.iter().zip(&each) {
         options.check(study)?;
     }
-    prepare(arguments.out.as_deref())?;
+    arguments.out.as_deref().map_or(Ok(()), make)?;
     watch::catch_interrupts();
     let mut rows = Vec::new();
     for (study, options) in studies.iter().zip(&each) {

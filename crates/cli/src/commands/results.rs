@@ -5,7 +5,8 @@ use crate::{output, page};
 use metrics::{RunResult, Status};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// JSON as text, with a line feed at the end.
 pub fn pretty(document: &Value) -> String {
@@ -15,19 +16,73 @@ pub fn pretty(document: &Value) -> String {
 /// Version of the JSON form of several results.
 pub const COMPARISON: &str = "nandarium.comparison/1";
 
-/// Several results as one document.
-pub fn together(documents: &[Value]) -> Value {
-    json!({"schema": COMPARISON, "results": documents})
+/// Several results as one document, with what is to be said of them together.
+pub fn together(documents: &[Value], notes: &[String]) -> Value {
+    json!({"schema": COMPARISON, "notes": notes, "results": documents})
 }
 
-/// Makes the folder of results before anything runs, so that a wrong path, or somebody else's folder, costs no run.
-pub fn prepare(folder: Option<&Path>) -> Result<(), Failure> {
+/// What the results of a comparison say only together: keys that made no difference.
+pub fn without_effect(results: &[RunResult]) -> Vec<String> {
+    let Some((first, others)) = results.split_first() else { return Vec::new() };
+    let same = others.iter().filter(|other| other.hash == first.hash);
+    let told = same.filter_map(|other| {
+        let differ: Vec<String> = other.config.iter().filter(|(key, value)| first.config.get(*key) != Some(*value)).map(|(key, value)| {
+            let before = first.config.get(key).map_or("nothing", String::as_str);
+            format!("{key} = {value} (not {before})")
+        }).collect();
+        if differ.is_empty() {
+            return None;
+        }
+        let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;
+        let why = if has_cleaned { "" } else { ". No block was erased: on a drive that never cleans, nothing that is about cleaning can matter (drive.precondition)" };
+        Some(format!("{} gave the result of {}, to the last command: {} had no effect{why}.", other.stack, first.stack, differ.join(", ")))
+    });
+    told.collect()
+}
+
+/// Files that `run`, `compare` and `life` write into their folder.
+const OWN_FILES: [&str; 5] = ["result.json", "report.html", "series.csv", "life.json", "life.html"];
+/// Folder, in the one of results, of results that were there before.
+const EARLIER: &str = "earlier";
+
+/// Makes the folder of results before anything runs, so that a wrong path, or somebody else's folder, costs no run. What
+/// an earlier run left there moves to a folder of its own below it: nothing is mixed, and nothing lost.
+pub fn prepare(folder: Option<&Path>, quiet: bool) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
+    make(folder)?;
+    let moved = set_aside(folder).map_err(|error| Failure::usage(format!("--out {}: the results of an earlier run are there and cannot be moved: {error}; give another folder", folder.display())))?;
+    if let Some(place) = moved.filter(|_| !quiet) {
+        output::complain(&format!("the results that were in {} are in {} now", folder.display(), place.display()));
+    }
+    Ok(())
+}
+
+/// Makes a folder that can be written.
+pub fn make(folder: &Path) -> Result<(), Failure> {
     let probe = folder.join(format!(".nandarium-{}", std::process::id()));
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::File::create(&probe))
         .and_then(|_| std::fs::remove_file(&probe))
         .map_err(|error| Failure::usage(format!("--out {}: {error}; give a folder that can be written", folder.display())))
+}
+
+/// Moves the results in a folder into the first free `earlier/N` of it; says which that is, if there were any.
+fn set_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let is_member = |path: &Path| path.join("result.json").is_file() && path.file_name().is_some_and(|name| is_folder_name(&name.to_string_lossy()));
+    let is_own = |path: &Path| path.file_name().is_some_and(|name| OWN_FILES.iter().any(|own| name == *own)) || is_member(path);
+    let entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    let found: Vec<PathBuf> = entries.into_iter().filter(|path| is_own(path)).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let place = (1_u32..).map(|number| folder.join(EARLIER).join(number.to_string())).find(|place| !place.exists());
+    let place = place.ok_or_else(|| io::Error::other("too many earlier results"))?;
+    std::fs::create_dir_all(&place)?;
+    for path in found {
+        let name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
+        std::fs::rename(&path, place.join(name))?;
+    }
+    Ok(Some(place))
 }
 
 /// Says where the page is.
@@ -61,7 +116,12 @@ pub fn folder_name(index: usize, stack: &str) -> String {
     format!("{:02}-{}", index + 1, stack.chars().map(plain).collect::<String>())
 }
 
-/// The time series as columns.
+/// Whether a folder may be one that [`folder_name`] named.
+fn is_folder_name(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(number, _)| number.len() >= 2 && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The time series as columns; nothing where there is nothing to tell.
 fn series(document: &Value) -> String {
     let Some(columns) = document["series"]["columns"].as_object() else { return String::new() };
     let mut text = columns.keys().map(String::as_str).collect::<Vec<_>>().join(",");
@@ -70,7 +130,10 @@ fn series(document: &Value) -> String {
     for row in 0..columns.first().map_or(0, |column| column.len()) {
         for (index, column) in columns.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            let _ = write!(text, "{comma}{}", column.get(row).and_then(Value::as_f64).unwrap_or(0.0));
+            text.push_str(comma);
+            if let Some(value) = column.get(row).and_then(Value::as_f64) {
+                let _ = write!(text, "{value}");
+            }
         }
         text.push('\n');
     }

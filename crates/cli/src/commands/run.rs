@@ -3,22 +3,32 @@
 use super::results;
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::provenance::{self, Again};
 use crate::{memory, output, settings, table, watch};
 use device::session::Prepared;
+use metrics::RunResult;
 
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
-    let config = settings::load(&arguments.stack, shared)?;
-    let options = settings::options(shared);
+    let again = arguments.again.as_deref().map(provenance::again).transpose()?;
+    let (config, workload) = match &again {
+        Some(again) => (again.config.clone(), &again.workload),
+        None => (settings::load(&arguments.stack, shared)?, &shared.workload),
+    };
+    let provenance = match &again {
+        Some(again) => again.provenance.clone(),
+        None => provenance::of(&arguments.stack, workload)?,
+    };
     let name = config.name.clone();
-    let prepared = Prepared::new(config, &options.workload)?;
+    let prepared = Prepared::new(config, workload)?;
     memory::check(prepared.plan(), false)?;
-    results::prepare(shared.out.as_deref())?;
+    results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
     let mut watcher = stage.watcher(&name);
-    let result = prepared.run(options.snapshots.as_ref(), &mut watcher)?;
+    let result = prepared.run(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
     drop(watcher);
+    let result = RunResult { provenance: Some(provenance), ..result };
     let json = result.to_json();
     if shared.json {
         output::print(&results::pretty(&json))?;
@@ -30,5 +40,22 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
         results::write_page(&folder.join("report.html"), std::slice::from_ref(&json))?;
         results::tell(folder, shared.quiet);
     }
-    results::verdict(&[result])
+    results::verdict(std::slice::from_ref(&result))?;
+    again.map_or(Ok(()), |again| repeated(&again, &result, shared.quiet))
+}
+
+/// Says whether a run gave what it gave before.
+fn repeated(again: &Again, result: &RunResult, quiet: bool) -> Result<(), Failure> {
+    let hash = format!("{:016x}", result.hash);
+    if hash != again.hash {
+        let (then, now) = (&again.provenance.version, env!("CARGO_PKG_VERSION"));
+        return Err(Failure::failed(format!(
+            "the result is another one than before: hash {hash}, and {} then; version {then} ran it then, {now} now. Two builds of one version may differ too",
+            again.hash
+        )));
+    }
+    if !quiet {
+        output::complain(&format!("the result is the same as before: hash {hash}"));
+    }
+    Ok(())
 }

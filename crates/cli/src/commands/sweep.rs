@@ -48,7 +48,7 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
         return output::print(&dry_run(&grid, arguments.json));
     }
     let folder = arguments.out.clone().unwrap_or_else(|| beside(&arguments.plan));
-    results::prepare(Some(&folder))?;
+    results::make(&folder)?;
     let store = Store::open(&folder).map_err(|error| Failure::file(&folder, "written", &error))?;
     watch::catch_interrupts();
     let bar = watch::Runs::new(&grid.plan.name, arguments.quiet);

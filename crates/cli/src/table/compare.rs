@@ -21,8 +21,8 @@ fn line(label: impl Into<String>, show: fn(f64) -> String, value: impl Fn(&RunRe
     Line { label: label.into(), value: Box::new(value), show }
 }
 
-/// A comparison as text.
-pub fn comparison(results: &[RunResult]) -> String {
+/// A comparison as text; `notes`: what is to be said of all together.
+pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let arrivals = match first.queue_depth {
         Some(depth) => format!("closed loop, queue depth {depth}"),
@@ -63,6 +63,9 @@ pub fn comparison(results: &[RunResult]) -> String {
     }
     let mut text = format!("{} stacks under {}  ({arrivals})\n\n", results.len(), first.workload);
     text.push_str(&grid.render(""));
+    for note in notes {
+        let _ = write!(text, "\nnote      {}", wrapped(note));
+    }
     text.push_str(&cautions(results));
     text
 }
@@ -76,7 +79,7 @@ fn cautions(results: &[RunResult]) -> String {
             let _ = write!(text, "\nnote      {}", wrapped(&format!("{}: {note}", result.stack)));
         }
     }
-    if text.is_empty() { text } else { text + "\n" }
+    text + "\n"
 }
 
 fn status(result: &RunResult) -> String {

@@ -83,12 +83,12 @@ const WORKLOAD: &[Parameter] = &[
 pub fn all_keys() -> Vec<Parameter> {
     let mut keys: Vec<Parameter> = [DRIVE, FLASH].concat();
     keys.push(key("buffer.kind", Kind::Choice(buffer::buffer_names), "none", "The write buffer between the host and the flash translation layer."));
-    let buffers = buffer::buffers::<nand::CountedFlash>();
+    let buffers = buffer::buffers();
     add(&mut keys, buffers.iter().flat_map(|entry| (entry.parameters)()));
     keys.extend(stripe::parameters());
     keys.extend(zones::parameters());
     keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
-    let mappings = ftl::mapping::mappings::<nand::CountedFlash>();
+    let mappings = ftl::mapping::mappings();
     add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));
     keys.extend(crate::remapped::parameters());
     keys.extend_from_slice(WORKLOAD);

@@ -17,6 +17,7 @@ pub(super) struct Measured {
     pub status: Status,
     pub wall_s: f64,
     pub notes: Vec<String>,
+    pub unused: Vec<String>,
 }
 
 /// The result of a session.
@@ -27,7 +28,7 @@ pub(super) fn result<D: Measurable>(
     measured: Measured,
 ) -> RunResult {
     let drive = device.drive();
-    let Measured { sheet, status, wall_s, notes } = measured;
+    let Measured { sheet, status, wall_s, notes, unused } = measured;
     let values = &plan.config.values;
     let core = drive.flash().core();
     let chips = plan.lockstep.chips();
@@ -56,6 +57,10 @@ pub(super) fn result<D: Measurable>(
         counters: flash_counters(plan, core),
         series: sheet.series.finish(super::programs(drive).map(|count| count * chips)),
         addresses: sheet.addresses,
+        recorded: None,
+        given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),
+        unused,
+        provenance: None,
         notes,
     };
     let busy = device.server_busy_ns().map(|busy| ("server.busy_ns".to_owned(), busy));

@@ -334,12 +334,14 @@ impl Session<'_> {
             let after = self.plan.config.values.whole("flash.fault.dies_after");
             notes.push(format!("No die failed: the run had {requests} requests, and flash.fault.dies_after is {after}. Lower it, or raise workload.requests."));
         }
-        notes.extend(unused::notes(self.plan, self.source));
+        let unused = unused::keys(self.plan, self.source);
+        let unused_keys: Vec<String> = unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
+        notes.extend(unused::notes(self.plan, unused));
         if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
             let limit = run_plan.limit;
             notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
         }
-        Ok(gather::result(self.plan, self.source, &device, gather::Measured { sheet, status, wall_s, notes }))
+        Ok(gather::result(self.plan, self.source, &device, gather::Measured { sheet, status, wall_s, notes, unused: unused_keys }))
     }
 }
 

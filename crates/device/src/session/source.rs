@@ -124,6 +124,13 @@ impl WorkloadSource {
         Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat: 1, survey: None })
     }
 
+    /// Keys of workloads of another kind.
+    pub(super) fn unused_keys(&self) -> impl Iterator<Item = String> {
+        let of_generators: &[&str] = if self.is_generated() { &[] } else { &GENERATOR_KEYS };
+        let of_traces: &[&str] = if matches!(self.kind, Kind::Trace(_) | Kind::Sample(_)) { &[] } else { &TRACE_KEYS };
+        of_generators.iter().chain(of_traces).map(|key| (*key).to_owned())
+    }
+
     /// Whether a queue depth is kept instead of arrival times.
     pub fn is_closed(&self) -> bool {
         self.closed

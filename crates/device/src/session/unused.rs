@@ -9,10 +9,9 @@ use crate::remapped::only_of;
 use buffer::buffers;
 use ftl::mapping::mappings;
 use layer::Parameter;
-use nand::CountedFlash;
 
 /// A sentence for each key that differs from its default, or was given, and is not used.
-pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
+pub(super) fn notes(plan: &DrivePlan, unused: Vec<(&'static str, String)>) -> Vec<String> {
     let values = &plan.config.values;
     let known = all_keys();
     let is_changed = |key: &str| {
@@ -22,6 +21,13 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         let default = find_key(&known, key).and_then(|known| known.default.map(|text| known.kind.parse(text)));
         values.get(key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
     };
+    let told = unused.into_iter().filter(|(key, _)| is_changed(key));
+    told.map(|(key, why)| format!("{key} has no effect here because {why}.")).collect()
+}
+
+/// Every key that is not used, and why.
+pub(super) fn keys(plan: &DrivePlan, source: &WorkloadSource) -> Vec<(&'static str, String)> {
+    let values = &plan.config.values;
     let closed = "requests follow each other in a closed loop (workload.loop)";
     let open = "requests arrive at their own time (workload.loop = open)";
     let serial = plan.service() == Service::Serial;
@@ -50,23 +56,21 @@ pub(super) fn notes(plan: &DrivePlan, source: &WorkloadSource) -> Vec<String> {
         ("ftl.gc.choices", !is_victim("d-choices"), "ftl.gc.victim is not d-choices"),
         ("ftl.gc.window_blocks", !is_victim("windowed-greedy"), "ftl.gc.victim is not windowed-greedy"),
     ];
-    let unused = unused.into_iter().filter(|(key, is_unused, _)| *is_unused && is_changed(key));
-    let unused = unused.map(|(key, _, why)| format!("{key} has no effect here because {why}."));
-    let stripes = stripe::unused(values).into_iter().chain(zones::unused(values)).filter(|(key, _)| is_changed(key));
-    let stripes = stripes.map(|(key, why)| format!("{key} has no effect here because {why}."));
+    let unused = unused.into_iter().filter(|(_, is_unused, _)| *is_unused);
+    let unused = unused.map(|(key, _, why)| (key, why.to_owned()));
+    let stripes = stripe::unused(values).into_iter().chain(zones::unused(values)).map(|(key, why)| (key, why.to_string()));
     let kind = values.name("remap.kind");
     let is_foreign = |key: &str| plan.remap.is_none() || only_of(key).is_some_and(|only| only != kind);
-    let driver = crate::remapped::parameters().into_iter().filter(|known| is_foreign(known.key) && is_changed(known.key));
-    let driver = driver.map(|known| format!("{} has no effect here because remap.kind is {kind}.", known.key));
-    let foreign = foreign(plan).into_iter().filter(|(key, _)| is_changed(key)).map(|(_, note)| note);
-    unused.chain(stripes).chain(driver).chain(foreign).collect()
+    let driver = crate::remapped::parameters().into_iter().filter(|known| is_foreign(known.key));
+    let driver = driver.map(|known| (known.key, format!("remap.kind is {kind}")));
+    unused.chain(stripes).chain(driver).chain(foreign(plan)).collect()
 }
 
 /// Keys of other mappings and buffers than those in use.
 fn foreign(plan: &DrivePlan) -> Vec<(&'static str, String)> {
     let values = &plan.config.values;
-    let mappings = mappings::<CountedFlash>().into_iter().map(|entry| (entry.name, (entry.parameters)()));
-    let buffers = buffers::<CountedFlash>().into_iter().map(|entry| (entry.name, (entry.parameters)()));
+    let mappings = mappings().into_iter().map(|entry| (entry.name, (entry.parameters)()));
+    let buffers = buffers().into_iter().map(|entry| (entry.name, (entry.parameters)()));
     let mut notes = others("ftl.kind", values.name("ftl.kind"), &mappings.collect::<Vec<_>>());
     notes.extend(others("buffer.kind", values.name("buffer.kind"), &buffers.collect::<Vec<_>>()));
     notes
@@ -79,8 +83,7 @@ fn others(key: &str, used: &str, entries: &[(&str, Vec<Parameter>)]) -> Vec<(&'s
     let mut notes: Vec<(&str, String)> = Vec::new();
     for parameter in entries.iter().flat_map(|(_, parameters)| parameters) {
         if !read.contains(&parameter.key) && notes.iter().all(|(known, _)| *known != parameter.key) {
-            let note = format!("{} has no effect here because {key} is {used}, which does not read it.", parameter.key);
-            notes.push((parameter.key, note));
+            notes.push((parameter.key, format!("{key} is {used}, which does not read it")));
         }
     }
     notes

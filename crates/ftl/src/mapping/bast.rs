@@ -6,7 +6,7 @@
 //! Simplified: see [`super::log_block`].
 //! Protects: a log block holds pages of one logical block.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::log_block::{self, InPlace, LogMap, Put, Scheme};
 use engine::random::Stream;
 use layer::{Parameter, ParameterKind, Values};
@@ -32,8 +32,8 @@ pub(super) struct Bast {
 }
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
-    log_block::entry::<Bast, F>("bast", "data blocks in place, a log block for each logical block overwritten", parameters)
+pub(super) fn mapping() -> Mapping {
+    log_block::mapping::<Bast>("bast", "data blocks in place, a log block for each logical block overwritten", parameters)
 }
 
 fn parameters() -> Vec<Parameter> {

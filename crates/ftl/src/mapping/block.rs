@@ -6,7 +6,7 @@
 //! Simplified: see [`super::log_block`]; a trim is written like the first page it names.
 //! Protects: replacement blocks are in place like data blocks.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::log_block::{self, InPlace, LogMap, Put, Scheme};
 use layer::Values;
 use nand::Flash;
@@ -16,9 +16,9 @@ use units::Ppn;
 pub(super) struct Block;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "pure block map: an overwrite rewrites its block, copies before and after it";
-    log_block::entry::<Block, F>("block", doc, || {
+    log_block::mapping::<Block>("block", doc, || {
         let mut parameters = log_block::common();
         parameters.retain(|parameter| parameter.key != "ftl.log.partial_merge");
         parameters

@@ -11,21 +11,20 @@
 //! shares of the two levels are fixed; the list that orders entries costs nothing of the budget.
 //! Protects: both levels together stay within the budget, and the second holds one page at least.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::cache::ItemTable;
 use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 /// A logical and a physical page number.
 const ITEM_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "single map entries are cached above whole translation pages, which take in what leaves";
-    page_level::entry::<Cdftl, F>("cdftl", doc, parameters)
+    page_level::mapping::<Cdftl>("cdftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

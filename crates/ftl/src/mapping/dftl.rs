@@ -9,21 +9,20 @@
 //! Simplified: an entry costs eight bytes of the budget whatever the lists that order it cost.
 //! Protects: the cache stays within its budget; what is dirty is known entry by entry.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::cache::{AgeHeap, ItemTable};
 use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 /// A logical and a physical page number.
 const ITEM_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "single map entries are cached on demand, the map is in translation pages on flash";
-    page_level::entry::<Dftl, F>("dftl", doc, parameters)
+    page_level::mapping::<Dftl>("dftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -8,7 +8,7 @@
 //! merge; an option leaves the log block as it is instead.
 //! Protects: shared log blocks are erased in the order they were opened.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::log_block::{self, InPlace, LogMap, Put, Scheme};
 use layer::{Parameter, ParameterKind, Values};
 use nand::Flash;
@@ -23,9 +23,9 @@ pub(super) struct Fast {
 }
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "data blocks in place, one sequential log block and others that all logical blocks share";
-    log_block::entry::<Fast, F>("fast", doc, parameters)
+    log_block::mapping::<Fast>("fast", doc, parameters)
 }
 
 fn parameters() -> Vec<Parameter> {

@@ -1,6 +1,6 @@
 //! Mappings: how logical pages find their flash pages.
 //!
-//! To add one: a file here and a line in [`mappings`]. From that line come its
+//! To add one: a file here and a line in the table below. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
 mod bast;
@@ -116,8 +116,9 @@ pub enum RecoverError {
 /// A mapping rebuilt after a power cut.
 pub type Recovered<F> = Result<Box<dyn PageLayer<F>>, RecoverError>;
 
-/// A line of [`mappings`].
-pub struct MappingEntry<F: Flash> {
+/// A mapping: what there is to know of it before there is a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
     /// Name in the configuration.
     pub name: &'static str,
     /// What it is, in a line.
@@ -127,6 +128,12 @@ pub struct MappingEntry<F: Flash> {
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
     /// configuration does not fit.
     pub reserve_blocks: fn(&Values, &Layout) -> Result<u32, String>,
+    /// It can be built under a stripe layer: pages stay on their chip.
+    pub is_versioned: bool,
+}
+
+/// What builds a mapping over one kind of flash.
+pub struct Builder<F: Flash> {
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
     /// Rebuilds it from what a power cut left.
@@ -135,24 +142,45 @@ pub struct MappingEntry<F: Flash> {
     pub versioned: Option<VersionedEntry<F>>,
 }
 
-/// Every mapping, alphabetically.
-pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
-    vec![
-        bast::entry(),
-        block::entry(),
-        cdftl::entry(),
-        dftl::entry(),
-        fast::entry(),
-        leaftl::entry(),
-        page::entry(),
-        shrd::entry(),
-        superpage::entry(),
-        tpftl::entry(),
-        tpm::entry(),
-    ]
+/// The table: the file of a mapping, and what builds it. Whoever names a kind of flash compiles all of them for it; whoever
+/// only asks what there is compiles none.
+macro_rules! table {
+    ($($module:ident => $builder:expr,)*) => {
+        /// Every mapping, alphabetically.
+        pub fn mappings() -> Vec<Mapping> {
+            vec![$($module::mapping()),*]
+        }
+
+        /// What builds the mapping called `name`.
+        pub fn builder<F: Flash>(name: &str) -> Option<Builder<F>> {
+            $(if name == $module::mapping().name {
+                return Some($builder);
+            })*
+            None
+        }
+    };
+}
+
+table! {
+    bast => log_block::builder::<bast::Bast, F>(),
+    block => log_block::builder::<block::Block, F>(),
+    cdftl => page_level::builder::<cdftl::Cdftl, F>(),
+    dftl => page_level::builder::<dftl::Dftl, F>(),
+    fast => log_block::builder::<fast::Fast, F>(),
+    leaftl => page_level::builder::<leaftl::Leaftl, F>(),
+    page => Builder { versioned: Some(page_level::versioned::<page::Versioned, F>()), ..page_level::builder::<page::Page, F>() },
+    shrd => page_level::builder::<shrd::Shrd, F>(),
+    superpage => page_level::builder::<page::Page, F>(),
+    tpftl => page_level::builder::<tpftl::Tpftl, F>(),
+    tpm => page_level::builder::<tpm::Tpm, F>(),
+}
+
+/// The mapping called `name`.
+pub fn find(name: &str) -> Option<Mapping> {
+    mappings().into_iter().find(|mapping| mapping.name == name)
 }
 
 /// Names of all mappings.
 pub fn mapping_names() -> Vec<&'static str> {
-    mappings::<nand::CountedFlash>().iter().map(|entry| entry.name).collect()
+    mappings().iter().map(|mapping| mapping.name).collect()
 }

@@ -4,13 +4,16 @@
 //! Simplified: see [`super::page_level`].
 //! Protects: looking an entry up costs nothing.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::page_level::{self, scheme::Resident};
-use nand::Flash;
+
+/// Without old versions.
+pub(super) type Page = Resident<false>;
+/// With the old versions that a stripe layer asks for.
+pub(super) type Versioned = Resident<true>;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "every page is mapped by itself, the whole map is in memory";
-    let versioned = Some(page_level::versioned::<Resident<true>, F>());
-    MappingEntry { versioned, ..page_level::entry::<Resident<false>, F>("page", doc, page_level::common) }
+    Mapping { is_versioned: true, ..page_level::mapping::<Resident<false>>("page", doc, page_level::common) }
 }

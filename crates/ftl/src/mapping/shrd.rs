@@ -11,13 +11,12 @@
 //! a write is.
 //! Protects: a page of the log is used again only when its entry is in a translation page or there is a newer version.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::cache::{ItemTable, NONE};
 use super::dftl::{self, Dftl};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 use std::collections::VecDeque;
 
 /// A logical page and where it is in the log: what the host remembers of each.
@@ -26,9 +25,9 @@ const HOST_BYTES: u64 = 8;
 const LOG_ENTRY_BYTES: u64 = 4;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "dftl, with a host that writes small requests to a log and has them remapped in order, without a copy";
-    page_level::entry::<Shrd, F>("shrd", doc, parameters)
+    page_level::mapping::<Shrd>("shrd", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

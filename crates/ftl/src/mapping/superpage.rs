@@ -6,18 +6,17 @@
 //! the superpage it asks for; otherwise see [`super::page_level`].
 //! Protects: what is counted is counted in pages of single chips.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::page_level::{self, scheme::Resident};
 use layer::{Parameter, ParameterKind, Value, Values};
-use nand::Flash;
 
 const CHANNELS: &str = "ftl.superpage.channels";
 const WAYS: &str = "ftl.superpage.ways";
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
-    page_level::entry::<Resident<false>, F>("superpage", doc, || {
+    page_level::mapping::<Resident<false>>("superpage", doc, || {
         let mut parameters = page_level::common();
         parameters.push(Parameter {
             key: CHANNELS,

@@ -13,12 +13,11 @@
 //! Protects: the cache stays within its budget. One access takes entries from one node only and what it
 //! brings in ahead writes nothing back, so that it programs one translation page at most.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::cache::NodeTable;
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 /// An offset in the translation page and a flash page number.
 const ENTRY_BYTES: u64 = 6;
@@ -27,9 +26,9 @@ const ENTRY_BYTES: u64 = 6;
 const NODE_BYTES: u64 = 8;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "map entries are cached by translation page, with those of the same request and run";
-    page_level::entry::<Tpftl, F>("tpftl", doc, parameters)
+    page_level::mapping::<Tpftl>("tpftl", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

@@ -11,18 +11,17 @@
 //! power cut leaves; both are the drive's own.
 //! Protects: no data block holds pages of two translation pages; the cache stays within its budget.
 
-use super::MappingEntry;
+use super::Mapping;
 use super::cache::NONE;
 use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::Flash;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "whole translation pages are cached, each with a write pointer of its own for its data";
-    page_level::entry::<Tpm, F>("tpm", doc, parameters)
+    page_level::mapping::<Tpm>("tpm", doc, parameters)
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {

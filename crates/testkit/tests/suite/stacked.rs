@@ -1,10 +1,10 @@
 //! Two write buffers over each other: what each asks for and each is told stays its own, with and without time,
 //! and through power cuts.
 
-use buffer::{BufferContext, buffer_names, buffers};
+use buffer::{BufferContext, buffer_names};
 use device::{Clocked, Drive, DrivePlan, HostOptions};
 use engine::random::Stream;
-use ftl::mapping::{FtlContext, mapping_names, mappings};
+use ftl::mapping::{FtlContext, builder, mapping_names};
 use layer::{BUFFER_OWNER, GATHER_OWNER, LayerReport, PageLayer};
 use nand::{CountedFlash, Flash, FlashCore, Owner};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, read_back_from, work};
@@ -58,9 +58,9 @@ impl Pair {
         let values = &config.values;
         let context = BufferContext { geometry: *geometry, user_pages: *user_pages, owner, name, values };
         let kind = values.name("buffer.kind");
-        let Some(entry) = buffers::<F>().into_iter().find(|entry| entry.name == kind) else { return below };
+        let Some(entry) = buffer::find(kind) else { return below };
         (entry.check)(&context).unwrap();
-        (entry.build)(&context, below, core)
+        buffer::build(kind).unwrap()(&context, below, core)
     }
 
     fn both_over<F: Clocked>(&self, mapping: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
@@ -70,7 +70,7 @@ impl Pair {
 
     fn drive<F: Clocked>(&self, flash: F) -> Drive<F> {
         let kind = self.upper.get("ftl.kind");
-        let entry = mappings::<F>().into_iter().find(|entry| entry.name == kind).unwrap();
+        let entry = builder::<F>(kind).unwrap();
         let mapping = (entry.build)(&self.ftl(), &flash);
         let layers = self.both_over(mapping, flash.core());
         let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 10_000 };
@@ -87,7 +87,7 @@ impl Pair {
 
     fn recover(&self, image: &FlashCore) -> Box<dyn PageLayer<CountedFlash>> {
         let kind = self.upper.get("ftl.kind");
-        let entry = mappings::<CountedFlash>().into_iter().find(|entry| entry.name == kind).unwrap();
+        let entry = builder::<CountedFlash>(kind).unwrap();
         self.both_over((entry.recover)(&self.ftl(), image).unwrap(), image)
     }
 

@@ -5,7 +5,7 @@ mod page;
 use super::results;
 use crate::arguments::LifeArguments;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
-use crate::{output, settings, table, watch};
+use crate::{memory, output, provenance, settings, table, watch};
 use device::session::{Prepared, SessionError};
 use device::{Config, Setting};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, YEAR_DAYS};
@@ -32,13 +32,14 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
             config.values.name("flash.part")
         )));
     }
-    results::prepare(shared.out.as_deref())?;
+    results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
     let stage = watch::Stage::new(shared.quiet);
     let mut watcher = stage.watcher(&config.name);
-    let options = settings::options(shared);
-    let prepared = Prepared::new(config, &options.workload)?;
-    let (result, window) = prepared.run_wear(options.snapshots.as_ref(), &mut watcher)?;
+    let prepared = Prepared::new(config, &shared.workload)?;
+    memory::check(prepared.plan(), false)?;
+    let (result, window) = prepared.run_wear(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
+    let result = RunResult { provenance: Some(provenance::of(&arguments.stack, &shared.workload)?), ..result };
     drop(watcher);
     if let Some(failure) = ended_early(&result) {
         return Err(failure);

@@ -34,14 +34,13 @@ mod segment;
 mod tests;
 mod unit;
 
-use super::MappingEntry;
+use super::Mapping;
 use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use group::{Answer, Census};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use learn::Workshop;
-use nand::Flash;
 use segment::{NOWHERE, SEGMENT_BYTES};
 use unit::{ENTRY_BYTES, Entries, Unit};
 
@@ -49,9 +48,9 @@ use unit::{ENTRY_BYTES, Entries, Unit};
 const UNTOLD: u32 = NOWHERE - 1;
 
 /// The line for the table of mappings.
-pub(super) fn entry<F: Flash>() -> MappingEntry<F> {
+pub(super) fn mapping() -> Mapping {
     let doc = "map entries are learned as segments, cached on demand by translation page";
-    page_level::entry::<Leaftl, F>("leaftl", doc, parameters)
+    page_level::mapping::<Leaftl>("leaftl", doc, parameters)
 }
 
 fn parameters() -> Vec<Parameter> {

@@ -31,7 +31,7 @@ mod wear;
 
 use crate::FtlContext;
 use crate::blocks::BlockTable;
-use crate::mapping::MappingEntry;
+use crate::mapping::{Builder, Mapping};
 use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
 use fail::Rescue;
 use layer::recency::{Links, List};
@@ -169,19 +169,17 @@ pub(super) struct LogMap<S> {
 }
 
 /// A line of the table of mappings for a scheme.
-pub(super) fn entry<S: Scheme, F: Flash>(
-    name: &'static str,
-    doc: &'static str,
-    parameters: fn() -> Vec<Parameter>,
-) -> MappingEntry<F> {
-    MappingEntry {
-        name,
-        doc,
-        parameters,
-        reserve_blocks: parameters::reserve_blocks::<S>,
+pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
+    // A logical block's pages follow it to any plane.
+    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, is_versioned: false }
+}
+
+/// What builds a scheme.
+pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
+    Builder {
         build: |context, flash| Box::new(LogMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(LogMap::<S>::recover(context, image)?)),
-        versioned: None, // a logical block's pages follow it to any plane
+        versioned: None,
     }
 }
 

@@ -36,7 +36,7 @@ use crate::alloc::{Placement, plane_order};
 use crate::blocks::BlockTable;
 use crate::gc::{VictimPolicy, build_victim};
 use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
-use crate::mapping::{Layout, MappingEntry, VersionedEntry};
+use crate::mapping::{Layout, Builder, Mapping, VersionedEntry};
 use engine::random::Stream;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
@@ -105,19 +105,17 @@ pub(crate) struct PageMap<S> {
 }
 
 /// A line of the table of mappings for a scheme.
-pub(super) fn entry<S: Scheme, F: Flash>(
-    name: &'static str,
-    doc: &'static str,
-    parameters: fn() -> Vec<Parameter>,
-) -> MappingEntry<F> {
-    MappingEntry {
-        name,
-        doc,
-        parameters,
-        reserve_blocks: parameters::reserve_blocks::<S>,
+pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
+    // Translation pages have no home plane.
+    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, is_versioned: false }
+}
+
+/// What builds a scheme.
+pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
+    Builder {
         build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
-        versioned: None, // translation pages have no home plane
+        versioned: None,
     }
 }
 
