@@ -1,18 +1,19 @@
 //! Turning a configuration into a drive.
 
 use crate::config::{Config, ConfigError};
-use crate::clocked::{Clocked, Layers};
+use crate::clocked::Clocked;
 use crate::remapped::RemapPlan;
 use crate::state::Fill;
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
-use buffer::{Buffer, BufferContext};
+use buffer::Buffer;
 use engine::random::Stream;
-use ftl::mapping::{self, Builder, FtlContext, Layout, Lockstep, Mapping, mappings};
-use layer::{BUFFER_OWNER, GATHER_OWNER, Value, Values};
+use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
+use layer::{Value, Values};
+use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
 use zones::ZonePlan;
 use nand::{
-    CommandOptions, ContentsKind, FaultPlan, Flash, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
+    CommandOptions, ContentsKind, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
 };
 use units::{BlockId, DieId, Geometry, Shape, quantity};
@@ -58,9 +59,6 @@ pub enum Service {
 /// One in so many pages of the gathering buffer may be on its way to flash: a stripe takes two programs, data and then
 /// parity, so that one page for each chip would leave most chips idle; what is under way gathers no longer.
 const GATHERED_UNDER_WAY: u64 = 4;
-
-/// The buffer that gathers the pages of a stripe.
-const GATHER_KIND: &str = "group-lru";
 
 fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
@@ -298,7 +296,7 @@ impl DrivePlan {
 
     fn check_buffer(&self) -> Result<(), ConfigError> {
         let entry = buffer_of(&self.config);
-        entry.map_or(Ok(()), |entry| (entry.check)(&self.buffer_context()).map_err(together))
+        entry.map_or(Ok(()), |entry| (entry.check)(&self.stack().buffer_context()).map_err(together))
     }
 
     fn fault_plan(&self) -> FaultPlan {
@@ -379,24 +377,16 @@ impl DrivePlan {
         MeteredFlash::with_meter(core, meter)
     }
 
-    fn context(&self) -> FtlContext<'_> {
-        FtlContext {
+    /// What the layers are built from.
+    pub fn stack(&self) -> StackPlan<'_> {
+        StackPlan {
             geometry: self.geometry,
             user_pages: self.user_pages,
-            owner: 0,
             seed: self.seed(),
             values: &self.config.values,
-            stripes: None,
-        }
-    }
-
-    fn buffer_context(&self) -> BufferContext<'_> {
-        BufferContext {
-            geometry: self.geometry,
-            user_pages: self.user_pages,
-            owner: BUFFER_OWNER,
-            name: "buffer",
-            values: &self.config.values,
+            stripes: self.stripes.as_ref(),
+            zones: self.zones.as_ref(),
+            gather: self.gather.as_ref(),
         }
     }
 
@@ -429,37 +419,10 @@ impl DrivePlan {
         (values.whole("stripe.buffer_size") > 0).then_some(gather)
     }
 
-    /// Puts the buffers, if there are any, over the layers below.
-    fn buffered<F: Flash>(&self, below: Layers<F>, core: &FlashCore) -> Layers<F> {
-        let below = match &self.gather {
-            Some(values) => {
-                let gather = buffer::build(GATHER_KIND);
-                let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
-                (gather.expect("the table has the buffer that gathers"))(&context, below, core)
-            }
-            None => below,
-        };
-        match buffer::build(self.config.values.name("buffer.kind")) {
-            Some(build) => build(&self.buffer_context(), below, core),
-            None => below,
-        }
-    }
-
     /// A drive with an empty stack of layers over `flash` in its fresh state.
     pub fn assemble<F: Clocked>(&self, flash: F) -> Drive<F> {
-        let top = flash.layers(self);
+        let top = flash.layers(&self.stack());
         self.drive(flash, top)
-    }
-
-    /// See [`Clocked::layers`], which is where this is called.
-    pub(crate) fn layers_over<F: Flash>(&self, flash: &F) -> Layers<F> {
-        let entry = builder_of::<F>(&self.config);
-        let below = match (&self.stripes, &self.zones, &entry.versioned) {
-            (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, flash),
-            (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, flash),
-            _ => (entry.build)(&self.context(), flash),
-        };
-        self.buffered(below, flash.core())
     }
 
     /// A drive whose layers rebuild themselves from what a power cut left.
@@ -467,19 +430,8 @@ impl DrivePlan {
     /// # Errors
     /// The mapping cannot be rebuilt.
     pub fn recover(&self, image: FlashCore) -> Result<Drive<TimedFlash>, ftl::RecoverError> {
-        let top = TimedFlash::recovered(self, &image)?;
+        let top = TimedFlash::recovered(&self.stack(), &image)?;
         Ok(self.drive(self.timed(image), top))
-    }
-
-    /// See [`Clocked::recovered`], which is where this is called.
-    pub(crate) fn recovered_layers<F: Flash>(&self, image: &FlashCore) -> Result<Layers<F>, ftl::RecoverError> {
-        let entry = builder_of::<F>(&self.config);
-        let below = match (&self.stripes, &self.zones, &entry.versioned) {
-            (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
-            (_, Some(zones), Some(versioned)) => zones.recover(&self.context(), versioned, image)?,
-            _ => (entry.recover)(&self.context(), image)?,
-        };
-        Ok(self.buffered(below, image))
     }
 
     fn drive<F: Clocked>(&self, flash: F, top: Layers<F>) -> Drive<F> {
@@ -535,10 +487,6 @@ fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&St
 
 fn mapping_of(config: &Config) -> Mapping {
     mapping::find(config.values.name("ftl.kind")).expect("mapping names are checked")
-}
-
-fn builder_of<F: Flash>(config: &Config) -> Builder<F> {
-    mapping::builder(config.values.name("ftl.kind")).expect("mapping names are checked")
 }
 
 /// The buffer; nothing for `none`.

@@ -2,6 +2,7 @@
 
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
+use stack::Stacked as _;
 use nand::{CountedFlash, Event, Flash, FlashCore};
 use units::{HostOp, Request};
 
@@ -15,7 +16,7 @@ pub type ReadBack = Vec<Option<u64>>;
 /// # Errors
 /// The layers cannot be rebuilt, break an invariant, or do not answer.
 pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Result<(), String> {
-    let layers = CountedFlash::recovered(plan, &image).map_err(|error| error.to_string())?;
+    let layers = CountedFlash::recovered(&plan.stack(), &image).map_err(|error| error.to_string())?;
     read_back_from(layers, plan.user_pages, image, found)
 }
 

@@ -1,7 +1,7 @@
 //! `group-lru`, and what a layer below hears of pages that leave together.
 #![allow(missing_docs)]
 
-use buffer::{BufferContext, buffers};
+use buffer::BufferContext;
 use layer::{Answer, GATHER_OWNER, HOST_OWNER, OpHandle, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Owner};
 use std::cell::RefCell;
@@ -100,9 +100,9 @@ impl Bench {
             name: "gather",
             values: &plan.config.values,
         };
-        let entry = buffers::<CountedFlash>().into_iter().find(|entry| entry.name == kind).unwrap();
-        (entry.check)(&context).unwrap();
-        let top = (entry.build)(&context, Box::new(MadeUpLayer(Scribe(Rc::clone(&heard)))), flash.core());
+        let build = buffer::build(kind).unwrap();
+        (buffer::find(kind).unwrap().check)(&context).unwrap();
+        let top = build(&context, Box::new(MadeUpLayer(Scribe(Rc::clone(&heard)))), flash.core());
         Self { flash, top, heard, outbox: Outbox::new() }
     }
 

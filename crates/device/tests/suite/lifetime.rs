@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use device::session::{SessionOptions, run, run_wear};
+use device::session::{Prepared, SessionOptions, run};
 use device::{Config, Setting};
 use metrics::{Lifetime, LifetimeError, Origin, Range, RunResult, Status, WearWindow, Wearing};
 use units::HostOp;
@@ -31,8 +31,7 @@ fn seeded(seed: u64, other: u64, requests: u64, endurance: u32) -> Vec<String> {
 }
 
 fn window(stack: &str, workload: &str, settings: &[&str], [seed, other]: [u64; 2], requests: u64) -> (RunResult, WearWindow) {
-    let options = SessionOptions { workload: workload.to_owned(), snapshots: None };
-    run_wear(config(stack, settings, &seeded(seed, other, requests, 0)), &options, &mut ()).unwrap()
+    Prepared::new(config(stack, settings, &seeded(seed, other, requests, 0)), workload).unwrap().run_wear(None, &mut ()).unwrap()
 }
 
 fn life(result: &RunResult, window: &WearWindow, endurance: u32, origin: Origin) -> Result<Lifetime, LifetimeError> {

@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use buffer::{EvictionPolicy, EvictionView};
-use device::session::{self, GivenRequests, SessionError, SessionOptions, Snapshots};
+use device::session::{self, GivenRequests, Prepared, SessionError, SessionOptions, Snapshots};
 use device::{Config, Setting};
 use engine::random::Stream;
 use ftl::gc::{VictimPolicy, VictimView};
@@ -96,8 +96,7 @@ fn the_state_of_a_drive_with_a_policy_from_outside_is_not_kept() {
 }
 
 fn given(requests: Vec<Request>, timed: bool, more: &[&str]) -> Result<RunResult, SessionError> {
-    let options = SessionOptions { workload: "mine".to_owned(), snapshots: None };
-    session::run_given(config("page", more), &GivenRequests::new(requests, timed), &options, &mut ())
+    Prepared::given(config("page", more), "mine", &GivenRequests::new(requests, timed))?.run(None, &mut ())
 }
 
 #[test]

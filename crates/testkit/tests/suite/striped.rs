@@ -2,6 +2,7 @@
 
 use device::{BlockDevice, Clocked, Completion, Completions, Drive, DrivePlan, HostOptions, Oracle, Progress};
 use engine::random::Stream;
+use stack::Stacked as _;
 use nand::{CountedFlash, FlashCore, TimedFlash};
 use std::collections::BTreeMap;
 use testkit::Stack;
@@ -40,7 +41,7 @@ pub fn timed(plan: &DrivePlan) -> Drive<TimedFlash> {
 
 /// The drive as a power cut left it, which is to hold what `oracle` says, without time.
 pub fn restarted(plan: &DrivePlan, image: FlashCore, oracle: Oracle) -> Drive<CountedFlash> {
-    let layers = CountedFlash::recovered(&plan, &image).unwrap();
+    let layers = CountedFlash::recovered(&plan.stack(), &image).unwrap();
     let host = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
     let mut drive = Drive::new(CountedFlash::new(image), layers, plan.user_pages, host);
     *drive.oracle_mut().unwrap() = oracle;

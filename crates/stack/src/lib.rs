@@ -1,0 +1,131 @@
+//! The layers of a drive, built over each kind of flash.
+//!
+//! Every mapping, buffer and stripe is generic over flash, so each kind of flash needs a copy of all of them. They are
+//! compiled here, once: [`Stacked`] is a trait of functions that are not generic. Crates above see only
+//! [`layer::PageLayer`] behind a pointer, and a change to one of them compiles no layer anew.
+
+use buffer::BufferContext;
+use ftl::RecoverError;
+use ftl::mapping::{self, Builder, FtlContext};
+use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Values};
+use nand::{CountedFlash, Flash, FlashCore, MeteredFlash, TimedFlash};
+use stripe::StripePlan;
+use units::Geometry;
+use zones::ZonePlan;
+
+/// Layers over one kind of flash.
+pub type Layers<F> = Box<dyn PageLayer<F>>;
+
+/// The buffer that gathers the pages of a stripe.
+const GATHER_KIND: &str = "group-lru";
+
+/// What layers are built from. The values were checked.
+#[derive(Clone, Copy, Debug)]
+pub struct StackPlan<'a> {
+    /// Shape of the flash.
+    pub geometry: Geometry,
+    /// Logical pages the user sees.
+    pub user_pages: u32,
+    /// Seed of the drive.
+    pub seed: u64,
+    /// Values by key.
+    pub values: &'a Values,
+    /// Stripes over the chips, if there are any.
+    pub stripes: Option<&'a StripePlan>,
+    /// Zones over the banks, if there are any.
+    pub zones: Option<&'a ZonePlan>,
+    /// Values of the buffer that gathers the pages of stripes, if there is one.
+    pub gather: Option<&'a Values>,
+}
+
+/// Flash that layers can be built over.
+pub trait Stacked: Flash + Sized {
+    /// Layers over flash in its fresh state.
+    fn layers(&self, plan: &StackPlan<'_>) -> Layers<Self>;
+
+    /// Layers rebuilt from what a power cut left.
+    ///
+    /// # Errors
+    /// The mapping cannot be rebuilt.
+    fn recovered(plan: &StackPlan<'_>, image: &FlashCore) -> Result<Layers<Self>, RecoverError>;
+}
+
+macro_rules! stacked {
+    ($($flash:ty),*) => {$(
+        impl Stacked for $flash {
+            fn layers(&self, plan: &StackPlan<'_>) -> Layers<Self> {
+                plan.over(self)
+            }
+
+            fn recovered(plan: &StackPlan<'_>, image: &FlashCore) -> Result<Layers<Self>, RecoverError> {
+                plan.recover(image)
+            }
+        }
+    )*};
+}
+
+stacked!(CountedFlash, MeteredFlash, TimedFlash);
+
+impl StackPlan<'_> {
+    fn over<F: Flash>(&self, flash: &F) -> Layers<F> {
+        let entry = self.builder::<F>();
+        let below = match (self.stripes, self.zones, &entry.versioned) {
+            (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, flash),
+            (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, flash),
+            _ => (entry.build)(&self.context(), flash),
+        };
+        self.buffered(below, flash.core())
+    }
+
+    fn recover<F: Flash>(&self, image: &FlashCore) -> Result<Layers<F>, RecoverError> {
+        let entry = self.builder::<F>();
+        let below = match (self.stripes, self.zones, &entry.versioned) {
+            (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
+            (_, Some(zones), Some(versioned)) => zones.recover(&self.context(), versioned, image)?,
+            _ => (entry.recover)(&self.context(), image)?,
+        };
+        Ok(self.buffered(below, image))
+    }
+
+    fn builder<F: Flash>(&self) -> Builder<F> {
+        mapping::builder(self.values.name("ftl.kind")).expect("mapping names are checked")
+    }
+
+    fn context(&self) -> FtlContext<'_> {
+        FtlContext {
+            geometry: self.geometry,
+            user_pages: self.user_pages,
+            owner: 0,
+            seed: self.seed,
+            values: self.values,
+            stripes: None,
+        }
+    }
+
+    /// What the buffer of the host is built from.
+    pub fn buffer_context(&self) -> BufferContext<'_> {
+        BufferContext {
+            geometry: self.geometry,
+            user_pages: self.user_pages,
+            owner: BUFFER_OWNER,
+            name: "buffer",
+            values: self.values,
+        }
+    }
+
+    /// Puts the buffers, if there are any, over the layers below.
+    fn buffered<F: Flash>(&self, below: Layers<F>, core: &FlashCore) -> Layers<F> {
+        let below = match self.gather {
+            Some(values) => {
+                let build = buffer::build(GATHER_KIND).expect("the table has the buffer that gathers");
+                let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
+                build(&context, below, core)
+            }
+            None => below,
+        };
+        match buffer::build(self.values.name("buffer.kind")) {
+            Some(build) => build(&self.buffer_context(), below, core),
+            None => below,
+        }
+    }
+}
