@@ -16,7 +16,7 @@ mod write_back;
 
 pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register};
 
-use layer::{PageLayer, Parameter, Values};
+use layer::{Named, PageLayer, Parameter, Values};
 use nand::{Flash, FlashCore, Owner};
 use units::Geometry;
 
@@ -58,8 +58,13 @@ pub fn buffers<F: Flash>() -> Vec<BufferEntry<F>> {
     policy::entries()
 }
 
+/// Names of having no buffer and of all buffers, with what each is.
+pub fn buffer_choices() -> Vec<Named> {
+    let entries = policy::entries::<nand::CountedFlash>().into_iter().map(|entry| (entry.name, entry.doc));
+    std::iter::once(("none", "no buffer: writes go to the mapping as they come")).chain(entries).collect()
+}
+
 /// Names of all buffers, and of having none.
 pub fn buffer_names() -> Vec<&'static str> {
-    let names = policy::entries::<nand::CountedFlash>().into_iter().map(|entry| entry.name);
-    std::iter::once("none").chain(names).collect()
+    buffer_choices().into_iter().map(|(name, _)| name).collect()
 }

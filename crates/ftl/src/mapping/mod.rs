@@ -21,7 +21,7 @@ mod superpage;
 mod tpftl;
 mod tpm;
 
-use layer::{PageLayer, Parameter, Values, Versioned};
+use layer::{Named, PageLayer, Parameter, Values, Versioned};
 use nand::{Flash, FlashCore, Owner};
 pub use superpage::Lockstep;
 use units::Geometry;
@@ -127,6 +127,9 @@ pub struct MappingEntry<F: Flash> {
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
     /// configuration does not fit.
     pub reserve_blocks: fn(&Values, &Layout) -> Result<u32, String>,
+    /// Blocks of each plane that collection keeps erased beyond those of `reserve_blocks` (`ftl.gc.free_blocks`). `None`: nothing
+    /// is collected; spare blocks are log blocks, and their number is a choice.
+    pub kept_erased: Option<fn(&Values) -> u32>,
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
     /// Rebuilds it from what a power cut left.
@@ -152,7 +155,12 @@ pub fn mappings<F: Flash>() -> Vec<MappingEntry<F>> {
     ]
 }
 
+/// Names of all mappings, with what each is.
+pub fn mapping_choices() -> Vec<Named> {
+    mappings::<nand::CountedFlash>().iter().map(|entry| (entry.name, entry.doc)).collect()
+}
+
 /// Names of all mappings.
 pub fn mapping_names() -> Vec<&'static str> {
-    mappings::<nand::CountedFlash>().iter().map(|entry| entry.name).collect()
+    mapping_choices().into_iter().map(|(name, _)| name).collect()
 }

@@ -179,6 +179,7 @@ pub(super) fn entry<S: Scheme, F: Flash>(
         doc,
         parameters,
         reserve_blocks: parameters::reserve_blocks::<S>,
+        kept_erased: None,
         build: |context, flash| Box::new(LogMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(LogMap::<S>::recover(context, image)?)),
         versioned: None, // a logical block's pages follow it to any plane

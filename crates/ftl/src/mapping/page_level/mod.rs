@@ -115,6 +115,7 @@ pub(super) fn entry<S: Scheme, F: Flash>(
         doc,
         parameters,
         reserve_blocks: parameters::reserve_blocks::<S>,
+        kept_erased: Some(parameters::kept_erased::<S>),
         build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
         recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
         versioned: None, // translation pages have no home plane
