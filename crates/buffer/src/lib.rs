@@ -16,7 +16,7 @@ mod write_back;
 
 pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register};
 
-use layer::{PageLayer, Parameter, Values};
+use layer::{Named, PageLayer, Parameter, Values};
 use nand::{Flash, FlashCore, Owner};
 use units::Geometry;
 
@@ -67,8 +67,13 @@ pub fn build<F: Flash>(name: &str) -> Option<Build<F>> {
     policy::build(name)
 }
 
+/// Names of having no buffer and of all buffers, with what each is.
+pub fn buffer_choices() -> Vec<Named> {
+    let entries = buffers().into_iter().map(|entry| (entry.name, entry.doc));
+    std::iter::once(("none", "no buffer: writes go to the mapping as they come")).chain(entries).collect()
+}
+
 /// Names of all buffers, and of having none.
 pub fn buffer_names() -> Vec<&'static str> {
-    let names = buffers().into_iter().map(|entry| entry.name);
-    std::iter::once("none").chain(names).collect()
+    buffer_choices().into_iter().map(|(name, _)| name).collect()
 }

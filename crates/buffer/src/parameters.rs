@@ -3,6 +3,7 @@
 use crate::BufferContext;
 use crate::policy::Policy;
 use layer::{Parameter, ParameterKind};
+use units::quantity;
 
 /// Which part of the buffer a page is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +82,14 @@ pub(crate) fn common() -> Vec<Parameter> {
         },
         Parameter {
             key: "buffer.acknowledge",
-            kind: ParameterKind::Choice(|| vec!["buffer", "flash"]),
+            kind: ParameterKind::Choice(|| {
+                vec![
+                    ("buffer", "once it is in the buffer"),
+                    ("flash", "once it is on flash: every write goes straight through, and the buffer only serves reads of what its policy keeps"),
+                ]
+            }),
             default: Some("buffer"),
-            doc: "When a write is acknowledged: once it is in the buffer, or once it is on flash (every write then goes straight through, and the buffer only serves reads of what its policy keeps).",
+            doc: "When a write is acknowledged.",
         },
         Parameter {
             key: "buffer.write_back_pages",
@@ -105,9 +111,9 @@ pub(crate) const BLOCK_SIZE: Parameter = Parameter {
 /// How room for blocks is counted.
 pub(crate) const ACCOUNTING: Parameter = Parameter {
     key: "buffer.accounting",
-    kind: ParameterKind::Choice(|| vec!["frames", "pages"]),
+    kind: ParameterKind::Choice(|| vec![("frames", "a frame for all of its pages"), ("pages", "only the pages it has there")]),
     default: Some("frames"),
-    doc: "What a logical block takes of the buffer: a frame for all of its pages, or only the pages it has there.",
+    doc: "What a logical block takes of the buffer.",
 };
 
 /// Sizes from the configuration.
@@ -144,21 +150,27 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
     let values = context.values;
     let block_bytes = values.whole("buffer.block_size");
     if !block_bytes.is_multiple_of(u64::from(page)) {
-        return Err(format!("buffer.block_size is {block_bytes} bytes, no whole number of {page}-byte pages (flash.page_size)"));
+        let [has, unit] = [block_bytes, u64::from(page)].map(quantity::exact_size);
+        let near = quantity::size_at_most(block_bytes, u64::from(page)).unwrap_or_else(|| unit.clone());
+        return Err(format!("buffer.block_size is {has}, no whole number of pages of {unit} (flash.page_size); try \"{near}\""));
     }
     for area in areas {
         let pages = shape.pages[area.index()];
         let least = if *area == Area::Blocks && shape.frames { shape.block_pages } else { 1 };
         if pages < least {
-            let (what, keys) = match area {
-                Area::Blocks if areas.len() > 1 && !shape.shared => ("logical blocks", "buffer.block_buffer and buffer.size"),
-                Area::Blocks => ("logical blocks", "buffer.size"),
-                Area::Pages => ("single pages", "buffer.size"),
-            };
             let missing = u64::from(least - pages) * u64::from(page);
+            let raised = |key: &str| {
+                let size = quantity::size_at_least(values.whole(key) + missing, u64::from(page));
+                format!("{key} to \"{}\"", size.unwrap_or_default())
+            };
+            let (what, keys) = match area {
+                Area::Blocks if areas.len() > 1 && !shape.shared => ("logical blocks", format!("{} and {}", raised("buffer.block_buffer"), raised("buffer.size"))),
+                Area::Blocks => ("logical blocks", raised("buffer.size")),
+                Area::Pages => ("single pages", raised("buffer.size")),
+            };
             let by_pages = if least > 1 { ", or set buffer.accounting = pages, by which a block takes room for the pages it has" } else { "" };
             return Err(format!(
-                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} by {missing} bytes{by_pages}"
+                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} or more{by_pages}"
             ));
         }
     }

@@ -8,6 +8,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use trace::WorkloadError;
+use trace::formats::TraceError;
+use units::quantity;
 
 /// The run failed.
 pub const FAILED: u8 = 1;
@@ -90,8 +92,8 @@ impl From<SessionError> for Failure {
             SessionError::Snapshot(_) => FAILED,
         };
         let hint = match &error {
-            SessionError::Workload(WorkloadError::Trace(trace)) => option_hint(&trace.to_string()),
-            _ => "",
+            SessionError::Workload(WorkloadError::Trace(trace)) => option_hint(trace),
+            _ => String::new(),
         };
         Self { code, message: format!("{error}{hint}") }
     }
@@ -114,13 +116,19 @@ impl From<StudyError> for Failure {
 }
 
 /// Trace errors name options by their short names; here is how they are given to a run.
-fn option_hint(text: &str) -> &'static str {
-    const HINTS: [(&str, &str); 3] = [
-        ("fit = ", " (here: --set workload.fit=modulo, or --set drive.capacity=…)"),
+fn option_hint(error: &TraceError) -> String {
+    if let TraceError::BeyondDrive { end_bytes, .. } = error {
+        // Whole pages of any flash.
+        let least = quantity::size_at_least(*end_bytes, 32 << 10).unwrap_or_default();
+        return format!(" (here: --set workload.fit=modulo, or --set drive.capacity={least} or more)");
+    }
+    let text = error.to_string();
+    let hints = [
+        ("fit = ", " (here: --set workload.fit=modulo, or a larger --set drive.capacity)"),
         ("devices = ", " (here: --set workload.devices=0, or concat)"),
         ("order = ", " (here: --set workload.order=sort)"),
     ];
-    HINTS.iter().find(|(part, _)| text.contains(part)).map_or("", |(_, hint)| hint)
+    hints.into_iter().find(|(part, _)| text.contains(part)).map_or_else(String::new, |(_, hint)| hint.to_owned())
 }
 
 #[cfg(test)]

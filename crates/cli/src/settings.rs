@@ -2,7 +2,7 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
-use device::config::{did_you_mean, stack_parts};
+use device::config::stack_parts;
 use device::session::{Snapshots, USUAL_FILES};
 use device::{Config, Setting};
 use std::path::{Path, PathBuf};
@@ -92,35 +92,4 @@ pub fn program_hash() -> String {
     static HASH: OnceLock<String> = OnceLock::new();
     // A program that cannot read itself is told by its age, as for snapshots.
     HASH.get_or_init(|| program().and_then(|file| sweep::file_digest(&file)).unwrap_or_else(|_| build())).clone()
-}
-
-/// `; did you mean …`, or nothing: a name with these initials, or that begins so, or is spelled alike.
-pub fn hint<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    let wanted = found.to_lowercase();
-    let shortest = |fits: &dyn Fn(&str) -> bool| {
-        let fitting = names.iter().filter(|name| !wanted.is_empty() && fits(&name.to_lowercase()));
-        fitting.min_by_key(|name| (name.len(), **name)).copied()
-    };
-    let has_initials = |name: &str| {
-        let words = || name.split(['-', '_', ' ']).filter(|word| !word.is_empty());
-        words().count() > 1 && words().filter_map(|word| word.chars().next()).eq(wanted.chars())
-    };
-    let close = shortest(&has_initials).or_else(|| shortest(&|name| name.starts_with(&wanted)));
-    close.map_or_else(|| did_you_mean(found, names.iter().copied()), |name| format!("; did you mean `{name}`"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hint;
-
-    #[test]
-    fn initials_or_a_beginning_go_before_a_similar_spelling() {
-        let names = ["fifo", "fast-4k", "open", "over-provisioning", "fast-16k"];
-        for (found, meant) in [("fast", "fast-4k"), ("op", "over-provisioning"), ("fofo", "fifo"), ("FA", "fast-4k")] {
-            assert_eq!(hint(found, names.into_iter()), format!("; did you mean `{meant}`"));
-        }
-        assert_eq!(hint("xyzzy", names.into_iter()), "");
-        assert_eq!(hint("", names.into_iter()), "");
-    }
 }

@@ -12,7 +12,7 @@ pub enum Decoder {
     Gauss,
 }
 
-/// Every decoder: its name, what it is.
+/// Every decoder: its name, the decoder, what it does.
 pub const DECODERS: &[(&str, Decoder, &str)] = &[
     ("peel", Decoder::Peel, "constraints with one unknown element are resolved, one after the other (Tanner graph)"),
     ("gauss", Decoder::Gauss, "elimination over GF(2): all that can be known"),

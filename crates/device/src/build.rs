@@ -16,7 +16,7 @@ use nand::{
     CommandOptions, ContentsKind, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
     TimedFlash,
 };
-use units::{BlockId, DieId, Geometry, Shape, quantity};
+use units::{BlockId, DieId, Geometry, GeometryError, Shape, quantity};
 
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
@@ -64,6 +64,21 @@ fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
 }
 
+/// Why there is no flash of such a shape, and what to change.
+fn impossible(error: &GeometryError, capacity: u64, page: u64) -> ConfigError {
+    let remedy = match *error {
+        // As much less as it is too much, and a little for what is rounded up to whole blocks.
+        GeometryError::TooLarge { value, limit, field: GeometryError::PAGES } => {
+            let fitting = (capacity as f64 * (limit as f64 / value as f64) * 0.98) as u64;
+            let lower = quantity::size_at_most(fitting, page).unwrap_or_default();
+            format!("lower drive.capacity from {} to \"{lower}\", or raise flash.page_size", quantity::format_size(capacity))
+        }
+        GeometryError::TooLarge { field: GeometryError::DIES, .. } => "lower flash.channels or flash.dies_per_channel".to_owned(),
+        _ => "lower drive.capacity or raise flash.page_size".to_owned(),
+    };
+    together(format!("{error}; {remedy}"))
+}
+
 impl DrivePlan {
     /// Checks that the values of a configuration fit together.
     ///
@@ -76,14 +91,17 @@ impl DrivePlan {
         let capacity = values.whole("drive.capacity");
         if !page.is_power_of_two() {
             return Err(together(format!(
-                "flash.page_size is {page} bytes, no power of two; try \"{}\"",
+                "flash.page_size is {}, no power of two; try \"{}\"",
+                quantity::exact_size(page),
                 quantity::format_size(page.next_power_of_two())
             )));
         }
         if !capacity.is_multiple_of(page) {
+            let near = quantity::size_at_most(capacity, page).or_else(|| quantity::size_at_least(capacity, page)).unwrap_or_default();
             return Err(together(format!(
-                "drive.capacity is {capacity} bytes, no whole number of {page}-byte pages (flash.page_size); the nearest that is: \"{}B\"",
-                capacity / page * page
+                "drive.capacity is {}, no whole number of pages of {} (flash.page_size); try \"{near}\"",
+                config.resolved["drive.capacity"],
+                quantity::format_size(page),
             )));
         }
         let user_pages = capacity / page;
@@ -93,9 +111,7 @@ impl DrivePlan {
             Some(zones) => Self::zoned_shape(&config, zones)?,
             None => Self::shape(&config, user_pages, stripes.as_ref())?,
         };
-        let geometry = Geometry::new(shape).map_err(|error| {
-            together(format!("{error}; lower drive.capacity or raise flash.page_size"))
-        })?;
+        let geometry = Geometry::new(shape).map_err(|error| impossible(&error, capacity, page))?;
         let plan = Self {
             part: Self::part(&config, lockstep),
             lockstep,
@@ -485,7 +501,7 @@ fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&St
     Ok(kept + old.div_ceil(pages_per_block) as u32)
 }
 
-fn mapping_of(config: &Config) -> Mapping {
+pub(crate) fn mapping_of(config: &Config) -> Mapping {
     mapping::find(config.values.name("ftl.kind")).expect("mapping names are checked")
 }
 

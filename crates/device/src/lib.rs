@@ -13,6 +13,7 @@ mod remapped;
 pub mod run;
 mod serial;
 pub mod session;
+mod spare;
 mod state;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
@@ -23,4 +24,5 @@ pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;
 pub use remapped::{Driver, RemapPlan, Remapped, counters as remap_counters};
 pub use serial::SerialDrive;
+pub use spare::Spare;
 pub use state::{DriveState, Fill};

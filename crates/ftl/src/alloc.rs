@@ -1,10 +1,17 @@
 //! In which order pages go to channels, dies and planes.
 
+use layer::Named;
 use units::Geometry;
 
-/// Names of the striping orders: the first letter varies fastest
-/// (c channel, d die behind a channel, p plane).
-pub const ORDERS: [&str; 6] = ["cdp", "cpd", "dcp", "dpc", "pcd", "pdc"];
+/// The striping orders: the first letter varies fastest (c channel, d die behind a channel, p plane).
+pub const ORDERS: [Named; 6] = [
+    ("cdp", "the next page on the next channel, then on the next die of each, then on the next plane"),
+    ("cpd", "the next page on the next channel, then on the next plane of a die, then on the next die"),
+    ("dcp", "the next page on the next die of a channel, then on the next channel, then on the next plane"),
+    ("dpc", "the next page on the next die of a channel, then on the next plane, then on the next channel"),
+    ("pcd", "the next page on the next plane of a die, then on the next channel, then on the next die"),
+    ("pdc", "the next page on the next plane of a die, then on the next die, then on the next channel"),
+];
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +22,16 @@ pub enum Placement {
     Static,
 }
 
-/// Names accepted by `ftl.allocation.placement`.
-pub const PLACEMENTS: [&str; 2] = ["dynamic", "static"];
+/// Values of `ftl.allocation.placement`.
+pub const PLACEMENTS: [Named; 2] =
+    [("dynamic", "a page goes to the next plane with room"), ("static", "a page goes to the plane that its logical page number names")];
 
 /// Planes of the drive in the order in which consecutive pages use them.
 ///
 /// # Panics
 /// If `order` is none of [`ORDERS`].
 pub fn plane_order(geometry: &Geometry, order: &str) -> Vec<u32> {
-    assert!(ORDERS.contains(&order), "striping order `{order}` was not checked");
+    assert!(ORDERS.iter().any(|(known, _)| *known == order), "striping order `{order}` was not checked");
     let extent = |letter: char| match letter {
         'c' => geometry.channels,
         'd' => geometry.dies_per_channel,
@@ -60,7 +68,7 @@ mod tests {
             page_bytes: 4096,
         };
         let geometry = Geometry::new(shape).unwrap();
-        for order in ORDERS {
+        for (order, _) in ORDERS {
             let mut planes = plane_order(&geometry, order);
             let step = planes[1];
             let expected = match &order[..1] {

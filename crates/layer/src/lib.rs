@@ -15,11 +15,12 @@ pub mod recency;
 pub mod registry;
 mod slots;
 mod snapshot;
+pub mod spelling;
 mod waited;
 
 pub use flushes::{FlushLine, Serials};
 pub use hint::translated;
-pub use parameter::{Parameter, ParameterKind, Value, Values};
+pub use parameter::{Named, Parameter, ParameterKind, Value, Values};
 pub use slots::Slots;
 pub use waited::{Waited, charge, charge_space};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};

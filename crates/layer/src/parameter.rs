@@ -1,8 +1,13 @@
 //! Parameters of layers and policies: declared once, used for the configuration, its checks, the
 //! help text and the resolved values stored with a result.
 
+use crate::spelling::did_you_mean;
 use std::collections::BTreeMap;
-use units::quantity;
+use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
+
+/// A name that a choice accepts, and what it means, in a line. Both are declared in one place, so that no name is without its
+/// meaning: a new one does not compile without.
+pub type Named = (&'static str, &'static str);
 
 /// What a parameter's value looks like, with its limits.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +46,7 @@ pub enum ParameterKind {
         max: f64,
     },
     /// One of a fixed set of names.
-    Choice(fn() -> Vec<&'static str>),
+    Choice(fn() -> Vec<Named>),
     /// `true` or `false`.
     Switch,
     /// Free text.
@@ -74,79 +79,190 @@ pub enum Value {
     On(bool),
 }
 
-impl ParameterKind {
+impl Parameter {
     /// Reads a value as written in a file or after `--set`.
     ///
     /// # Errors
     /// A sentence that names value, limit and remedy.
     pub fn parse(&self, text: &str) -> Result<Value, String> {
-        let within = |value: u64, min: u64, max: u64, show: fn(u64) -> String| {
-            if value < min {
-                Err(format!("{} is below the smallest value, {}", show(value), show(min)))
-            } else if value > max {
-                Err(format!("{} is above the largest value, {}", show(value), show(max)))
-            } else {
-                Ok(Value::Whole(value))
-            }
-        };
+        self.kind.read(text, self.default)
+    }
+}
+
+/// Whole numbers as they are written, with their limits.
+struct Whole {
+    min: u64,
+    max: u64,
+    read: fn(&str) -> Result<u64, QuantityError>,
+    show: fn(u64) -> String,
+}
+
+impl Whole {
+    /// The limits, in words.
+    fn range(&self) -> String {
+        match (self.min, self.max) {
+            (min, u64::MAX) => format!("{} or more", (self.show)(min)),
+            (min, max) => format!("{} to {}", (self.show)(min), (self.show)(max)),
+        }
+    }
+
+    fn parse(&self, text: &str, default: Option<&str>) -> Result<Value, String> {
+        let value = (self.read)(text).map_err(|mut error| {
+            let accepted = |text: &str| (self.read)(text).ok().filter(|value| (self.min..=self.max).contains(value));
+            let least = (self.show)(self.min);
+            // Nothing is no example.
+            let usual = default.into_iter().chain([least.as_str()]).find(|text| accepted(text).is_some_and(|value| value > 0));
+            error.narrow(|text| accepted(text).is_some(), usual);
+            format!("{}; {}", error.found(), error.remedy(&self.range()))
+        })?;
+        if value < self.min {
+            Err(format!("{text} is below the smallest value, {}; write {}", (self.show)(self.min), self.range()))
+        } else if value > self.max {
+            Err(format!("{text} is above the largest value, {}; write {}", (self.show)(self.max), self.range()))
+        } else {
+            Ok(Value::Whole(value))
+        }
+    }
+}
+
+impl ParameterKind {
+    /// What a rate without a limit is called.
+    const UNLIMITED: &'static str = "unlimited";
+
+    /// Reads a value of this kind that belongs to no key.
+    ///
+    /// # Errors
+    /// As [`Parameter::parse`].
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        self.read(text, None)
+    }
+
+    /// Kinds that are whole numbers.
+    fn whole(&self) -> Option<Whole> {
+        let whole = |min, max, read, show| Some(Whole { min, max, read, show });
         match *self {
-            ParameterKind::Size { min, max } => {
-                let value = quantity::parse_size(text).map_err(|e| e.to_string())?;
-                within(value, min, max, quantity::format_size)
-            }
-            ParameterKind::Duration { max } => {
-                let value = quantity::parse_duration(text).map_err(|e| e.to_string())?;
-                within(value, 0, max, quantity::format_duration)
-            }
-            ParameterKind::Rate => match text {
-                "unlimited" => Ok(Value::Whole(0)),
-                _ => quantity::parse_rate(text).map(Value::Whole).map_err(|e| format!("{e}, or \"unlimited\"")),
-            },
-            ParameterKind::Share { max } => match quantity::parse_share(text).map_err(|e| e.to_string())? {
-                share if share > max => Err(format!("{text} is above the largest value, {}%", max * 100.0)),
-                share => Ok(Value::Real(share)),
-            },
-            ParameterKind::Count { min, max } => {
-                let value = text.replace('_', "").parse().map_err(|_| {
-                    format!("`{text}` is not a whole number; write a number from {min} to {max} without a unit")
+            ParameterKind::Size { min, max } => whole(min, max, quantity::parse_size, format_size),
+            ParameterKind::Duration { max } => whole(0, max, quantity::parse_duration, format_duration),
+            ParameterKind::Count { min, max } => whole(min, max, quantity::parse_count, |count| count.to_string()),
+            ParameterKind::Rate => whole(1, u64::MAX, quantity::parse_rate, format_rate),
+            _ => None,
+        }
+    }
+
+    fn read(&self, text: &str, default: Option<&str>) -> Result<Value, String> {
+        if matches!(self, ParameterKind::Rate) && text == Self::UNLIMITED {
+            return Ok(Value::Whole(0));
+        }
+        if let Some(whole) = self.whole() {
+            let or = if matches!(self, ParameterKind::Rate) { ", or \"unlimited\"" } else { "" };
+            return whole.parse(text, default).map_err(|problem| problem + or);
+        }
+        match *self {
+            ParameterKind::Share { max } => {
+                let range = format!("0% to {}", format_share(max));
+                let share = quantity::parse_share(text).map_err(|mut error| {
+                    error.narrow(|text| quantity::parse_share(text).is_ok_and(|share| share <= max), default);
+                    format!("{}; {}", error.found(), error.remedy(&range))
                 })?;
-                within(value, min, max, |count| count.to_string())
+                if share > max {
+                    return Err(format!("{text} is above the largest value, {}; write {range}", format_share(max)));
+                }
+                Ok(Value::Real(share))
             }
             ParameterKind::Number { min, max } => match text.parse::<f64>() {
                 Ok(value) if (min..=max).contains(&value) => Ok(Value::Real(value)),
-                _ => Err(format!("`{text}` is not a number from {min} to {max}")),
+                Ok(value) if value < min => Err(format!("{text} is below the smallest value, {min}; write a number from {min} to {max}")),
+                Ok(value) if value > max => Err(format!("{text} is above the largest value, {max}; write a number from {min} to {max}")),
+                _ => Err(format!("`{text}` is not a number; write one from {min} to {max} without a unit, such as {}", default.unwrap_or("1"))),
             },
-            ParameterKind::Choice(names) => {
-                let names = names();
-                if names.contains(&text) {
-                    Ok(Value::Name(text.to_owned()))
-                } else {
-                    Err(format!("`{text}` is none of: {}", names.join(", ")))
-                }
-            }
             ParameterKind::Switch => match text {
                 "true" => Ok(Value::On(true)),
                 "false" => Ok(Value::On(false)),
-                _ => Err(format!("`{text}` is neither true nor false")),
+                _ => Err(format!("`{text}` is neither true nor false; write {}", switch_meant(text))),
             },
             ParameterKind::Text => Ok(Value::Name(text.to_owned())),
+            _ => {
+                let names: Vec<&str> = self.choices().into_iter().map(|(name, _)| name).collect();
+                if names.contains(&text) {
+                    return Ok(Value::Name(text.to_owned()));
+                }
+                Err(format!("`{text}` is none of: {}{}", names.join(", "), did_you_mean(text, names.iter().copied())))
+            }
+        }
+    }
+
+    /// The names it accepts, with their meanings; for a rate the one beside its numbers.
+    pub fn choices(&self) -> Vec<Named> {
+        match self {
+            ParameterKind::Choice(names) => names(),
+            ParameterKind::Rate => vec![(Self::UNLIMITED, "no limit")],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ParameterKind::Size { .. } => "size",
+            ParameterKind::Duration { .. } => "duration",
+            ParameterKind::Rate => "rate",
+            ParameterKind::Share { .. } => "share",
+            ParameterKind::Count { .. } => "count",
+            ParameterKind::Number { .. } => "number",
+            ParameterKind::Choice(_) => "choice",
+            ParameterKind::Switch => "switch",
+            ParameterKind::Text => "text",
+        }
+    }
+
+    /// The unit of [`ParameterKind::limits`]; `None`: it has none.
+    pub fn unit(&self) -> Option<&'static str> {
+        match self {
+            ParameterKind::Size { .. } => Some("B"),
+            ParameterKind::Duration { .. } => Some("ns"),
+            ParameterKind::Rate => Some("B/s"),
+            ParameterKind::Share { .. } => Some("%"),
+            _ => None,
+        }
+    }
+
+    /// The smallest and the largest number accepted, in [`ParameterKind::unit`]s; `None`: there is no such limit.
+    pub fn limits(&self) -> [Option<Value>; 2] {
+        match *self {
+            ParameterKind::Share { max } => [0.0, max * 100.0].map(|limit| Some(Value::Real(limit))),
+            ParameterKind::Number { min, max } => [min, max].map(|limit| Some(Value::Real(limit))),
+            _ => match self.whole() {
+                Some(Whole { min, max, .. }) => [Some(Value::Whole(min)), (max < u64::MAX).then_some(Value::Whole(max))],
+                None => [None, None],
+            },
         }
     }
 
     /// What to write, for help texts.
     pub fn describe(&self) -> String {
-        use quantity::{format_duration, format_size};
         match *self {
-            ParameterKind::Size { min, max } => format!("size, {} to {}", format_size(min), format_size(max)),
-            ParameterKind::Duration { max } => format!("duration, up to {}", format_duration(max)),
             ParameterKind::Rate => "rate, or \"unlimited\"".to_owned(),
-            ParameterKind::Share { max } => format!("share, 0% to {}%", max * 100.0),
-            ParameterKind::Count { min, max } => format!("count, {min} to {max}"),
+            ParameterKind::Share { max } => format!("share, 0% to {}", format_share(max)),
             ParameterKind::Number { min, max } => format!("number, {min} to {max}"),
-            ParameterKind::Choice(names) => format!("one of {}", names().join(" | ")),
+            ParameterKind::Choice(names) => {
+                let names: Vec<&str> = names().into_iter().map(|(name, _)| name).collect();
+                format!("one of {}", names.join(" | "))
+            }
             ParameterKind::Switch => "true or false".to_owned(),
             ParameterKind::Text => "text".to_owned(),
+            ParameterKind::Size { .. } | ParameterKind::Duration { .. } | ParameterKind::Count { .. } => {
+                format!("{}, {}", self.name(), self.whole().map_or_else(String::new, |whole| whole.range()))
+            }
         }
+    }
+}
+
+/// What is meant by a word for on or off.
+fn switch_meant(text: &str) -> &'static str {
+    match text.to_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" | "y" | "t" => "true",
+        "false" | "no" | "off" | "0" | "n" | "f" => "false",
+        _ => "one of them",
     }
 }
 
@@ -207,5 +323,79 @@ impl Values {
             Some(Value::On(value)) => *value,
             other => panic!("key `{key}` was read as a switch but holds {other:?}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Parameter = Parameter { key: "size", kind: ParameterKind::Size { min: 4096, max: 1 << 43 }, default: Some("8GiB"), doc: "" };
+    const COUNT: Parameter = Parameter { key: "count", kind: ParameterKind::Count { min: 0, max: 22 }, default: Some("0"), doc: "" };
+    const TIME: Parameter = Parameter { key: "time", kind: ParameterKind::Duration { max: 3_600_000_000_000 }, default: Some("0ns"), doc: "" };
+    const RATE: Parameter = Parameter { key: "rate", kind: ParameterKind::Rate, default: Some("unlimited"), doc: "" };
+    const SHARE: Parameter = Parameter { key: "share", kind: ParameterKind::Share { max: 0.5 }, default: Some("10%"), doc: "" };
+    const NUMBER: Parameter = Parameter { key: "number", kind: ParameterKind::Number { min: 0.0, max: 10.0 }, default: None, doc: "" };
+    const SWITCH: Parameter = Parameter { key: "switch", kind: ParameterKind::Switch, default: Some("false"), doc: "" };
+    const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any")];
+    const CHOICE: Parameter = Parameter { key: "choice", kind: ParameterKind::Choice(|| VICTIMS.to_vec()), default: Some("greedy"), doc: "" };
+
+    #[test]
+    fn an_error_says_what_was_written_the_limits_and_what_to_write() {
+        for (parameter, text, parts) in [
+            (SIZE, "8", &["`8`", "has no unit", "write \"8GiB\" (4KiB to 8TiB; units: B, KiB"][..]),
+            (SIZE, "1G", &["neither binary nor decimal", "\"1GiB\" or \"1GB\"", "4KiB to 8TiB"]),
+            (SIZE, "much", &["write \"8GiB\""]),
+            (SIZE, "-8GiB", &["negative", "write \"8GiB\""]),
+            (SIZE, "1B", &["1B is below the smallest value, 4KiB; write 4KiB to 8TiB"]),
+            (SIZE, "9TiB", &["9TiB is above the largest value, 8TiB; write 4KiB to 8TiB"]),
+            (COUNT, "many", &["not a whole number", "such as \"1\" (0 to 22)"]),
+            (COUNT, "23", &["23 is above the largest value, 22; write 0 to 22"]),
+            (COUNT, "1e1", &["write \"10\" (0 to 22)"]),
+            (COUNT, "1e3", &["digits alone, such as"]),
+            (TIME, "25", &["\"25ns\", \"25us\", \"25ms\" or \"25s\" (0ns to 1h; units: ns"]),
+            (TIME, "2h", &["2h is above the largest value, 1h"]),
+            (RATE, "fast", &["\"400MB/s\"", "units: B/s", ", or \"unlimited\""]),
+            (RATE, "0MB/s", &["below the smallest value, 1B/s", "or \"unlimited\""]),
+            (SHARE, "7", &["no per cent sign", "write \"7%\" (0% to 50%)"]),
+            (SHARE, "60", &["write \"10%\" (0% to 50%)"]),
+            (SHARE, "60%", &["60% is above the largest value, 50%; write 0% to 50%"]),
+            (NUMBER, "x", &["`x` is not a number", "0 to 10"]),
+            (NUMBER, "11", &["above the largest value, 10"]),
+            (NUMBER, "NaN", &["not a number"]),
+            (SWITCH, "yes", &["neither true nor false; write true"]),
+            (CHOICE, "gready", &["none of: greedy, fifo, random; did you mean `greedy`"]),
+            (CHOICE, "qlc", &["none of: greedy, fifo, random"]),
+        ] {
+            let message = parameter.parse(text).expect_err(text);
+            for part in parts {
+                assert!(message.contains(part), "`{part}` is missing in: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_is_read() {
+        for (parameter, text, value) in [
+            (SIZE, "1GB", Value::Whole(1_000_000_000)),
+            (COUNT, "2_2", Value::Whole(22)),
+            (TIME, "25\u{b5}s", Value::Whole(25_000)),
+            (RATE, "unlimited", Value::Whole(0)),
+            (SHARE, "12.5%", Value::Real(0.125)),
+            (SWITCH, "true", Value::On(true)),
+            (CHOICE, "fifo", Value::Name("fifo".to_owned())),
+        ] {
+            assert_eq!(parameter.parse(text), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_are_in_the_unit_named() {
+        assert_eq!(SIZE.kind.limits(), [Some(Value::Whole(4096)), Some(Value::Whole(1 << 43))]);
+        assert_eq!(SHARE.kind.limits(), [Some(Value::Real(0.0)), Some(Value::Real(50.0))]);
+        assert_eq!(RATE.kind.limits(), [Some(Value::Whole(1)), None]);
+        assert_eq!(CHOICE.kind.limits(), [None, None]);
+        assert_eq!(SIZE.kind.describe(), "size, 4KiB to 8TiB");
+        assert_eq!(ParameterKind::Count { min: 1, max: u64::MAX }.describe(), "count, 1 or more");
     }
 }

@@ -6,7 +6,7 @@
 //! A policy decides and does not act. To add one: a line in `POLICIES`; or, from a program around this one,
 //! [`register`]. The built-in ones take the first of their order, so that no other stripe is looked at.
 
-use layer::Values;
+use layer::{Named, Values};
 use layer::registry::Registry;
 use std::sync::Arc;
 
@@ -53,8 +53,11 @@ impl CommitPolicy for First {
 }
 
 /// Policies by the names `stripe.cache.victim` accepts.
-const POLICIES: [(&str, CommitOrder); 3] =
-    [("lru", CommitOrder::Oldest), ("largest", CommitOrder::Largest), ("cheapest", CommitOrder::Cheapest)];
+const POLICIES: [(&str, &str, CommitOrder); 3] = [
+    ("lru", "that of the stripe updated longest ago", CommitOrder::Oldest),
+    ("largest", "that of the stripe with the most newer pages", CommitOrder::Largest),
+    ("cheapest", "that of the stripe whose commit takes the fewest reads", CommitOrder::Cheapest),
+];
 
 /// What builds a policy that is not in the table: once for each drive.
 pub type CommitFactory = dyn Fn() -> Box<dyn CommitPolicy> + Send + Sync;
@@ -67,7 +70,7 @@ static OUTSIDE: Registry<CommitFactory> = Registry::new();
 /// # Errors
 /// A built-in policy has this name, or it is no name.
 pub fn register(name: &str, doc: &str, build: Arc<CommitFactory>) -> Result<(), String> {
-    OUTSIDE.register(name, doc, build, &POLICIES.map(|(name, _)| name))
+    OUTSIDE.register(name, doc, build, &POLICIES.map(|(name, ..)| name))
 }
 
 /// Whether the policy called `name` was registered: what it does is not told by its name.
@@ -75,26 +78,21 @@ pub fn is_from_outside(name: &str) -> bool {
     OUTSIDE.has(name)
 }
 
-/// Name and description of the registered ones.
-pub fn registered() -> Vec<(&'static str, &'static str)> {
-    OUTSIDE.list()
-}
-
-/// Names of all.
-pub(crate) fn names() -> Vec<&'static str> {
-    POLICIES.iter().map(|(name, _)| *name).chain(OUTSIDE.list().into_iter().map(|(name, _)| name)).collect()
+/// Name and description of all: the built-in ones, then those from outside.
+pub(crate) fn choices() -> Vec<Named> {
+    POLICIES.iter().map(|(name, doc, _)| (*name, *doc)).chain(OUTSIDE.list()).collect()
 }
 
 /// The name a configuration gives, for as long as the program runs.
 pub(crate) fn chosen(values: &Values) -> &'static str {
     let wanted = values.name("stripe.cache.victim");
-    names().into_iter().find(|name| *name == wanted).expect("victims are checked with the configuration")
+    choices().into_iter().map(|(name, _)| name).find(|name| *name == wanted).expect("victims are checked with the configuration")
 }
 
 /// Builds the policy of a name.
 pub(crate) fn build(name: &str) -> Box<dyn CommitPolicy> {
-    match POLICIES.iter().find(|(known, _)| *known == name) {
-        Some((_, order)) => Box::new(First(*order)),
+    match POLICIES.iter().find(|(known, ..)| *known == name) {
+        Some((.., order)) => Box::new(First(*order)),
         None => OUTSIDE.find(name).expect("victims are checked with the configuration")(),
     }
 }

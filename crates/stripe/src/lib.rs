@@ -26,7 +26,7 @@ mod trims;
 mod update;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{parameters, schemes, stripe_names, unused};
+pub use settings::{parameters, stripe_choices, stripe_names, unused};
 
 use elastic::Elastic;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};

@@ -3,7 +3,8 @@
 use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
-use layer::{Parameter, ParameterKind, Values};
+use layer::{Named, Parameter, ParameterKind, Values};
+use units::quantity;
 
 /// Where a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,12 @@ pub(crate) enum Reads {
     GcAware,
 }
 
-const READS: &[(&str, Reads)] = &[("direct", Reads::Direct), ("lazy", Reads::Lazy), ("gc-aware", Reads::GcAware)];
+/// Name, what it does, and what it is here.
+const READS: &[(&str, &str, Reads)] = &[
+    ("direct", "from that chip", Reads::Direct),
+    ("lazy", "from that chip and from the rest at once, late commands being taken back", Reads::Lazy),
+    ("gc-aware", "from the rest alone", Reads::GcAware),
+];
 
 /// Settings read once.
 #[derive(Clone, Copy, Debug)]
@@ -43,22 +49,24 @@ impl Settings {
             victim: choice::chosen(values),
             cached_parity: values.name("stripe.cache.reads") == "cached",
             rebuild_stripes: values.whole("stripe.rebuild_stripes") as u32,
-            reads: READS.iter().find(|(name, _)| *name == reads).expect("choices are checked").1,
+            reads: READS.iter().find(|(name, ..)| *name == reads).expect("choices are checked").2,
         }
     }
 }
 
 /// Kind of the layer that stripes over zones, which has parameters of its own.
-const ZONES: &str = "zones";
+const ZONES: Named =
+    ("zones", "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones; its keys are zones.*");
+
+/// Names of having no stripes, of all schemes, and of zones, with what each is.
+pub fn stripe_choices() -> Vec<Named> {
+    let schemes = SCHEMES.iter().map(|scheme| (scheme.name, scheme.doc));
+    std::iter::once(("none", "no stripes: the mapping places pages")).chain(schemes).chain([ZONES]).collect()
+}
 
 /// Names of all schemes, of having none, and of zones.
 pub fn stripe_names() -> Vec<&'static str> {
-    std::iter::once("none").chain(SCHEMES.iter().map(|scheme| scheme.name)).chain([ZONES]).collect()
-}
-
-/// Name of each scheme and what it is, in a line.
-pub fn schemes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SCHEMES.iter().map(|scheme| (scheme.name, scheme.doc))
+    stripe_choices().into_iter().map(|(name, _)| name).collect()
 }
 
 /// Every parameter of the layer.
@@ -71,9 +79,9 @@ fn shape_parameters() -> Vec<Parameter> {
     vec![
         Parameter {
             key: "stripe.kind",
-            kind: ParameterKind::Choice(stripe_names),
+            kind: ParameterKind::Choice(stripe_choices),
             default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them; zones: stripe blocks of zones, coded if wanted (keys zones.*), without stripe.*. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
+            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
         },
         Parameter {
             key: "stripe.chips",
@@ -83,9 +91,9 @@ fn shape_parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "stripe.granularity",
-            kind: ParameterKind::Choice(|| vec!["page", "block"]),
+            kind: ParameterKind::Choice(|| vec![("page", "one"), ("block", "as many as an erase block has")]),
             default: Some("page"),
-            doc: "Consecutive pages that go to one chip: one, or as many as an erase block has.",
+            doc: "Consecutive pages that go to one chip.",
         },
         Parameter {
             key: "stripe.spares",
@@ -113,27 +121,27 @@ fn parity_parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "stripe.cache.victim",
-            kind: ParameterKind::Choice(choice::names),
+            kind: ParameterKind::Choice(choice::choices),
             default: Some("lru"),
-            doc: "Which delayed parity is written when room is needed: of the stripe updated longest ago, with the most newer pages, or with the cheapest commit.",
+            doc: "Which delayed parity is written when room is needed.",
         },
         Parameter {
             key: "stripe.cache.reads",
-            kind: ParameterKind::Choice(|| vec!["as-no-cache", "cached"]),
+            kind: ParameterKind::Choice(|| vec![("as-no-cache", "as much as without a cache, as published"), ("cached", "nothing that memory holds")]),
             default: Some("as-no-cache"),
-            doc: "What an update of a full parity in memory reads: as much as without a cache (as published), or nothing that memory holds.",
+            doc: "What an update of a full parity in memory reads.",
         },
         Parameter {
             key: "stripe.semi_valid",
-            kind: ParameterKind::Choice(|| vec!["commit", "copy"]),
+            kind: ParameterKind::Choice(|| vec![("commit", "has the parity written first"), ("copy", "moves it like a valid page")]),
             default: Some("commit"),
-            doc: "What collection does with an old version that a delayed parity still needs: have the parity written first, or move it like a valid page.",
+            doc: "What collection does with an old version that a delayed parity still needs.",
         },
         Parameter {
             key: "stripe.reads",
-            kind: ParameterKind::Choice(|| READS.iter().map(|(name, _)| *name).collect()),
+            kind: ParameterKind::Choice(|| READS.iter().map(|(name, doc, _)| (*name, *doc)).collect()),
             default: Some("direct"),
-            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe: from that chip (direct), from there and from the rest at once, late commands being taken back (lazy), or from the rest alone (gc-aware). Only where the parity of the stripe is up to date.",
+            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only where the parity of the stripe is up to date.",
         },
         Parameter {
             key: "stripe.rebuild_stripes",
@@ -247,7 +255,8 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
     }
     let (buffer, page) = (values.whole("stripe.buffer_size"), values.whole("flash.page_size"));
     if buffer > 0 && buffer < page {
-        return Err(format!("stripe.buffer_size is {buffer} bytes, and a page has {page} (flash.page_size): make it at least a page, or \"0B\" for none"));
+        let [has, least] = [buffer, page].map(quantity::exact_size);
+        return Err(format!("stripe.buffer_size is {has}, less than a page (flash.page_size); raise it to \"{least}\" or more, or set it to \"0B\" for none"));
     }
     let unit = if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
     let layout = StripeLayout {

@@ -428,7 +428,7 @@ impl Stack {
 /// Any value of the kinds that need no knowledge of the drive.
 fn draw_value(stream: &mut Stream, kind: ParameterKind) -> Option<String> {
     Some(match kind {
-        ParameterKind::Choice(names) => names()[stream.below(names().len() as u64) as usize].to_owned(),
+        ParameterKind::Choice(names) => names()[stream.below(names().len() as u64) as usize].0.to_owned(),
         ParameterKind::Switch => stream.chance(0.5).to_string(),
         ParameterKind::Count { min, max } => (min + stream.below(8)).min(max).to_string(),
         ParameterKind::Share { max } => format!("{:.1}%", max * 100.0 * stream.unit()),

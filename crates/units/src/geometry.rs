@@ -84,6 +84,13 @@ pub enum GeometryError {
     },
 }
 
+impl GeometryError {
+    /// Field of [`GeometryError::TooLarge`] for dies.
+    pub const DIES: &'static str = "the number of dies";
+    /// The same for pages.
+    pub const PAGES: &'static str = "the number of flash pages";
+}
+
 /// Most pages in a drive: the high bit of an address is kept for other uses of a map entry.
 const PAGES_LIMIT: u64 = 1 << 31;
 
@@ -111,8 +118,8 @@ impl Shape {
         for (field, value, limit) in [
             ("flash.page_size", u64::from(self.page_bytes), 64 * SECTOR_BYTES),
             ("flash.pages_per_block", u64::from(self.pages_per_block), 16_383),
-            ("the number of dies", u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
-            ("the number of flash pages", self.pages_u64(), PAGES_LIMIT),
+            (GeometryError::DIES, u64::from(self.channels) * u64::from(self.dies_per_channel), 4096),
+            (GeometryError::PAGES, self.pages_u64(), PAGES_LIMIT),
         ] {
             if value > limit {
                 return Err(GeometryError::TooLarge { field, value, limit });

@@ -2,29 +2,77 @@
 //!
 //! A bare number is refused wherever a unit is possible, so a file never depends on the reader
 //! guessing the unit. Sizes accept binary units (`KiB`) and decimal units (`kB`, `MB`); rates
-//! are decimal unless written with a binary unit.
+//! are decimal unless written with a binary unit. `1G` is refused for the same reason: some mean
+//! 2^30 bytes by it and some 10^9.
 
 use crate::Nanos;
 
-/// A quantity that could not be read. The text says what was found and what is expected.
+/// A quantity that could not be read. The text says what was found, what may be meant and which units there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {kind}: {problem}; write {example}")]
+#[error("{}; {}", self.found(), self.remedy(""))]
 pub struct QuantityError {
     text: String,
     kind: &'static str,
     problem: &'static str,
     example: &'static str,
+    units: &'static str,
+    meant: Vec<String>,
 }
 
+impl QuantityError {
+    /// What was found and what is wrong with it.
+    pub fn found(&self) -> String {
+        format!("`{}` is not a {}: {}", self.text, self.kind, self.problem)
+    }
+
+    /// What may be meant, likely ones first; each can be read. Empty if nothing comes near.
+    pub fn meant(&self) -> &[String] {
+        &self.meant
+    }
+
+    /// Leaves only what may be meant and is accepted. `usual` is a value as it is usually written: it stands in where nothing is
+    /// left, and its unit decides where more than two are.
+    pub fn narrow(&mut self, is_accepted: impl Fn(&str) -> bool, usual: Option<&str>) {
+        self.meant.retain(|text| is_accepted(text));
+        let Some(usual) = usual else { return };
+        let unit = |text: &str| text.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
+        if self.meant.is_empty() {
+            self.meant.push(usual.to_owned());
+        } else if self.meant.len() > 2 && self.meant.iter().any(|text| unit(text) == unit(usual)) {
+            self.meant.retain(|text| unit(text) == unit(usual));
+        }
+    }
+
+    /// What to write instead: what may be meant or an example, within `limits` (in words; empty: none), and the units.
+    pub fn remedy(&self, limits: &str) -> String {
+        let quoted: Vec<String> = self.meant.iter().map(|text| format!("\"{text}\"")).collect();
+        let write = match quoted.split_last() {
+            None => self.example.to_owned(),
+            Some((only, [])) => only.clone(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        };
+        let remarks: Vec<&str> = [limits, self.units].into_iter().filter(|remark| !remark.is_empty()).collect();
+        if remarks.is_empty() { format!("write {write}") } else { format!("write {write} ({})", remarks.join("; ")) }
+    }
+}
+
+/// A kind of quantity: its units, and what else people write for them.
 struct Kind {
     name: &'static str,
     example: &'static str,
+    /// The units, in words.
+    listed: &'static str,
     units: &'static [(&'static str, u64)],
+    /// What is written instead of a unit, in lower case, and the units it may stand for.
+    slips: &'static [(&'static str, &'static [&'static str])],
+    /// Units to offer where there is none.
+    usual: &'static [&'static str],
 }
 
 const SIZE: Kind = Kind {
     name: "size",
-    example: "a number with a unit, such as \"4KiB\", \"512MiB\" or \"32GiB\"",
+    example: "a number with a unit, such as \"4KiB\"",
+    listed: "units: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB",
     units: &[
         ("KiB", 1 << 10),
         ("MiB", 1 << 20),
@@ -37,25 +85,64 @@ const SIZE: Kind = Kind {
         ("TB", 1_000_000_000_000),
         ("B", 1),
     ],
+    slips: &[
+        ("k", &["KiB", "kB"]),
+        ("m", &["MiB", "MB"]),
+        ("g", &["GiB", "GB"]),
+        ("t", &["TiB", "TB"]),
+        ("ki", &["KiB"]),
+        ("mi", &["MiB"]),
+        ("gi", &["GiB"]),
+        ("ti", &["TiB"]),
+        ("byte", &["B"]),
+        ("bytes", &["B"]),
+    ],
+    usual: &["B", "KiB", "MiB", "GiB", "TiB"],
 };
 
 const DURATION: Kind = Kind {
     name: "duration",
-    example: "a number with a unit, such as \"25us\", \"1.5ms\" or \"10s\"",
+    example: "a number with a unit, such as \"25us\"",
+    listed: "units: ns, us, ms, s, min, h, d",
     units: &[
         ("ns", 1),
         ("us", 1_000),
+        // The micro sign, and the Greek letter that looks like it.
+        ("\u{b5}s", 1_000),
+        ("\u{3bc}s", 1_000),
         ("ms", 1_000_000),
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
         ("d", 86_400_000_000_000),
         ("s", 1_000_000_000),
     ],
+    slips: &[
+        ("n", &["ns"]),
+        ("u", &["us"]),
+        ("m", &["ms", "min"]),
+        ("nsec", &["ns"]),
+        ("usec", &["us"]),
+        ("msec", &["ms"]),
+        ("sec", &["s"]),
+        ("secs", &["s"]),
+        ("second", &["s"]),
+        ("seconds", &["s"]),
+        ("mins", &["min"]),
+        ("minute", &["min"]),
+        ("minutes", &["min"]),
+        ("hr", &["h"]),
+        ("hour", &["h"]),
+        ("hours", &["h"]),
+        ("day", &["d"]),
+        ("days", &["d"]),
+    ],
+    usual: &["ns", "us", "ms", "s"],
 };
 
 const RATE: Kind = Kind {
     name: "rate",
-    example: "a number with a unit, such as \"400MB/s\" or \"1.2GB/s\"",
+    example: "a number with a unit, such as \"400MB/s\"",
+    listed: "units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s",
     units: &[
         ("KiB/s", 1 << 10),
         ("MiB/s", 1 << 20),
@@ -66,36 +153,87 @@ const RATE: Kind = Kind {
         ("GB/s", 1_000_000_000),
         ("B/s", 1),
     ],
+    slips: &[
+        ("kb", &["kB/s"]),
+        ("mb", &["MB/s"]),
+        ("gb", &["GB/s"]),
+        ("kib", &["KiB/s"]),
+        ("mib", &["MiB/s"]),
+        ("gib", &["GiB/s"]),
+        ("k", &["kB/s", "KiB/s"]),
+        ("m", &["MB/s", "MiB/s"]),
+        ("g", &["GB/s", "GiB/s"]),
+        ("b", &["B/s"]),
+    ],
+    usual: &["kB/s", "MB/s", "GB/s"],
 };
 
+impl Kind {
+    /// The units that may be meant by something that is none.
+    fn meant(&self, unit: &str) -> Vec<&'static str> {
+        // `Gb/s` and `Mbps` are bits, which no unit here is.
+        let is_bits = self.name == RATE.name && unit.chars().any(|c| c.is_uppercase()) && unit.contains('b');
+        let same = |name: &&(&'static str, u64)| name.0.eq_ignore_ascii_case(unit);
+        if let Some((name, _)) = self.units.iter().find(same).filter(|_| !is_bits) {
+            return vec![name];
+        }
+        let lower = unit.to_lowercase();
+        let stem = if self.name == RATE.name { lower.trim_end_matches("/sec").trim_end_matches("/s").trim_end_matches("ps") } else { &lower };
+        let slip = self.slips.iter().find(|(slip, _)| *slip == stem).filter(|_| !is_bits);
+        slip.map_or(Vec::new(), |(_, units)| units.to_vec())
+    }
+
+    /// Why `text`, a number followed by a unit, cannot be read.
+    fn error(&self, text: &str, problem: &'static str, number: &str, units: &[&str]) -> QuantityError {
+        let mut error = QuantityError {
+            text: text.to_owned(),
+            kind: self.name,
+            problem,
+            example: self.example,
+            units: self.listed,
+            meant: units.iter().map(|unit| format!("{number}{unit}")).collect(),
+        };
+        error.meant.retain(|text| parse(text, self).is_ok());
+        error
+    }
+}
+
 fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
-    let fail = |problem| QuantityError { text: text.to_owned(), kind: kind.name, problem, example: kind.example };
+    let fail = |problem| Err(kind.error(text, problem, "", &[]));
     let trimmed = text.trim();
-    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_' || c == '-')).unwrap_or(trimmed.len());
-    let (digits, unit) = trimmed.split_at(split);
-    let digits = digits.replace('_', "");
-    if digits.starts_with('-') {
-        return Err(fail("it is negative"));
+    if let Some(positive) = trimmed.strip_prefix('-') {
+        return Err(kind.error(text, "it is negative", positive, &[""]));
     }
-    if digits.is_empty() {
-        return Err(fail("it has no number"));
-    }
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '_'))).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
     let unit = unit.trim();
+    if number.contains(',') {
+        return Err(kind.error(text, "a comma is no part of a number", &number.replace(',', "."), &[unit]));
+    }
+    let digits = number.replace('_', "");
+    if digits.is_empty() {
+        return Err(kind.error(text, "it has no number", "1", &[unit]));
+    }
     if unit.is_empty() {
-        return Err(fail("it has no unit"));
+        return Err(kind.error(text, "it has no unit", number, kind.usual));
     }
-    let scale = kind.units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
-    let scale = scale.ok_or_else(|| fail("its unit is unknown"))?;
+    let Some(scale) = kind.units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale) else {
+        let meant = kind.meant(unit);
+        let is_either = kind.name == SIZE.name && meant.len() > 1;
+        let problem = if is_either { "its unit says neither binary nor decimal" } else { "its unit is unknown" };
+        return Err(kind.error(text, problem, number, &meant));
+    };
+    let unreadable = "its number cannot be read";
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| fail("its number cannot be read"))? };
-    if fraction.len() > 18 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(fail("its number cannot be read"));
-    }
+    let is_readable = fraction.len() <= 18 && fraction.bytes().all(|b| b.is_ascii_digit()) && !(whole.is_empty() && fraction.is_empty());
+    let Some(whole) = (if whole.is_empty() { Some(0) } else { whole.parse::<u128>().ok() }).filter(|_| is_readable) else {
+        return fail(unreadable);
+    };
     let power = 10_u128.pow(fraction.len() as u32);
-    let part: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| fail("its number cannot be read"))? };
+    let part: u128 = fraction.parse().unwrap_or(0);
     let scale = u128::from(scale);
     let total = whole.checked_mul(scale).and_then(|w| part.checked_mul(scale).map(|p| w + p / power));
-    total.and_then(|value| u64::try_from(value).ok()).ok_or_else(|| fail("it is too large"))
+    total.and_then(|value| u64::try_from(value).ok()).map_or_else(|| fail("it is too large"), Ok)
 }
 
 /// Reads a size; returns bytes.
@@ -127,11 +265,59 @@ pub fn parse_rate(text: &str) -> Result<u64, QuantityError> {
 /// # Errors
 /// As [`parse_size`]; the unit is the per cent sign.
 pub fn parse_share(text: &str) -> Result<f64, QuantityError> {
-    const EXAMPLE: &str = "a number with a per cent sign, such as \"7%\"";
-    let fail = |problem| QuantityError { text: text.to_owned(), kind: "share", problem, example: EXAMPLE };
-    let digits = text.trim().strip_suffix('%').ok_or_else(|| fail("it has no per cent sign"))?;
-    let value: f64 = digits.trim().parse().map_err(|_| fail("its number cannot be read"))?;
-    if value.is_finite() && value >= 0.0 { Ok(value / 100.0) } else { Err(fail("it is negative or not finite")) }
+    let fail = |problem, meant: &[f64]| {
+        let meant = meant.iter().filter(|share| share.is_finite() && **share >= 0.0).map(|share| format_share(*share)).collect();
+        QuantityError { text: text.to_owned(), kind: "share", problem, example: "a number with a per cent sign, such as \"7%\"", units: "", meant }
+    };
+    let number = text.trim().trim_end_matches(|c: char| c.is_alphabetic() || c == '%' || c == ' ');
+    let Ok(value) = number.replace(',', ".").parse::<f64>() else { return Err(fail("its number cannot be read", &[])) };
+    let percent = value / 100.0;
+    match text.trim().strip_suffix('%') {
+        _ if number.contains(',') => Err(fail("a comma is no part of a number", &[percent])),
+        _ if !value.is_finite() => Err(fail("it is not finite", &[])),
+        _ if value.is_sign_negative() && value != 0.0 => Err(fail("it is negative", &[-percent])),
+        Some(digits) if digits.trim() == number => Ok(percent),
+        // 0.07 may be seven hundredths, or that many hundredths.
+        None if number == text.trim() && value > 0.0 && value < 1.0 => Err(fail("it has no per cent sign", &[value, percent])),
+        None => Err(fail("it has no per cent sign", &[percent])),
+        Some(_) => Err(fail("its number cannot be read", &[percent])),
+    }
+}
+
+/// Reads a whole number without a unit; digits may be grouped with `_`.
+///
+/// # Errors
+/// As [`parse_size`].
+pub fn parse_count(text: &str) -> Result<u64, QuantityError> {
+    let plain = text.trim().replace('_', "");
+    let fail = |problem, meant: Option<u64>| {
+        let meant = meant.into_iter().map(|count| count.to_string()).collect();
+        QuantityError { text: text.to_owned(), kind: "whole number", problem, example: "digits alone, such as \"1\"", units: "", meant }
+    };
+    if let Ok(count) = plain.parse() {
+        return Ok(count);
+    }
+    if plain.chars().all(|c| c.is_ascii_digit()) && !plain.is_empty() {
+        return Err(fail("it is too large", None));
+    }
+    let grouped: String = plain.split([',', '\'']).collect();
+    let is_grouped = plain.split([',', '\'']).skip(1).all(|group| group.len() == 3);
+    if let Some(count) = grouped.parse().ok().filter(|_| is_grouped) {
+        return Err(fail("its digits may only be grouped with `_`", Some(count)));
+    }
+    if let Some(count) = plain.strip_prefix('-').and_then(|positive| positive.parse().ok()) {
+        return Err(fail("it is negative", Some(count)));
+    }
+    match plain.parse::<f64>() {
+        // Up to 2^53 every whole number has a place in it.
+        Ok(value) if (0.0..9e15).contains(&value) => Err(fail("it takes digits alone", Some(value.round() as u64))),
+        Ok(_) => Err(fail("it is out of range", None)),
+        Err(_) => {
+            let digits = plain.trim_end_matches(|c: char| !c.is_ascii_digit());
+            let problem = if digits.is_empty() { "it has no number" } else { "it takes no unit and no words" };
+            Err(fail(problem, digits.parse().ok()))
+        }
+    }
 }
 
 fn format_scaled(value: u64, units: &[(&str, u64)]) -> String {
@@ -140,9 +326,14 @@ fn format_scaled(value: u64, units: &[(&str, u64)]) -> String {
     if value.is_multiple_of(scale) {
         format!("{}{name}", value / scale)
     } else {
-        let text = format!("{:.2}", value as f64 / scale as f64);
-        format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
+        format!("{}{name}", trimmed(value as f64 / scale as f64))
     }
+}
+
+/// With two decimals at most.
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.2}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Binary units, from the largest.
@@ -164,14 +355,69 @@ pub fn exact_size(bytes: u64) -> String {
     format!("{}{name}", bytes / scale)
 }
 
-/// Writes nanoseconds with the largest unit that fits, for people to read.
+/// Most digits of a size that is still read at a glance; what is rounded to so many changes by about 1 % at most.
+const GLANCE: u64 = 99_999;
+
+/// A size that is accepted in the place of `bytes`: no larger, a whole number of `grain` bytes, and readable at a glance
+/// (at most five digits). `None`: there is none but 0.
+pub fn size_at_most(bytes: u64, grain: u64) -> Option<String> {
+    readable(bytes, grain, |bytes, step| Some(bytes / step * step))
+}
+
+/// As [`size_at_most`], no smaller.
+pub fn size_at_least(bytes: u64, grain: u64) -> Option<String> {
+    readable(bytes, grain, u64::checked_next_multiple_of)
+}
+
+fn readable(bytes: u64, grain: u64, round: impl Fn(u64, u64) -> Option<u64>) -> Option<String> {
+    let grain = grain.max(1);
+    let is_short = |text: &str| text.bytes().filter(u8::is_ascii_digit).count() <= 5;
+    let exact = round(bytes, grain).filter(|bytes| *bytes > 0);
+    let units = BINARY.iter().rev().filter_map(|(_, unit)| {
+        // The least common multiple: a size in this unit that is a whole number of grains.
+        let step = unit.checked_mul(grain / common(*unit, grain))?;
+        round(bytes, step).filter(|bytes| *bytes > 0 && bytes / unit <= GLANCE)
+    });
+    let texts = exact.into_iter().chain(units).map(exact_size);
+    let mut texts: Vec<String> = texts.collect();
+    let first_short = texts.iter().position(|text| is_short(text)).unwrap_or(0);
+    (!texts.is_empty()).then(|| texts.swap_remove(first_short))
+}
+
+/// The greatest common divisor of two numbers above 0.
+fn common(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Units of time, from the largest.
+const TIMES: [(&str, Nanos); 7] =
+    [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+
+/// Writes nanoseconds for people to read: in whole days, hours or minutes where they are that, otherwise with the largest unit
+/// up to seconds that fits; more than ten days in days.
 pub fn format_duration(nanos: Nanos) -> String {
-    format_scaled(nanos, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)])
+    let long = TIMES.first().filter(|(_, day)| nanos / day >= 10);
+    let whole = || TIMES[..3].iter().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(*scale));
+    match long.or_else(whole) {
+        Some(unit) => format_scaled(nanos, &[*unit]),
+        None => format_scaled(nanos, &TIMES[3..]),
+    }
 }
 
 /// Writes bytes per second with the largest decimal unit that fits, for people to read.
 pub fn format_rate(bytes_per_second: u64) -> String {
     format_scaled(bytes_per_second, &[("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("kB/s", 1_000), ("B/s", 1)])
+}
+
+/// Writes a fraction as a share, with all its digits: 0.07 is `7%`.
+pub fn format_share(fraction: f64) -> String {
+    // Twelve digits hide what binary fractions add: 0.07 times 100 is 7.000000000000001.
+    let text = format!("{:.12}", fraction * 100.0);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]
@@ -187,16 +433,78 @@ mod tests {
         assert_eq!(parse_duration("205.9us"), Ok(205_900));
         assert_eq!(parse_rate("400MB/s"), Ok(400_000_000));
         assert_eq!(parse_share("7%"), Ok(0.07));
+        assert_eq!(parse_count("1_000"), Ok(1000));
     }
 
     #[test]
-    fn bare_negative_unknown_and_huge_are_refused_with_a_remedy() {
-        for text in ["32", "-1GiB", "1 parsec", "GiB", "99999999999999999TiB", "1.2.3GiB"] {
-            let message = parse_size(text).unwrap_err().to_string();
-            assert!(message.contains(text) && message.contains("such as"), "{message}");
+    fn both_micro_signs_are_microseconds() {
+        for text in ["25us", "25\u{b5}s", "25\u{3bc}s"] {
+            assert_eq!(parse_duration(text), Ok(25_000), "{text}");
         }
-        assert!(parse_share("7").is_err());
-        assert!(parse_share("-7%").is_err());
+    }
+
+    /// Each is refused, says what was written, and what may be meant is read as that.
+    #[test]
+    fn what_may_be_meant_is_near_what_was_written() {
+        type Read = fn(&str) -> Result<u64, QuantityError>;
+        let (size, time, rate, count): (Read, Read, Read, Read) = (parse_size, parse_duration, parse_rate, parse_count);
+        for (read, text, meant) in [
+            (size, "1G", &["1GiB", "1GB"][..]),
+            (size, "1gib", &["1GiB"]),
+            (size, "1gb", &["1GB"]),
+            (size, "512 k", &["512KiB", "512kB"]),
+            (size, "4Ki", &["4KiB"]),
+            (size, "8", &["8B", "8KiB", "8MiB", "8GiB", "8TiB"]),
+            (size, "-8GiB", &["8GiB"]),
+            (size, "1,5GiB", &["1.5GiB"]),
+            (size, "GiB", &["1GiB"]),
+            (size, "512 bytes", &["512B"]),
+            (size, "1 parsec", &[]),
+            (size, "99999999999999999TiB", &[]),
+            (size, "1.2.3GiB", &[]),
+            (size, "", &[]),
+            (time, "25", &["25ns", "25us", "25ms", "25s"]),
+            (time, "25US", &["25us"]),
+            (time, "5m", &["5ms", "5min"]),
+            (time, "10 sec", &["10s"]),
+            (time, "-5us", &["5us"]),
+            (rate, "400MB", &["400MB/s"]),
+            (rate, "400mb/s", &["400MB/s"]),
+            (rate, "400MBps", &["400MB/s"]),
+            (rate, "8Gbps", &[]),
+            (rate, "8Gb/s", &[]),
+            (count, "1e6", &["1000000"]),
+            (count, "1,000,000", &["1000000"]),
+            (count, "8GiB", &["8"]),
+            (count, "-3", &["3"]),
+            (count, "1.5", &["2"]),
+            (count, "many", &[]),
+            (count, "99999999999999999999", &[]),
+        ] {
+            let error = read(text).expect_err(text);
+            assert_eq!(error.meant(), meant, "{error}");
+            assert!(error.meant().iter().all(|meant| read(meant).is_ok()), "{error}");
+            let message = error.to_string();
+            assert!(message.contains(&format!("`{text}`")) && message.contains("; write "), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_share_without_its_sign_is_offered_with_it() {
+        for (text, meant) in [("7", &["7%"][..]), ("0.07", &["7%", "0.07%"]), ("-7%", &["7%"]), ("7,5%", &["7.5%"]), ("7 percent", &["7%"]), ("seven", &[])] {
+            let error = parse_share(text).expect_err(text);
+            assert_eq!(error.meant(), meant, "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_lists_the_units() {
+        assert!(parse_size("1 parsec").unwrap_err().to_string().ends_with("(units: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"));
+        assert!(parse_duration("1 parsec").unwrap_err().to_string().contains("units: ns, us"));
+        for kind in [&SIZE, &DURATION, &RATE] {
+            let missing = kind.units.iter().find(|(unit, _)| unit.is_ascii() && *unit != "KB" && *unit != "KB/s" && !kind.listed.contains(unit));
+            assert_eq!(missing, None);
+        }
     }
 
     #[test]
@@ -207,9 +515,32 @@ mod tests {
     }
 
     #[test]
+    fn a_size_in_the_place_of_another_is_short_and_fits() {
+        for (bytes, grain, below, above) in [
+            (999_999_995_904, 4096, "931GiB", "932GiB"),
+            (8192, 4096, "8KiB", "8KiB"),
+            (4097, 4096, "4KiB", "8KiB"),
+            (10_100 << 20, 4096, "10100MiB", "10100MiB"),
+            ((10_100 << 20) + 1, 4096, "10100MiB", "10101MiB"),
+            (100 << 20, 24 << 20, "96MiB", "120MiB"),
+        ] {
+            let near = [size_at_most(bytes, grain).unwrap(), size_at_least(bytes, grain).unwrap()];
+            let [least, most] = near.each_ref().map(|text| parse_size(text).unwrap());
+            assert!(least <= bytes && most >= bytes && least.is_multiple_of(grain) && most.is_multiple_of(grain), "{near:?}");
+            assert_eq!(near, [below, above]);
+        }
+        assert_eq!(size_at_most(100, 4096), None);
+        assert_eq!(size_at_least(u64::MAX, 4096), None);
+    }
+
+    #[test]
     fn formatting_is_short() {
         assert_eq!(format_size(32 << 30), "32GiB");
-        assert_eq!(format_duration(1_500_000), "1.5ms");
+        let times = [(1_500_000, "1.5ms"), (0, "0ns"), (3_600_000_000_000, "1h"), (90_000_000_000, "90s"), (86_400_000_000_000 * 400 + 1, "400d")];
+        for (nanos, text) in times {
+            assert_eq!(format_duration(nanos), text);
+        }
         assert_eq!(format_rate(400_000_000), "400MB/s");
+        assert_eq!([0.07, 0.123, 10.0, 0.0].map(format_share), ["7%", "12.3%", "1000%", "0%"]);
     }
 }

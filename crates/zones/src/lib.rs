@@ -29,13 +29,6 @@ use zoned::Zoned;
 
 /// Value of `stripe.kind` for this layer.
 pub const KIND: &str = "zones";
-/// What it is, in a line.
-pub const DOC: &str = "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones";
-
-/// Names of read policies and what each does, in a line.
-pub fn read_policies() -> impl Iterator<Item = (&'static str, &'static str)> {
-    policy::READ_POLICIES.iter().map(|policy| (policy.name, policy.doc))
-}
 
 /// The zones of a drive.
 #[derive(Clone, Debug)]

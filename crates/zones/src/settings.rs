@@ -3,8 +3,8 @@
 use crate::layout::ZoneLayout;
 use crate::policy::{READ_POLICIES, ReadPolicy};
 use code::{DECODERS, Decoder, GroupCode};
-use layer::{Parameter, ParameterKind, Values};
-use units::quantity;
+use layer::{Named, Parameter, ParameterKind, Values};
+use units::{Nanos, quantity};
 
 /// What becomes of a code block when one of its sources is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +28,33 @@ pub(crate) enum Queues {
     Lockstep,
 }
 
-const STALE: &[(&str, Stale)] =
-    &[("invalidate", Stale::Invalidate), ("update", Stale::Update), ("reencode-idle", Stale::ReencodeIdle)];
-const CLEANING: [&str; 2] = ["any", "in-turn"];
-const QUEUES: &[(&str, Queues)] = &[("bank", Queues::Bank), ("one", Queues::One), ("lockstep", Queues::Lockstep)];
+/// Values of a key: name, what it does, and what it is here.
+type Table<T> = &'static [(&'static str, &'static str, T)];
+
+const STALE: Table<Stale> = &[
+    ("invalidate", "it is unused until the next off-line phase", Stale::Invalidate),
+    ("update", "it is written with the source", Stale::Update),
+    ("reencode-idle", "it is encoded again when the host is idle", Stale::ReencodeIdle),
+];
+const CLEANING: [Named; 2] = [
+    ("any", "any at the same time"),
+    ("in-turn", "one after the other, so that the others can answer for it; writes wait for their bank's turn"),
+];
+const QUEUES: Table<Queues> = &[
+    ("bank", "in a queue for each bank", Queues::Bank),
+    ("one", "in one queue, whose first waits for its bank and the others behind it", Queues::One),
+    ("lockstep", "in one queue of requests: all banks work in step on one", Queues::Lockstep),
+];
+
+fn named<T>(table: Table<T>) -> Vec<Named> {
+    table.iter().map(|(name, doc, _)| (*name, *doc)).collect()
+}
+
+/// What the value of a key is in its table.
+fn chosen<T: Copy>(values: &Values, key: &str, table: Table<T>) -> T {
+    let name = values.name(key);
+    table.iter().find(|(other, ..)| *other == name).expect("choices are checked").2
+}
 
 /// Settings read once.
 #[derive(Clone, Debug)]
@@ -59,12 +82,12 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let named = |key: &str| values.name(key).to_owned();
-        let of = named("zones.decoder");
+        let decoder = values.name("zones.decoder");
+        let reads = values.name("zones.reads");
         Self {
-            decoder: DECODERS.iter().find(|(name, ..)| *name == of).expect("decoders are checked").1,
-            reads: READ_POLICIES.iter().find(|policy| policy.name == named("zones.reads")).expect("policies are checked"),
-            stale: STALE.iter().find(|(name, _)| *name == named("zones.stale_codes")).expect("choices are checked").1,
+            decoder: DECODERS.iter().find(|(name, ..)| *name == decoder).expect("decoders are checked").1,
+            reads: READ_POLICIES.iter().find(|policy| policy.name == reads).expect("policies are checked"),
+            stale: chosen(values, "zones.stale_codes", STALE),
             queues: queues(values),
             ahead: values.whole("zones.read_ahead.after") / units::SECTOR_BYTES,
             threads: values.whole("zones.read_ahead.streams") as usize,
@@ -79,9 +102,11 @@ impl Settings {
 }
 
 fn queues(values: &Values) -> Queues {
-    let name = values.name("zones.queues");
-    QUEUES.iter().find(|(other, _)| *other == name).expect("choices are checked").1
+    chosen(values, "zones.queues", QUEUES)
 }
+
+/// A hundred years.
+const CENTURY: Nanos = 36_500 * 86_400_000_000_000;
 
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
@@ -110,9 +135,9 @@ fn shape_parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "zones.queues",
-            kind: ParameterKind::Choice(|| QUEUES.iter().map(|(name, _)| *name).collect()),
+            kind: ParameterKind::Choice(|| named(QUEUES)),
             default: Some("bank"),
-            doc: "How sub-requests wait: in a queue for each bank, in one queue whose first waits for its bank, or all banks in lockstep on one request.",
+            doc: "How sub-requests wait.",
         },
     ]
 }
@@ -123,7 +148,7 @@ fn code_parameters() -> Vec<Parameter> {
             key: "zones.cleaning",
             kind: ParameterKind::Choice(|| CLEANING.to_vec()),
             default: Some("any"),
-            doc: "Which banks may clean at the same time: any, or one after the other, so that the others can answer for it; writes wait for their bank's turn.",
+            doc: "Which banks may clean.",
         },
         Parameter {
             key: "zones.code_zones",
@@ -145,21 +170,21 @@ fn code_parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "zones.decoder",
-            kind: ParameterKind::Choice(|| DECODERS.iter().map(|(name, ..)| *name).collect()),
+            kind: ParameterKind::Choice(|| DECODERS.iter().map(|(name, _, doc)| (*name, *doc)).collect()),
             default: Some("peel"),
-            doc: "How it is found out what is known: by resolving constraints one by one, or by elimination.",
+            doc: "How it is found out which blocks those that were read tell.",
         },
         Parameter {
             key: "zones.reads",
-            kind: ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| policy.name).collect()),
+            kind: ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
             default: Some("lazy"),
             doc: "Which blocks are asked for when code blocks could help.",
         },
         Parameter {
             key: "zones.stale_codes",
-            kind: ParameterKind::Choice(|| STALE.iter().map(|(name, _)| *name).collect()),
+            kind: ParameterKind::Choice(|| named(STALE)),
             default: Some("invalidate"),
-            doc: "What becomes of a code block when a source is written: unused until the next off-line phase, written with it, or encoded again when the host is idle.",
+            doc: "What becomes of a code block when one of its sources is written.",
         },
     ]
 }
@@ -168,15 +193,20 @@ fn phase_parameters() -> Vec<Parameter> {
     vec![
         Parameter {
             key: "zones.offline_every",
-            kind: ParameterKind::Duration { max: 1 << 62 },
+            kind: ParameterKind::Duration { max: CENTURY },
             default: Some("24h"),
             doc: "Time between two off-line phases, in which the zones read most get code zones; each waits until the host is idle.",
         },
         Parameter {
             key: "zones.offline_first",
-            kind: ParameterKind::Choice(|| vec!["after-one-period", "at-start"]),
+            kind: ParameterKind::Choice(|| {
+                vec![
+                    ("after-one-period", "after the first period (zones.offline_every)"),
+                    ("at-start", "before the first request, with what is known of reads then"),
+                ]
+            }),
             default: Some("after-one-period"),
-            doc: "When the first off-line phase is: after the first period, or before the first request, with what is known of reads then.",
+            doc: "When the first off-line phase is.",
         },
         Parameter {
             key: "zones.encoding_takes_time",
@@ -250,7 +280,7 @@ pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
 
 /// Whether banks clean one after the other.
 pub(crate) fn cleans_in_turn(values: &Values) -> bool {
-    values.name("zones.cleaning") == CLEANING[1]
+    values.name("zones.cleaning") == CLEANING[1].0
 }
 
 /// What of the configuration and the flash decides where stripe blocks are.
@@ -265,8 +295,8 @@ pub(crate) struct Plan {
 /// Refuses values that are no multiple of others.
 fn multiple(key: &str, value: u64, of: u64, what: &str) -> Result<u64, String> {
     if value == 0 || !value.is_multiple_of(of) {
-        let near = quantity::format_size((value / of).max(1) * of);
-        return Err(format!("{key} is {}, no multiple of {what}, {}; the nearest that is: \"{near}\"", quantity::format_size(value), quantity::format_size(of)));
+        let near = quantity::size_at_most(value, of).or_else(|| quantity::size_at_least(value.max(1), of)).unwrap_or_default();
+        return Err(format!("{key} is {}, no multiple of {what}, {}; try \"{near}\"", quantity::exact_size(value), quantity::exact_size(of)));
     }
     Ok(value / of)
 }
@@ -293,7 +323,11 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
     let segment_blocks = multiple("zones.size", size, banks * erase, "one erase block of each bank")?;
     let rows = size / banks / (pages * page);
     if !(size / banks).is_multiple_of(pages * page) || !values.whole("flash.pages_per_block").is_multiple_of(pages) {
-        return Err(format!("zones.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block)", values.whole("flash.pages_per_block")));
+        return Err(format!(
+            "zones.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block); \"{}\", one page, always does",
+            values.whole("flash.pages_per_block"),
+            quantity::format_size(page),
+        ));
     }
     let zones = multiple("drive.capacity", values.whole("drive.capacity"), size, "zones.size")?;
     let code_zones = values.whole("zones.code_zones");

@@ -25,9 +25,9 @@ const COMPENSATION: Parameter = Parameter {
 /// When a block is completed with the pages it lacks.
 pub(super) const PADDING: Parameter = Parameter {
     key: "buffer.padding",
-    kind: ParameterKind::Choice(|| vec!["always", "half", "never"]),
+    kind: ParameterKind::Choice(|| vec![("always", "whenever one leaves"), ("half", "when at least half of its pages are there"), ("never", "never")]),
     default: Some("half"),
-    doc: "When a logical block that leaves is completed with pages read from below and written as a whole: always, when at least half of its pages are there, or never. Pages never written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever is set.",
+    doc: "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever is set.",
 };
 
 pub(super) fn block_lru() -> Buffer {

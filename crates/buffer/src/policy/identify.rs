@@ -23,9 +23,15 @@ const CANDIDATES: u32 = 2;
 pub(super) const PARAMETERS: [Parameter; 3] = [
     Parameter {
         key: "buffer.identify",
-        kind: ParameterKind::Choice(|| vec!["request-size", "hash-counters", "two-lists"]),
+        kind: ParameterKind::Choice(|| {
+            vec![
+                ("request-size", "by the size of the request (buffer.small_request)"),
+                ("hash-counters", "by counters behind hash functions that halve now and then"),
+                ("two-lists", "by a list of hot pages with a list of candidates"),
+            ]
+        }),
         default: Some("request-size"),
-        doc: "How random writes are told from others: by the size of the request (buffer.small_request); by counters behind hash functions that halve now and then; by a list of hot pages with a list of candidates.",
+        doc: "How random writes are told from others.",
     },
     Parameter {
         key: "buffer.small_request",

@@ -22,6 +22,7 @@ use crate::store::{State, Store};
 use crate::{Buffer, BufferContext, Build};
 use layer::{LayerReport, PageLayer, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::{Flash, FlashCore};
+use units::quantity;
 
 /// A part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +138,10 @@ fn check<P: Policy>(context: &BufferContext<'_>) -> Result<(), String> {
     let blocks = P::blocks_bytes(context.values);
     let total = context.values.whole("buffer.size");
     if blocks > total {
-        return Err(format!("buffer.block_buffer is {blocks} bytes of a buffer of {total} (buffer.size); raise the second or lower the first"));
+        let [part, whole] = [blocks, total].map(quantity::exact_size);
+        let page = u64::from(context.geometry.page_bytes);
+        let least = quantity::size_at_least(blocks + page, page).unwrap_or_default();
+        return Err(format!("buffer.block_buffer is {part} of a buffer of {whole} (buffer.size); raise buffer.size to \"{least}\" or more, or lower buffer.block_buffer"));
     }
     parameters::check(context, &parameters::shape::<P>(context), P::AREAS)
 }

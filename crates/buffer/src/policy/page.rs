@@ -15,9 +15,9 @@ use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWri
 /// What leaves with the victim.
 pub(super) const FLUSH_UNIT: Parameter = Parameter {
     key: "buffer.flush_unit",
-    kind: ParameterKind::Choice(|| vec!["block", "page"]),
+    kind: ParameterKind::Choice(|| vec![("block", "that page with all pages of its logical block there"), ("page", "that page alone")]),
     default: Some("block"),
-    doc: "What leaves the part for single pages: the page written longest ago with all pages of its logical block there (block), or that page alone (page).",
+    doc: "What leaves the part for single pages when the page written longest ago has to.",
 };
 
 pub(super) fn page_lru() -> Buffer {

@@ -5,8 +5,8 @@ use super::list::{KINDS, items};
 use crate::arguments::{ExplainArguments, Listing};
 use crate::failure::Failure;
 use crate::table::Grid;
-use crate::{output, settings};
-use device::config::{all_keys, parts, stacks};
+use crate::output;
+use device::config::{all_keys, did_you_mean, parts, stacks};
 use layer::Parameter;
 use std::fmt::Write;
 use trace::formats::FORMATS;
@@ -22,14 +22,14 @@ pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
 /// Nothing is called so.
 pub fn text(name: &str) -> Result<String, Failure> {
     let found: Vec<String> =
-        [keys(name), stack(name), part(name), workload(name), format(name), policy(name), glossary::explain(name)]
+        [keys(name), stack(name), part(name), workload(name), format(name), values(name), glossary::explain(name)]
             .into_iter()
             .flatten()
             .collect();
     if found.is_empty() {
         return Err(Failure::usage(format!(
             "nothing is called `{name}`{}; `nandarium list` names what there is, `nandarium list keys` the configuration keys",
-            settings::hint(name, known().iter().map(String::as_str))
+            did_you_mean(name, known().iter().map(String::as_str))
         )));
     }
     Ok(found.join("\n"))
@@ -39,12 +39,17 @@ pub fn text(name: &str) -> Result<String, Failure> {
 fn known() -> Vec<String> {
     let mut names: Vec<String> = KINDS.iter().flat_map(|(what, _)| items(*what)).map(|item| item.name).collect();
     names.extend(glossary::terms().map(str::to_owned));
+    names.extend(all_keys().iter().flat_map(|key| key.kind.choices()).map(|(name, _)| name.to_owned()));
     names
 }
 
+/// What a key is, what it takes, and what each of its names means.
 fn key_text(key: &Parameter) -> String {
     let default = key.default.unwrap_or("unset");
-    format!("{}\n  {}\n  value: {}; default: {default}\n", key.key, key.doc, key.kind.describe())
+    let text = format!("{}\n  {}\n  value: {}; default: {default}\n", key.key, key.doc, key.kind.describe());
+    let mut meanings = Grid::new(2);
+    key.kind.choices().into_iter().for_each(|(name, doc)| meanings.row([name.to_owned(), doc.to_owned()]));
+    text + &meanings.render("    ")
 }
 
 /// A key, or all keys of a group.
@@ -143,15 +148,11 @@ fn format(name: &str) -> Option<String> {
     ))
 }
 
-fn policy(name: &str) -> Option<String> {
-    let found: Vec<String> = items(Listing::Policies)
-        .into_iter()
-        .filter(|item| item.name == name)
-        .map(|item| match item.doc.split_once(": ") {
-            Some((key, doc)) => format!("{key} = {name}\n  {doc}\n"),
-            None => format!("{name}\n  {}\n", item.doc),
-        })
-        .collect();
+/// A value of keys that take names: what it means for each of them.
+fn values(name: &str) -> Option<String> {
+    let meant = |key: &Parameter| key.kind.choices().into_iter().find(|(known, _)| *known == name).map(|(_, doc)| format!("{} = {name}\n  {doc}\n", key.key));
+    // A part is explained as one.
+    let found: Vec<String> = all_keys().iter().filter(|key| key.key != "flash.part").filter_map(meant).collect();
     (!found.is_empty()).then(|| found.join("\n"))
 }
 
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn everything_listed_can_be_explained() {
         for name in known() {
-            let found = [keys(&name), stack(&name), part(&name), workload(&name), format(&name), policy(&name), glossary::explain(&name)];
+            let found = [keys(&name), stack(&name), part(&name), workload(&name), format(&name), values(&name), glossary::explain(&name)];
             assert!(found.iter().any(Option::is_some), "{name}");
         }
         assert!(WORKLOADS.iter().all(|entry| workload(entry.name).is_some()));

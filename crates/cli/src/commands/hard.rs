@@ -171,7 +171,11 @@ fn size(option: &str, text: &str) -> Result<u64, Failure> {
     let kind = ParameterKind::Size { min: SECTOR_BYTES, max: 1 << 44 };
     match kind.parse(text) {
         Ok(Value::Whole(bytes)) if bytes.is_multiple_of(SECTOR_BYTES) => Ok(bytes),
-        Ok(_) => Err(Failure::usage(format!("{option} {text}: no whole number of sectors of {SECTOR_BYTES} bytes"))),
+        Ok(Value::Whole(bytes)) => {
+            let near = quantity::size_at_most(bytes, SECTOR_BYTES).unwrap_or_default();
+            Err(Failure::usage(format!("{option} {text}: no whole number of sectors of {SECTOR_BYTES} bytes; try {near}")))
+        }
+        Ok(other) => unreachable!("a size is a whole number, not {other:?}"),
         Err(problem) => Err(Failure::usage(format!("{option}: {problem}"))),
     }
 }

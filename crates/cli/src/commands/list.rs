@@ -5,10 +5,9 @@ use crate::arguments::{ListArguments, Listing};
 use crate::failure::Failure;
 use crate::output;
 use crate::table::Grid;
-use device::config::{all_keys, parts, stacks};
+use device::config::{all_keys, find_key, parts, stacks};
 use device::session::SAMPLE;
-use ftl::gc;
-use ftl::mapping::mappings;
+use layer::Parameter;
 use serde_json::{Map, Value, json};
 use trace::formats::FORMATS;
 use trace::synthetic::WORKLOADS;
@@ -51,23 +50,21 @@ pub fn items(what: Listing) -> Vec<Item> {
             items.sort_by(|a, b| a.name.cmp(&b.name));
             items
         }
-        Listing::Keys => {
-            let keys = all_keys();
-            keys.iter().map(|key| Item::new(key.key, format!("{} [{}]", key.doc, key.default.unwrap_or("unset")))).collect()
-        }
+        Listing::Keys => all_keys().iter().map(|key| Item::new(key.key, key.doc)).collect(),
     }
 }
 
+/// Keys whose values are policies.
+const OF_POLICIES: [&str; 7] = ["ftl.kind", "ftl.gc.victim", "buffer.kind", "stripe.kind", "stripe.cache.victim", "zones.reads", "remap.kind"];
+
 fn policies() -> Vec<Item> {
-    let mappings = mappings();
-    let mappings = mappings.iter().map(|entry| Item::new(entry.name, format!("ftl.kind: {}", entry.doc)));
-    let victims = gc::victims().into_iter().map(|(name, doc)| Item::new(name, format!("ftl.gc.victim: {doc}")));
-    let schemes = stripe::schemes().map(|(name, doc)| Item::new(name, format!("stripe.kind: {doc}")));
-    let zones = Item::new(zones::KIND, format!("stripe.kind: {}", zones::DOC));
-    let reads = zones::read_policies().map(|(name, doc)| Item::new(name, format!("zones.reads: {doc}")));
-    let buffers = buffer::buffers().into_iter().map(|entry| Item::new(entry.name, format!("buffer.kind: {}", entry.doc)));
-    let commits = stripe::choice::registered().into_iter().map(|(name, doc)| Item::new(name, format!("stripe.cache.victim: {doc}")));
-    mappings.chain(victims).chain(buffers.collect::<Vec<_>>()).chain(commits).chain(schemes).chain([zones]).chain(reads).collect()
+    let keys = all_keys();
+    let of_key = |key: &str| {
+        let choices = find_key(&keys, key).map_or_else(Vec::new, |known| known.kind.choices());
+        let policies = choices.into_iter().filter(|(name, _)| *name != "none");
+        policies.map(|(name, doc)| Item::new(name, format!("{key}: {doc}"))).collect::<Vec<_>>()
+    };
+    OF_POLICIES.into_iter().flat_map(of_key).collect()
 }
 
 pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
@@ -83,10 +80,7 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
         if kinds.len() > 1 {
             text.extend([if text.is_empty() { "" } else { "\n" }, title, "\n"]);
         }
-        let mut grid = Grid::new(2);
-        for item in items(*what) {
-            grid.row([item.name, item.doc]);
-        }
+        let grid = if *what == Listing::Keys { keys_grid() } else { items_grid(*what) };
         text.push_str(&grid.render(if kinds.len() > 1 { "  " } else { "" }));
     }
     if arguments.what.is_none() {
@@ -95,6 +89,51 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
+fn items_grid(what: Listing) -> Grid {
+    let mut grid = Grid::new(2);
+    items(what).into_iter().for_each(|item| grid.row([item.name, item.doc]));
+    grid
+}
+
+/// Most characters of what a key takes; a list of names that is longer is left to `explain`.
+const WIDEST: usize = 44;
+
+/// Key, default, what it takes, and what it is.
+fn keys_grid() -> Grid {
+    let mut grid = Grid::new(4);
+    grid.row(["key", "default", "takes", "what it is"].map(str::to_owned));
+    for key in all_keys() {
+        let takes = Some(key.kind.describe()).filter(|text| text.chars().count() <= WIDEST);
+        let takes = takes.unwrap_or_else(|| format!("one of {} names", key.kind.choices().len()));
+        grid.row([key.key.to_owned(), key.default.unwrap_or("unset").to_owned(), takes, key.doc.to_owned()]);
+    }
+    grid
+}
+
 fn json_list(what: Listing) -> Value {
+    if what == Listing::Keys {
+        return all_keys().iter().map(json_key).collect();
+    }
     items(what).iter().map(|item| json!({"name": item.name, "doc": item.doc})).collect()
+}
+
+/// A key; absent is null. `min` and `max` are in `unit`, the others as they are written in a stack.
+fn json_key(key: &Parameter) -> Value {
+    let [min, max] = key.kind.limits().map(|limit| match limit {
+        Some(layer::Value::Whole(whole)) => json!(whole),
+        Some(layer::Value::Real(real)) => json!(real),
+        _ => Value::Null,
+    });
+    let choices: Vec<Value> = key.kind.choices().into_iter().map(|(name, doc)| json!({"name": name, "doc": doc})).collect();
+    json!({
+        "name": key.key,
+        "doc": key.doc,
+        "type": key.kind.name(),
+        "takes": key.kind.describe(),
+        "unit": key.kind.unit(),
+        "min": min,
+        "max": max,
+        "default": key.default,
+        "choices": if choices.is_empty() { Value::Null } else { Value::Array(choices) },
+    })
 }

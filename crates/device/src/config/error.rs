@@ -1,7 +1,8 @@
 //! What can be wrong with a configuration.
 
-use super::{Setting, keys};
+use super::Setting;
 use layer::Parameter;
+use layer::spelling::did_you_mean;
 
 /// A configuration that cannot be used: place, value, limit and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,13 +90,5 @@ impl ConfigError {
             hint: did_you_mean(&setting.key, known.iter().map(|parameter| parameter.key)),
             listing: if grouped { format!("explain {group}") } else { "list keys".to_owned() },
         }
-    }
-}
-
-/// `; did you mean …` when one of `names` is close to `found`, otherwise nothing.
-pub fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
-    match keys::closest(found, names) {
-        Some(name) => format!("; did you mean `{name}`"),
-        None => String::new(),
     }
 }

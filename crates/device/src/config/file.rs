@@ -1,8 +1,8 @@
 //! Stack files: TOML tables flattened into settings.
 
-use super::error::did_you_mean;
 use super::presets::stacks;
 use super::{ConfigError, Setting};
+use layer::spelling::did_you_mean;
 use std::fs::File;
 use std::io::{self, Read};
 use toml::de::{DeTable, DeValue};

@@ -1,7 +1,7 @@
 //! Every configuration key: the drive's own, and those the tables of layers and policies declare.
 
-use super::presets::part_names;
-use layer::{Parameter, ParameterKind as Kind};
+use super::presets::part_choices;
+use layer::{Named, Parameter, ParameterKind as Kind};
 
 const HOUR: u64 = 3_600_000_000_000;
 
@@ -13,14 +13,48 @@ const fn optional(key: &'static str, kind: Kind, doc: &'static str) -> Parameter
     Parameter { key, kind, default: None, doc }
 }
 
+const PRECONDITIONS: [Named; 5] = [
+    ("auto", "overwrite where the workload writes, fill where it only reads"),
+    ("none", "erased: nothing was ever written"),
+    ("fill", "written once, in order"),
+    ("overwrite", "as fill, then random page writes of twice the capacity"),
+    ("steady", "as overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so"),
+];
+const SERVICES: [Named; 2] = [
+    ("parallel", "dies and channels work side by side"),
+    ("serial", "the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work"),
+];
+const CONTENTS: [Named; 3] = [
+    ("none", "nothing"),
+    ("stamp", "a version stamp a sector, with which every read is checked"),
+    ("bytes", "the bytes of every sector, with memory for blocks that hold something"),
+];
+const LOOPS: [Named; 3] = [
+    ("auto", "open for traces, closed for generators"),
+    ("open", "requests arrive at their own time"),
+    ("closed", "workload.queue_depth requests are always under way, and their times are ignored"),
+];
+const FITS: [Named; 5] = [
+    ("auto", "the drive is made as large as the trace needs; if drive.capacity is given, or the trace reaches beyond 64 GiB and touches less than a quarter of that, regions of 1 MiB beyond the drive move to free places on it"),
+    ("error", "the trace is refused"),
+    ("modulo", "they wrap around"),
+    ("compact", "the regions that are touched are packed together"),
+    ("scale", "all addresses shrink in the same proportion"),
+];
+const ORDERS: [Named; 3] = [
+    ("error", "the trace is refused"),
+    ("clamp", "the request arrives with the one before"),
+    ("sort", "requests are sorted within a window"),
+];
+
 const DRIVE: &[Parameter] = &[
     key("drive.capacity", Kind::Size { min: 1 << 12, max: 1 << 43 }, "8GiB", "Bytes the user sees; a whole number of flash pages."),
     key("drive.over_provisioning", Kind::Share { max: 10.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
-    key("drive.precondition", Kind::Choice(|| vec!["auto", "none", "fill", "overwrite", "steady"]), "auto", "State of the drive before the measured run: auto (overwrite where the workload writes, fill where it only reads), none (erased), fill (written once in order), overwrite (fill, then random page writes of twice the capacity), steady (overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so)."),
+    key("drive.precondition", Kind::Choice(|| PRECONDITIONS.to_vec()), "auto", "State of the drive before the measured run."),
     key("drive.fill", Kind::Share { max: 1.0 }, "100%", "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest stays unwritten, which leaves cleaning more room."),
-    key("engine.time", Kind::Choice(|| vec!["none", "virtual"]), "virtual", "none: commands complete at once and are only counted; virtual: discrete events in integer nanoseconds."),
-    key("engine.service", Kind::Choice(|| vec!["parallel", "serial"]), "parallel", "How requests share virtual time. parallel: dies and channels work side by side. serial: the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work."),
-    key("engine.contents", Kind::Choice(|| vec!["none", "stamp", "bytes"]), "none", "What pages hold: nothing; a version stamp a sector, with which every read is checked; or the bytes of every sector, with memory for blocks that hold something."),
+    key("engine.time", Kind::Choice(|| vec![("none", "commands complete at once and are only counted"), ("virtual", "discrete events in integer nanoseconds")]), "virtual", "Whether commands take time."),
+    key("engine.service", Kind::Choice(|| SERVICES.to_vec()), "parallel", "How requests share virtual time."),
+    key("engine.contents", Kind::Choice(|| CONTENTS.to_vec()), "none", "What pages hold."),
     key("engine.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the drive's own random streams (victim choice, faults)."),
     key("host.link_bandwidth", Kind::Rate, "unlimited", "Bytes a second the host link moves in each direction."),
     key("host.queue_limit", Kind::Count { min: 1, max: 1 << 20 }, "1024", "Open loop: requests the drive takes at once; further ones wait in the host's queue."),
@@ -28,7 +62,7 @@ const DRIVE: &[Parameter] = &[
 ];
 
 const FLASH: &[Parameter] = &[
-    key("flash.part", Kind::Choice(part_names), "fast-4k", "Flash part: gives the defaults of the keys below it does not list here."),
+    key("flash.part", Kind::Choice(part_choices), "fast-4k", "Flash part: gives the defaults of the keys below it does not list here."),
     key("flash.channels", Kind::Count { min: 1, max: 256 }, "8", "Channels (buses)."),
     key("flash.dies_per_channel", Kind::Count { min: 1, max: 256 }, "4", "Dies behind each channel, over all its chips."),
     key("flash.planes_per_die", Kind::Count { min: 1, max: 16 }, "1", "Planes of a die."),
@@ -44,8 +78,8 @@ const FLASH: &[Parameter] = &[
     key("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred."),
     key("flash.cache_program", Kind::Switch, "false", "Transfer the next page while the last one is programmed."),
     key("flash.read_priority", Kind::Switch, "false", "Queued reads go before queued programs and erases of their die."),
-    key("flash.cleaning", Kind::Choice(|| vec!["interleaved", "uninterrupted"]), "interleaved", "Whether other commands of a die may run between those of a collection or merge: in order of arrival, or not before it has ended or waits for something else."),
-    key("flash.suspend", Kind::Choice(|| vec!["off", "erase", "program-erase"]), "off", "What a read may interrupt; implies read priority."),
+    key("flash.cleaning", Kind::Choice(|| vec![("interleaved", "they may, in order of arrival"), ("uninterrupted", "not before it has ended or waits for something else")]), "interleaved", "Whether other commands of a die may run between those of a collection or merge."),
+    key("flash.suspend", Kind::Choice(|| vec![("off", "nothing"), ("erase", "an erase"), ("program-erase", "a program or an erase")]), "off", "What a read may interrupt; all but off imply flash.read_priority."),
     key("flash.suspend_time", Kind::Duration { max: HOUR }, "0ns", "Time added to a command by each interruption."),
     key("flash.read_in_flight", Kind::Switch, "false", "Answer a read of a page under way from the controller's buffer instead of waiting for the flash."),
     key("flash.fault.program", Kind::Share { max: 1.0 }, "0%", "Chance that a program fails (its block is given up)."),
@@ -59,7 +93,7 @@ const FLASH: &[Parameter] = &[
 
 const WORKLOAD: &[Parameter] = &[
     key("workload.requests", Kind::Count { min: 1, max: u64::MAX }, "1000000", "Requests to run; a trace ends earlier if it has fewer."),
-    key("workload.loop", Kind::Choice(|| vec!["auto", "open", "closed"]), "auto", "open: requests arrive at their own time; closed: queue_depth requests are always under way and times are ignored; auto: open for traces, closed for generators."),
+    key("workload.loop", Kind::Choice(|| LOOPS.to_vec()), "auto", "What decides when a request comes."),
     key("workload.queue_depth", Kind::Count { min: 1, max: 65_536 }, "32", "Closed loop: requests under way at once."),
     key("workload.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the generator."),
     key("workload.time_scale", Kind::Number { min: 1e-9, max: 1e9 }, "1", "Open loop: arrival times are multiplied by this; 0.5 is twice as fast."),
@@ -74,20 +108,20 @@ const WORKLOAD: &[Parameter] = &[
     optional("workload.interarrival", Kind::Duration { max: HOUR }, "Mean time between arrivals of a generator in an open loop."),
     optional("workload.format", Kind::Text, "Trace format, where it cannot be told from the file; `nandarium list formats` names them."),
     key("workload.devices", Kind::Text, "concat", "Several devices in a trace: concat (side by side in one space), error (refuse), or the number of the one to take."),
-    key("workload.fit", Kind::Choice(|| vec!["auto", "error", "modulo", "compact", "scale"]), "auto", "Addresses beyond the drive: auto (the drive is made as large as the trace needs; if drive.capacity is given, or the trace reaches beyond 64 GiB and touches less than a quarter of that, regions of 1 MiB beyond the drive move to free places on it), error (refuse), modulo (wrap), compact (pack touched regions), scale (shrink)."),
+    key("workload.fit", Kind::Choice(|| FITS.to_vec()), "auto", "What becomes of addresses beyond the drive."),
     key("workload.repeat", Kind::Count { min: 1, max: 1_000_000 }, "1", "Times a trace is run, one after the other; times go on where the last one ended."),
-    optional("workload.order", Kind::Choice(|| vec!["error", "clamp", "sort"]), "Trace times that go backwards: error, clamp, or sort within a window."),
+    optional("workload.order", Kind::Choice(|| ORDERS.to_vec()), "What becomes of trace times that go backwards."),
 ];
 
 /// Every key there is, in display order.
 pub fn all_keys() -> Vec<Parameter> {
     let mut keys: Vec<Parameter> = [DRIVE, FLASH].concat();
-    keys.push(key("buffer.kind", Kind::Choice(buffer::buffer_names), "none", "The write buffer between the host and the flash translation layer."));
+    keys.push(key("buffer.kind", Kind::Choice(buffer::buffer_choices), "none", "The write buffer between the host and the flash translation layer."));
     let buffers = buffer::buffers();
     add(&mut keys, buffers.iter().flat_map(|entry| (entry.parameters)()));
     keys.extend(stripe::parameters());
     keys.extend(zones::parameters());
-    keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_names), "page", "The flash translation layer."));
+    keys.push(key("ftl.kind", Kind::Choice(ftl::mapping::mapping_choices), "page", "The flash translation layer."));
     let mappings = ftl::mapping::mappings();
     add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));
     keys.extend(crate::remapped::parameters());
@@ -107,10 +141,4 @@ fn add(keys: &mut Vec<Parameter>, declared: impl Iterator<Item = Parameter>) {
 /// The key called `name`.
 pub fn find_key<'a>(keys: &'a [Parameter], name: &str) -> Option<&'a Parameter> {
     keys.iter().find(|parameter| parameter.key == name)
-}
-
-/// The name closest to `found`, if one is close enough to be meant.
-pub(super) fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.map(|name| (strsim::damerau_levenshtein(found, name), name));
-    scored.min().filter(|(distance, name)| *distance <= 2.max(name.len() / 4)).map(|(_, name)| name)
 }

@@ -5,8 +5,9 @@ mod file;
 mod keys;
 mod presets;
 
-pub use error::{ConfigError, did_you_mean};
+pub use error::ConfigError;
 pub use keys::{all_keys, find_key};
+pub use layer::spelling::did_you_mean;
 pub use presets::{Part, Preset, parts, stacks};
 
 use layer::{Parameter, Value, Values};
@@ -187,7 +188,7 @@ impl Config {
     }
 
     fn set(&mut self, parameter: &Parameter, text: &str, place: &str) -> Result<(), ConfigError> {
-        let value = parameter.kind.parse(text).map_err(|problem| ConfigError::Value {
+        let value = parameter.parse(text).map_err(|problem| ConfigError::Value {
             key: parameter.key,
             place: place.to_owned(),
             problem,

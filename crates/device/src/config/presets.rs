@@ -1,6 +1,8 @@
 //! Built-in stacks and flash parts: data files embedded at build time.
 
 use super::{ConfigError, Setting, file};
+use layer::Named;
+use std::sync::LazyLock;
 
 /// A built-in stack.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +60,14 @@ pub fn parts() -> Vec<Part> {
     embedded!(Part, "parts", ["fast-4k", "mlc-4k", "slc-2k", "slc-2k-serial", "tlc-16k", "znand-2k"])
 }
 
-/// Names of the built-in parts.
-pub(super) fn part_names() -> Vec<&'static str> {
-    parts().iter().map(|part| part.name).collect()
+/// Names of the built-in parts, with what each is.
+pub(super) fn part_choices() -> Vec<Named> {
+    // Read from their files once, to be kept as long as the program runs.
+    static CHOICES: LazyLock<Vec<Named>> = LazyLock::new(|| {
+        let described = |part: &Part| (part.name, &*part.description().leak());
+        parts().iter().map(described).collect()
+    });
+    CHOICES.clone()
 }
 
 /// What a part says about the keys of the group `flash`.

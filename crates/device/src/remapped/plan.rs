@@ -1,7 +1,7 @@
 //! The keys of a driver of the host, and what they come to over a drive.
 
-use layer::{Parameter, ParameterKind as Kind, Values};
-use remap::{Hard, HostReport, Layout, LogCache, LogLayout, LogOptions, LogReport, Machine, OpenError, Options, Partial, ReadSectors, Report, WriteCache};
+use layer::{Named, Parameter, ParameterKind as Kind, Values};
+use remap::{Hard, HostReport, Layout, LayoutError, LogCache, LogLayout, LogOptions, LogReport, Machine, OpenError, Options, Partial, ReadSectors, Report, WriteCache};
 use units::{Geometry, Nanos, SECTOR_BYTES, quantity};
 
 const HOUR: Nanos = 3_600_000_000_000;
@@ -14,10 +14,24 @@ const fn key(key: &'static str, kind: Kind, default: &'static str, doc: &'static
     Parameter { key, kind, default: Some(default), doc }
 }
 
+const KINDS: [Named; 3] = [
+    ("none", "requests go to the drive as they are"),
+    ("hard", "small writes become aligned writes of whole superpages, by a map of pages of 4 KiB"),
+    ("log-cache", "writes gather in segments, go to a log at the beginning of the drive, and later to where they belong, sorted"),
+];
+const PARTIALS: [Named; 2] = [
+    ("pad", "all of it, and slots without a page are lost until it is reclaimed"),
+    ("hold", "only the filled part, which the drive has to read and modify; the next pages go to the rest"),
+];
+const CACHES: [Named; 2] = [
+    ("through", "when the drive has written its virtual superpage or its segment"),
+    ("volatile", "when its data are in the host's memory"),
+];
+
 /// The keys, in display order.
 pub fn parameters() -> Vec<Parameter> {
     vec![
-        key("remap.kind", Kind::Choice(|| vec!["none", "hard", "log-cache"]), "none", "A driver of the host over the drive. none: requests go to the drive as they are. hard: small writes become aligned writes of whole superpages, by a map of pages of 4 KiB. log-cache: writes gather in segments, go to a log at the beginning of the drive, and later to where they belong, sorted. With a driver the host sees the driver's size."),
+        key("remap.kind", Kind::Choice(|| KINDS.to_vec()), "none", "A driver of the host over the drive. With one the host sees the driver's size."),
         Parameter {
             key: "remap.superpage",
             kind: Kind::Size { min: 4 << 10, max: 4 << 20 },
@@ -28,8 +42,8 @@ pub fn parameters() -> Vec<Parameter> {
         key("remap.log", Kind::Share { max: 0.5 }, "10%", "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as four segments have to fit."),
         key("remap.hold_back", Kind::Share { max: 0.9 }, "10%", "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; a small drive gives more."),
         key("remap.timeout", Kind::Duration { max: HOUR }, "2ms", "How long a page waits for others before its virtual superpage, or its segment, is written all the same. Without time (engine.time = none) it waits until nothing else can happen."),
-        key("remap.partial", Kind::Choice(|| vec!["pad", "hold"]), "pad", "What is written of a virtual superpage that is not full then. pad: all of it, and slots without a page are lost until it is reclaimed. hold: only the filled part, which the drive has to read and modify; the next pages go to the rest."),
-        key("remap.write_cache", Kind::Choice(|| vec!["through", "volatile"]), "through", "When a write is answered. through: when the drive has written its virtual superpage or its segment; volatile: when its data are in the host's memory. Either way only a flush makes sure that the driver's map survives a power cut."),
+        key("remap.partial", Kind::Choice(|| PARTIALS.to_vec()), "pad", "What is written of a virtual superpage that is not full then (remap.timeout)."),
+        key("remap.write_cache", Kind::Choice(|| CACHES.to_vec()), "through", "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut."),
         key("remap.bypass", Kind::Switch, "false", "Write whole superpages in place where one virtual superpage holds exactly their pages."),
         key("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is emptied is free only when the journal leads away from it. So the journal is written before its superpages are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and oltp, 200,000 requests, 256 MiB)."),
         key("remap.var_background", Kind::Share { max: 1.0 }, "5%", "Share of virtual superpages that reclamation keeps free while the host is idle."),
@@ -114,9 +128,7 @@ impl RemapPlan {
             trim: values.on("remap.trim"),
             ..Options::default()
         };
-        let layout = Layout::new(&options, sectors).map_err(|error| {
-            format!("remap.kind = hard over a drive of {}: {error}; see drive.capacity and remap.superpage", quantity::format_size(sectors * SECTOR_BYTES))
-        })?;
+        let layout = Layout::new(&options, sectors).map_err(|error| does_not_fit("hard", sectors, &error, "remap.superpage"))?;
         Ok(Self::Hard { options, layout })
     }
 
@@ -141,9 +153,7 @@ impl RemapPlan {
             idle_after_ns: values.whole("remap.idle_after"),
             ..LogOptions::default()
         };
-        let layout = LogLayout::new(&options, sectors).map_err(|error| {
-            format!("remap.kind = log-cache over a drive of {}: {error}; see drive.capacity and remap.segment", quantity::format_size(sectors * SECTOR_BYTES))
-        })?;
+        let layout = LogLayout::new(&options, sectors).map_err(|error| does_not_fit("log-cache", sectors, &error, "remap.segment"))?;
         Ok(Self::LogCache { options, layout })
     }
 
@@ -199,12 +209,25 @@ impl RemapPlan {
     }
 }
 
+/// Why a driver has no layout on a drive of so many sectors, and what to change.
+fn does_not_fit(kind: &str, sectors: u64, error: &LayoutError, unit: &str) -> String {
+    let over = format!("remap.kind = {kind} over a drive of {}", quantity::format_size(sectors * SECTOR_BYTES));
+    // Whole pages of any flash.
+    let capacity = |sectors: u64| quantity::size_at_least(sectors * SECTOR_BYTES, 32 << 10).unwrap_or_default();
+    match *error {
+        LayoutError::Small { least, .. } | LayoutError::NoLog { least, .. } => {
+            format!("{over}: the drive is too small; raise drive.capacity to \"{}\" or more, or lower {unit}", capacity(least))
+        }
+        _ => format!("{over}: {error}; see drive.capacity and {unit}"),
+    }
+}
+
 fn power_of_two(key: &str, bytes: u64) -> Result<(), String> {
     if bytes.is_power_of_two() {
         return Ok(());
     }
     let size = quantity::format_size(bytes.next_power_of_two());
-    Err(format!("{key} is {bytes} bytes, no power of two; try \"{size}\""))
+    Err(format!("{key} is {}, no power of two; try \"{size}\"", quantity::exact_size(bytes)))
 }
 
 fn cell_bytes(values: &Values) -> u32 {

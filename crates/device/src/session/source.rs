@@ -3,7 +3,8 @@
 use super::repeated::Repeated;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
-use crate::config::{all_keys, did_you_mean, find_key};
+use crate::config::{all_keys, find_key};
+use layer::spelling::did_you_mean;
 use layer::{Value, Values};
 use std::io::Cursor;
 use std::path::Path;

@@ -14,7 +14,7 @@ mod windowed_greedy;
 use crate::blocks::key_is_candidate;
 use engine::random::Stream;
 use layer::registry::Registry;
-use layer::{Parameter, Values};
+use layer::{Named, Parameter, Values};
 use nand::BlockRow;
 use std::sync::Arc;
 
@@ -121,14 +121,9 @@ pub fn register(name: &str, doc: &str, build: Arc<VictimFactory>) -> Result<(), 
 }
 
 /// Name and description of every victim policy: the built-in ones, then those from outside.
-pub fn victims() -> Vec<(&'static str, &'static str)> {
+pub fn victims() -> Vec<Named> {
     let built_in = VICTIMS.iter().map(|entry| (entry.name, entry.doc));
     built_in.chain(OUTSIDE.list()).collect()
-}
-
-/// Names of all victim policies.
-pub fn victim_names() -> Vec<&'static str> {
-    victims().into_iter().map(|(name, _)| name).collect()
 }
 
 /// Whether the victim policy called `name` was registered: what it does is not told by its name.

@@ -41,15 +41,15 @@ fn parameters() -> Vec<Parameter> {
     parameters.extend([
         Parameter {
             key: "ftl.bast.victim",
-            kind: ParameterKind::Choice(|| vec!["lru", "fifo", "random"]),
+            kind: ParameterKind::Choice(|| vec![("lru", "the one written longest ago"), ("fifo", "the one opened longest ago"), ("random", "any")]),
             default: Some("lru"),
-            doc: "Whose log block is merged when all are in use: the one written longest ago, the one opened longest ago, or any.",
+            doc: "Which log block is merged when all are in use.",
         },
         Parameter {
             key: "ftl.bast.first_write",
-            kind: ParameterKind::Choice(|| vec!["data", "log"]),
+            kind: ParameterKind::Choice(|| vec![("data", "in place, into a data block"), ("log", "into a log block that becomes a data block")]),
             default: Some("data"),
-            doc: "Where the first pages of a logical block go: in place into a data block, or into a log block that becomes one.",
+            doc: "Where the first pages of a logical block go.",
         },
     ]);
     parameters

@@ -147,7 +147,7 @@ fn settings(parameters: fn() -> Vec<Parameter>, prefix: &'static str) -> impl St
     let own = parameters().into_iter().filter(|parameter| parameter.key.starts_with(prefix));
     own.map(|Parameter { key, kind, .. }| {
         let text = match kind {
-            ParameterKind::Choice(names) => prop::sample::select(names()).prop_map(str::to_owned).boxed(),
+            ParameterKind::Choice(names) => prop::sample::select(names()).prop_map(|(name, _)| name.to_owned()).boxed(),
             ParameterKind::Switch => any::<bool>().prop_map(|on| on.to_string()).boxed(),
             ParameterKind::Count { min, .. } => (min..min + 6).prop_map(|count| count.to_string()).boxed(),
             ParameterKind::Share { max } => (0.0..max).prop_map(|share| format!("{:.1}%", share * 100.0)).boxed(),

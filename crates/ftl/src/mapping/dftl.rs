@@ -30,9 +30,15 @@ pub(super) fn parameters() -> Vec<Parameter> {
     parameters.extend([
         Parameter {
             key: "ftl.dftl.replacement",
-            kind: ParameterKind::Choice(|| vec!["slru", "lru", "flashsim-age"]),
+            kind: ParameterKind::Choice(|| {
+                vec![
+                    ("slru", "segmented LRU: of the entries used once the one used longest ago"),
+                    ("lru", "the entry used longest ago"),
+                    ("flashsim-age", "the lowest age of two lists, as in the simulator published with DFTL"),
+                ]
+            }),
             default: Some("slru"),
-            doc: "Which entry leaves the cache: segmented LRU, LRU, or the lowest age of two lists as in the simulator published with DFTL.",
+            doc: "Which entry leaves the cache.",
         },
         Parameter {
             key: "ftl.dftl.protected",

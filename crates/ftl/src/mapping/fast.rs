@@ -32,9 +32,14 @@ fn parameters() -> Vec<Parameter> {
     let mut parameters = log_block::common();
     parameters.push(Parameter {
         key: "ftl.fast.out_of_sequence",
-        kind: ParameterKind::Choice(|| vec!["merge", "share"]),
+        kind: ParameterKind::Choice(|| {
+            vec![
+                ("merge", "that log block is merged first, as published"),
+                ("share", "it stays, and the page goes to the shared log blocks: saves copies where sequential writes skip or repeat pages"),
+            ]
+        }),
         default: Some("merge"),
-        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical block: merge that log block first, as published, or leave it and go to the shared log blocks. `share` saves copies where sequential writes skip or repeat pages.",
+        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical block.",
     });
     parameters
 }

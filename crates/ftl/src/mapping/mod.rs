@@ -21,7 +21,7 @@ mod superpage;
 mod tpftl;
 mod tpm;
 
-use layer::{PageLayer, Parameter, Values, Versioned};
+use layer::{Named, PageLayer, Parameter, Values, Versioned};
 use nand::{Flash, FlashCore, Owner};
 pub use superpage::Lockstep;
 use units::Geometry;
@@ -128,6 +128,9 @@ pub struct Mapping {
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
     /// configuration does not fit.
     pub reserve_blocks: fn(&Values, &Layout) -> Result<u32, String>,
+    /// Blocks of each plane that collection keeps erased beyond those of `reserve_blocks` (`ftl.gc.free_blocks`). `None`: nothing
+    /// is collected; spare blocks are log blocks, and their number is a choice.
+    pub kept_erased: Option<fn(&Values) -> u32>,
     /// It can be built under a stripe layer: pages stay on their chip.
     pub is_versioned: bool,
 }
@@ -180,7 +183,12 @@ pub fn find(name: &str) -> Option<Mapping> {
     mappings().into_iter().find(|mapping| mapping.name == name)
 }
 
+/// Names of all mappings, with what each is.
+pub fn mapping_choices() -> Vec<Named> {
+    mappings().iter().map(|entry| (entry.name, entry.doc)).collect()
+}
+
 /// Names of all mappings.
 pub fn mapping_names() -> Vec<&'static str> {
-    mappings().iter().map(|mapping| mapping.name).collect()
+    mapping_choices().into_iter().map(|(name, _)| name).collect()
 }

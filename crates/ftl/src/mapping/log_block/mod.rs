@@ -171,7 +171,7 @@ pub(super) struct LogMap<S> {
 /// A line of the table of mappings for a scheme.
 pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
     // A logical block's pages follow it to any plane.
-    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, is_versioned: false }
+    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, kept_erased: None, is_versioned: false }
 }
 
 /// What builds a scheme.

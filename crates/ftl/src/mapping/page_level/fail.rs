@@ -5,7 +5,7 @@
 //! they have one they hold up nobody but erases, flushes and their own operation: flash answers reads
 //! from the controller, and every plane collects for them what it can without them.
 
-use super::parameters::least_reserve;
+use super::parameters::{kept, least_reserve};
 use super::scheme::Scheme;
 use super::state::{Failing, Frontier};
 use super::{PageMap, TRIMMED};
@@ -37,7 +37,7 @@ impl<S: Scheme> PageMap<S> {
     /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
     /// spare each plane keeps a second.
     pub(super) fn keep_reserve(&mut self, core: &FlashCore) {
-        self.kept = if S::DEMAND { 2 } else { 1 };
+        self.kept = kept::<S>() as usize;
         if !core.may_fail() {
             return;
         }

@@ -107,7 +107,7 @@ pub(crate) struct PageMap<S> {
 /// A line of the table of mappings for a scheme.
 pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
     // Translation pages have no home plane.
-    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, is_versioned: false }
+    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, kept_erased: Some(parameters::kept_erased::<S>), is_versioned: false }
 }
 
 /// What builds a scheme.

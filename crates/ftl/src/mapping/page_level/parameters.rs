@@ -2,7 +2,7 @@
 
 use super::scheme::{Scheme, TranslationShape};
 use crate::alloc::{ORDERS, PLACEMENTS, Placement};
-use crate::gc::{VICTIMS, victim_names};
+use crate::gc::{VICTIMS, victims};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Parameter, ParameterKind, Values};
@@ -66,10 +66,20 @@ impl Settings {
 pub(super) fn least_reserve<S: Scheme>(frontiers: Frontiers) -> u32 {
     let open = if frontiers == Frontiers::Shared { 1 } else { 2 };
     match (S::DEMAND, S::OWN_BLOCKS) {
-        (false, _) => 1 + open,
-        (true, false) => 2 + open + 1,
-        (true, true) => 2 + 1,
+        (false, _) => kept::<S>() + open,
+        (true, false) => kept::<S>() + open + 1,
+        (true, true) => kept::<S>() + 1,
     }
+}
+
+/// Blocks of a plane that are kept erased for collection whatever is set.
+pub(super) const fn kept<S: Scheme>() -> u32 {
+    if S::DEMAND { 2 } else { 1 }
+}
+
+/// Blocks of a plane that `ftl.gc.free_blocks` keeps erased beyond [`kept`].
+pub(super) fn kept_erased<S: Scheme>(values: &Values) -> u32 {
+    Settings::read(values).free_blocks.saturating_sub(kept::<S>())
 }
 
 /// Blocks of a plane that hold no user data at full drive: [`least_reserve`], translation pages, and
@@ -84,9 +94,10 @@ pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Res
     let budget = values.whole("ftl.map_cache");
     if S::DEMAND && budget < least {
         return Err(format!(
-            "ftl.map_cache is {}, but this mapping needs at least {}; raise it to \"{least}B\" or more{}",
+            "ftl.map_cache is {}, but this mapping needs at least {}; raise it to \"{}\" or more{}",
             quantity::format_size(budget),
             quantity::format_size(least),
+            quantity::size_at_least(least, 1).unwrap_or_default(),
             if charged_bytes::<S>(values, shape) > 0 { ", or set ftl.map_cache_covers to \"entries\"" } else { "" },
         ));
     }
@@ -146,11 +157,11 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: PLACEMENT,
             kind: ParameterKind::Choice(|| PLACEMENTS.to_vec()),
             default: Some("dynamic"),
-            doc: "dynamic: a page goes to the next plane with room; static: to the plane its logical page number names.",
+            doc: "Which plane a page goes to.",
         },
         Parameter {
             key: "ftl.gc.victim",
-            kind: ParameterKind::Choice(victim_names),
+            kind: ParameterKind::Choice(victims),
             default: Some("greedy"),
             doc: "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, although they may be dropped before they are moved.",
         },
@@ -162,9 +173,9 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
         },
         Parameter {
             key: "ftl.gc.frontier",
-            kind: ParameterKind::Choice(|| vec!["separate", "shared"]),
+            kind: ParameterKind::Choice(|| vec![("separate", "copies go to a block of their own"), ("shared", "copies go to the open block of the host")]),
             default: Some("separate"),
-            doc: "Whether copies go to a block of their own or to the host's open block.",
+            doc: "Where collection copies valid pages to.",
         },
         Parameter {
             key: "ftl.gc.copies_in_flight",
@@ -212,9 +223,9 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
         },
         Parameter {
             key: "ftl.map_cache_covers",
-            kind: ParameterKind::Choice(|| vec!["entries", "directory"]),
+            kind: ParameterKind::Choice(|| vec![("entries", "cached entries alone, as published figures count"), ("directory", "the directory of translation pages as well")]),
             default: Some("entries"),
-            doc: "What ftl.map_cache pays for: cached entries alone, as published figures count, or the directory of translation pages as well.",
+            doc: "What ftl.map_cache pays for.",
         },
         Parameter {
             key: "ftl.translation.entries",
@@ -224,9 +235,9 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
         },
         Parameter {
             key: "ftl.translation.write_pointers",
-            kind: ParameterKind::Choice(|| vec!["plane", "one"]),
+            kind: ParameterKind::Choice(|| vec![("plane", "one in each plane"), ("one", "one for the whole drive")]),
             default: Some("plane"),
-            doc: "Open blocks of translation pages: one in each plane, or one for the whole drive.",
+            doc: "How many open blocks of translation pages there are.",
         },
     ]);
     parameters
