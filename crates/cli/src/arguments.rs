@@ -4,7 +4,7 @@ mod living;
 mod serving;
 mod sweeping;
 
-pub use living::LifeArguments;
+pub use living::{LifeArguments, LifeQuestion};
 pub use serving::{CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments, ServerArguments};
 pub use sweeping::SweepArguments;
 

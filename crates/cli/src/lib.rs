@@ -16,10 +16,13 @@ mod settings;
 mod table;
 mod watch;
 
-pub use arguments::Listing;
+pub use arguments::{LifeQuestion, Listing};
+pub use commands::life::plan::LifePlan;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
+pub use failure::DRIVE_FULL;
 pub use library::{
-    ended_early, explanation, failed, items, pretty, snapshots, sweep_counts, sweep_problem, sweep_text, text, write_folder, write_page, write_sweep,
+    ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, pretty, snapshots, sweep_counts, sweep_problem, sweep_text, text,
+    trace_info, write_folder, write_page, write_sweep,
 };
 pub use settings::{program_hash, set_program};
 

@@ -1,14 +1,17 @@
 //! What the Python package shares with the command line, so that nothing is said or drawn in two ways.
 
-use crate::commands::{explain, list, results, sweep as sweeping};
+use crate::commands::life::plan::LifePlan;
+use crate::commands::{explain, life, list, results, sweep as sweeping, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
-use crate::arguments::Listing;
+use crate::arguments::{LifeQuestion, Listing};
 use device::session::{SessionError, Snapshots};
-use metrics::RunResult;
+use device::{Config, ConfigError, Setting};
+use metrics::{LifeReport, RunResult, WearWindow};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use sweep::{Grid, Outcome, Summary};
+use trace::formats::{OpenOptions, Order, open, summarise};
 
 /// Name and description of everything of a kind, as `nandarium list` shows them.
 pub fn items(what: Listing) -> Vec<(String, String)> {
@@ -94,4 +97,43 @@ pub fn failed(error: SessionError) -> String {
 pub fn ended_early(result: &RunResult) -> Option<(u8, String)> {
     let Failure { code, message } = results::verdict(std::slice::from_ref(result)).err()?;
     Some((code, message))
+}
+
+/// A drive whose life is asked for, in steady state unless something else is set. `load` makes its configuration, with settings
+/// laid under those that were given.
+///
+/// # Errors
+/// The configuration or the question cannot be used.
+pub fn life_plan(load: impl Fn(Vec<Setting>) -> Result<Config, ConfigError>, question: &LifeQuestion) -> Result<LifePlan, String> {
+    LifePlan::new(|under| Ok(load(under)?), question).map_err(|failure| failure.message)
+}
+
+/// The life of a drive of such a plan that ran.
+///
+/// # Errors
+/// Exit code and message of a run without an answer; the text says how to get one.
+pub fn life_report(plan: &LifePlan, result: RunResult, window: WearWindow) -> Result<LifeReport, (u8, String)> {
+    plan.report(result, window).map_err(|Failure { code, message }| (code, message))
+}
+
+/// A life as `nandarium life` prints it.
+pub fn life_text(report: &LifeReport) -> String {
+    table::life(report)
+}
+
+/// The page of a life: the text of `life.html`.
+pub fn life_page(report: &LifeReport) -> String {
+    life::page::render(report)
+}
+
+/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`, `clamp` or `sort`.
+///
+/// # Errors
+/// It cannot be read, and the text says where it stumbled; there is no such order.
+pub fn trace_info(file: &str, format: Option<String>, order: Option<&str>) -> Result<(String, Value), String> {
+    let order = order.map(|name| Order::from_name(name).ok_or_else(|| format!("order is `{name}`; give error, clamp or sort"))).transpose()?;
+    let options = OpenOptions { format, order, ..OpenOptions::default() };
+    let summary = open(file, &options).and_then(|mut records| summarise(&mut records)).map_err(|error| error.to_string())?;
+    let document = serde_json::to_value(&summary).map_err(|error| error.to_string())?;
+    Ok((traces::text(file, &summary), document))
 }

@@ -68,13 +68,17 @@ pub fn stack_text(name: &str) -> Option<&'static str> {
 /// Key and value of settings given beside a stack.
 pub type Given = Vec<(String, String)>;
 
+/// Settings given beside a stack, as a configuration takes them.
+pub fn settings_of(given: Given) -> Vec<Setting> {
+    given.into_iter().map(|(key, value)| Setting::new(&key, &value, "settings")).collect()
+}
+
 /// The configuration of a stack's text.
 ///
 /// # Errors
 /// What is wrong with it first.
 pub fn config(name: &str, text: &str, settings: Given) -> PyResult<Config> {
-    let settings: Vec<Setting> = settings.into_iter().map(|(key, value)| Setting::new(&key, &value, "settings")).collect();
-    Config::from_text_with(name, text, &settings).map_err(|error| ConfigError::new_err(error.to_string()))
+    Config::from_text_with(name, text, &settings_of(settings)).map_err(|error| ConfigError::new_err(error.to_string()))
 }
 
 /// Every key that has a value, with the value.

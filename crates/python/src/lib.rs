@@ -16,6 +16,7 @@ mod command;
 mod columns;
 mod depth;
 mod errors;
+mod life;
 mod outcome;
 mod policies;
 mod requests;
@@ -36,6 +37,8 @@ mod _nandarium {
     use crate::arrow::{arrow_array, arrow_schema, arrow_stream};
     #[pymodule_export]
     use crate::command::{checked, command, explain, items, keys, resolve, set_library, stack_text};
+    #[pymodule_export]
+    use crate::life::{life, trace_info};
     #[pymodule_export]
     use crate::outcome::{Outcome, comparison_text, write_page};
     #[pymodule_export]

@@ -5,8 +5,9 @@ use crate::depth::{Inside, depth};
 use crate::errors::{DriveFull, of_session, of_unwinding};
 use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
-use device::session::{self, Phase, Prepared, SessionOptions, Watcher};
-use metrics::Status;
+use device::Config;
+use device::session::{Phase, Prepared, SessionError, Snapshots, Watcher};
+use metrics::{RunResult, Status};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -101,6 +102,70 @@ impl Watcher for Watch {
     fn remark(&mut self, _: &str) {}
 }
 
+/// What a session is made of, but for its configuration.
+pub struct Asked<'a, 'py> {
+    /// A name or a path, or only a name where `requests` are given.
+    pub workload: String,
+    /// Requests in columns.
+    pub requests: Option<&'a Bound<'py, RequestColumns>>,
+    /// `None`: no folder; an empty path: the user's cache folder.
+    pub snapshots: Option<PathBuf>,
+    /// Called with the phase, requests done, and requests in all.
+    pub progress: Option<Py<PyAny>>,
+    /// Set by another thread that wants it to end.
+    pub stop: Option<&'a Bound<'py, Stop>>,
+}
+
+impl Asked<'_, '_> {
+    /// Holds a session by `hold`, without the interpreter lock.
+    ///
+    /// # Errors
+    /// What ended it: a signal, what `progress` or a policy raised, or no result.
+    pub fn session<T: Send>(
+        self,
+        py: Python<'_>,
+        config: Config,
+        hold: impl FnOnce(&Prepared, Option<&Snapshots>, &mut dyn Watcher) -> Result<T, SessionError> + Send,
+    ) -> PyResult<T> {
+        let folder = |path: PathBuf| cli::snapshots((!path.as_os_str().is_empty()).then_some(path));
+        let (workload, snapshots) = (self.workload, self.snapshots.and_then(folder));
+        let requests = self.requests.map(|requests| requests.get().requests().clone());
+        let now = Instant::now();
+        let stop = self.stop.map(|stop| stop.get().wanted());
+        let mut watch = Watch { started: now, looked: now, phase: "", requests: None, told: self.progress, stop, raised: None };
+        let outcome = py.detach(|| {
+            catch_unwind(AssertUnwindSafe(|| {
+                let prepared = match &requests {
+                    Some(requests) => Prepared::given(config, &workload, requests),
+                    None => Prepared::new(config, &workload),
+                };
+                hold(&prepared?, snapshots.as_ref(), &mut watch)
+            }))
+        });
+        if let Some(raised) = watch.raised {
+            return Err(raised);
+        }
+        outcome.map_err(of_unwinding)?.map_err(of_session)
+    }
+}
+
+/// The exception of a run that ended before its workload did, if it did.
+pub fn early(py: Python<'_>, result: &RunResult) -> PyResult<()> {
+    match (result.status, cli::ended_early(result)) {
+        (Status::Interrupted, _) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
+        (Status::DriveFull | Status::WornOut, Some((_, message))) => Err(full(py, message, result)),
+        _ => Ok(()),
+    }
+}
+
+/// The exception of a drive that takes no more writes, with what was measured until then.
+pub fn full(py: Python<'_>, message: String, result: &RunResult) -> PyErr {
+    match Py::new(py, Outcome::new(result.clone())) {
+        Ok(outcome) => DriveFull::new_err((message, outcome)),
+        Err(error) => error,
+    }
+}
+
 /// Runs one configuration. `workload` is a name or a path, or only a name where `requests` are given. `snapshots`:
 /// `None` for no folder, an empty path for the user's cache folder.
 #[pyfunction]
@@ -119,28 +184,7 @@ pub fn run(
 ) -> PyResult<Outcome> {
     let _inside = Inside::begin(Stop::around(stop))?;
     let config = config(name, text, settings)?;
-    let folder = |path: PathBuf| cli::snapshots((!path.as_os_str().is_empty()).then_some(path));
-    let options = SessionOptions { workload, snapshots: snapshots.and_then(folder) };
-    let requests = requests.map(|requests| requests.get().requests().clone());
-    let now = Instant::now();
-    let stop = stop.map(|stop| stop.get().wanted());
-    let mut watch = Watch { started: now, looked: now, phase: "", requests: None, told: progress, stop, raised: None };
-    let outcome = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| match &requests {
-            Some(requests) => Prepared::given(config, &options.workload, requests)?.run(options.snapshots.as_ref(), &mut watch),
-            None => session::run(config, &options, &mut watch),
-        }))
-    });
-    if let Some(raised) = watch.raised {
-        return Err(raised);
-    }
-    let result = outcome.map_err(of_unwinding)?.map_err(of_session)?;
-    let early = cli::ended_early(&result);
-    let status = result.status;
-    let outcome = Outcome::new(result);
-    match (status, early) {
-        (Status::Interrupted, _) => Err(PyKeyboardInterrupt::new_err("the run was stopped")),
-        (Status::DriveFull | Status::WornOut, Some((_, message))) => Err(DriveFull::new_err((message, Py::new(py, outcome)?))),
-        _ => Ok(outcome),
-    }
+    let result = Asked { workload, requests, snapshots, progress, stop }.session(py, config, Prepared::run)?;
+    early(py, &result)?;
+    Ok(Outcome::new(result))
 }

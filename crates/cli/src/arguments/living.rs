@@ -17,6 +17,17 @@ pub struct LifeArguments {
     /// A built-in stack, or a TOML file.
     #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
     pub stack: String,
+    /// What is asked besides the run.
+    #[command(flatten)]
+    pub question: LifeQuestion,
+    /// The rest.
+    #[command(flatten)]
+    pub session: SessionArguments,
+}
+
+/// What is asked of a life besides its run.
+#[derive(Debug, Args)]
+pub struct LifeQuestion {
     /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a closed loop.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub per_day: Option<String>,
@@ -29,7 +40,4 @@ pub struct LifeArguments {
     /// Price of the drive.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub price: Option<f64>,
-    /// The rest.
-    #[command(flatten)]
-    pub session: SessionArguments,
 }

@@ -8,7 +8,7 @@ mod ctl;
 pub mod explain;
 mod glossary;
 mod hard;
-mod life;
+pub mod life;
 pub mod list;
 mod probe;
 mod report;
@@ -17,7 +17,7 @@ pub mod results;
 mod run;
 mod serve;
 pub mod sweep;
-mod trace;
+pub mod trace;
 
 use crate::arguments::Command;
 use crate::failure::Failure;

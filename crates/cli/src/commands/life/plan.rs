@@ -1,0 +1,149 @@
+//! What is asked of a life, checked before anything runs, and the answer from what ran.
+
+use crate::arguments::LifeQuestion;
+use crate::failure::{DRIVE_FULL, Failure, USAGE};
+use device::{Config, Setting};
+use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
+use units::{HostOp, quantity};
+
+/// State of the drive before the run, unless something else is set.
+pub const PRECONDITION: (&str, &str) = ("drive.precondition", "steady");
+/// Longest warranty, years.
+const WARRANTY_MAX: f64 = 100.0;
+
+/// A drive whose life is asked for.
+pub struct LifePlan {
+    /// The drive, in steady state unless something else is set.
+    pub config: Config,
+    endurance: u32,
+    terms: LifeTerms,
+}
+
+impl LifePlan {
+    /// `load` makes the configuration, with settings laid under the given ones.
+    ///
+    /// # Errors
+    /// The configuration or the question cannot be used, or the flash never wears out.
+    pub fn new(load: impl Fn(Vec<Setting>) -> Result<Config, Failure>, question: &LifeQuestion) -> Result<Self, Failure> {
+        let terms = terms(question)?;
+        let mut config = load(Vec::new())?;
+        let (key, value) = PRECONDITION;
+        if !config.given.contains(key) && config.values.name(key) == "auto" {
+            config = load(vec![Setting::new(key, value, "nandarium life")])?;
+        }
+        let endurance = config.values.whole("flash.endurance") as u32;
+        if endurance == 0 {
+            return Err(Failure::usage(format!(
+                "flash.endurance is 0 (flash.part = {}): this flash never wears out. Set the erases a block survives, for example \
+                 --set flash.endurance=3000, or a part that has a figure, such as --set flash.part=tlc-16k (`nandarium list parts`)",
+                config.values.name("flash.part")
+            )));
+        }
+        Ok(Self { config, endurance, terms })
+    }
+
+    /// The life of a drive that ran: its result, and what was worn in it.
+    ///
+    /// # Errors
+    /// The run has no answer; the text says how to get one. Exit code [`DRIVE_FULL`]: the drive takes no more writes.
+    pub fn report(&self, result: RunResult, window: WearWindow) -> Result<LifeReport, Failure> {
+        if let Some(failure) = ended_early(&result) {
+            return Err(failure);
+        }
+        let facts = Facts::of(&result);
+        LifeReport::new(result, window, self.endurance, self.terms).map_err(|error| facts.failure(&error))
+    }
+}
+
+fn terms(question: &LifeQuestion) -> Result<LifeTerms, Failure> {
+    let per_day = question.per_day.as_deref().map(quantity::parse_size).transpose();
+    let per_day = per_day.map_err(|error| Failure::usage(format!("--per-day: {error}")))?;
+    if per_day == Some(0) {
+        return Err(Failure::usage("--per-day 0: a drive that is not written does not wear out; give a size above 0, such as 500GB"));
+    }
+    let price = match (question.price_per_gb, question.price) {
+        (Some(price), _) => Some(("--price-per-gb", price, Price::PerFlashGb(price))),
+        (None, Some(price)) => Some(("--price", price, Price::Drive(price))),
+        (None, None) => None,
+    };
+    if let Some((option, price, _)) = price.filter(|(_, price, _)| !(price.is_finite() && *price > 0.0)) {
+        return Err(Failure::usage(format!("{option} {price}: write a number above 0, without a currency, such as 0.08")));
+    }
+    Ok(LifeTerms { warranty_days: days(&question.warranty)?, per_day, price: price.map(|(_, _, price)| price) })
+}
+
+/// `5y` or `1000d` as days.
+fn days(text: &str) -> Result<f64, Failure> {
+    let wrong = || Failure::usage(format!("--warranty {text}: write years or days above 0, at most {WARRANTY_MAX} years, such as 5y or 1825d"));
+    let (number, unit) = text.trim().split_at_checked(text.trim().len().saturating_sub(1)).ok_or_else(wrong)?;
+    let scale = match unit {
+        "y" => YEAR_DAYS,
+        "d" => 1.0,
+        _ => return Err(wrong()),
+    };
+    let days = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
+    if days > 0.0 && days <= WARRANTY_MAX * YEAR_DAYS { Ok(days) } else { Err(wrong()) }
+}
+
+/// Why nothing can be projected from a run after which the drive takes no more writes.
+fn ended_early(result: &RunResult) -> Option<Failure> {
+    let written = quantity::format_size(result.host[HostOp::Write.index()].bytes);
+    let (what, remedy) = match result.status {
+        Status::WornOut => ("worn out", "that is its life from its state before the run, and nothing is left to be projected. Run fewer requests (--requests), or raise flash.endurance"),
+        Status::DriveFull => ("full", "no block could be reclaimed. Raise drive.over_provisioning (zones.spare_blocks for code zones)"),
+        Status::Complete | Status::Interrupted => return None,
+    };
+    let message = format!("stack `{}`: the drive is {what} after {written} of host writes: {remedy}", result.stack);
+    Some(Failure { code: DRIVE_FULL, message })
+}
+
+/// What of a run matters when it has no answer.
+struct Facts {
+    requests: u64,
+    /// It took no more than it was allowed to, or its trace ended before.
+    is_limited: bool,
+    repeat: u64,
+}
+
+impl Facts {
+    fn of(result: &RunResult) -> Self {
+        let setting = |key: &str| result.config.get(key).and_then(|value| value.parse::<u64>().ok());
+        let requests = result.requests();
+        Self {
+            requests,
+            is_limited: setting("workload.requests").is_some_and(|limit| requests >= limit),
+            repeat: setting("workload.repeat").unwrap_or(1),
+        }
+    }
+
+    fn failure(&self, error: &LifetimeError) -> Failure {
+        let more = match error {
+            LifetimeError::TooShort { factor, .. } if self.is_limited => {
+                format!(" (here: --requests {:.0})", (self.requests as f64 * factor).ceil())
+            }
+            LifetimeError::TooShort { factor, .. } => {
+                format!(" (here, where the trace ended after {} requests: --set workload.repeat={:.0})", self.requests, (self.repeat as f64 * factor).ceil())
+            }
+            _ => String::new(),
+        };
+        let code = if matches!(error, LifetimeError::Worn { .. }) { DRIVE_FULL } else { USAGE };
+        Failure { code, message: format!("{error}{more}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days;
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "whole numbers of days")]
+    fn a_warranty_is_years_or_days() {
+        assert_eq!(days("5y").unwrap(), 1825.0);
+        assert_eq!(days("0.5y").unwrap(), 182.5);
+        assert_eq!(days(" 90d ").unwrap(), 90.0);
+        for text in ["", "y", "5", "5 years", "0y", "-1y", "101y", "5m", "nany", "ü"] {
+            let message = days(text).unwrap_err().message;
+            assert!(message.contains("such as 5y") && message.contains(text), "{text}: {message}");
+        }
+    }
+}
