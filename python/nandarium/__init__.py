@@ -7,7 +7,7 @@
 >>> result.latency.write.p99 >= result.latency.write.p50
 True
 
-`run`, `compare` and `sweep` do what the commands of these names do, with the same hashes; `optimize` searches a plan;
+`run`, `compare`, `sweep` and `life` do what the commands of these names do, with the same hashes; `optimize` searches a plan;
 `Requests` takes requests from arrays; `Result` gives arrays and Arrow tables; `policies` takes policies written in
 Python. docs/python.md has more.
 """
@@ -15,12 +15,14 @@ Python. docs/python.md has more.
 from . import _nandarium, errors, policies
 from ._catalogue import Key, explain, formats, keys, parts, stacks, workloads
 from ._catalogue import policies as list_policies
+from ._life import Cost, Interval, Life, LifeCause, life
 from ._result import Addresses, Comparison, Latencies, Latency, Result, Wear
 from ._optimize import SearchResult, optimize
 from ._run import compare, run
 from ._stack import Shape, Stack
 from ._sweep import SweepResult, sweep
 from ._table import Table
+from ._trace import Record, TraceInfo, trace_info
 from ._values import Settings, Value
 from ._workload import Requests, Workload
 from .errors import (
@@ -46,15 +48,20 @@ __all__ = [
     "ClusterError",
     "Comparison",
     "ConfigError",
+    "Cost",
     "DriveFull",
     "IntegrityError",
     "InternalError",
+    "Interval",
     "Key",
     "Latencies",
     "Latency",
+    "Life",
+    "LifeCause",
     "NandariumError",
     "NotSteady",
     "PolicyError",
+    "Record",
     "Requests",
     "Result",
     "SearchResult",
@@ -64,6 +71,7 @@ __all__ = [
     "Stack",
     "SweepResult",
     "Table",
+    "TraceInfo",
     "Value",
     "Wear",
     "Workload",
@@ -73,6 +81,7 @@ __all__ = [
     "explain",
     "formats",
     "keys",
+    "life",
     "list_policies",
     "optimize",
     "parts",
@@ -80,5 +89,6 @@ __all__ = [
     "run",
     "stacks",
     "sweep",
+    "trace_info",
     "workloads",
 ]

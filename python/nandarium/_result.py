@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from . import _nandarium
+from . import _nandarium, _shown
 from ._table import Table
 from ._values import path_of
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Latencies of one operation, in nanoseconds; ``None`` where nothing of the kind completed or no time passed."""
+    """Latencies of one operation, in nanoseconds; all but `count` are ``None`` where nothing of the kind completed."""
 
     count: int
     mean: float | None
@@ -93,6 +93,9 @@ class Result:
     def __str__(self) -> str:
         return self._outcome.text()
 
+    def _repr_html_(self) -> str:
+        return _shown.result(self)
+
     @property
     def hash(self) -> str:
         """16 hexadecimal digits over flash commands, completions, counts and erases: same stack, workload and seed, same hash, on every machine."""
@@ -157,9 +160,7 @@ class Result:
     @cached_property
     def latency(self) -> Latencies:
         """Latencies by operation, ns: ``result.latency.read.p99``."""
-        names = Latency.__dataclass_fields__
-        of = self.data["latency_ns"]
-        return Latencies(**{op: Latency(**{name: of[op][name] for name in names}) for op in ("read", "write", "trim", "flush")})
+        return Latencies(**{op: _latency(self.data["latency_ns"][op]) for op in Latencies.__dataclass_fields__})
 
     @property
     def waiting(self) -> dict[str, dict[str, float]]:
@@ -261,6 +262,12 @@ class Result:
         _nandarium.write_page(os.fspath(path_of("path", path, 'for example "report.html"')), [self._outcome])
 
 
+def _latency(of: dict[str, Any]) -> Latency:
+    # What no request waited for has no latency: a 0 would be the fastest of all.
+    values: dict[str, Any] = {name: of[name] if name == "count" or of["count"] else None for name in Latency.__dataclass_fields__}
+    return Latency(**values)
+
+
 def _restored(kept: bytes) -> Result:
     return Result(_nandarium.Outcome.restored(zlib.decompress(kept)))
 
@@ -286,6 +293,9 @@ class Comparison(Sequence[Result]):
 
     def __str__(self) -> str:
         return _nandarium.comparison_text([result._outcome for result in self])
+
+    def _repr_html_(self) -> str:
+        return _shown.comparison(self)
 
     @cached_property
     def table(self) -> Table:

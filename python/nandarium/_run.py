@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from . import _nandarium
 from ._result import Comparison, Result
@@ -122,6 +122,34 @@ def _run(
     progress: Progress | None,
     stop: _nandarium.Stop | None,
 ) -> Result:
+    call = asked(workload, settings, seed, requests, snapshots)
+    return Result(_nandarium.run(stack.name, stack.to_toml(), call.settings, call.workload, call.columns, call.snapshots, progress, stop))
+
+
+class Asked(NamedTuple):
+    """Arguments of a run as the compiled half takes them.
+
+    Attributes:
+        settings: keys and texts, in the order they are laid over the stack.
+        workload: a name or a path, or only a name where there are `columns`.
+        columns: requests given in arrays.
+        snapshots: a folder; ``None``: none; an empty text: the usual one.
+    """
+
+    settings: list[tuple[str, str]]
+    workload: str
+    columns: _nandarium.RequestColumns | None
+    snapshots: str | None
+
+
+def asked(
+    workload: AnyWorkload,
+    settings: Settings | None,
+    seed: int | None,
+    requests: int | None,
+    snapshots: bool | str | os.PathLike[str],
+) -> Asked:
+    """What a run is asked for, but for its stack, checked as far as it can be here."""
     given = pairs(settings)
     if seed is not None:
         given += [(key, str(whole("seed", seed))) for key in ("workload.seed", "engine.seed")]
@@ -135,4 +163,4 @@ def _run(
     if requests is not None:
         given.append(("workload.requests", str(whole("requests", requests))))
     folder = ("" if snapshots else None) if isinstance(snapshots, bool) else os.fspath(path_of("snapshots", snapshots))
-    return Result(_nandarium.run(stack.name, stack.to_toml(), given, name, columns, folder, progress, stop))
+    return Asked(given, name, columns, folder)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import _nandarium
+from . import _nandarium, _shown
 from ._table import Table
 from ._values import Settings, pairs, path_of, threads_of, toml_of
 from .errors import ClusterError, ConfigError, SimulationError
@@ -94,6 +94,9 @@ class SweepResult:
             ValueError: an empty text as the folder.
         """
         self._swept.write(os.fspath(path_of("folder", folder)))
+
+    def _repr_html_(self) -> str:
+        return _shown.sweep(self)
 
 
 class _Kept:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from . import _nandarium
+from . import _nandarium, _shown
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
@@ -57,6 +57,9 @@ class Table(dict[str, Column]):
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {column.dtype}" for name, column in self.items())
         return f"Table({self.rows} rows; {columns})"
+
+    def _repr_html_(self) -> str:
+        return _shown.columns(self)
 
     def _arrow(self) -> tuple[list[str], list[Any]]:
         def plain(column: Column) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from . import _nandarium
+from .errors import SimulationError
 
 Value: TypeAlias = str | bool | int | float
 """A size or time is a text with its unit (``"4KiB"``, ``"25us"``, ``"7%"``), a count a number, a switch a bool."""
@@ -100,3 +101,15 @@ def path_of(name: str, path: str | os.PathLike[str], example: str = 'for example
     if not os.fspath(path):
         raise ValueError(f"{name} is empty; give a path, {example}")
     return Path(path)
+
+
+def written(path: Path, text: str) -> None:
+    """Writes a file.
+
+    Raises:
+        SimulationError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise SimulationError(f"{path} could not be written: {problem.strerror}") from None

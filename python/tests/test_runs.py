@@ -109,6 +109,16 @@ def test_numbers_that_are_none_are_named(tiny: dict[str, Any]) -> None:
     assert nd.run("page", settings=tiny, requests=np.int64(100), seed=np.uint8(3)).requests == 100  # type: ignore[arg-type]
 
 
+def test_an_operation_that_nobody_asked_for_has_no_latency(tiny: dict[str, Any]) -> None:
+    """It was 0 ns: the fastest of all."""
+    latency = nd.run("page", "sequential-write", settings=tiny, requests=2000).latency
+    assert latency.write.count == 2000 and latency.write.p99 is not None
+    for nothing in (latency.read, latency.trim, latency.flush):
+        assert nothing == nd.Latency(0, None, None, None, None, None, None, None)
+    table = nd.compare(["page"], "sequential-write", settings=tiny, requests=2000).table
+    assert np.isnan(table["read_p99_ns"]).all() and not np.isnan(table["write_p99_ns"]).any()
+
+
 def test_a_full_drive_has_its_result() -> None:
     full: dict[str, Any] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3, "drive.precondition": "none"}
     with pytest.raises(nd.DriveFull, match="host writes") as caught:

@@ -1,0 +1,168 @@
+"""Results as notebooks show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _html
+from ._html import Axis, Number, Points
+
+if TYPE_CHECKING:
+    from ._result import Latency, Result
+    from ._sweep import SweepResult
+    from ._table import Table
+
+ROWS = 20
+"""Most rows of a table of columns."""
+METRICS = ("iops", "waf", "read_p99_ns", "read_p999_ns", "write_p99_ns", "write_p999_ns", "spare_share")
+"""Metrics of a sweep that are shown."""
+TAILS = ("write_p999_ns", "write_p99_ns", "read_p999_ns", "read_p99_ns")
+"""Metrics that stand against write amplification, the first that was measured."""
+
+
+def result(run: Result) -> str:
+    """A run: latencies, what they waited for, how they changed over time."""
+    facts = [
+        run.status,
+        f"{_html.count(run.requests)} requests in {_html.time(run.sim_ns)}",
+        f"{_html.digits(run.iops)} IOPS" if run.iops is not None else "no time passed",
+        f"WAF {_html.digits(run.waf)}" if run.waf is not None else "nothing written",
+        f"hash {run.hash}",
+    ]
+    head = ["latency", "requests", "mean", "p50", "p99", "p99.9", "max"]
+    each = [(op, getattr(run.latency, op)) for op in ("read", "write", "trim", "flush")]
+    rows = [(op, _html.count(of.count), *map(_html.time, (of.mean, of.p50, of.p99, of.p999, of.max))) for op, of in each if of.count]
+    waits = (run.waiting.get("p99") or {}).items()
+    longest = sorted(((cause, ns) for cause, ns in waits if ns), key=lambda pair: -pair[1])[:6]
+    programs = [(cause, factor) for cause, factor in run.waf_by_cause.items() if cause != "total"]
+    pictures = _html.side_by_side(
+        slower({f"{op}s": _tail(run, op) for op in ("read", "write")}),
+        _over_time(run),
+        _html.bars("Mean wait of the slowest 1 %", longest, _html.time),
+        _html.bars("Programs for each page written", programs, _html.digits),
+    )
+    return _html.card(f"{run.stack} under {run.workload}", facts, _html.table(head, rows), pictures, _html.notes(run.notes))
+
+
+def comparison(runs: Sequence[Result]) -> str:
+    """Runs side by side."""
+
+    def column(values: list[Number], shown: _html.Format) -> list[_html.Bar]:
+        return _html.bars_of(values, shown)
+
+    columns: dict[str, Sequence[str | _html.Bar]] = {"stack": [run.stack for run in runs], "requests": [_html.count(run.requests) for run in runs]}
+    columns["IOPS"] = column([run.iops for run in runs], _html.digits)
+    columns["WAF"] = column([run.waf for run in runs], _html.digits)
+    for op in ("read", "write"):
+        of: list[Latency] = [getattr(run.latency, op) for run in runs]
+        if any(latency.count for latency in of):
+            columns[f"{op} p99"] = column([latency.p99 for latency in of], _html.time)
+            columns[f"{op} p99.9"] = column([latency.p999 for latency in of], _html.time)
+    columns["hash"] = [run.hash for run in runs]
+    names = _distinct([run.stack for run in runs])
+    drawn = len(runs) <= len(_html.COLOURS)
+    pictures = [slower({name: _tail(run, op) for name, run in zip(names, runs)}, f"{op}s") for op in ("read", "write")] if drawn else []
+    workloads = sorted({run.workload for run in runs})
+    return _html.card(f"{len(runs)} stacks under {', '.join(workloads)}", [], _html.table(list(columns), zip(*columns.values())), _html.side_by_side(*pictures))
+
+
+def columns(table: Table) -> str:
+    """A table: its first rows."""
+    head = list(table)
+    texts = [_texts(name, table[name][:ROWS]) for name in head]
+    left = next((at for at, name in enumerate(head) if table[name].dtype.kind not in "USO"), len(head))
+    more = [f"{_html.count(table.rows)} rows, the first {ROWS} of them" if table.rows > ROWS else f"{_html.count(table.rows)} rows"]
+    return _html.card("", more, _html.table(head, zip(*texts), left=left))
+
+
+def sweep(swept: SweepResult) -> str:
+    """A sweep: what each combination gave, and write amplification against the tail."""
+    of = swept.combinations
+    names = list(of)
+    which = [name for name in names[: names.index("complete")] if len(np.unique(of[name])) > 1]
+    metrics = [name for name in METRICS if name in of and np.isfinite(of[name]).any()]
+    shown: list[Sequence[str | _html.Bar]] = [_texts(name, of[name][:ROWS]) for name in which]
+    for name in metrics:
+        shown.append(_html.bars_of(of[name][:ROWS].tolist(), _format(name)))
+    if any(of["problem"].tolist()):
+        shown.append([str(text) for text in of["problem"][:ROWS]])
+    head = [*which, *metrics, *(["problem"] if len(shown) > len(which) + len(metrics) else [])]
+    facts = [f"{_html.count(number)} {status}" for status, number in swept.counts.items()]
+    if of.rows > ROWS:
+        facts.append(f"{_html.count(of.rows)} combinations, the first {ROWS} of them")
+    return _html.card(f"Sweep {swept.name}", facts, _html.table(head, zip(*shown), left=max(len(which), 1)), _html.side_by_side(_traded(of, which)))
+
+
+def _traded(of: Table, which: Sequence[str]) -> str:
+    """Write amplification against the tail, a point for each combination."""
+    tail = next((name for name in TAILS if name in of and (np.isfinite(of[name]) & np.isfinite(of["waf"])).sum() > 1), None)
+    if tail is None:
+        return ""
+    told = {name: _texts(name, of[name]) for name in which}
+    groups = np.unique(of["stack"]).tolist()
+    points: dict[str, list[tuple[float, float]]] = {group: [] for group in groups}
+    tips: dict[str, list[str]] = {group: [] for group in groups}
+    for row in np.flatnonzero(np.isfinite(of[tail]) & np.isfinite(of["waf"]) & (of[tail] > 0)).tolist():
+        group = str(of["stack"][row])
+        points[group].append((float(of["waf"][row]), float(of[tail][row])))
+        tips[group].append(", ".join(f"{name} = {cells[row]}" for name, cells in told.items()))
+    if len(groups) > len(_html.COLOURS):
+        points, tips = {"": [each for group in groups for each in points[group]]}, {"": [each for group in groups for each in tips[group]]}
+    op, percentile, _ = tail.split("_")
+    names = {"p99": "p99", "p999": "p99.9"}
+    return _html.dots(f"Latency of {op}s, {names[percentile]}", Axis("write amplification", _html.digits), Axis("", _html.time, is_log=True), points, tips)
+
+
+def slower(series: dict[str, Points], of: str = "requests") -> str:
+    """Which share of requests took longer than a time."""
+    return _html.lines(f"Share of {of} slower than", Axis("latency", _html.time, is_log=True), Axis("", _html.share, is_log=True), series)
+
+
+def _tail(run: Result, op: str) -> Points:
+    """Latencies and the share of requests that took longer, 0 left out: it has no place on such an axis."""
+    buckets = run.data["latency_ns"][op]["histogram"] if getattr(run.latency, op).count else []
+    ends = np.array([end for end, _ in buckets], dtype=np.float64)
+    above = 1 - np.cumsum([number for _, number in buckets]) / max(sum(number for _, number in buckets), 1)
+    kept = (ends > 0) & (above > 1e-12)
+    return _thinned(list(zip(ends[kept].tolist(), above[kept].tolist())))
+
+
+def _over_time(run: Result) -> str:
+    series = run.series
+    if run.sim_ns == 0 or series.rows < 2:
+        return ""
+    seconds = series["time_ns"]
+
+    def mean(op: str) -> Points:
+        kept = (series[f"{op}_requests"] > 0) & np.isfinite(series[f"{op}_latency_mean_ns"])
+        return _thinned(list(zip(seconds[kept].tolist(), series[f"{op}_latency_mean_ns"][kept].tolist())))
+
+    return _html.lines("Mean latency over time", Axis("simulated time", _html.time), Axis("", _html.time), {f"{op}s": mean(op) for op in ("read", "write")})
+
+
+def _thinned(points: Points, most: int = 120) -> Points:
+    """Every n-th point, and the last: a small picture shows no more."""
+    step = max(1, -(-len(points) // most))
+    kept = list(points[::step])
+    return kept if not points or kept[-1] == points[-1] else [*kept, points[-1]]
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names that differ, as keys: the same stack may be there twice."""
+    return [name if names.count(name) == 1 else f"{index + 1}. {name}" for index, name in enumerate(names)]
+
+
+def _format(name: str) -> _html.Format:
+    endings = {"_ns": _html.time, "_bytes": _html.size, "_share": _html.share}
+    return next((shown for ending, shown in endings.items() if name.removesuffix("_ci95").endswith(ending)), _html.digits)
+
+
+def _texts(name: str, column: Any) -> list[str]:
+    kind = column.dtype.kind
+    if kind in "USO":
+        return [str(text) for text in column]
+    shown = _html.count if kind in "iub" and not name.endswith(("_ns", "_bytes")) else _format(name)
+    return [shown(value) for value in column.tolist()]

@@ -1,0 +1,64 @@
+"""What is said of a trace is what the command line says."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from conftest import console
+
+import nandarium as nd
+
+ROWS = "time_ns,device,op,offset_bytes,length_bytes\n0,0,R,0,4096\n1000,0,W,4096,8192\n5000,1,T,0,4096\n"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.nandarium"
+    path.write_text(ROWS)
+    return path
+
+
+def test_a_trace_is_summed_up_as_by_the_command(trace: Path) -> None:
+    info = nd.trace_info(trace)
+    assert info.to_json() == console("trace", "info", str(trace), "--json").stdout
+    assert str(info) == console("trace", "info", str(trace)).stdout
+    assert (info.format, info.records, info.duration_ns) == ("nandarium", 3, 5000)
+    assert [(op.op, op.records) for op in info.ops][:2] == [("read", 1), ("write", 1)]
+    assert info.sizes is not None and info.sizes.bytes_max == info["sizes"]["bytes_max"] == 8192
+    assert len(info.devices) == 2
+
+
+def test_what_is_absent_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "one.nandarium"
+    path.write_text(ROWS.splitlines()[0] + "\n0,0,F,0,0\n")
+    info = nd.trace_info(path)
+    assert info.sizes is None and info.inter_arrival_ns_mean is None
+
+
+def test_it_is_read_like_a_dict_and_cannot_be_changed(trace: Path) -> None:
+    info = nd.trace_info(trace, "nandarium", order="error")
+    assert dict(info)["records"] == info.get("records") == 3 and "records" in info and "records" in dir(info)
+    for change in (lambda: setattr(info, "records", 4), lambda: setattr(info.ops[0], "bytes", 4)):
+        with pytest.raises(AttributeError, match="cannot be set"):
+            change()
+    with pytest.raises(AttributeError, match="has no `recrods`; there is format, records"):
+        info.recrods
+    copy = pickle.loads(pickle.dumps(info))
+    assert copy == info and str(copy) == str(info) and copy.sizes == info.sizes
+    assert pickle.loads(pickle.dumps(info.sizes)) == info.sizes
+    assert "3 requests in 5.00" in info._repr_html_()
+
+
+def test_mistakes_have_the_words_of_the_command_line(trace: Path, tmp_path: Path) -> None:
+    with pytest.raises(nd.WorkloadError, match="nowhere"):
+        nd.trace_info(tmp_path / "nowhere")
+    with pytest.raises(nd.WorkloadError, match="spcc"):
+        nd.trace_info(trace, "spcc")
+    with pytest.raises(nd.WorkloadError, match="order is `srot`; give error, clamp or sort"):
+        nd.trace_info(trace, order="srot")
+    trace.write_text(ROWS + "0,0,R,0,4096\n")
+    with pytest.raises(nd.WorkloadError, match="line 5"):
+        nd.trace_info(trace)
+    assert nd.trace_info(trace, order="sort").records == 4
