@@ -12,7 +12,8 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks
+.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks \
+  dist dist-test
 
 build: web/dist/report.js ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -110,6 +111,35 @@ python-test: $(BUILT)
 	MYPYPATH=python $(VENV)/bin/mypy --python-executable $(VENV)/bin/python -p nandarium
 	$(VENV)/bin/mypy --python-executable $(VENV)/bin/python python/tests
 	$(VENV)/bin/stubtest nandarium._nandarium
+
+# The program in one file that needs no library: with musl, where its standard library is there (rustup target add), otherwise with the
+# static libraries of glibc. Both start on any Linux of this architecture.
+MACHINE := $(shell uname -m)
+DIST := dist
+
+dist: web/dist/report.js ## what users get: a static program and a wheel, in dist/
+	@[[ -n "$(PYTHON)" ]] || { echo "the wheel needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
+	  "or give its path: make dist PYTHON=/path/to/python3" >&2; exit 1; }
+	rm -rf $(DIST) && mkdir $(DIST)
+	static=$(MACHINE)-unknown-linux-musl; \
+	if [[ ! -d "$$(rustc --print target-libdir --target $$static)" ]]; then \
+	  echo "dist: rustc has no $$static here (rustup target add $$static): the program is linked with the static glibc" >&2; \
+	  static=$(MACHINE)-unknown-linux-gnu; \
+	elif ! command -v musl-gcc >/dev/null; then \
+	  if [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends musl-tools; \
+	  else echo "dist: musl-gcc is missing, which compiles the C libraries: install it (apt-get install musl-tools)" >&2; exit 1; fi; \
+	fi; \
+	$(CARGO) build --profile dist -p nandarium --target $$static \
+	  --config "target.$$static.rustflags = ['-Ctarget-feature=+crt-static']" --config 'profile.dist.strip = "symbols"'; \
+	cp $(TARGET)/$$static/dist/nandarium $(DIST)/nandarium-$(MACHINE)-linux
+	[[ -x $(TARGET)/maturin/bin/maturin ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
+	$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check -c python/requirements-test.txt maturin
+	$(TARGET)/maturin/bin/maturin build --quiet --profile dist --interpreter "$(PYTHON)" --out $(DIST)
+	cd $(DIST) && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+dist-test: dist ## both where no toolchain is: an empty root folder, and a Debian made for it (as root)
+	python/tests/dist.sh $(DIST) "$(PYTHON)"
 
 python-costs: ## what the Python package costs beside a run, and a policy written in Python
 	[[ -x $(VENV)/bin/maturin ]] || $(MAKE) --no-print-directory python-test

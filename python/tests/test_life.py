@@ -13,7 +13,7 @@ from conftest import TINY, native, sets
 
 import nandarium as nd
 
-DRIVE = {**TINY, "flash.endurance": 3000}
+DRIVE: dict[str, Any] = {**TINY, "flash.endurance": 3000}
 """A drive that can be worn out."""
 
 

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Tries what `make dist` made where nothing is installed: the program in a root folder that holds nothing else, the wheel on a Debian
+# as debootstrap makes it, with Python but no compiler. As root; takes some minutes, most of them for the Debian.
+#
+#   dist.sh DIST PYTHON
+set -euo pipefail
+
+dist="$(realpath "$1")" python="$2"
+program="$(echo "$dist"/nandarium-*-linux)" wheel="$(echo "$dist"/nandarium-*.whl)"
+run=(run --stack page --workload zipf --set drive.capacity=1GiB --requests 20000 --seed 1 --no-snapshots --quiet)
+
+say() { echo "dist-test: $*"; }
+fail() { echo "dist-test: $*" >&2; exit 1; }
+
+[[ "$(id -u)" == 0 ]] || fail "only root can change the root folder; run it as root"
+[[ -x "$program" && -f "$wheel" ]] || fail "$dist does not hold a program and a wheel; make dist"
+if ! command -v debootstrap >/dev/null; then
+  command -v apt-get >/dev/null || fail "debootstrap is missing; install it"
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
+fi
+
+work="$(mktemp -d "${TMPDIR:-/tmp}/nandarium-dist.XXXXXX")"
+trap 'rm -rf --one-file-system "$work"' EXIT
+(cd "$dist" && sha256sum --check --quiet SHA256SUMS)
+told="$("$program" "${run[@]}" | grep -o 'hash [0-9a-f]*')"
+
+inside() { local root="$1"; shift; env -i PATH=/venv/bin:/usr/bin:/bin HOME=/tmp chroot "$root" "$@"; }
+
+mkdir -p "$work/empty/tmp"
+cp "$program" "$work/empty/nandarium"
+inside "$work/empty" /nandarium "${run[@]}" --out /tmp/out | grep -qF "$told" || fail "the program gave another hash in an empty root folder"
+[[ -s "$work/empty/tmp/out/report.html" ]] || fail "the program wrote no report in an empty root folder"
+say "$(basename "$program") runs in an empty root folder, $told"
+
+debian="$work/debian"
+debootstrap --variant=minbase --include=python3-venv bookworm "$debian" >"$work/debootstrap.log" || { tail -n 20 "$work/debootstrap.log" >&2; exit 1; }
+for tool in cc gcc rustc cargo; do
+  if inside "$debian" sh -c "command -v $tool" >/dev/null; then fail "there is a compiler in the root folder: $tool"; fi
+done
+machine="$(uname -m)"
+# What pip would fetch by itself; this way the Debian needs no network.
+"$python" -m pip download --quiet --disable-pip-version-check --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi abi3 \
+  --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" --platform "manylinux_2_17_$machine" --dest "$debian/wheels" "numpy>=1.26"
+cp "$wheel" "$debian/wheels/"
+inside "$debian" python3 -m venv /venv
+inside "$debian" pip install --quiet --disable-pip-version-check --no-index --find-links /wheels nandarium
+inside "$debian" nandarium "${run[@]}" | grep -qF "$told" || fail "the command of the wheel gave another hash"
+inside "$debian" python3 -c '
+import nandarium as nd
+result = nd.run("page", "zipf", settings={"drive.capacity": "1GiB"}, requests=20_000, seed=1, snapshots=False)
+print("hash", result.hash)' | grep -qF "$told" || fail "the package gave another hash"
+say "$(basename "$wheel") installs and runs on Debian $(cat "$debian/etc/debian_version") without a compiler, $told"
