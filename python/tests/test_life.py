@@ -102,5 +102,5 @@ def test_a_run_without_an_answer_says_what_to_do() -> None:
 
 def test_a_drive_that_dies_in_the_run_has_its_result() -> None:
     with pytest.raises(nd.DriveFull, match="host writes|window is too long") as caught:
-        nd.life("page", "uniform-write", settings={**TINY, "flash.endurance": 3, "drive.precondition": "none"}, requests=400_000, snapshots=False)
+        nd.life("page", "uniform-write", settings={**DRIVE, "flash.endurance": 3, "drive.precondition": "none"}, requests=400_000, snapshots=False)
     assert caught.value.result is not None and caught.value.result.requests > 0
