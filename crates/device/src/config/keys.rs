@@ -76,6 +76,7 @@ const WORKLOAD: &[Parameter] = &[
     key("workload.devices", Kind::Text, "error", "Several devices in a trace: error, concat, or the number of the one to take."),
     key("workload.fit", Kind::Choice(|| vec!["error", "modulo", "compact", "scale"]), "error", "Addresses beyond the drive: error, modulo (wrap), compact (pack touched regions), scale (shrink)."),
     key("workload.repeat", Kind::Count { min: 1, max: 1_000_000 }, "1", "Times a trace is run, one after the other; times go on where the last one ended."),
+    optional("workload.gap_limit", Kind::Duration { max: 365 * 24 * HOUR }, "A trace with a longer time between two requests has it cut to this, before workload.time_scale."),
     optional("workload.order", Kind::Choice(|| vec!["error", "clamp", "sort"]), "Trace times that go backwards: error, clamp, or sort within a window."),
 ];
 

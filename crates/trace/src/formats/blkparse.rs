@@ -8,6 +8,9 @@
 //!                                               -> C completed (blkparse-complete)
 //! ```
 //!
+//! A trace begun while requests were under way starts with D and C rows, so detection looks at four
+//! megabytes before it settles for them; a Q row after that is an error and never lost.
+//!
 //! Message rows (`m`) and the other steps are counted and left out; the summary after the last
 //! row ends the trace. A leading `F` in the letters becomes a flush before the data.
 
@@ -30,20 +33,20 @@ pub(super) const FORMAT: Format = Format {
     address_unit: "512-byte sectors",
     extensions: &[".blkparse"],
     usual_order: Order::Sort,
-    parser: || Parser::Lines(Box::new(Blkparse { action: b'Q', ended: false })),
+    parser: || Parser::Lines(Box::new(Blkparse::of(b'Q'))),
 };
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "blkparse-issue",
     doc: "blkparse text, rows of action D: what was issued to the drive after merging",
-    parser: || Parser::Lines(Box::new(Blkparse { action: b'D', ended: false })),
+    parser: || Parser::Lines(Box::new(Blkparse::of(b'D'))),
     ..FORMAT
 };
 
 pub(super) const FORMAT_COMPLETE: Format = Format {
     name: "blkparse-complete",
     doc: "blkparse text, rows of action C: completions, at the time of completion",
-    parser: || Parser::Lines(Box::new(Blkparse { action: b'C', ended: false })),
+    parser: || Parser::Lines(Box::new(Blkparse::of(b'C'))),
     ..FORMAT
 };
 
@@ -51,7 +54,29 @@ struct Blkparse {
     action: u8,
     /// The summary has begun.
     ended: bool,
+    /// Rows of this kind were chosen because there was none of a more usual kind.
+    detected: bool,
 }
+
+impl Blkparse {
+    fn of(action: u8) -> Blkparse {
+        Blkparse { action, ended: false, detected: false }
+    }
+
+    /// Refuses a row of a more usual kind than those being read, unless they were asked for by name.
+    fn check_choice(&self, action: &[u8], fields: &Fields<'_>) -> FieldResult<()> {
+        match (self.detected, self.action, action) {
+            (true, b'D' | b'C', b"Q") => Err(fields.wrong("action", LATE_QUEUE)),
+            (true, b'C', b"D") => Err(fields.wrong("action", LATE_ISSUE)),
+            _ => Ok(()),
+        }
+    }
+}
+
+const LATE_QUEUE: &str = "no row of action Q, as there was none in the first part of the trace \
+     (--format blkparse reads the Q rows, blkparse-issue the D rows, blkparse-complete the C rows)";
+const LATE_ISSUE: &str = "no row of action D, as there was none in the first part of the trace \
+     (--format blkparse-issue reads the D rows, blkparse-complete the C rows)";
 
 impl LineParser for Blkparse {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
@@ -72,12 +97,17 @@ impl LineParser for Blkparse {
             if action.len() > 3 || !action.iter().all(u8::is_ascii_alphabetic) {
                 return Err(fields.wrong("action", "letters such as Q, D or C"));
             }
+            self.check_choice(action, &fields)?;
             sink.other();
             return Ok(());
         }
         let letters = rwbs::parse(fields.text("RWBS")?)
             .ok_or_else(|| fields.wrong("RWBS", "letters such as R, W, WS or FWFS"))?;
         push(&mut fields, letters, TraceRecord::new(time, device, HostOp::Flush, 0, 0), sink)
+    }
+
+    fn detected(&mut self) {
+        self.detected = true;
     }
 
     fn device_name(&self, device: u32) -> Option<String> {
@@ -114,7 +144,7 @@ fn push(fields: &mut Fields<'_>, letters: Rwbs, mut record: TraceRecord, sink: &
         sink.push(record)?;
     }
     match letters.op {
-        Some(op) if op != HostOp::Flush && length > 0 => {
+        Some(op) if op != HostOp::Flush && (length > 0 || !flush) => {
             record.op = op;
             record.fua = letters.fua;
             record.length_bytes = length;
@@ -122,9 +152,6 @@ fn push(fields: &mut Fields<'_>, letters: Rwbs, mut record: TraceRecord, sink: &
                 field_error(8, "sector", sector.to_string().as_bytes(), "an address below 2^64 bytes")
             })?;
             sink.push(record)
-        }
-        Some(HostOp::Read | HostOp::Write | HostOp::Trim) if !flush => {
-            Err(fields.wrong("sectors", "a size above 0"))
         }
         None if !flush => {
             sink.other();

@@ -36,9 +36,6 @@ impl LineParser for Fiu {
         tokens.integer(1, "pid")?;
         let offset = tokens.bytes(count - 6, "block", SECTOR)?;
         let length = tokens.bytes(count - 5, "blocks", SECTOR)?;
-        if length == 0 {
-            return Err(tokens.wrong(count - 5, "blocks", "a size above 0"));
-        }
         let op = match tokens.get(count - 4) {
             b"R" => HostOp::Read,
             b"W" => HostOp::Write,

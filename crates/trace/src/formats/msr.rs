@@ -53,7 +53,7 @@ impl LineParser for Msr {
             _ => return Err(fields.wrong("Type", "Read or Write")),
         };
         let offset = fields.bytes("Offset", 1)?;
-        let length = fields.length("Size", 1)?;
+        let length = fields.bytes("Size", 1)?;
         let response = fields.bytes("ResponseTime", TICK_NS as u64)?;
         fields.end()?;
         let host = self.hosts.number(host).min(u32::from(u16::MAX));

@@ -100,11 +100,6 @@ impl Frame {
         let mut record = TraceRecord::new(time, 0, op, 0, 0);
         record.latency_ns = self.response_us.and_then(|us| us.checked_mul(1000));
         if op != HostOp::Flush {
-            if self.length == 0 {
-                // A SCSI transfer of 0 blocks is legal and moves nothing.
-                sink.zero();
-                return Ok(());
-            }
             record.length_bytes = u64::from(self.length);
             record.offset_bytes = self.block.checked_mul(SECTOR).ok_or_else(|| {
                 field_error(0, "block", self.block.to_string().as_bytes(), "an address below 2^64 bytes")

@@ -1,6 +1,6 @@
 //! The binary formats on hand-made frames.
 
-use crate::support::{detected, error, record, records, with_latency};
+use crate::support::{detected, error, named, open_bytes, record, records, with_latency};
 use units::HostOp::{Flush, Read, Write};
 
 fn vscsi1(command: u16, length: u32, block: u64, time_us: u64) -> Vec<u8> {
@@ -80,4 +80,21 @@ fn a_cut_srt_record_is_an_error() {
     let bytes = srt("", &[[0, 0, 8, 0]]);
     assert!(error("hp-srt", &bytes[..bytes.len() - 3]).contains("cut short"));
     assert!(error("hp-srt", "something else entirely").contains("$$TR_IOREC"));
+}
+
+/// A transfer of nothing is legal in SCSI, and no reason to refuse a week of others.
+#[test]
+fn binary_records_of_size_zero_are_left_out_and_counted() {
+    let mut empty = srt("", &[[7, 1, 8, 1]]);
+    let words = empty.len() - 56;
+    empty[words + 24..words + 28].copy_from_slice(&[0; 4]);
+    for (format, bytes) in [
+        ("vscsi1", [vscsi1(0x28, 4096, 63, 10), vscsi1(0x28, 0, 63, 11), vscsi1(0x28, 4096, 63, 12)].concat()),
+        ("vscsi2", [vscsi2(0x28, 4096, 63, 10, 1), vscsi2(0x28, 0, 63, 11, 1), vscsi2(0x28, 4096, 63, 12, 1)].concat()),
+        ("hp-srt", [srt("", &[[0, 1, 8, 1], [5, 1, 8, 1]]), empty[words..].to_vec()].concat()),
+    ] {
+        let mut reader = open_bytes(&bytes, "x", &named(format)).unwrap();
+        assert_eq!(reader.by_ref().filter(Result::is_ok).count(), 2, "{format}");
+        assert_eq!((reader.statistics().records, reader.statistics().dropped_zero), (2, 1), "{format}");
+    }
 }

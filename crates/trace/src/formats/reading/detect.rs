@@ -13,6 +13,8 @@ use crate::formats::{FORMATS, Format, format_names};
 
 /// Bytes looked at.
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
+/// Bytes looked at where the first ones have no row of the usual kind.
+pub(crate) const DEEP_SAMPLE_BYTES: usize = 4 << 20;
 /// Lines looked at; differences show in the first few, and detection should be quick.
 const SAMPLE_LINES: usize = 400;
 
@@ -33,7 +35,7 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(TraceError::Utf16 { path: path.to_owned() });
     }
-    let attempts: Vec<Attempt> = FORMATS.iter().map(|format| attempt(format, sample, whole)).collect();
+    let attempts: Vec<Attempt> = FORMATS.iter().map(|format| attempt(format, sample, whole, SAMPLE_LINES)).collect();
     let fitting = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format);
     let fitting = usual_ways(fitting.collect());
     match fitting.as_slice() {
@@ -41,6 +43,19 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
         [format] => Ok(format),
         _ => by_extension(&fitting, path).ok_or_else(|| ambiguous(&fitting, path)),
     }
+}
+
+/// Whether the layout of `format` has a more usual way to read it.
+pub(crate) fn is_second_choice(format: &Format) -> bool {
+    PREFERENCES.iter().any(|(_, other)| *other == format.name)
+}
+
+/// The most usual way to read the layout of `format` that finds requests in a larger sample. A trace
+/// that was begun while requests were under way starts with their later steps.
+pub(crate) fn look_deeper(format: &'static Format, sample: &[u8], whole: bool) -> &'static Format {
+    let usual = PREFERENCES.iter().filter(|(_, other)| *other == format.name).map(|(usual, _)| *usual);
+    let mut formats = usual.filter_map(|name| FORMATS.iter().find(|format| format.name == name));
+    formats.find(|format| attempt(format, sample, whole, usize::MAX).fits()).unwrap_or(format)
 }
 
 /// Leaves out the less usual ways to read one layout.
@@ -97,15 +112,20 @@ impl Attempt {
     }
 }
 
-fn attempt(format: &'static Format, sample: &[u8], whole: bool) -> Attempt {
+/// Reads at most `limit` lines or records of `sample`.
+fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) -> Attempt {
     let mut sink = Sink::default();
     let mut read = 0;
     let ended = match (format.parser)() {
         Parser::Lines(_) if memchr::memchr(0, sample).is_some() => Ended::Foreign,
         Parser::Lines(mut parser) => {
-            let mut lines = sample_lines(sample, whole);
+            let mut lines = sample_lines(sample, whole).take(limit);
             loop {
-                let Some((number, line)) = lines.next() else { break Ended::Whole };
+                let Some((number, line)) = lines.next() else {
+                    // What is held back until the end is read too.
+                    let finished = parser.finish(&mut sink);
+                    break finished.map_or_else(|error| Ended::Failed(read, error), |()| Ended::Whole);
+                };
                 if let Err(error) = parser.parse(line, &mut sink) {
                     break Ended::Failed(number, error);
                 }
@@ -115,7 +135,7 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool) -> Attempt {
         Parser::Frames(mut parser) => {
             let mut rest = sample;
             loop {
-                if rest.is_empty() || sink.statistics.records >= SAMPLE_LINES as u64 {
+                if rest.is_empty() || sink.statistics.records >= limit as u64 {
                     break Ended::Whole;
                 }
                 match parser.parse(rest, &mut sink) {
@@ -141,7 +161,6 @@ fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = (u64, &[u8])
         .zip(sample[..end].split(|&byte| byte == b'\n'))
         .map(|(number, line)| (number, line.strip_suffix(b"\r").unwrap_or(line)))
         .filter(|(_, line)| !line.trim_ascii().is_empty())
-        .take(SAMPLE_LINES)
 }
 
 /// The malformed line of the format that is meant, where one can be told.

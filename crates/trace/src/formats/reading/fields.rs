@@ -136,20 +136,11 @@ impl<'a> Fields<'a> {
             })
     }
 
-    /// An address or a length in units of `unit` bytes, as bytes. Zero passes.
+    /// An address or a length in units of `unit` bytes, as bytes.
     #[inline]
     pub fn bytes(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
         let value = self.integer(name)?;
         value.checked_mul(unit).ok_or_else(|| self.wrong(name, "an address below 2^64 bytes"))
-    }
-
-    /// A length in units of `unit` bytes, as bytes. Zero is refused.
-    #[inline]
-    pub fn length(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
-        match self.bytes(name, unit)? {
-            0 => Err(self.wrong(name, "a size above 0")),
-            length => Ok(length),
-        }
     }
 
     /// Nothing may follow.

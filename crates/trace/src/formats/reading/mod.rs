@@ -10,6 +10,7 @@ mod detect;
 mod error;
 pub(crate) mod extents;
 pub(crate) mod fields;
+pub(crate) mod gaps;
 mod input;
 pub(crate) mod number;
 pub(crate) mod parser;

@@ -280,7 +280,7 @@ impl Workload for TraceWorkload {
         let fit = self.options.fit.name();
         let found = [
             (dropped_zero, "of size 0 were left out: they move no data.".to_owned()),
-            (dropped_other, "rows of the trace are no requests to replay and were left out.".to_owned()),
+            (dropped_other, "rows of the trace are no requests to replay, or name no disk, and were left out.".to_owned()),
             (other_devices, "for other devices were left out (workload.devices).".to_owned()),
             (reordered, "stood too late in the trace and were moved to their place in time (order = sort).".to_owned()),
             (clamped, "were earlier than the one before and arrive together with it (order = clamp).".to_owned()),
@@ -290,11 +290,11 @@ impl Workload for TraceWorkload {
             (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
         ];
         let met = found.into_iter().filter(|(count, _)| *count > 0);
-        met.map(|(count, text)| {
+        let notes = met.map(|(count, text)| {
             let what = if text.starts_with("rows") { "" } else { "requests " };
             format!("{count} {what}{text}")
-        })
-        .collect()
+        });
+        notes.chain(self.statistics().gaps_note(self.options.gap_limit_ns)).collect()
     }
 
     fn remaining(&self) -> Option<u64> {
