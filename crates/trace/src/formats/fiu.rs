@@ -5,6 +5,7 @@ use units::HostOp;
 
 use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::parser::{LineParser, Parser, Sink};
+use super::reading::rwbs;
 use super::reading::tokens::Tokens;
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -50,7 +51,7 @@ impl LineParser for Fiu {
     }
 
     fn device_name(&self, device: u32) -> Option<String> {
-        Some(format!("{},{}", device >> 20, device & 0xf_ffff))
+        Some(rwbs::device_name(device))
     }
 }
 

@@ -11,6 +11,7 @@
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, field_error};
+use super::reading::number::{u16_at, u32_at, u64_at};
 use super::reading::parser::{FrameParser, Parser, Sink};
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -107,16 +108,4 @@ impl Frame {
         }
         sink.push(record)
     }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }

@@ -7,7 +7,7 @@ use units::HostOp::{Read, Write};
 
 /// A header, a request with a place for its size in the format's own unit, sizes of 4 KiB and of
 /// nothing, for every text format.
-const SIZED: [(&str, &str, &str, &str, &str); 22] = [
+const SIZED: [(&str, &str, &str, &str, &str); 26] = [
     ("alibaba", "", "1,R,0,{},5", "4096", "0"),
     ("arc", "", "100 {} 0 1", "8", "0"),
     ("biosnoop", "TIME COMM PID DISK T SECTOR BYTES LAT", "0.5 a 1 sda R 8 {} 0.1", "4096", "0"),
@@ -15,10 +15,14 @@ const SIZED: [(&str, &str, &str, &str, &str); 22] = [
     ("blkparse", "", "8,0 3 1 0.5 697 Q R 8 + {} [x]", "8", "0"),
     ("blkparse-complete", "", "8,0 3 1 0.5 697 C R 8 + {} [0]", "8", "0"),
     ("blkparse-issue", "", "8,0 3 1 0.5 697 D R 8 + {} [x]", "8", "0"),
+    ("block-ftrace", "", "a-1 [000] .... 0.5: block_bio_queue: 8,0 R 8 + {} [a]", "8", "0"),
+    ("block-ftrace-issue", "", "a-1 [000] .... 0.5: block_rq_issue: 8,0 R 4096 () 8 + {} [a]", "8", "0"),
     ("diskmon", "", "0\t0.1\t0.0\t0\tRead\t100\t{}", "8", "0"),
     ("disksim", "", "1.0 0 0 {} 1", "8", "0"),
     ("fio-iolog", "fio version 3 iolog", "5 a read 0 {}", "4096", "0"),
     ("fiu", "", "5 2 gzip 8 {} R 6 0 56f1", "8", "0"),
+    ("libcachesim-csv", "time,obj_id,obj_size", "5,8,{}", "4096", "0"),
+    ("libcachesim-csv-bytes", "time,obj_id,obj_size", "5,4096,{}", "4096", "0"),
     ("midas", "", "0.5 0 10 {}", "4096", "0"),
     ("mqsim", "", "5 0 1 {} 1", "8", "0x0"),
     ("msr", "", "128166372003061629,hm,1,Read,0,{},1", "4096", "0"),
@@ -59,7 +63,18 @@ fn a_request_of_size_zero_is_left_out_and_counted_in_every_text_format() {
 }
 
 /// Formats where a size of zero cannot be written, or that have a test of their own for it.
-const UNSIZED: [&str; 5] = ["hp-srt", "nvme-ftrace", "nvme-ftrace-4k", "vscsi1", "vscsi2"];
+const UNSIZED: [&str; 10] = [
+    "blktrace",
+    "blktrace-complete",
+    "blktrace-issue",
+    "hp-srt",
+    "nvme-ftrace",
+    "nvme-ftrace-4k",
+    "oracle-general",
+    "oracle-general-bytes",
+    "vscsi1",
+    "vscsi2",
+];
 
 #[test]
 fn every_format_is_tried_with_a_size_of_zero() {

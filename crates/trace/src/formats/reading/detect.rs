@@ -20,11 +20,17 @@ const SAMPLE_LINES: usize = 400;
 
 /// Ways to read one layout that differ only in which rows count: the first that finds requests is
 /// the usual one, and the others stay available by name.
-const PREFERENCES: [(&str, &str); 3] = [
+const PREFERENCES: [(&str, &str); 7] = [
     ("blkparse", "blkparse-issue"),
     ("blkparse", "blkparse-complete"),
     ("blkparse-issue", "blkparse-complete"),
+    ("blktrace", "blktrace-issue"),
+    ("blktrace", "blktrace-complete"),
+    ("blktrace-issue", "blktrace-complete"),
+    ("block-ftrace", "block-ftrace-issue"),
 ];
+/// Formats of records without any mark, which most files fit: only a file-name ending brings them in.
+const UNMARKED: [&str; 2] = ["oracle-general", "oracle-general-bytes"];
 
 /// The format of a trace that starts with `sample` and is called `path`; `whole` when the sample
 /// is the whole trace.
@@ -35,7 +41,8 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(TraceError::Utf16 { path: path.to_owned() });
     }
-    let attempts: Vec<Attempt> = FORMATS.iter().map(|format| attempt(format, sample, whole, SAMPLE_LINES)).collect();
+    let tried = FORMATS.iter().filter(|format| !UNMARKED.contains(&format.name) || has_ending(format, path));
+    let attempts: Vec<Attempt> = tried.map(|format| attempt(format, sample, whole, SAMPLE_LINES)).collect();
     let fitting = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format);
     let fitting = usual_ways(fitting.collect());
     match fitting.as_slice() {
@@ -116,7 +123,9 @@ impl Attempt {
 fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) -> Attempt {
     let mut sink = Sink::default();
     let mut read = 0;
-    let ended = match (format.parser)() {
+    let mut parser = (format.parser)();
+    parser.detected();
+    let ended = match parser {
         Parser::Lines(_) if memchr::memchr(0, sample).is_some() => Ended::Foreign,
         Parser::Lines(mut parser) => {
             let mut lines = sample_lines(sample, whole).take(limit);
@@ -181,18 +190,18 @@ fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], path: &str) -> TraceE
 }
 
 fn by_extension(fitting: &[&'static Format], path: &str) -> Option<&'static Format> {
-    let mut name = path.to_ascii_lowercase();
-    for packed in [".gz", ".zst", ".xz", ".bz2"] {
-        if let Some(inner) = name.strip_suffix(packed) {
-            name = inner.to_owned();
-            break;
-        }
-    }
-    let mut named = fitting.iter().filter(|format| format.extensions.iter().any(|end| name.ends_with(end)));
+    let mut named = fitting.iter().filter(|format| has_ending(format, path));
     match (named.next(), named.next()) {
         (Some(format), None) => Some(format),
         _ => None,
     }
+}
+
+/// Whether the name of a file, packed or not, ends as those of `format` do.
+fn has_ending(format: &Format, path: &str) -> bool {
+    let name = path.to_ascii_lowercase();
+    let packed = [".gz", ".zst", ".xz", ".bz2"].into_iter().find_map(|packed| name.strip_suffix(packed));
+    format.extensions.iter().any(|end| packed.unwrap_or(&name).ends_with(end))
 }
 
 fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {

@@ -127,6 +127,12 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn time(&mut self, name: &'static str, unit_ns: i64) -> FieldResult<i64> {
         let text = self.text(name)?;
+        self.as_time(text, name, unit_ns)
+    }
+
+    /// As [`Fields::time`], of the field read last.
+    #[inline]
+    pub fn as_time(&self, text: &[u8], name: &'static str, unit_ns: i64) -> FieldResult<i64> {
         number::integer(text)
             .and_then(|value| i64::try_from(value).ok())
             .and_then(|value| value.checked_mul(unit_ns))

@@ -18,6 +18,7 @@ mod record;
 mod records;
 mod reorder;
 pub(crate) mod rwbs;
+pub(crate) mod steps;
 pub(crate) mod tokens;
 
 pub use detect::detect;

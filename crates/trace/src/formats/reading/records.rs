@@ -17,6 +17,9 @@ use crate::formats::{self, Format};
 /// Records parsed in one go; large enough to amortise, small enough to stay in cache.
 const BATCH_RECORDS: usize = 512;
 
+/// More than any frame or text header; fewer bytes are only there at the end.
+const FRAME_BYTES_MAX: usize = 2 * SAMPLE_BYTES;
+
 /// How to read a trace.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
@@ -231,8 +234,7 @@ impl Records {
     }
 
     fn parse_frame(&mut self) -> Result<bool, TraceError> {
-        // Comfortably more than any frame or text header; fewer bytes only at the end.
-        self.buffer.ensure(SAMPLE_BYTES)?;
+        self.buffer.ensure(FRAME_BYTES_MAX)?;
         if self.buffer.available().is_empty() {
             return Ok(false);
         }

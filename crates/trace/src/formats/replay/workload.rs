@@ -11,6 +11,7 @@ use super::super::{
 };
 use super::fit::{Fitter, Misfit, Run};
 use super::survey::Survey;
+use crate::latency::{LatencyTally, RecordedLatency};
 use crate::{Workload, WorkloadError};
 
 /// The longest request that keeps both 32-bit sector counts and 4 KiB alignment.
@@ -41,6 +42,7 @@ pub struct TraceWorkload {
     records_left: Option<u64>,
     failed: bool,
     changes: Changes,
+    latencies: LatencyTally,
 }
 
 /// What was done to requests on their way to the drive.
@@ -120,6 +122,7 @@ impl TraceWorkload {
             taken: 0,
             failed: false,
             changes: Changes::default(),
+            latencies: LatencyTally::default(),
         })
     }
 
@@ -141,6 +144,7 @@ impl TraceWorkload {
             self.changes.other_devices += 1;
             return Ok(true);
         }
+        self.latencies.add(&record);
         self.records_left = self.records_left.map(|left| left.saturating_sub(1));
         let arrival = self.arrival(record.time_ns);
         let mut request = Request { arrival, first_sector: 0, sectors: 0, op: record.op, fua: record.fua };
@@ -272,6 +276,10 @@ impl Workload for TraceWorkload {
             }
         }
         Ok(())
+    }
+
+    fn recorded_latency(&self) -> Option<RecordedLatency> {
+        self.latencies.all()
     }
 
     fn notes(&self) -> Vec<String> {
