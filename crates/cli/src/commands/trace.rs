@@ -127,10 +127,10 @@ fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
     }
     if let Some(peak) = &summary.peak_requests {
         let bytes = summary.peak_bytes.map_or(String::new(), |bytes| {
-            format!("; {}/s in the second from {}", size(bytes.per_second), time(bytes.at_ns as f64))
+            format!("; {} in the second from {}", size(bytes.per_second), time(bytes.at_ns as f64))
         });
         let (requests, at) = (count(peak.per_second), time(peak.at_ns as f64));
-        lines.push(("peaks", format!("{requests} requests/s in the second from {at}{bytes}")));
+        lines.push(("peaks", format!("{requests} requests in the second from {at}{bytes}")));
     }
     lines
 }

@@ -12,7 +12,7 @@
 //! The byte order is that of the traced machine, told by the magic `0x656174` above the version. The
 //! lower 16 bits of `action` are the step, the upper ones its kind: read or write, flush, discard,
 //! force unit access. As in blkparse text, exactly one step is read, and the same one by default. The
-//! file of one processor has only what was queued on it: join them with `blkparse -i sda -d all.bin`.
+//! file of one processor has only what was queued on it: blkparse joins them (`-d`).
 
 use units::HostOp;
 
@@ -25,7 +25,7 @@ use super::{Format, Order, TraceRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
-    doc: "binary blktrace, records of action Q: what the host queued",
+    doc: "binary blktrace, records of action Q: what the host queued (join files of several processors: blkparse -i sda -d all.bin)",
     columns: "magic sequence time_ns sector bytes action pid device cpu error pdu",
     time_unit: "ns since the start of the trace",
     address_unit: "512-byte sectors, sizes in bytes",

@@ -151,6 +151,7 @@ fn rows_of_action_q_after_hundreds_without_are_read() {
     let text = action('D', 2000, 0) + &action('Q', 3, 2000);
     assert!(text.len() > 64 << 10, "longer than the first sample");
     assert_eq!(detected(&text, "x"), Ok("blkparse"));
+    assert_eq!(detected(action('D', 450, 0) + &action('Q', 3, 450), "x"), Ok("blkparse"), "a short file");
     assert_eq!(detected(action('C', 2000, 0) + &action('D', 3, 2000), "x"), Ok("blkparse-issue"));
     assert_eq!(detected(action('D', 2000, 0) + &action('C', 3, 2000), "x"), Ok("blkparse-issue"));
 }

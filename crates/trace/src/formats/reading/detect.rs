@@ -80,7 +80,7 @@ struct Attempt {
     format: &'static Format,
     /// Lines or frames read before the end or the failure.
     read: u64,
-    /// Requests among them.
+    /// Requests among them, those of size 0 too.
     requests: u64,
     ended: Ended,
 }
@@ -158,7 +158,8 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) ->
             }
         }
     };
-    Attempt { format, read, requests: sink.statistics.records, ended }
+    let requests = sink.statistics.records + sink.statistics.dropped_zero;
+    Attempt { format, read, requests, ended }
 }
 
 /// The complete, non-blank lines of the sample with their numbers, byte order mark and line ends

@@ -116,7 +116,7 @@ fn detected(buffer: &mut Buffer) -> Result<&'static Format, TraceError> {
     let sample = buffer.available();
     let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
     let format = detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?;
-    if whole || !is_second_choice(format) {
+    if !is_second_choice(format) {
         return Ok(format);
     }
     buffer.ensure(DEEP_SAMPLE_BYTES)?;
