@@ -16,6 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         format: Some(FORMATS[choice % FORMATS.len()].name.to_owned()),
         order: Some(ORDERS[choice / FORMATS.len() % ORDERS.len()]),
         window_records: 4,
+        gap_limit_ns: (choice % 2 == 0).then_some(1_000_000),
     };
     let Ok(mut records) = open_reader(Box::new(Cursor::new(rest.to_vec())), "input", &options) else {
         return;

@@ -191,6 +191,14 @@ pub struct TraceInput {
     /// Times that go backwards.
     #[arg(long, value_enum)]
     pub order: Option<OrderArgument>,
+    /// Cut longer gaps between two requests to this, for example 1h (workload.gap_limit).
+    #[arg(long, value_name = "DURATION", value_parser = gap_limit)]
+    pub gap_limit: Option<u64>,
+}
+
+/// A duration, in nanoseconds.
+fn gap_limit(text: &str) -> Result<u64, String> {
+    units::quantity::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// What to do with times that go backwards.

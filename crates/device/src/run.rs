@@ -105,7 +105,7 @@ pub enum RunError {
         sectors: u64,
     },
     /// A request arrives later than the device can tell.
-    #[error("request {number} arrives {arrival} after the first, and a drive of this many dies can be simulated for {limit}; shorten the trace, or set workload.time_scale below 1 (workload.loop = closed does without arrival times)")]
+    #[error("request {number} arrives {arrival} after the first, and a drive of this many dies can be simulated for {limit}; shorten the trace, cut long gaps in it with workload.gap_limit, or set workload.time_scale below 1 (workload.loop = closed does without arrival times)")]
     TooLate {
         /// Number of the request, from 1.
         number: u64,

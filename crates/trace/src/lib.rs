@@ -5,7 +5,10 @@
 //! parameters and seed give the same requests on every machine.
 
 pub mod formats;
+mod latency;
 pub mod synthetic;
+
+pub use latency::{LatencySummary, RecordedLatency};
 
 use units::Request;
 
@@ -21,6 +24,12 @@ pub trait Workload {
 
     /// Number of requests still to come, where that is known (progress bars use it).
     fn remaining(&self) -> Option<u64> {
+        None
+    }
+
+    /// Response times that were measured on the traced system, of the records handed out so far;
+    /// `None` if the source has none.
+    fn recorded_latency(&self) -> Option<RecordedLatency> {
         None
     }
 

@@ -19,23 +19,56 @@ pub fn execute(command: &TraceCommand) -> Result<(), Failure> {
     }
 }
 
-fn records(input: &TraceInput) -> Result<Records, Failure> {
-    let order = input.order.map(|order| match order {
+fn order_of(order: OrderArgument) -> Order {
+    match order {
         OrderArgument::Error => Order::Error,
         OrderArgument::Clamp => Order::Clamp,
         OrderArgument::Sort => Order::Sort,
-    });
-    let options = OpenOptions { format: input.format.clone(), order, ..OpenOptions::default() };
+    }
+}
+
+fn records(input: &TraceInput) -> Result<Records, Failure> {
+    let order = input.order.map(order_of);
+    let format = input.format.clone();
+    let options = OpenOptions { format, order, gap_limit_ns: input.gap_limit, ..OpenOptions::default() };
     Ok(open(&input.file, &options)?)
 }
 
 fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
-    let summary = summarise(&mut records(&arguments.input)?)?;
+    let input = &arguments.input;
+    let summary = summarise(&mut records(input)?)?;
     if arguments.json {
-        let document = serde_json::to_value(&summary).map_err(Failure::failed)?;
+        let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;
+        document["command"] = command(input).into();
         return output::print(&pretty(&document));
     }
-    output::print(&text(&arguments.input.file, &summary))
+    let mut text = text(&input.file, &summary);
+    if let Some(note) = summary.statistics.gaps_note(input.gap_limit) {
+        let _ = writeln!(text, "gaps        {note}");
+    }
+    let _ = writeln!(text, "\nrun it      {}", command(input));
+    output::print(&text)
+}
+
+/// What runs the trace as it was read.
+fn command(input: &TraceInput) -> String {
+    let mut command = format!("nandarium run --workload {}", quoted(&input.file));
+    if let Some(format) = &input.format {
+        let _ = write!(command, " --format {format}");
+    }
+    if let Some(order) = input.order {
+        let _ = write!(command, " --set workload.order={}", order_of(order).name());
+    }
+    if let Some(limit) = input.gap_limit {
+        let _ = write!(command, " --set workload.gap_limit={limit}ns");
+    }
+    command
+}
+
+/// A file name as a shell takes it.
+fn quoted(file: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+,:=@%".contains(&byte);
+    if !file.is_empty() && file.bytes().all(plain) { file.to_owned() } else { format!("'{}'", file.replace('\'', "'\\''")) }
 }
 
 /// A summary for people.
@@ -47,52 +80,59 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
         grid.row([format!("  {}", op.op), count(op.records), size(op.bytes)]);
     }
     text.push_str(&grid.render(""));
-    let gap = summary.inter_arrival_ns_mean.map_or(String::new(), |gap| format!(", mean gap {}", time(gap)));
-    let _ = writeln!(text, "\nduration    {}{gap}", time(summary.duration_ns as f64));
-    if let Some(sizes) = &summary.sizes {
-        let _ = writeln!(
-            text,
-            "sizes       mean {}, median {}, p90 {}, p99 {}, {} to {}",
-            size(sizes.bytes_mean as u64),
-            size(sizes.bytes_p50),
-            size(sizes.bytes_p90),
-            size(sizes.bytes_p99),
-            size(sizes.bytes_min),
-            size(sizes.bytes_max),
-        );
+    text.push('\n');
+    let mut line = |name: &str, what: String| {
+        let _ = writeln!(text, "{name:<12}{what}");
+    };
+    for what in times(summary) {
+        line(what.0, what.1);
     }
-    let _ = writeln!(
-        text,
-        "pattern     {} aligned to 4 KiB, {} sequential",
-        share(summary.aligned_4k_share),
-        share(summary.sequential_share)
-    );
-    let _ = writeln!(
-        text,
-        "addresses   {} touched, up to {} bytes (a drive must be at least that large)",
-        size(summary.footprint_mib << 20),
-        count(summary.end_bytes_max)
-    );
+    if let Some(sizes) = &summary.sizes {
+        let of = |name: &str, bytes| format!("{name} {}", size(bytes));
+        let percentiles = [of("median", sizes.bytes_p50), of("p90", sizes.bytes_p90), of("p99", sizes.bytes_p99)];
+        let range = format!("{} to {}", size(sizes.bytes_min), size(sizes.bytes_max));
+        line("sizes", format!("{}, {}, {range}", of("mean", sizes.bytes_mean as u64), percentiles.join(", ")));
+    }
+    let (aligned, sequential) = (share(summary.aligned_4k_share), share(summary.sequential_share));
+    line("pattern", format!("{aligned} aligned to 4 KiB, {sequential} sequential"));
+    if let Some(rewrites) = summary.rewrite_share {
+        line("rewrites", format!("{} of the written bytes go where the trace wrote before (pages of 4 KiB)", share(rewrites)));
+    }
+    for op in &summary.ops {
+        let Some(latency) = &op.recorded_latency else { continue };
+        let [mean, median, p99] = [latency.mean_ns, latency.p50_ns as f64, latency.p99_ns as f64].map(time);
+        line("latency", format!("{}: mean {mean}, median {median}, p99 {p99}, as recorded", op.op));
+    }
+    let (touched, end) = (size(summary.footprint_mib << 20), count(summary.end_bytes_max));
+    line("addresses", format!("{touched} touched, up to {end} bytes"));
     for device in &summary.devices {
-        let _ = writeln!(
-            text,
-            "device      {}: {} requests, bytes {} to {}",
-            device.device,
-            count(device.records),
-            count(device.start_bytes),
-            count(device.end_bytes)
-        );
+        let (requests, start, end) = (count(device.records), count(device.start_bytes), count(device.end_bytes));
+        line("device", format!("{}: {requests} requests, bytes {start} to {end}", device.device));
     }
     let left_out = &summary.statistics;
-    let _ = writeln!(
-        text,
-        "left out    {} comments, {} of size 0, {} others; {} moved in time",
-        count(left_out.dropped_comment),
-        count(left_out.dropped_zero),
-        count(left_out.dropped_other),
-        count(left_out.reordered + left_out.clamped)
-    );
+    let [comments, zero, other] = [left_out.dropped_comment, left_out.dropped_zero, left_out.dropped_other].map(count);
+    let moved = count(left_out.reordered + left_out.clamped);
+    line("left out", format!("{comments} comments, {zero} of size 0, {other} others; {moved} moved in time"));
     text
+}
+
+/// Duration, gaps and peaks, a line each.
+fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
+    let mean = summary.inter_arrival_ns_mean.map_or(String::new(), |gap| format!(", mean gap {}", time(gap)));
+    let mut lines = vec![("duration", format!("{}{mean}", time(summary.duration_ns as f64)))];
+    if let Some(gap) = &summary.longest_gap {
+        let (gap_ns, at, after) = (time(gap.gap_ns as f64), time(gap.at_ns as f64), count(gap.after_record));
+        let minutes = count(summary.gaps_over_minute);
+        lines.push(("pauses", format!("longest {gap_ns}, after request {after} at {at}; {minutes} longer than a minute")));
+    }
+    if let Some(peak) = &summary.peak_requests {
+        let bytes = summary.peak_bytes.map_or(String::new(), |bytes| {
+            format!("; {} in the second from {}", size(bytes.per_second), time(bytes.at_ns as f64))
+        });
+        let (requests, at) = (count(peak.per_second), time(peak.at_ns as f64));
+        lines.push(("peaks", format!("{requests} requests in the second from {at}{bytes}")));
+    }
+    lines
 }
 
 fn convert(arguments: &TraceConvertArguments) -> Result<(), Failure> {

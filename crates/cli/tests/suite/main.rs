@@ -11,3 +11,4 @@ mod serving;
 mod support;
 mod sweeps;
 mod tidy;
+mod traces;

@@ -40,6 +40,8 @@ fn wrong_settings_are_named_with_the_remedy() {
         ("drive.capacity", &["key=value"]),
         ("workload.zipf_exponent=1", &["does not take", "workload.zipf_exponent"]),
         ("workload.order=sort", &["workload.order has no effect", "leave it out"]),
+        ("workload.gap_limit=1h", &["workload.gap_limit has no effect", "leave it out"]),
+        ("workload.gap_limit=1", &["workload.gap_limit", "has no unit"]),
     ] {
         refused(run_tiny(&["--workload", "uniform-write", "--set", setting]), 2, parts);
     }
@@ -108,9 +110,8 @@ fn traces_that_do_not_fit_are_refused_before_anything_runs() {
     let beyond = workload("0,0,W,0,4096\n1,0,W,16777216,4096\n");
     refused(run_tiny(&["--workload", &beyond]), 2, &["16781312", "16777216", "workload.fit=modulo"]);
     assert_eq!(said(run_tiny(&["--workload", &beyond, "--set", "workload.fit=modulo"])).code, 0);
-    refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["line 2, column 5", "above 0", "--format"]);
-    let empty = workload("0,0,W,0,0\n");
-    refused(run_tiny(&["--workload", &empty, "--format", "nandarium"]), 2, &["line 2", "above 0"]);
+    refused(run_tiny(&["--workload", &workload("0,0,F,0,1\n")]), 2, &["line 2, column 5", "0 for a flush", "--format"]);
+    refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["no requests", "2 rows left out"]);
     let back = workload("9,0,W,0,4096\n3,0,W,0,4096\n");
     refused(run_tiny(&["--workload", &back]), 2, &["line 3", "goes back by 6 ns", "workload.order=sort"]);
     let devices = workload("0,0,W,0,4096\n1,1,W,0,4096\n");

@@ -110,6 +110,7 @@ const WORKLOAD: &[Parameter] = &[
     key("workload.devices", Kind::Text, "concat", "Several devices in a trace: concat (side by side in one space), error (refuse), or the number of the one to take."),
     key("workload.fit", Kind::Choice(|| FITS.to_vec()), "auto", "What becomes of addresses beyond the drive."),
     key("workload.repeat", Kind::Count { min: 1, max: 1_000_000 }, "1", "Times a trace is run, one after the other; times go on where the last one ended."),
+    optional("workload.gap_limit", Kind::Duration { max: 365 * 24 * HOUR }, "A trace with a longer time between two requests has it cut to this, before workload.time_scale."),
     optional("workload.order", Kind::Choice(|| ORDERS.to_vec()), "What becomes of trace times that go backwards."),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::SessionError;
 use super::source::{Opened, WorkloadSource};
-use trace::{Workload, WorkloadError};
+use trace::{RecordedLatency, Workload, WorkloadError};
 use units::{Nanos, Request};
 
 /// A source opened again when it ends.
@@ -18,6 +18,8 @@ pub(super) struct Repeated {
     began: Nanos,
     last: Nanos,
     requests: u64,
+    /// Recorded response times of a whole pass; all passes have the same.
+    recorded: Option<RecordedLatency>,
 }
 
 impl Repeated {
@@ -25,7 +27,7 @@ impl Repeated {
     pub fn open(source: WorkloadSource, times: u64) -> Result<Self, SessionError> {
         let inner = source.open()?;
         let of_pass = inner.remaining();
-        Ok(Self { source, inner, times, left: times - 1, of_pass, began: 0, last: 0, requests: 0 })
+        Ok(Self { source, inner, times, left: times - 1, of_pass, began: 0, last: 0, requests: 0, recorded: None })
     }
 }
 
@@ -45,12 +47,17 @@ impl Workload for Repeated {
             self.left -= 1;
             self.began = self.last.saturating_add((self.last - self.began) / self.requests.saturating_sub(1).max(1));
             self.requests = 0;
+            self.recorded = self.inner.recorded_latency();
             self.inner = self.source.reopen()?;
         }
     }
 
     fn remaining(&self) -> Option<u64> {
         self.inner.remaining().zip(self.of_pass).map(|(now, of_pass)| now + self.left * of_pass)
+    }
+
+    fn recorded_latency(&self) -> Option<RecordedLatency> {
+        self.recorded.or_else(|| self.inner.recorded_latency())
     }
 
     fn notes(&self) -> Vec<String> {

@@ -246,7 +246,8 @@ const GENERATOR_KEYS: [&str; 9] = [
     "workload.footprint",
 ];
 /// Keys without effect on a generator.
-const TRACE_KEYS: [&str; 5] = ["workload.format", "workload.order", "workload.fit", "workload.devices", "workload.repeat"];
+const TRACE_KEYS: [&str; 6] =
+    ["workload.format", "workload.order", "workload.gap_limit", "workload.fit", "workload.devices", "workload.repeat"];
 
 /// No setting is silently without effect: refuses `keys` that do not have their default.
 fn refuse(values: &Values, workload: &str, keys: &[&str], why: &str) -> Result<(), SessionError> {
@@ -341,6 +342,7 @@ fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionE
         devices,
         fit: Fit::parse(values.name("workload.fit")).map_err(WorkloadError::from)?,
         time_scale: values.real("workload.time_scale"),
+        gap_limit_ns: whole(values, "workload.gap_limit"),
         order: name("workload.order").and_then(|name| Order::from_name(&name)),
         ..TraceOptions::new(sectors)
     })

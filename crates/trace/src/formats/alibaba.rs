@@ -30,7 +30,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         _ => return Err(fields.wrong("opcode", "R or W")),
     };
     let offset = fields.bytes("offset", 1)?;
-    let length = fields.length("length", 1)?;
+    let length = fields.bytes("length", 1)?;
     let time = fields.time("timestamp", 1000)?;
     fields.end()?;
     sink.push(TraceRecord::new(time, device, op, offset, length))

@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
 fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let mut fields = Fields::blanks(line);
     let offset = fields.bytes("start_block", SECTOR)?;
-    let length = fields.length("n_blocks", SECTOR)?;
+    let length = fields.bytes("n_blocks", SECTOR)?;
     fields.integer("ignored")?;
     fields.integer("request_number")?;
     fields.end()?;

@@ -4,12 +4,15 @@
 //! it arrives here. The process name may contain blanks, so a line is read from the right. `P`
 //! and `QUE` columns are optional and announced by the header. Rows of 0 bytes without an `F` are
 //! passthrough commands or flushes the tool cannot tell, and are counted, not replayed.
+//!
+//! Some rows name no disk, and their address space is unknown. Beside rows with a name they are
+//! left out and counted as other rows; where no row has a name, all are of one disk.
 
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::number;
-use super::reading::parser::{LineParser, Names, Parser, Sink};
+use super::reading::parser::{LineParser, Names, Parser, Sink, check};
 use super::reading::rwbs;
 use super::reading::tokens::Tokens;
 use super::{Format, Order, SECTOR, TraceRecord};
@@ -28,11 +31,31 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct Biosnoop {
     disks: Names,
+    unnamed: Unnamed,
     /// Columns between BYTES and LAT.
     optional_columns: usize,
     last_clock_ns: i64,
     days: i64,
 }
+
+/// What becomes of requests without a disk name.
+enum Unnamed {
+    /// No row had a name yet: these many rows wait, with their records.
+    Held(u64, Vec<TraceRecord>),
+    /// Some row had a name.
+    LeftOut,
+    /// None of many rows had a name: they are of one disk.
+    Kept,
+}
+
+impl Default for Unnamed {
+    fn default() -> Unnamed {
+        Unnamed::Held(0, Vec::new())
+    }
+}
+
+/// Rows without a name before the first that has one; after these no name is expected any more.
+const HELD_ROWS_MAX: u64 = 4096;
 
 /// One day; a clock that falls by more than half of it has passed midnight.
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -64,36 +87,81 @@ impl LineParser for Biosnoop {
         let length = tokens.bytes(bytes_at, "BYTES", 1)?;
         let disk = disk(&tokens, letters_at)?;
         let time = self.time(&tokens)?.saturating_sub(latency as i64);
-        let flush = letters.op == Some(HostOp::Flush) || letters.preflush;
+        if length == 0 && !letters.preflush && letters.op != Some(HostOp::Flush) {
+            sink.zero();
+            return Ok(());
+        }
+        if !self.is_kept(disk, sink)? {
+            sink.other();
+            return Ok(());
+        }
         let mut record = TraceRecord::new(time, self.disks.number(disk), HostOp::Flush, 0, 0);
         record.latency_ns = Some(latency);
-        if length == 0 {
+        let flush = letters.preflush || length == 0;
+        if flush {
+            self.push(disk, record, sink)?;
+        }
+        let Some(op) = letters.op.filter(|op| *op != HostOp::Flush && length > 0) else {
             if !flush {
-                sink.zero();
-                return Ok(());
+                sink.other();
             }
-            return sink.push(record);
-        }
-        if letters.preflush {
-            sink.push(record)?;
-        }
-        let Some(op) = letters.op.filter(|op| *op != HostOp::Flush) else {
-            sink.other();
             return Ok(());
         };
         record.op = op;
         record.fua = letters.fua;
         record.offset_bytes = tokens.bytes(sector_at, "SECTOR", SECTOR)?;
         record.length_bytes = length;
-        sink.push(record)
+        self.push(disk, record, sink)
+    }
+
+    fn finish(&mut self, sink: &mut Sink) -> FieldResult<()> {
+        self.keep_unnamed(sink)
     }
 
     fn device_name(&self, device: u32) -> Option<String> {
-        self.disks.name(device)
+        self.disks.name(device).filter(|name| !name.is_empty())
     }
 }
 
 impl Biosnoop {
+    /// Notes whether a row names its disk; false for one that does not where others do.
+    fn is_kept(&mut self, disk: &[u8], sink: &mut Sink) -> FieldResult<bool> {
+        match &mut self.unnamed {
+            Unnamed::Held(rows, _) if !disk.is_empty() => {
+                sink.statistics.dropped_other += *rows;
+                self.unnamed = Unnamed::LeftOut;
+                self.disks = Names::default();
+            }
+            Unnamed::Held(rows, _) if *rows < HELD_ROWS_MAX => *rows += 1,
+            Unnamed::Held(..) => self.keep_unnamed(sink)?,
+            Unnamed::LeftOut => return Ok(!disk.is_empty()),
+            Unnamed::Kept => {}
+        }
+        Ok(true)
+    }
+
+    fn push(&mut self, disk: &[u8], record: TraceRecord, sink: &mut Sink) -> FieldResult<()> {
+        match &mut self.unnamed {
+            Unnamed::Held(_, held) if disk.is_empty() => {
+                check(&record)?;
+                held.push(record);
+                Ok(())
+            }
+            _ => sink.push(record),
+        }
+    }
+
+    /// Hands over the records that wait, as those of one disk.
+    fn keep_unnamed(&mut self, sink: &mut Sink) -> FieldResult<()> {
+        match std::mem::replace(&mut self.unnamed, Unnamed::Kept) {
+            Unnamed::Held(_, held) => held.into_iter().try_for_each(|record| sink.push(record)),
+            other => {
+                self.unnamed = other;
+                Ok(())
+            }
+        }
+    }
+
     fn read_header(&mut self, line: &[u8]) -> FieldResult<()> {
         let tokens = Tokens::split(line)?;
         let bytes = (0..tokens.count()).find(|&index| tokens.get(index) == b"BYTES");
@@ -119,12 +187,12 @@ impl Biosnoop {
     }
 }
 
-/// The DISK column, which is empty for requests without a disk name: then the field left of `T`
-/// is the PID.
+/// The DISK column, or nothing for a request without a disk name: then the field left of `T` is the
+/// PID, or a word says that the disk is unknown.
 fn disk<'a>(tokens: &Tokens<'a>, letters_at: usize) -> FieldResult<&'a [u8]> {
     let left = tokens.get(letters_at - 1);
     if letters_at >= 4 && number::integer(tokens.get(letters_at - 2)).is_some() {
-        return Ok(left);
+        return Ok(if matches!(left, b"<unknown>" | b"Unknown") { b"" } else { left });
     }
     if number::integer(left).is_some() {
         return Ok(b"");

@@ -26,8 +26,8 @@ const FLAG_WRITE: u64 = 1;
 fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let mut fields = Fields::blanks(line);
     let offset = fields.bytes("start_sector", SECTOR)?;
-    let size = fields.length("size_sectors", SECTOR)?;
-    let length = fields.length("size_bytes", 1)?;
+    let size = fields.bytes("size_sectors", SECTOR)?;
+    let length = fields.bytes("size_bytes", 1)?;
     if length != size {
         return Err(fields.wrong("size_bytes", "512 times size_sectors"));
     }

@@ -8,15 +8,19 @@
 //!                                               -> C completed (blkparse-complete)
 //! ```
 //!
+//! A trace begun while requests were under way starts with D and C rows, so detection looks at four
+//! megabytes before it settles for them; a Q row after that is an error and never lost.
+//!
 //! Message rows (`m`) and the other steps are counted and left out; the summary after the last
 //! row ends the trace. A leading `F` in the letters becomes a flush before the data.
 
 use units::HostOp;
 
-use super::reading::fields::{FieldResult, Fields, field_error};
+use super::reading::fields::{FieldResult, Fields};
 use super::reading::number;
 use super::reading::parser::{LineParser, Parser, Sink};
 use super::reading::rwbs::{self, Rwbs};
+use super::reading::steps::Step;
 use super::{Format, Order, SECTOR, TraceRecord};
 
 const COLUMNS: &str =
@@ -30,28 +34,37 @@ pub(super) const FORMAT: Format = Format {
     address_unit: "512-byte sectors",
     extensions: &[".blkparse"],
     usual_order: Order::Sort,
-    parser: || Parser::Lines(Box::new(Blkparse { action: b'Q', ended: false })),
+    parser: || Parser::Lines(Box::new(Blkparse::of(b'Q'))),
 };
 
 pub(super) const FORMAT_ISSUE: Format = Format {
     name: "blkparse-issue",
     doc: "blkparse text, rows of action D: what was issued to the drive after merging",
-    parser: || Parser::Lines(Box::new(Blkparse { action: b'D', ended: false })),
+    parser: || Parser::Lines(Box::new(Blkparse::of(b'D'))),
     ..FORMAT
 };
 
 pub(super) const FORMAT_COMPLETE: Format = Format {
     name: "blkparse-complete",
     doc: "blkparse text, rows of action C: completions, at the time of completion",
-    parser: || Parser::Lines(Box::new(Blkparse { action: b'C', ended: false })),
+    parser: || Parser::Lines(Box::new(Blkparse::of(b'C'))),
     ..FORMAT
 };
 
 struct Blkparse {
-    action: u8,
+    step: Step,
     /// The summary has begun.
     ended: bool,
 }
+
+impl Blkparse {
+    fn of(letter: u8) -> Blkparse {
+        Blkparse { step: Step::of(letter), ended: false }
+    }
+}
+
+const LATE: &str = "only actions that are less usual, as in the first part of the trace \
+     (--format blkparse reads the Q rows, blkparse-issue the D rows, blkparse-complete the C rows)";
 
 impl LineParser for Blkparse {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()> {
@@ -62,26 +75,34 @@ impl LineParser for Blkparse {
         }
         let mut fields = Fields::blanks(line);
         let device_text = fields.text("device")?;
-        let device = device(device_text).ok_or_else(|| fields.wrong("device", "MAJOR,MINOR"))?;
+        let device = rwbs::device(device_text).ok_or_else(|| fields.wrong("device", "MAJOR,MINOR"))?;
         fields.integer("cpu")?;
         fields.integer("sequence")?;
         let time = fields.decimal_time("time", 9)?;
         fields.integer("pid")?;
         let action = fields.text("action")?;
-        if action != [self.action] {
-            if action.len() > 3 || !action.iter().all(u8::is_ascii_alphabetic) {
-                return Err(fields.wrong("action", "letters such as Q, D or C"));
+        if action.len() > 3 || !action.iter().all(u8::is_ascii_alphabetic) {
+            return Err(fields.wrong("action", "letters such as Q, D or C"));
+        }
+        match action {
+            [letter] if self.step.is(*letter) => {}
+            [letter] if self.step.is_late(*letter) => return Err(fields.wrong("action", LATE)),
+            _ => {
+                sink.other();
+                return Ok(());
             }
-            sink.other();
-            return Ok(());
         }
         let letters = rwbs::parse(fields.text("RWBS")?)
             .ok_or_else(|| fields.wrong("RWBS", "letters such as R, W, WS or FWFS"))?;
         push(&mut fields, letters, TraceRecord::new(time, device, HostOp::Flush, 0, 0), sink)
     }
 
+    fn detected(&mut self) {
+        self.step.detected = true;
+    }
+
     fn device_name(&self, device: u32) -> Option<String> {
-        Some(format!("{},{}", device >> 20, device & 0xf_ffff))
+        Some(rwbs::device_name(device))
     }
 }
 
@@ -89,47 +110,14 @@ fn starts_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU") || line.starts_with(b"Total ") || line.starts_with(b"Throughput ")
 }
 
-/// Major and minor number in one, as the kernel packs them.
-fn device(text: &[u8]) -> Option<u32> {
-    let comma = text.iter().position(|&byte| byte == b',')?;
-    let major = number::integer(&text[..comma]).filter(|&major| major < 1 << 12)?;
-    let minor = number::integer(&text[comma + 1..]).filter(|&minor| minor < 1 << 20)?;
-    Some((major << 20 | minor) as u32)
-}
-
 /// Reads `sector + sectors`, which a bare flush and a passthrough command do not have.
-fn push(fields: &mut Fields<'_>, letters: Rwbs, mut record: TraceRecord, sink: &mut Sink) -> FieldResult<()> {
-    let flush = letters.preflush || letters.op == Some(HostOp::Flush);
+fn push(fields: &mut Fields<'_>, letters: Rwbs, record: TraceRecord, sink: &mut Sink) -> FieldResult<()> {
     let sector = fields.next().unwrap_or(b"[");
     let Some(sector) = number::integer(sector).filter(|_| fields.next() == Some(b"+")) else {
         // `[process]`, or `bytes (command bytes)` of a passthrough command.
-        if flush {
-            return sink.push(record);
-        }
-        sink.other();
-        return Ok(());
+        let op = letters.op.filter(|op| *op == HostOp::Flush);
+        return rwbs::push(Rwbs { op, ..letters }, 0, 0, record, sink);
     };
     let length = fields.bytes("sectors", SECTOR)?;
-    if flush {
-        sink.push(record)?;
-    }
-    match letters.op {
-        Some(op) if op != HostOp::Flush && length > 0 => {
-            record.op = op;
-            record.fua = letters.fua;
-            record.length_bytes = length;
-            record.offset_bytes = sector.checked_mul(SECTOR).ok_or_else(|| {
-                field_error(8, "sector", sector.to_string().as_bytes(), "an address below 2^64 bytes")
-            })?;
-            sink.push(record)
-        }
-        Some(HostOp::Read | HostOp::Write | HostOp::Trim) if !flush => {
-            Err(fields.wrong("sectors", "a size above 0"))
-        }
-        None if !flush => {
-            sink.other();
-            Ok(())
-        }
-        _ => Ok(()),
-    }
+    rwbs::push(letters, sector, length, record, sink)
 }

@@ -48,7 +48,7 @@ impl LineParser for DiskMon {
             _ => return Err(fields.wrong("request", "Read or Write")),
         };
         let offset = fields.bytes("sector", SECTOR)?;
-        let length = fields.length("length", SECTOR)?;
+        let length = fields.bytes("length", SECTOR)?;
         if let Some(extra) = fields.next()
             && !extra.is_empty()
         {

@@ -25,7 +25,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let time = fields.decimal_time("arrival_ms", 6)?;
     let device = fields.small("device")?;
     let offset = fields.bytes("block", SECTOR)?;
-    let length = fields.length("blocks", SECTOR)?;
+    let length = fields.bytes("blocks", SECTOR)?;
     let flags = fields.text("flags")?;
     let flags = number::hexadecimal(flags)
         .filter(|&flags| u32::try_from(flags).is_ok())

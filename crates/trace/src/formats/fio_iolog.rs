@@ -83,7 +83,7 @@ impl LineParser for FioLog {
             }
         };
         let offset = fields.bytes("offset", 1)?;
-        let length = fields.length("length", 1)?;
+        let length = fields.bytes("length", 1)?;
         fields.end()?;
         sink.push(TraceRecord::new(time, self.files.number(file), op, offset, length))
     }

@@ -5,6 +5,7 @@ use units::HostOp;
 
 use super::reading::fields::{FieldResult, NOT_NEGATIVE, field_error};
 use super::reading::parser::{LineParser, Parser, Sink};
+use super::reading::rwbs;
 use super::reading::tokens::Tokens;
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -36,9 +37,6 @@ impl LineParser for Fiu {
         tokens.integer(1, "pid")?;
         let offset = tokens.bytes(count - 6, "block", SECTOR)?;
         let length = tokens.bytes(count - 5, "blocks", SECTOR)?;
-        if length == 0 {
-            return Err(tokens.wrong(count - 5, "blocks", "a size above 0"));
-        }
         let op = match tokens.get(count - 4) {
             b"R" => HostOp::Read,
             b"W" => HostOp::Write,
@@ -53,7 +51,7 @@ impl LineParser for Fiu {
     }
 
     fn device_name(&self, device: u32) -> Option<String> {
-        Some(format!("{},{}", device >> 20, device & 0xf_ffff))
+        Some(rwbs::device_name(device))
     }
 }
 

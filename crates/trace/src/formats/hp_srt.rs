@@ -110,9 +110,6 @@ fn record(bytes: &[u8], sector_bytes: u64, sink: &mut Sink) -> FieldResult<Optio
         sink.other();
         return Ok(Some(size));
     }
-    if word(6) == 0 {
-        return Err(field_error(7, "bytes", b"0", "a size above 0"));
-    }
     let time = i64::from(word(2)) * 1_000_000_000 + i64::from(word(3)) * 1000;
     let op = if word(11) & FLAG_READ == 0 { HostOp::Write } else { HostOp::Read };
     let offset = u64::from(word(7)) * sector_bytes;

@@ -29,7 +29,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         _ => return Err(fields.wrong("type", "0 (read), 1 (write) or 3 (trim)")),
     };
     let offset = fields.bytes("address", ADDRESS_BYTES)?;
-    let length = fields.length("size", 1)?;
+    let length = fields.bytes("size", 1)?;
     if fields.next().is_some() {
         fields.end()?;
     }

@@ -9,16 +9,20 @@ mod arc;
 mod biosnoop;
 mod biotracer;
 mod blkparse;
+mod blktrace;
+mod block_ftrace;
 mod diskmon;
 mod disksim;
 mod fio_iolog;
 mod fiu;
 mod hp_srt;
+mod libcachesim_csv;
 mod midas;
 mod mqsim;
 mod msr;
 mod nandarium;
 mod nvme_ftrace;
+mod oracle_general;
 mod pixel;
 mod reading;
 mod replay;
@@ -36,7 +40,9 @@ pub use reading::{
     open_reader,
 };
 pub use replay::{DevicePolicy, Fit, Survey, TraceOptions, TraceWorkload};
-pub use reports::{DeviceSummary, OpSummary, SizeSummary, TraceSummary, summarise, write_nandarium};
+pub use reports::{
+    DeviceSummary, GapSummary, OpSummary, PeakSummary, SizeSummary, TraceSummary, summarise, write_nandarium,
+};
 
 use reading::parser::Parser;
 
@@ -77,17 +83,26 @@ pub static FORMATS: &[Format] = &[
     blkparse::FORMAT,
     blkparse::FORMAT_COMPLETE,
     blkparse::FORMAT_ISSUE,
+    blktrace::FORMAT,
+    blktrace::FORMAT_COMPLETE,
+    blktrace::FORMAT_ISSUE,
+    block_ftrace::FORMAT,
+    block_ftrace::FORMAT_ISSUE,
     diskmon::FORMAT,
     disksim::FORMAT,
     fio_iolog::FORMAT,
     fiu::FORMAT,
     hp_srt::FORMAT,
+    libcachesim_csv::FORMAT,
+    libcachesim_csv::FORMAT_BYTES,
     midas::FORMAT,
     mqsim::FORMAT,
     msr::FORMAT,
     nandarium::FORMAT,
     nvme_ftrace::FORMAT,
     nvme_ftrace::FORMAT_4K,
+    oracle_general::FORMAT,
+    oracle_general::FORMAT_BYTES,
     pixel::FORMAT,
     spc::FORMAT,
     ssdsim::FORMAT,

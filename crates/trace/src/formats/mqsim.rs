@@ -28,9 +28,6 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let device = fields.small("device")?;
     let offset = prefixed(&mut fields, "sector")?;
     let length = prefixed(&mut fields, "sectors")?;
-    if length == 0 {
-        return Err(fields.wrong("sectors", "a size above 0"));
-    }
     let op = match fields.text("type")? {
         b"0" => HostOp::Write,
         b"1" => HostOp::Read,

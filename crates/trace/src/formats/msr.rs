@@ -1,11 +1,13 @@
 //! MSR Cambridge: Windows FILETIME, bytes, one volume per file.
 //!
 //! A FILETIME counts 100 ns since 1601 and does not fit a double; as nanoseconds it does not even
-//! fit 64 bits, so it is moved to 1970 first. Copies with counts from zero are taken as they are.
+//! fit 64 bits, so it is moved to 1970 first. Copies with counts from zero are taken as they are, and
+//! so are copies with date and time of day in place of the count.
 
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, Fields};
+use super::reading::number;
 use super::reading::parser::{LineParser, Names, Parser, Sink};
 use super::{Format, Order, TraceRecord};
 
@@ -13,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     name: "msr",
     doc: "MSR Cambridge CSV",
     columns: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
-    time_unit: "FILETIME, 100 ns since 1601",
+    time_unit: "FILETIME, 100 ns since 1601, or YYYY-MM-DD HH:MM:SS[.fraction]",
     address_unit: "bytes",
     extensions: &[],
     usual_order: Order::Sort,
@@ -38,10 +40,7 @@ impl LineParser for Msr {
             return Ok(());
         }
         let mut fields = Fields::commas(line);
-        let ticks = fields.time("Timestamp", 1)?;
-        let since = if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks };
-        let time =
-            since.checked_mul(TICK_NS).ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262"))?;
+        let time = time(&mut fields)?;
         let host = fields.text("Hostname")?;
         let disk = fields.small("DiskNumber")?;
         if disk >= DISKS_PER_HOST {
@@ -53,7 +52,7 @@ impl LineParser for Msr {
             _ => return Err(fields.wrong("Type", "Read or Write")),
         };
         let offset = fields.bytes("Offset", 1)?;
-        let length = fields.length("Size", 1)?;
+        let length = fields.bytes("Size", 1)?;
         let response = fields.bytes("ResponseTime", TICK_NS as u64)?;
         fields.end()?;
         let host = self.hosts.number(host).min(u32::from(u16::MAX));
@@ -66,4 +65,17 @@ impl LineParser for Msr {
         let host = self.hosts.name(device / DISKS_PER_HOST)?;
         Some(format!("{host}_{}", device % DISKS_PER_HOST))
     }
+}
+
+fn time(fields: &mut Fields<'_>) -> FieldResult<i64> {
+    let text = fields.text("Timestamp")?;
+    if text.contains(&b':') {
+        let expected = "a FILETIME, or YYYY-MM-DD HH:MM:SS[.fraction] from 1970 on";
+        return number::date_time(text)
+            .filter(|time| *time >= 0)
+            .ok_or_else(|| fields.wrong("Timestamp", expected));
+    }
+    let ticks = fields.as_time(text, "Timestamp", 1)?;
+    let since = if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks };
+    since.checked_mul(TICK_NS).ok_or_else(|| fields.wrong("Timestamp", "a FILETIME before 2262"))
 }

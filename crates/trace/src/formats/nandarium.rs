@@ -52,8 +52,8 @@ impl LineParser for Nandarium {
         };
         let offset = fields.bytes("offset_bytes", 1)?;
         let length = fields.bytes("length_bytes", 1)?;
-        if (length == 0) != (op == HostOp::Flush) {
-            return Err(fields.wrong("length_bytes", "0 for a flush, above 0 for the rest"));
+        if length > 0 && op == HostOp::Flush {
+            return Err(fields.wrong("length_bytes", "0 for a flush"));
         }
         let mut record = TraceRecord::new(time, device, op, offset, length);
         self.optional(&mut fields, &mut record)?;

@@ -96,7 +96,7 @@ fn value<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// The time stands between the last blank and the colon before the event.
-fn time(head: &[u8]) -> FieldResult<i64> {
+pub(super) fn time(head: &[u8]) -> FieldResult<i64> {
     let text = head.rsplit(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
     match number::decimal(text, 9) {
         Some(time) if time >= 0 => Ok(time),

@@ -51,7 +51,7 @@ impl LineParser for Pixel {
             return Ok(());
         };
         let offset = fields.bytes("sector", SECTOR)?;
-        let length = fields.length("size", SECTOR)?;
+        let length = fields.bytes("size", SECTOR)?;
         let time = fields.decimal_time("timestamp", 9)?;
         let mut record = TraceRecord::new(time, self.devices.number(device), op, offset, length);
         record.fua = letters.fua;

@@ -1,7 +1,7 @@
 //! SPC trace file format 1.0.1, as the `UMass` repository distributes it (`Financial1.spc`).
 //!
 //! Address in 512-byte blocks, size in **bytes** and not necessarily a multiple of 512; size 0 is
-//! legal, dropped and counted. Each application storage unit (ASU) is an address space of its
+//! legal. Each application storage unit (ASU) is an address space of its
 //! own. Optional fields may follow and are ignored.
 
 use units::HostOp;
@@ -33,9 +33,5 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         _ => return Err(fields.wrong("Opcode", "R or W")),
     };
     let time = fields.decimal_time("Timestamp", 9)?;
-    if length == 0 {
-        sink.zero();
-        return Ok(());
-    }
     sink.push(TraceRecord::new(time, device, op, offset, length))
 }

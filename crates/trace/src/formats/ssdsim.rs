@@ -24,7 +24,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let time = fields.time("time", 1)?;
     let device = fields.small("device")?;
     let offset = fields.bytes("sector", SECTOR)?;
-    let length = fields.length("sectors", SECTOR)?;
+    let length = fields.bytes("sectors", SECTOR)?;
     let op = match fields.text("operation")? {
         b"0" => HostOp::Write,
         b"1" => HostOp::Read,

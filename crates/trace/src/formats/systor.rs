@@ -43,9 +43,6 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let device = fields.small("LUN")?;
     let offset = fields.bytes("Offset", 1)?;
     let length = fields.bytes("Size", 1)?;
-    if length == 0 && op.is_some() {
-        return Err(fields.wrong("Size", "a size above 0"));
-    }
     fields.end()?;
     let Some(op) = op else {
         sink.other();

@@ -26,7 +26,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
     let mut fields = Fields::commas(line);
     let time = fields.time("Timestamp", 1_000_000_000)?;
     let offset = fields.bytes("Offset", SECTOR)?;
-    let length = fields.length("Size", SECTOR)?;
+    let length = fields.bytes("Size", SECTOR)?;
     let op = match fields.text("IOType")? {
         b"0" => HostOp::Read,
         b"1" => HostOp::Write,

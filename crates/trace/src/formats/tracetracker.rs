@@ -27,7 +27,7 @@ fn parse(line: &[u8], sink: &mut Sink) -> FieldResult<()> {
         _ => return Err(fields.wrong("op", "R, W, RS or WS")),
     };
     let offset = fields.bytes("sector", SECTOR)?;
-    let length = fields.length("sectors", SECTOR)?;
+    let length = fields.bytes("sectors", SECTOR)?;
     match fields.text("locality")? {
         b"seq" | b"rand" => {}
         _ => return Err(fields.wrong("locality", "seq or rand")),

@@ -11,6 +11,7 @@
 use units::HostOp;
 
 use super::reading::fields::{FieldResult, field_error};
+use super::reading::number::{u16_at, u32_at, u64_at};
 use super::reading::parser::{FrameParser, Parser, Sink};
 use super::{Format, Order, SECTOR, TraceRecord};
 
@@ -100,11 +101,6 @@ impl Frame {
         let mut record = TraceRecord::new(time, 0, op, 0, 0);
         record.latency_ns = self.response_us.and_then(|us| us.checked_mul(1000));
         if op != HostOp::Flush {
-            if self.length == 0 {
-                // A SCSI transfer of 0 blocks is legal and moves nothing.
-                sink.zero();
-                return Ok(());
-            }
             record.length_bytes = u64::from(self.length);
             record.offset_bytes = self.block.checked_mul(SECTOR).ok_or_else(|| {
                 field_error(0, "block", self.block.to_string().as_bytes(), "an address below 2^64 bytes")
@@ -112,16 +108,4 @@ impl Frame {
         }
         sink.push(record)
     }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }

@@ -111,11 +111,12 @@ impl Layout {
 
     fn range(&self, row: &Row<'_>) -> FieldResult<(u64, u64)> {
         let length = number::localised_integer(row.text(self.size))
-            .filter(|&length| length > 0)
-            .ok_or_else(|| row.wrong(self.size, "Size", "a number of bytes above 0"))?;
+            .ok_or_else(|| row.wrong(self.size, "Size", "a number of bytes"))?;
         let offset = number::hexadecimal(row.text(self.min_offset))
             .ok_or_else(|| row.wrong(self.min_offset, "Min Offset", "a hexadecimal number"))?;
-        if let Some(column) = self.max_offset {
+        if let Some(column) = self.max_offset
+            && length > 0
+        {
             let last = number::hexadecimal(row.text(column));
             if last.and_then(|last| last.checked_sub(offset)).and_then(|span| span.checked_add(1))
                 != Some(length)

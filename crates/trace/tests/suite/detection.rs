@@ -21,12 +21,15 @@ fn contents_with_one_reading_are_recognised() {
             "8,0 3 1 0.000000000 697 D W 223490 + 8 [kjournald]\n8,0 3 1 0.1 697 C W 223490 + 8 [0]\n",
         ),
         ("blkparse-complete", "8,0 3 1 0.000000000 697 C W 223490 + 8 [0]\n"),
+        ("block-ftrace", "a-1 [000] .... 1.5: block_bio_queue: 8,0 W 8 + 8 [a]\na-1 [000] .... 1.6: block_rq_issue: 8,0 W 0 () 8 + 8 [a]\n"),
+        ("block-ftrace-issue", "a-1 [000] .... 1.6: block_rq_issue: 8,0 W 0 () 8 + 8 [a]\n"),
         ("diskmon", "0\t0.01\t0.0\t0\tRead\t100\t8\n"),
         ("disksim", "13.191135\t30\t0\t5\t1\n17.829285\t20\t576560\t6\t1\n"),
         ("fio-iolog", "fio version 3 iolog\n1 a add\n2 a write 0 16384\n"),
         ("fiu", "89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065\n"),
         ("midas", "0.146559796 1 10 4096 \n"),
         ("msr", "128166372003061629,hm,1,Read,383496192,32768,413\n"),
+        ("msr", "2007-02-22 17:00:00.306,hm,1,Read,383496192,32768,413\n"),
         ("nandarium", "time_ns,device,op,offset_bytes,length_bytes\n0,0,R,0,512\n"),
         ("pixel", "proces,device,rw_flag,sector,size,timestamp\nx,8388608,W,128,8,0.1\n"),
         ("spc", "0,303567,3584,w,0.000000\n1,8,512,R,0.1,x,y\n"),
@@ -64,6 +67,13 @@ fn nvme_block_size_is_never_guessed() {
     let line = "a-1 [000] ..... 9.271124: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmd=(nvme_cmd_write slba=8, len=7, ctrl=0x0)\n";
     let error = detected(line, "x").unwrap_err();
     assert!(error.contains("--format nvme-ftrace ") && error.contains("--format nvme-ftrace-4k "), "{error}");
+}
+
+#[test]
+fn libcachesim_objects_are_never_guessed_and_rows_without_a_header_fit_nothing() {
+    let error = detected("time,obj_id,obj_size\n5,8,4096\n", "x.csv").unwrap_err();
+    assert!(error.contains("--format libcachesim-csv ") && error.contains("--format libcachesim-csv-bytes "), "{error}");
+    assert!(detected("5,8,4096\n", "x.csv").unwrap_err().contains("no trace format fits"));
 }
 
 #[test]

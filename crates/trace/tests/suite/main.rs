@@ -7,6 +7,7 @@ mod errors;
 mod properties;
 mod real_traces;
 mod replay;
+mod stumbles;
 mod summaries;
 mod support;
 mod synthetic;

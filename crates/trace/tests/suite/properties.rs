@@ -90,6 +90,12 @@ fn trace_like() -> impl Strategy<Value = Vec<u8>> {
             "$$TR_IOREC",
             "\u{c}",
             "12:30:00",
+            "2007-02-22 17:00:00",
+            "time,obj_id,obj_size,op\n",
+            "a-1 [000] .... 1.5: block_rq_issue: 8,0 R 4096 () 8 + 8",
+            "a-1 [000] .... 1.5: block_bio_queue: 8,0 ",
+            "\u{7}tae",
+            "eat\u{7}",
         ])
         .prop_map(|text| text.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>(), 0..8),

@@ -1,6 +1,7 @@
 //! Each text format on hand-made samples: units, operation codes, and the traps of each.
 
-use crate::support::{named, open_bytes, record, records, with_latency};
+use crate::support::{error, named, open_bytes, record, records, with_latency};
+use trace::formats::OpenOptions;
 use units::HostOp::{Flush, Read, Trim, Write};
 
 #[test]
@@ -307,4 +308,76 @@ fn nandarium_columns_may_end_early() {
         records("nandarium", "time_ns,device,op,offset_bytes,length_bytes\n5,1,T,0,4096\n9,0,F,0,0\n"),
         [record(0, 1, Trim, 0, 4096), record(4, 0, Flush, 0, 0)]
     );
+}
+
+const BLOCK_FTRACE: &str = "\
+# tracer: nop
+   two words-35708   [000] .....  9203.271124: block_bio_queue: 259,0 WS 1000 + 8 [two words]
+   a-1   [000] .....  9203.271125: block_bio_queue: 8,0 FWFS 2000 + 16 [a]
+   a-1   [000] d..2.  9203.271126: block_rq_issue: 8,0 W 0 () 1234 + 8 [kworker/0:1H]
+   a-1   [000] .....  9203.271127: block_rq_issue: 259,0 WS 65536 () 64 + 128 none,0,0 |32768| [fio]
+   a-1   [000] .....  9203.271128: block_rq_issue: 8,0 FF 0 () 18446744073709551615 + 0 [kworker/7:1H]
+   a-1   [000] .....  9203.271129: block_rq_issue: 8,0 R 36 (12 00 00 00 24 00) 0 + 0 none,0,0 [udevd]
+   a-1   [000] .....  9203.271130: block_rq_issue: 8,0 N 0 () 0 + 0 [kworker]
+   a-1   [000] .....  9203.271131: block_rq_issue:        8,0 DS 1048576 () 4096 + 2048 be,0,6 [fstrim]
+   a-1   [000] d.h..  9203.271132: block_rq_complete: 8,0 W () 1234 + 8 [0]
+    kworker/4:1H    533 [004]  9203.271133:   block:block_rq_issue: 259,0 RM 4096 () 8 + 8 [kworker/4:1H]
+";
+
+#[test]
+fn block_events_of_ftrace_trace_cmd_and_perf_are_read_at_one_step() {
+    let (nvme, sda) = (259 << 20, 8 << 20);
+    let mut fua = record(1000, sda, Write, 2000 * 512, 8192);
+    fua.fua = true;
+    assert_eq!(
+        records("block-ftrace", BLOCK_FTRACE),
+        [record(0, nvme, Write, 512_000, 4096), record(1000, sda, Flush, 0, 0), fua]
+    );
+    assert_eq!(
+        records("block-ftrace-issue", BLOCK_FTRACE),
+        [
+            record(0, sda, Write, 1234 * 512, 4096),
+            record(1000, nvme, Write, 64 * 512, 65_536),
+            record(2000, sda, Flush, 0, 0),
+            record(5000, sda, Trim, 4096 * 512, 1 << 20),
+            record(7000, nvme, Read, 4096, 4096),
+        ]
+    );
+    let mut reader = open_bytes(BLOCK_FTRACE.as_bytes(), "x", &named("block-ftrace-issue")).unwrap();
+    assert_eq!(reader.by_ref().count(), 5);
+    let left_out = reader.statistics();
+    assert_eq!((left_out.dropped_other, left_out.dropped_zero, left_out.dropped_comment), (4, 1, 1));
+    assert_eq!(reader.device_name(nvme), format!("{nvme} = 259,0"));
+}
+
+#[test]
+fn msr_times_may_be_dates() {
+    let text = "2007-02-22 17:00:00.3061629,hm,1,Read,383496192,32768,413\n\
+                2007-02-22T17:00:01Z,hm,1,Write,512,4096,7\n";
+    let expected = [
+        with_latency(record(0, 1, Read, 383_496_192, 32_768), 41_300),
+        with_latency(record(693_837_100, 1, Write, 512, 4096), 700),
+    ];
+    assert_eq!(records("msr", text), expected);
+    let mut reader = open_bytes(text.as_bytes(), "x", &OpenOptions::default()).unwrap();
+    reader.next();
+    assert_eq!((reader.format().name, reader.origin_ns()), ("msr", Some(1_172_163_600_306_162_900)));
+    let refused = error("msr", "22/02/2007 17:00:00,hm,1,Read,0,512,1");
+    assert!(refused.contains("YYYY-MM-DD HH:MM:SS"), "{refused}");
+}
+
+#[test]
+fn libcachesim_columns_follow_the_header() {
+    let sample = "version,time,op,size,lbn\n1,33898,2a,512,42932745\n1,33899.5,28,6656,8\n";
+    let of = |unit: u64| {
+        [record(0, 0, Write, 42_932_745 * unit, 512), record(1_500_000_000, 0, Read, 8 * unit, 6656)]
+    };
+    assert_eq!(records("libcachesim-csv", sample), of(512));
+    assert_eq!(records("libcachesim-csv-bytes", sample), of(1));
+    let plain = "5,100,4096\n6,200,512,more\n";
+    let reads = [record(0, 0, Read, 51_200, 4096), record(1_000_000_000, 0, Read, 102_400, 512)];
+    assert_eq!(records("libcachesim-csv", plain), reads);
+    let refused = error("libcachesim-csv", "time,obj_id,obj_size\n5,a_b_1,4096\n");
+    assert!(refused.contains("column 2 (object)") && refused.contains("a hash is none"), "{refused}");
+    assert!(error("libcachesim-csv", "time,what,size\n").contains("columns time, obj_id and obj_size"));
 }

@@ -13,16 +13,24 @@ use crate::formats::{FORMATS, Format, format_names};
 
 /// Bytes looked at.
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
+/// Bytes looked at where the first ones have no row of the usual kind.
+pub(crate) const DEEP_SAMPLE_BYTES: usize = 4 << 20;
 /// Lines looked at; differences show in the first few, and detection should be quick.
 const SAMPLE_LINES: usize = 400;
 
 /// Ways to read one layout that differ only in which rows count: the first that finds requests is
 /// the usual one, and the others stay available by name.
-const PREFERENCES: [(&str, &str); 3] = [
+const PREFERENCES: [(&str, &str); 7] = [
     ("blkparse", "blkparse-issue"),
     ("blkparse", "blkparse-complete"),
     ("blkparse-issue", "blkparse-complete"),
+    ("blktrace", "blktrace-issue"),
+    ("blktrace", "blktrace-complete"),
+    ("blktrace-issue", "blktrace-complete"),
+    ("block-ftrace", "block-ftrace-issue"),
 ];
+/// Formats of records without any mark, which most files fit: only a file-name ending brings them in.
+const UNMARKED: [&str; 2] = ["oracle-general", "oracle-general-bytes"];
 
 /// The format of a trace that starts with `sample` and is called `path`; `whole` when the sample
 /// is the whole trace.
@@ -33,7 +41,8 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
     if matches!(sample, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(TraceError::Utf16 { path: path.to_owned() });
     }
-    let attempts: Vec<Attempt> = FORMATS.iter().map(|format| attempt(format, sample, whole)).collect();
+    let tried = FORMATS.iter().filter(|format| !UNMARKED.contains(&format.name) || has_ending(format, path));
+    let attempts: Vec<Attempt> = tried.map(|format| attempt(format, sample, whole, SAMPLE_LINES)).collect();
     let fitting = attempts.iter().filter(|attempt| attempt.fits()).map(|attempt| attempt.format);
     let fitting = usual_ways(fitting.collect());
     match fitting.as_slice() {
@@ -41,6 +50,19 @@ pub fn detect(sample: &[u8], whole: bool, path: &str) -> Result<&'static Format,
         [format] => Ok(format),
         _ => by_extension(&fitting, path).ok_or_else(|| ambiguous(&fitting, path)),
     }
+}
+
+/// Whether the layout of `format` has a more usual way to read it.
+pub(crate) fn is_second_choice(format: &Format) -> bool {
+    PREFERENCES.iter().any(|(_, other)| *other == format.name)
+}
+
+/// The most usual way to read the layout of `format` that finds requests in a larger sample. A trace
+/// that was begun while requests were under way starts with their later steps.
+pub(crate) fn look_deeper(format: &'static Format, sample: &[u8], whole: bool) -> &'static Format {
+    let usual = PREFERENCES.iter().filter(|(_, other)| *other == format.name).map(|(usual, _)| *usual);
+    let mut formats = usual.filter_map(|name| FORMATS.iter().find(|format| format.name == name));
+    formats.find(|format| attempt(format, sample, whole, usize::MAX).fits()).unwrap_or(format)
 }
 
 /// Leaves out the less usual ways to read one layout.
@@ -58,7 +80,7 @@ struct Attempt {
     format: &'static Format,
     /// Lines or frames read before the end or the failure.
     read: u64,
-    /// Requests among them.
+    /// Requests among them, those of size 0 too.
     requests: u64,
     ended: Ended,
 }
@@ -97,15 +119,22 @@ impl Attempt {
     }
 }
 
-fn attempt(format: &'static Format, sample: &[u8], whole: bool) -> Attempt {
+/// Reads at most `limit` lines or records of `sample`.
+fn attempt(format: &'static Format, sample: &[u8], whole: bool, limit: usize) -> Attempt {
     let mut sink = Sink::default();
     let mut read = 0;
-    let ended = match (format.parser)() {
+    let mut parser = (format.parser)();
+    parser.detected();
+    let ended = match parser {
         Parser::Lines(_) if memchr::memchr(0, sample).is_some() => Ended::Foreign,
         Parser::Lines(mut parser) => {
-            let mut lines = sample_lines(sample, whole);
+            let mut lines = sample_lines(sample, whole).take(limit);
             loop {
-                let Some((number, line)) = lines.next() else { break Ended::Whole };
+                let Some((number, line)) = lines.next() else {
+                    // What is held back until the end is read too.
+                    let finished = parser.finish(&mut sink);
+                    break finished.map_or_else(|error| Ended::Failed(read, error), |()| Ended::Whole);
+                };
                 if let Err(error) = parser.parse(line, &mut sink) {
                     break Ended::Failed(number, error);
                 }
@@ -115,7 +144,7 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool) -> Attempt {
         Parser::Frames(mut parser) => {
             let mut rest = sample;
             loop {
-                if rest.is_empty() || sink.statistics.records >= SAMPLE_LINES as u64 {
+                if rest.is_empty() || sink.statistics.records >= limit as u64 {
                     break Ended::Whole;
                 }
                 match parser.parse(rest, &mut sink) {
@@ -129,7 +158,8 @@ fn attempt(format: &'static Format, sample: &[u8], whole: bool) -> Attempt {
             }
         }
     };
-    Attempt { format, read, requests: sink.statistics.records, ended }
+    let requests = sink.statistics.records + sink.statistics.dropped_zero;
+    Attempt { format, read, requests, ended }
 }
 
 /// The complete, non-blank lines of the sample with their numbers, byte order mark and line ends
@@ -141,7 +171,6 @@ fn sample_lines(sample: &[u8], whole: bool) -> impl Iterator<Item = (u64, &[u8])
         .zip(sample[..end].split(|&byte| byte == b'\n'))
         .map(|(number, line)| (number, line.strip_suffix(b"\r").unwrap_or(line)))
         .filter(|(_, line)| !line.trim_ascii().is_empty())
-        .take(SAMPLE_LINES)
 }
 
 /// The malformed line of the format that is meant, where one can be told.
@@ -162,18 +191,18 @@ fn nothing_fits(mut attempts: Vec<Attempt>, sample: &[u8], path: &str) -> TraceE
 }
 
 fn by_extension(fitting: &[&'static Format], path: &str) -> Option<&'static Format> {
-    let mut name = path.to_ascii_lowercase();
-    for packed in [".gz", ".zst", ".xz", ".bz2"] {
-        if let Some(inner) = name.strip_suffix(packed) {
-            name = inner.to_owned();
-            break;
-        }
-    }
-    let mut named = fitting.iter().filter(|format| format.extensions.iter().any(|end| name.ends_with(end)));
+    let mut named = fitting.iter().filter(|format| has_ending(format, path));
     match (named.next(), named.next()) {
         (Some(format), None) => Some(format),
         _ => None,
     }
+}
+
+/// Whether the name of a file, packed or not, ends as those of `format` do.
+fn has_ending(format: &Format, path: &str) -> bool {
+    let name = path.to_ascii_lowercase();
+    let packed = [".gz", ".zst", ".xz", ".bz2"].into_iter().find_map(|packed| name.strip_suffix(packed));
+    format.extensions.iter().any(|end| packed.unwrap_or(&name).ends_with(end))
 }
 
 fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {

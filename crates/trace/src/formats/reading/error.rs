@@ -109,7 +109,7 @@ pub enum TraceError {
     },
     /// The times span more than the clock holds.
     #[error(
-        "{path}: the times up to {place} span more than 292 years; the time unit is not that of format \"{format}\", or the line is damaged"
+        "{path}: the times up to {place} span more than 292 years; if the clock was set in between, give workload.gap_limit (--gap-limit of nandarium trace), such as 1h, to shorten such gaps; otherwise the time unit is not that of format \"{format}\", or the line is damaged"
     )]
     TimeSpan {
         /// The file.

@@ -127,6 +127,12 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn time(&mut self, name: &'static str, unit_ns: i64) -> FieldResult<i64> {
         let text = self.text(name)?;
+        self.as_time(text, name, unit_ns)
+    }
+
+    /// As [`Fields::time`], of the field read last.
+    #[inline]
+    pub fn as_time(&self, text: &[u8], name: &'static str, unit_ns: i64) -> FieldResult<i64> {
         number::integer(text)
             .and_then(|value| i64::try_from(value).ok())
             .and_then(|value| value.checked_mul(unit_ns))
@@ -136,20 +142,11 @@ impl<'a> Fields<'a> {
             })
     }
 
-    /// An address or a length in units of `unit` bytes, as bytes. Zero passes.
+    /// An address or a length in units of `unit` bytes, as bytes.
     #[inline]
     pub fn bytes(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
         let value = self.integer(name)?;
         value.checked_mul(unit).ok_or_else(|| self.wrong(name, "an address below 2^64 bytes"))
-    }
-
-    /// A length in units of `unit` bytes, as bytes. Zero is refused.
-    #[inline]
-    pub fn length(&mut self, name: &'static str, unit: u64) -> FieldResult<u64> {
-        match self.bytes(name, unit)? {
-            0 => Err(self.wrong(name, "a size above 0")),
-            length => Ok(length),
-        }
     }
 
     /// Nothing may follow.

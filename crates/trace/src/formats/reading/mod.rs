@@ -10,6 +10,7 @@ mod detect;
 mod error;
 pub(crate) mod extents;
 pub(crate) mod fields;
+pub(crate) mod gaps;
 mod input;
 pub(crate) mod number;
 pub(crate) mod parser;
@@ -17,6 +18,7 @@ mod record;
 mod records;
 mod reorder;
 pub(crate) mod rwbs;
+pub(crate) mod steps;
 pub(crate) mod tokens;
 
 pub use detect::detect;

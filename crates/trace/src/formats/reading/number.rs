@@ -199,6 +199,50 @@ pub(crate) fn clock(text: &[u8]) -> Option<i64> {
     Some((hours * 60 + minutes) * 60_000_000_000 + seconds)
 }
 
+/// A date and a time of day, `YYYY-MM-DD HH:MM:SS[.fraction]`, also with slashes, with a `T` between
+/// them and a `Z` behind, in nanoseconds since 1970.
+pub(crate) fn date_time(text: &[u8]) -> Option<i64> {
+    let (date, time) = text.split_at_checked(10)?;
+    let (&between, time) = time.split_first()?;
+    let separator = date[4];
+    if !matches!(between, b' ' | b'T') || !matches!(separator, b'-' | b'/') || date[7] != separator {
+        return None;
+    }
+    let year = integer(&date[..4])?;
+    let month = integer(&date[5..7]).filter(|month| (1..=12).contains(month))?;
+    let day = integer(&date[8..]).filter(|day| (1..=days_of(year, month)).contains(day))?;
+    let clock = clock(time.strip_suffix(b"Z").unwrap_or(time))?;
+    let before = (1..month).map(|month| days_of(year, month)).sum::<u64>() + day - 1;
+    // Leap days since the year 1, of this year's Gregorian calendar, less those before 1970.
+    let past = year.checked_sub(1)?;
+    let days = past * 365 + past / 4 - past / 100 + past / 400 + before;
+    (days as i64 - 719_162).checked_mul(86_400_000_000_000)?.checked_add(clock)
+}
+
+fn days_of(year: u64, month: u64) -> u64 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// A little-endian number of 16 bits at `at`.
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// A little-endian number of 32 bits at `at`.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
+}
+
+/// A little-endian number of 64 bits at `at`.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +287,19 @@ mod tests {
         assert_eq!(localised_integer(b"42.496"), Some(42_496));
         assert_eq!(localised_integer(b"1,048,576"), Some(1_048_576));
         assert_eq!(localised_integer(b"x"), None);
+    }
+
+    #[test]
+    fn dates_count_from_1970() {
+        let seconds = |text: &str| date_time(text.as_bytes()).map(|ns| ns / 1_000_000_000);
+        assert_eq!(seconds("1970-01-01 00:00:00"), Some(0));
+        assert_eq!(seconds("2000-02-29T12:00:00Z"), Some(951_825_600));
+        assert_eq!(seconds("2000/03/01 00:00:00"), Some(951_868_800));
+        assert_eq!(seconds("1969-12-31 23:59:59"), Some(-1));
+        assert_eq!(date_time(b"2007-02-22 17:00:00.3061629"), Some(1_172_163_600_306_162_900));
+        for text in ["2007-02-29 00:00:00", "2007-13-01 00:00:00", "22-02-2007 00:00:00", "2007-02-22", "2007-02/22 00:00:00"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
     }
 
     #[test]

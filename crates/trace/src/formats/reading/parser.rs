@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fields::{FieldResult, field_error};
 use super::{ReadStatistics, TraceRecord};
+use units::HostOp;
 
 /// Where a parser puts what it finds.
 #[derive(Default)]
@@ -15,18 +16,15 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Keeps a record.
+    /// Keeps a record. One that moves no bytes and is no flush is left out and counted, in every
+    /// format: one such row in a log is no reason to refuse it.
     #[inline]
     pub fn push(&mut self, record: TraceRecord) -> FieldResult<()> {
-        if record.offset_bytes.checked_add(record.length_bytes).is_none() {
-            let found = format!("{} + {}", record.offset_bytes, record.length_bytes);
-            return Err(field_error(
-                0,
-                "address + size in bytes",
-                found.as_bytes(),
-                "an end below 2^64 bytes",
-            ));
+        if record.length_bytes == 0 && record.op != HostOp::Flush {
+            self.zero();
+            return Ok(());
         }
+        check(&record)?;
         self.statistics.records += 1;
         self.records.push(record);
         Ok(())
@@ -42,15 +40,34 @@ impl Sink {
         self.statistics.dropped_other += 1;
     }
 
-    /// Counts a request of size 0 that the format allows.
+    /// Counts a request of size 0.
     pub fn zero(&mut self) {
         self.statistics.dropped_zero += 1;
     }
 }
 
+/// Refuses a record that ends beyond 64 bits.
+#[inline]
+pub(crate) fn check(record: &TraceRecord) -> FieldResult<()> {
+    if record.offset_bytes.checked_add(record.length_bytes).is_some() {
+        return Ok(());
+    }
+    let found = format!("{} + {}", record.offset_bytes, record.length_bytes);
+    Err(field_error(0, "address + size in bytes", found.as_bytes(), "an end below 2^64 bytes"))
+}
+
 /// A text format: one line at a time, without its line end, never blank.
 pub(crate) trait LineParser: Send {
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()>;
+
+    /// The input has ended: hands over what was held back.
+    fn finish(&mut self, _sink: &mut Sink) -> FieldResult<()> {
+        Ok(())
+    }
+
+    /// The format was detected from the first lines, and nobody named it: a later line that would
+    /// have had another format chosen is an error.
+    fn detected(&mut self) {}
 
     /// The file's own name of a device, where it is not the number itself.
     fn device_name(&self, _device: u32) -> Option<String> {
@@ -63,12 +80,38 @@ pub(crate) trait FrameParser: Send {
     /// Reads one frame at the start of `bytes` and returns its length, or `None` when more bytes
     /// are needed.
     fn parse(&mut self, bytes: &[u8], sink: &mut Sink) -> FieldResult<Option<usize>>;
+
+    /// As [`LineParser::detected`].
+    fn detected(&mut self) {}
+
+    /// As [`LineParser::device_name`].
+    fn device_name(&self, _device: u32) -> Option<String> {
+        None
+    }
 }
 
 /// The reader of one format.
 pub(crate) enum Parser {
     Lines(Box<dyn LineParser>),
     Frames(Box<dyn FrameParser>),
+}
+
+impl Parser {
+    /// Tells the parser that its format was detected.
+    pub fn detected(&mut self) {
+        match self {
+            Parser::Lines(parser) => parser.detected(),
+            Parser::Frames(parser) => parser.detected(),
+        }
+    }
+
+    /// The file's own name of a device.
+    pub fn device_name(&self, device: u32) -> Option<String> {
+        match self {
+            Parser::Lines(parser) => parser.device_name(device),
+            Parser::Frames(parser) => parser.device_name(device),
+        }
+    }
 }
 
 /// A line parser without memory.

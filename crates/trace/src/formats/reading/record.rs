@@ -72,17 +72,21 @@ impl Order {
 pub struct ReadStatistics {
     /// Records read and kept.
     pub records: u64,
-    /// Requests of size 0, dropped where the format allows them.
+    /// Requests of size 0: they move no data.
     pub dropped_zero: u64,
     /// Blank lines.
     pub dropped_blank: u64,
     /// Headers, comments and trailing summaries.
     pub dropped_comment: u64,
     /// Rows that are no request to replay: other trace points, unanswered requests, commands
-    /// without an address.
+    /// without an address, requests without a disk name beside some with one.
     pub dropped_other: u64,
     /// Records moved to an earlier place by `order = sort`.
     pub reordered: u64,
     /// Records delayed to the time of the one before by `order = clamp`.
     pub clamped: u64,
+    /// Gaps between two records that were cut to [`super::OpenOptions::gap_limit_ns`].
+    pub gaps_cut: u64,
+    /// Nanoseconds cut out of them in all; `u64::MAX` for 584 years and more.
+    pub gaps_cut_ns: u64,
 }

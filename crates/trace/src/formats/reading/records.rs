@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use super::buffer::Buffer;
-use super::detect::{SAMPLE_BYTES, detect};
+use super::detect::{DEEP_SAMPLE_BYTES, SAMPLE_BYTES, detect, is_second_choice, look_deeper};
 use super::error::Malformed;
 use super::fields::FieldError;
+use super::gaps::Gaps;
 use super::input::{self, Input};
 use super::parser::{Parser, Sink};
 use super::reorder::Reorder;
@@ -15,6 +16,9 @@ use crate::formats::{self, Format};
 
 /// Records parsed in one go; large enough to amortise, small enough to stay in cache.
 const BATCH_RECORDS: usize = 512;
+
+/// More than any frame or text header; fewer bytes are only there at the end.
+const FRAME_BYTES_MAX: usize = 2 * SAMPLE_BYTES;
 
 /// How to read a trace.
 #[derive(Clone, Debug)]
@@ -26,11 +30,14 @@ pub struct OpenOptions {
     /// Records the window of `order = sort` holds; default 65,536. Larger bridges longer gaps and
     /// takes 56 bytes each.
     pub window_records: usize,
+    /// Longest time between two records, once they are in order, in nanoseconds: a longer gap is cut
+    /// to it and counted. `None` keeps all.
+    pub gap_limit_ns: Option<u64>,
 }
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
-        OpenOptions { format: None, order: None, window_records: 1 << 16 }
+        OpenOptions { format: None, order: None, window_records: 1 << 16, gap_limit_ns: None }
     }
 }
 
@@ -49,7 +56,7 @@ pub struct Records {
     failure: Option<TraceError>,
     ready: Vec<TraceRecord>,
     taken: usize,
-    origin_ns: Option<i64>,
+    gaps: Gaps,
 }
 
 /// Opens the trace at `path`, or standard input for `-`; compression is seen through.
@@ -79,11 +86,12 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
     let format = if let Some(format) = named {
         format
     } else {
-        let sample = buffer.available();
-        let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
-        detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?
+        detected(&mut buffer)?
     };
-    let parser = (format.parser)();
+    let mut parser = (format.parser)();
+    if named.is_none() {
+        parser.detected();
+    }
     if matches!(parser, Parser::Lines(_)) && buffer.available().starts_with(b"\xef\xbb\xbf") {
         buffer.consume(3);
     }
@@ -98,8 +106,21 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
         failure: None,
         ready: Vec::with_capacity(BATCH_RECORDS),
         taken: 0,
-        origin_ns: None,
+        gaps: Gaps::new(options.gap_limit_ns),
     })
+}
+
+/// The format of what `buffer` starts with. Where only a less usual way to read its layout found
+/// requests, more of it is looked at.
+fn detected(buffer: &mut Buffer) -> Result<&'static Format, TraceError> {
+    let sample = buffer.available();
+    let whole = buffer.at_end() && sample.len() <= SAMPLE_BYTES;
+    let format = detect(&sample[..sample.len().min(SAMPLE_BYTES)], whole, buffer.path())?;
+    if !is_second_choice(format) {
+        return Ok(format);
+    }
+    buffer.ensure(DEEP_SAMPLE_BYTES)?;
+    Ok(look_deeper(format, buffer.available(), buffer.at_end()))
 }
 
 impl Records {
@@ -120,16 +141,12 @@ impl Records {
 
     /// The file's own time of the first record, which [`Records`] calls 0; `None` before it.
     pub fn origin_ns(&self) -> Option<i64> {
-        self.origin_ns
+        self.gaps.origin_ns()
     }
 
     /// How the file calls a device met so far.
     pub fn device_name(&self, device: u32) -> String {
-        let named = match &self.parser {
-            Parser::Lines(parser) => parser.device_name(device),
-            Parser::Frames(_) => None,
-        };
-        named.map_or_else(|| device.to_string(), |name| format!("{device} = {name}"))
+        self.parser.device_name(device).map_or_else(|| device.to_string(), |name| format!("{device} = {name}"))
     }
 
     /// Line or record number last read, as messages show it.
@@ -164,11 +181,11 @@ impl Records {
             // What still waits in the window comes before the end, and before any error.
             self.reorder.release(BATCH_RECORDS, &mut self.ready);
         }
+        self.rebase();
         if self.ready.is_empty() {
             self.ended = true;
             return self.failure.take().map_or(Ok(false), Err);
         }
-        self.rebase()?;
         Ok(true)
     }
 
@@ -180,7 +197,7 @@ impl Records {
             };
             if !more {
                 self.ended = true;
-                return Ok(());
+                self.finish()?;
             }
             for index in 0..self.sink.records.len() {
                 let record = self.sink.records[index];
@@ -189,8 +206,17 @@ impl Records {
                     .map_err(|back| self.back_in_time(back.back_ns))?;
             }
             self.sink.records.clear();
+            if !more {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Takes what the parser held back until the end of the input.
+    fn finish(&mut self) -> Result<(), TraceError> {
+        let Parser::Lines(parser) = &mut self.parser else { return Ok(()) };
+        parser.finish(&mut self.sink).map_err(|error| self.malformed(*error))
     }
 
     #[inline]
@@ -208,8 +234,7 @@ impl Records {
     }
 
     fn parse_frame(&mut self) -> Result<bool, TraceError> {
-        // Comfortably more than any frame or text header; fewer bytes only at the end.
-        self.buffer.ensure(SAMPLE_BYTES)?;
+        self.buffer.ensure(FRAME_BYTES_MAX)?;
         if self.buffer.available().is_empty() {
             return Ok(false);
         }
@@ -223,17 +248,20 @@ impl Records {
         Ok(true)
     }
 
-    /// Makes the times of `ready` relative to the first record.
-    fn rebase(&mut self) -> Result<(), TraceError> {
-        let origin = *self.origin_ns.get_or_insert(self.ready[0].time_ns);
+    /// Makes the times of `ready` relative to the first record. What comes before a time that
+    /// cannot be told stays valid, and the failure follows it.
+    fn rebase(&mut self) {
         for index in 0..self.ready.len() {
-            let Some(time_ns) = self.ready[index].time_ns.checked_sub(origin) else {
+            let time_ns = self.ready[index].time_ns;
+            let Some(time_ns) = self.gaps.relative(time_ns, &mut self.sink.statistics) else {
                 self.ready.truncate(index);
-                return Err(self.time_span());
+                self.reorder.clear();
+                self.ended = true;
+                self.failure = Some(self.time_span());
+                return;
             };
             self.ready[index].time_ns = time_ns;
         }
-        Ok(())
     }
 
     #[cold]
@@ -256,9 +284,7 @@ impl Records {
     }
 
     #[cold]
-    fn time_span(&mut self) -> TraceError {
-        self.ended = true;
-        self.ready.clear();
+    fn time_span(&self) -> TraceError {
         TraceError::TimeSpan { path: self.path().to_owned(), place: self.place(), format: self.format.name }
     }
 }

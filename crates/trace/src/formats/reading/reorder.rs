@@ -65,6 +65,11 @@ impl Reorder {
         }
     }
 
+    /// Forgets what waits in the window.
+    pub fn clear(&mut self) {
+        self.window.clear();
+    }
+
     #[inline]
     fn insert(&mut self, record: TraceRecord, statistics: &mut ReadStatistics) {
         if self.window.back().is_none_or(|back| back.time_ns <= record.time_ns) {

@@ -107,6 +107,8 @@ pub struct TraceOptions {
     pub order: Option<Order>,
     /// Records the window of `order = sort` holds; default 65,536.
     pub window_records: usize,
+    /// Longest time between two records, in nanoseconds of the trace; `None` keeps all gaps.
+    pub gap_limit_ns: Option<u64>,
     /// Stop after this many requests; `None` replays all.
     pub requests: Option<u64>,
 }
@@ -123,6 +125,7 @@ impl TraceOptions {
             capacity_sectors,
             order: open.order,
             window_records: open.window_records,
+            gap_limit_ns: open.gap_limit_ns,
             requests: None,
         }
     }
@@ -134,7 +137,12 @@ impl TraceOptions {
     }
 
     pub(super) fn open_options(&self) -> OpenOptions {
-        OpenOptions { format: self.format.clone(), order: self.order, window_records: self.window_records }
+        OpenOptions {
+            format: self.format.clone(),
+            order: self.order,
+            window_records: self.window_records,
+            gap_limit_ns: self.gap_limit_ns,
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), TraceError> {

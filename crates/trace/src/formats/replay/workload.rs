@@ -11,6 +11,7 @@ use super::super::{
 };
 use super::fit::{Fitter, Misfit, Run};
 use super::survey::Survey;
+use crate::latency::{LatencyTally, RecordedLatency};
 use crate::{Workload, WorkloadError};
 
 /// The longest request that keeps both 32-bit sector counts and 4 KiB alignment.
@@ -41,6 +42,7 @@ pub struct TraceWorkload {
     records_left: Option<u64>,
     failed: bool,
     changes: Changes,
+    latencies: LatencyTally,
 }
 
 /// What was done to requests on their way to the drive.
@@ -140,6 +142,7 @@ impl TraceWorkload {
             taken: 0,
             failed: false,
             changes: Changes::default(),
+            latencies: LatencyTally::default(),
         })
     }
 
@@ -156,6 +159,7 @@ impl TraceWorkload {
             self.changes.other_devices += 1;
             return Ok(true);
         }
+        self.latencies.add(&record);
         self.records_left = self.records_left.map(|left| left.saturating_sub(1));
         let arrival = self.arrival(record.time_ns);
         let mut request = Request { arrival, first_sector: 0, sectors: 0, op: record.op, fua: record.fua };
@@ -295,13 +299,17 @@ impl Workload for TraceWorkload {
         Ok(())
     }
 
+    fn recorded_latency(&self) -> Option<RecordedLatency> {
+        self.latencies.all()
+    }
+
     fn notes(&self) -> Vec<String> {
         let ReadStatistics { dropped_zero, dropped_other, reordered, clamped, .. } = self.statistics();
         let Changes { other_devices, widened, split, pieces, shortened, vanished } = self.changes;
         let fit = self.options.fit.name();
         let found = [
             (dropped_zero, "of size 0 were left out: they move no data.".to_owned()),
-            (dropped_other, "rows of the trace are no requests to replay and were left out.".to_owned()),
+            (dropped_other, "rows of the trace are no requests to replay, or name no disk, and were left out.".to_owned()),
             (other_devices, "for other devices were left out (workload.devices).".to_owned()),
             (reordered, "stood too late in the trace and were moved to their place in time (order = sort).".to_owned()),
             (clamped, "were earlier than the one before and arrive together with it (order = clamp).".to_owned()),
@@ -312,11 +320,11 @@ impl Workload for TraceWorkload {
             (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
         ];
         let met = found.into_iter().filter(|(count, _)| *count > 0);
-        met.map(|(count, text)| {
+        let notes = met.map(|(count, text)| {
             let what = if text.starts_with("rows") { "" } else { "requests " };
             format!("{count} {what}{text}")
-        })
-        .collect()
+        });
+        notes.chain(self.statistics().gaps_note(self.options.gap_limit_ns)).collect()
     }
 
     fn remaining(&self) -> Option<u64> {

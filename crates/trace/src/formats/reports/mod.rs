@@ -1,7 +1,10 @@
 //! What is told about a trace, and writing it out again.
 
+mod arrivals;
 mod convert;
+mod rewrites;
 mod summary;
 
+pub use arrivals::{GapSummary, PeakSummary};
 pub use convert::write_nandarium;
 pub use summary::{DeviceSummary, OpSummary, SizeSummary, TraceSummary, summarise};

@@ -6,6 +6,9 @@ use units::HostOp;
 
 use super::super::reading::extents::Extents;
 use super::super::{ReadStatistics, Records, TraceRecord};
+use super::arrivals::{Arrivals, GapSummary, PeakSummary};
+use super::rewrites::Rewrites;
+use crate::latency::{LatencySummary, LatencyTally};
 use crate::WorkloadError;
 
 /// What a trace holds.
@@ -23,12 +26,23 @@ pub struct TraceSummary {
     pub duration_ns: u64,
     /// Mean time between records; `None` for fewer than two.
     pub inter_arrival_ns_mean: Option<f64>,
+    /// The second with most requests; `None` for a trace without times.
+    pub peak_requests: Option<PeakSummary>,
+    /// The second with most bytes of reads and writes; `None` without times or data.
+    pub peak_bytes: Option<PeakSummary>,
+    /// The longest time between two records; `None` for fewer than two, or without times.
+    pub longest_gap: Option<GapSummary>,
+    /// Times between two records that are longer than a minute.
+    pub gaps_over_minute: u64,
     /// Sizes of reads and writes; `None` without any.
     pub sizes: Option<SizeSummary>,
     /// Share of reads and writes whose start and size are multiples of 4 KiB; 0 to 1.
     pub aligned_4k_share: f64,
     /// Share of reads and writes that start where the one before on their device ended; 0 to 1.
     pub sequential_share: f64,
+    /// Share of the written bytes that go to pages of 4 KiB written before, on the same device; 0 to 1.
+    /// `None` without writes, or when they touch more than 1 TiB. Trims change nothing about it.
+    pub rewrite_share: Option<f64>,
     /// Chunks of 1 MiB that reads and writes touch, over all devices.
     pub footprint_mib: u64,
     /// The highest end of a request on any device.
@@ -46,6 +60,8 @@ pub struct OpSummary {
     pub records: u64,
     /// Sum of their lengths.
     pub bytes: u64,
+    /// Response times measured on the traced system; `None` if the trace has none.
+    pub recorded_latency: Option<LatencySummary>,
 }
 
 /// One device.
@@ -98,6 +114,9 @@ struct Tally {
     aligned: u64,
     sequential: u64,
     touched: Extents,
+    arrivals: Arrivals,
+    rewrites: Rewrites,
+    latencies: LatencyTally,
     last_ns: i64,
 }
 
@@ -105,6 +124,9 @@ impl Tally {
     fn add(&mut self, record: &TraceRecord) {
         self.records += 1;
         self.last_ns = record.time_ns;
+        self.arrivals.add(record);
+        self.rewrites.add(record);
+        self.latencies.add(record);
         let (records, bytes) = &mut self.ops[record.op.index()];
         *records += 1;
         *bytes = bytes.saturating_add(record.length_bytes);
@@ -172,15 +194,20 @@ impl Tally {
                 .into_iter()
                 .map(|op| {
                     let (records, bytes) = self.ops[op.index()];
-                    OpSummary { op: op.name(), records, bytes }
+                    OpSummary { op: op.name(), records, bytes, recorded_latency: self.latencies.of(op) }
                 })
                 .collect(),
             devices: self.devices(records),
             duration_ns,
             inter_arrival_ns_mean: (self.records > 1).then(|| duration_ns as f64 / (self.records - 1) as f64),
+            peak_requests: self.arrivals.peak_requests(),
+            peak_bytes: self.arrivals.peak_bytes(),
+            longest_gap: self.arrivals.longest_gap(),
+            gaps_over_minute: self.arrivals.over_minute,
             sizes: self.sizes(),
             aligned_4k_share: share(self.aligned),
             sequential_share: share(self.sequential),
+            rewrite_share: self.rewrites.share(),
             footprint_mib: self.touched.chunks(),
             end_bytes_max: self.devices.values().map(|device| device.end_bytes).max().unwrap_or(0),
             statistics: records.statistics(),

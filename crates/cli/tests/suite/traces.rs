@@ -1,0 +1,62 @@
+//! `trace info`, and traces whose clock was set.
+
+use crate::support::{json, nandarium, run_tiny, said, trace};
+use serde_json::{Value, json};
+
+/// Two requests, then two after 285 years.
+const CLOCK_SET: &str = "0,0,W,0,4096\n1000,0,W,4096,4096\n9000000000000000000,0,W,0,4096\n9000000000000001000,0,R,0,4096\n";
+
+#[test]
+fn a_trace_whose_clock_was_set_is_refused_with_the_remedy_that_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = trace(folder.path(), CLOCK_SET);
+    let refused = said(run_tiny(&["--workload", &path]));
+    assert!(refused.code == 2 && refused.err.contains("workload.gap_limit"), "{}: {}", refused.code, refused.err);
+    let result = json(&["--workload", &path, "--set", "workload.gap_limit=1s"]);
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("1 gap longer than 1s was cut to 1s, 285.19 years in all (workload.gap_limit)."), "{notes}");
+}
+
+#[test]
+fn trace_info_ends_with_a_command_that_runs_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = trace(folder.path(), CLOCK_SET);
+    let plain = said(nandarium(&["trace", "info", &path]));
+    assert!(plain.out.ends_with(&format!("\nrun it      nandarium run --workload {path}\n")), "{}", plain.out);
+    for part in ["pauses      longest 8999999", "1 longer than a minute", "peaks       2 requests", "rewrites    33 %"] {
+        assert!(plain.out.contains(part), "{part} in {}", plain.out);
+    }
+    let options = ["--format", "nandarium", "--order", "clamp", "--gap-limit", "1h"];
+    let cut = said(nandarium(&[&["trace", "info", &path], &options[..]].concat()));
+    let command = format!(
+        "run it      nandarium run --workload {path} --format nandarium --set workload.order=clamp --set workload.gap_limit=3600000000000ns\n"
+    );
+    assert!(cut.out.ends_with(&command) && cut.out.contains("gaps        1 gap longer than 1 h"), "{}", cut.out);
+    let line = cut.out.lines().last().and_then(|line| line.split_once(" run ")).unwrap().1;
+    let again = said(run_tiny(&line.split(' ').collect::<Vec<_>>()));
+    assert_eq!(again.code, 0, "{}", again.err);
+}
+
+#[test]
+fn trace_info_as_json_has_null_where_nothing_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = trace(folder.path(), "0,0,R,0,4096\n");
+    let text = said(nandarium(&["trace", "info", &path, "--json"])).out;
+    let document: Value = serde_json::from_str(&text).unwrap();
+    for key in ["peak_requests", "peak_bytes", "longest_gap", "rewrite_share", "inter_arrival_ns_mean"] {
+        assert_eq!(document.get(key), Some(&Value::Null), "{key}");
+    }
+    assert_eq!(document["ops"][0]["recorded_latency"], Value::Null);
+    assert_eq!(document["statistics"]["gaps_cut"], json!(0));
+    assert_eq!(document["command"], json!(format!("nandarium run --workload {path}")));
+}
+
+#[test]
+fn a_file_name_that_a_shell_would_split_is_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = trace(folder.path(), "0,0,R,0,4096\n5,0,R,0,4096\n");
+    let odd = folder.path().join("it's a $trace.nandarium.csv");
+    std::fs::copy(plain, &odd).unwrap();
+    let out = said(nandarium(&["trace", "info", odd.to_str().unwrap()])).out;
+    assert!(out.ends_with("/it'\\''s a $trace.nandarium.csv'\n"), "{out}");
+}

@@ -1,0 +1,132 @@
+//! How much of what is written goes where the trace wrote before.
+
+use std::collections::BTreeMap;
+
+use units::HostOp;
+
+use super::super::TraceRecord;
+
+/// Bytes of a page: a page counts as written once any of its bytes are.
+const PAGE_BYTES: u64 = 4096;
+/// Pages of a chunk, one bit each.
+const CHUNK_PAGES: u64 = 256;
+const WORD_PAGES: u64 = u64::BITS as u64;
+const WORDS: usize = (CHUNK_PAGES / WORD_PAGES) as usize;
+/// Most chunks: 1 TiB written, and about 80 MB of memory.
+const CHUNKS_MAX: usize = 1 << 20;
+
+/// The pages written so far, exactly.
+#[derive(Default)]
+pub(super) struct Rewrites {
+    /// Device and chunk to its written pages.
+    chunks: BTreeMap<(u32, u64), [u64; WORDS]>,
+    written_bytes: u64,
+    rewritten_bytes: u64,
+    /// More is written than there is room to note.
+    beyond: bool,
+}
+
+impl Rewrites {
+    pub fn add(&mut self, record: &TraceRecord) {
+        if record.op != HostOp::Write || self.beyond {
+            return;
+        }
+        let pages = record.offset_bytes / PAGE_BYTES..record.end_bytes().div_ceil(PAGE_BYTES);
+        if (pages.end - pages.start) / CHUNK_PAGES > CHUNKS_MAX as u64 {
+            self.give_up();
+            return;
+        }
+        self.written_bytes = self.written_bytes.saturating_add(record.length_bytes);
+        let mut first = pages.start;
+        while first < pages.end && !self.beyond {
+            let end = pages.end.min((first / CHUNK_PAGES + 1) * CHUNK_PAGES);
+            self.chunk(record, first, end);
+            first = end;
+        }
+    }
+
+    /// Notes the pages from `first` to before `end`, all of one chunk.
+    fn chunk(&mut self, record: &TraceRecord, first: u64, end: u64) {
+        let words = self.chunks.entry((record.device, first / CHUNK_PAGES)).or_default();
+        let mut page = first;
+        while page < end {
+            let within = page % CHUNK_PAGES;
+            let (word, bit) = ((within / WORD_PAGES) as usize, within % WORD_PAGES);
+            let pages = (end - page).min(WORD_PAGES - bit);
+            let mask = (u64::MAX >> (WORD_PAGES - pages)) << bit;
+            let mut again = words[word] & mask;
+            words[word] |= mask;
+            while again != 0 {
+                let start = (page - bit + u64::from(again.trailing_zeros())) * PAGE_BYTES;
+                let run = u64::from((again >> again.trailing_zeros()).trailing_ones());
+                let from = start.max(record.offset_bytes);
+                let to = start.saturating_add(run * PAGE_BYTES).min(record.end_bytes());
+                self.rewritten_bytes = self.rewritten_bytes.saturating_add(to - from);
+                let last = u64::from(again.trailing_zeros()) + run;
+                again = if last == WORD_PAGES { 0 } else { again >> last << last };
+            }
+            page += pages;
+        }
+        if self.chunks.len() > CHUNKS_MAX {
+            self.give_up();
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.beyond = true;
+        self.chunks = BTreeMap::new();
+    }
+
+    /// Share of the written bytes; `None` without any, or where it is not known.
+    pub fn share(&self) -> Option<f64> {
+        let known = self.written_bytes > 0 && !self.beyond;
+        known.then(|| self.rewritten_bytes as f64 / self.written_bytes as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(writes: &[(u64, u64)]) -> Option<f64> {
+        let mut rewrites = Rewrites::default();
+        for &(offset, length) in writes {
+            rewrites.add(&TraceRecord::new(0, 0, HostOp::Write, offset, length));
+        }
+        rewrites.share()
+    }
+
+    #[test]
+    fn bytes_that_go_to_written_pages_are_counted() {
+        assert_eq!(share(&[]), None);
+        assert_eq!(share(&[(0, 4096), (4096, 4096)]), Some(0.0));
+        assert_eq!(share(&[(0, 512), (512, 512)]), Some(0.5), "the same page");
+        assert_eq!(share(&[(4096, 8192), (0, 1 << 20)]), Some(8192.0 / f64::from((1 << 20) + 8192)));
+        // From the middle of a written page, over a chunk border, to the middle of another.
+        let far = (1 << 20) - 6144;
+        assert_eq!(share(&[(far, 10_240), (far, 10_240)]), Some(0.5));
+        assert_eq!(share(&[(0, 64 * 4096), (0, 64 * 4096), (64 * 4096, 4096)]), Some(64.0 / 129.0));
+    }
+
+    #[test]
+    fn every_page_agrees_with_a_plain_set() {
+        let mut stream = engine::random::Stream::new(1, "rewrites");
+        let (mut rewrites, mut set) = (Rewrites::default(), std::collections::BTreeSet::new());
+        let (mut written, mut again) = (0, 0);
+        for _ in 0..2000 {
+            let (offset, length) = (stream.below(3 << 20), 1 + stream.below(300_000));
+            rewrites.add(&TraceRecord::new(0, 0, HostOp::Write, offset, length));
+            written += length;
+            for page in offset / 4096..(offset + length).div_ceil(4096) {
+                let bytes = ((page + 1) * 4096).min(offset + length) - (page * 4096).max(offset);
+                again += if set.insert(page) { 0 } else { bytes };
+            }
+        }
+        assert_eq!((rewrites.written_bytes, rewrites.rewritten_bytes), (written, again));
+    }
+
+    #[test]
+    fn beyond_its_room_the_share_is_not_known() {
+        assert_eq!(share(&[(0, 1 << 42), (0, 4096)]), None);
+    }
+}
