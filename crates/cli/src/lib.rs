@@ -18,7 +18,7 @@ mod watch;
 pub use arguments::Listing;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
 pub use library::{
-    ended_early, explanation, failed, items, pretty, snapshots, sweep_counts, sweep_problem, sweep_text, text, write_folder, write_page, write_sweep,
+    ended_early, explanation, failed, items, pretty, snapshots, sweep_document, sweep_problem, sweep_text, text, write_folder, write_page, write_sweep,
 };
 pub use settings::{program_hash, set_program};
 

@@ -53,4 +53,5 @@ pub use plan::{Plan, tail, within};
 pub use store::Store;
 pub use summary::{Cell, Summary};
 pub use table::{Cells, Column, combinations, runs};
+pub use tail::tails;
 pub use words::{shown, shown_cell};

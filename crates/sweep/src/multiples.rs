@@ -2,7 +2,7 @@
 
 use crate::axis::Axis;
 use crate::grid::Grid;
-use crate::metric::{MEMORY, Metric, OPS};
+use crate::metric::{MEMORY, Metric};
 use crate::summary::Summary;
 use crate::{tail, words};
 use figures::{Figure, Look, Panel, Series, Shape, section_with};
@@ -15,7 +15,7 @@ const MOST_PANELS: usize = 24;
 /// Metrics with a figure, and what their axis is; of the percentiles the highest that all combinations have.
 fn shown(all: &[Summary]) -> Vec<(&'static Metric, &'static str)> {
     let named = |name: &str, axis: &'static str| Metric::named(name).map(|metric| (metric, axis));
-    let tails = OPS.iter().filter_map(|op| Some((tail::of_all(op, all)?, "latency")));
+    let tails = tail::tails(all).into_iter().map(|metric| (metric, "latency"));
     let first = named("iops", "requests a second");
     let last = [named("waf", "pages programmed for each of the host"), named(MEMORY, "bytes")];
     first.into_iter().chain(tails).chain(last.into_iter().flatten()).collect()

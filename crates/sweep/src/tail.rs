@@ -39,11 +39,16 @@ fn fewest(op: &Op, measured: &[&Summary]) -> String {
 }
 
 /// The highest percentile of an operation that all combinations have, or else any.
-pub(crate) fn of_all(op: &Op, all: &[Summary]) -> Option<&'static Metric> {
+fn of_all(op: &Op, all: &[Summary]) -> Option<&'static Metric> {
     let measured: Vec<&Summary> = all.iter().filter(|summary| summary.complete > 0).collect();
     let has = |name: &str| measured.iter().filter(|summary| summary.mean(name).is_some()).count();
     let name = op.tails.iter().find(|name| has(name) == measured.len()).or_else(|| op.tails.iter().find(|name| has(name) > 0));
     name.filter(|name| has(name) > 0).and_then(|name| Metric::named(name))
+}
+
+/// The highest percentile of reads and of writes that all combinations have, or else any.
+pub fn tails(all: &[Summary]) -> Vec<&'static Metric> {
+    OPS.iter().filter_map(|op| of_all(op, all)).collect()
 }
 
 /// What is to be said of the percentiles that people look for first, and that runs had too few requests for.
