@@ -32,17 +32,15 @@ pub fn metrics() -> Vec<&'static str> {
     sweep::METRICS.iter().map(|metric| metric.name).collect()
 }
 
-/// Requests of an operation that a run needs for a metric; 0: it needs none.
+/// Which designs no other one beats by more than the intervals allow. `costs` has the mean of each metric and half of its
+/// interval, NaN where there is none, for each design.
 #[pyfunction]
-pub fn requests_needed(metric: &str) -> u64 {
-    sweep::Metric::named(metric).filter(|metric| metric.is_latency()).map_or(0, sweep::Metric::needed)
-}
-
-/// Which designs no other one beats by more than the intervals allow: mean and half of the interval of each cost of each.
-#[pyfunction]
-pub fn unbeaten(costs: Vec<Vec<(f64, f64)>>) -> Vec<bool> {
-    let of = |costs: Vec<(f64, f64)>| costs.into_iter().map(|(mean, half)| Cost { mean, half }).collect();
-    sweep::unbeaten(&costs.into_iter().map(of).collect::<Vec<_>>())
+pub fn unbeaten(metrics: Vec<String>, costs: Vec<Vec<(f64, f64)>>) -> PyResult<Vec<bool>> {
+    let known = |name: &String| sweep::Metric::named(name).ok_or_else(|| ConfigError::new_err(format!("`{name}` is no metric")));
+    let metrics = metrics.iter().map(known).collect::<PyResult<Vec<_>>>()?;
+    let cost = |(metric, (mean, half)): (&&sweep::Metric, &(f64, f64))| Cost::new(metric, *mean, Some(*half).filter(|half| !half.is_nan()));
+    let costs: Vec<Vec<Cost>> = costs.iter().map(|of| metrics.iter().zip(of).map(cost).collect()).collect();
+    Ok(sweep::unbeaten(&costs))
 }
 
 /// A plan, read and checked as far as that goes without its combinations.

@@ -23,6 +23,11 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// What is known of a metric: its mean, and half of its interval, if there is one.
+    pub fn new(metric: &Metric, mean: f64, half: Option<f64>) -> Self {
+        Self { mean, half: half.unwrap_or(metric.resolution() * mean.abs()) }
+    }
+
     /// Whether it is below another one by more than the intervals allow.
     pub fn is_below(self, other: Self) -> bool {
         other.mean - self.mean > self.half.hypot(other.half).max(EQUAL * other.mean.abs())
@@ -31,7 +36,7 @@ impl Cost {
     /// What a combination costs; `None`: it was not measured.
     pub(crate) fn of(summary: &Summary, metric: &Metric) -> Option<Self> {
         let cell = summary.cell(metric.name)?;
-        Some(Self { mean: cell.mean, half: cell.half.unwrap_or(metric.resolution() * cell.mean.abs()) })
+        Some(Self::new(metric, cell.mean, cell.half))
     }
 }
 
@@ -96,7 +101,7 @@ impl Front {
     }
 
     /// How many there are, in words.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let costs: Vec<String> = self.costs.iter().map(|metric| metric.short.to_owned()).collect();
         let single = if self.is_repeated { "" } else { " (single runs: that may be chance)" };
         format!("{} of {} designs are unbeaten in {}{single}", self.unbeaten.len(), self.candidates.len(), crate::words::listed(&costs))
