@@ -34,6 +34,8 @@ PROBLEM = "problem"
 """Attribute of a trial that gave nothing: why."""
 ROW = "row"
 """Attribute of a trial: its row of `SweepResult.combinations`."""
+OF_A_PANEL = ("tail", "unbeaten")
+"""Columns of `SweepResult.combinations` that compare a row with others of its sweep; a trial is swept alone."""
 STUDY = "study.db"
 """The file of a folder that holds its studies."""
 
@@ -60,21 +62,26 @@ class SearchResult:
 
     @cached_property
     def front(self) -> Table:
-        """The designs that no other one beats in one objective without losing in another, the first objective ascending.
+        """The designs that no other one beats, the first objective ascending: none is better in one objective, and worse in
+        none, by more than the intervals of their repetitions allow (docs/sweeps.md).
 
         They are rows of `trials`; a design that was tried more than once is there once, as its first trial.
         """
-        first: dict[frozenset[tuple[str, Any]], int] = {}
-        for trial in sorted(self.study.best_trials, key=lambda trial: trial.number):
-            first.setdefault(frozenset(trial.params.items()), trial.number)
-        best = set(first.values())
-        kept = np.flatnonzero([number in best for number in self.trials["trial"].tolist()])
-        order = kept[np.argsort(self.trials[self.objectives[0]][kept], kind="stable")] if len(kept) else kept
-        return Table({name: column[order] for name, column in self.trials.items()})
+        trials, first = self.trials, dict[frozenset[tuple[str, Any]], int]()
+        for at, number in enumerate(trials["trial"].tolist()):
+            first.setdefault(frozenset(self.study.trials[number].params.items()), at)
+        rows = np.array(list(first.values()), dtype=np.int64)
+        if len(rows):
+            known = [list(zip(trials[name][rows].tolist(), trials[f"{name}_ci95"][rows].tolist(), strict=True)) for name in self.objectives]
+            costs = [list(design) for design in zip(*known, strict=True)]
+            rows = rows[_nandarium.unbeaten(list(self.objectives), costs)]
+            rows = rows[np.argsort(trials[self.objectives[0]][rows], kind="stable")]
+        return Table({name: column[rows] for name, column in trials.items()})
 
     @cached_property
     def trials(self) -> Table:
-        """A row for each design that was measured: ``trial``, and the columns of `SweepResult.combinations`."""
+        """A row for each design that was measured: ``trial``, and the columns of `SweepResult.combinations` but those that
+        compare rows."""
         rows = [{"trial": trial.number, **trial.user_attrs[ROW]} for trial in self.study.trials if ROW in trial.user_attrs]
         names = rows[0] if rows else ("trial", *self.objectives)
         return Table({name: np.array([row[name] for row in rows]) for name in names})
@@ -106,9 +113,11 @@ def optimize(
     the same search in the same folder waits for it, and goes on from where that ends.
 
     Args:
-        plan: as for `sweep`, with one workload. Ranges need ``steps``; many steps cost nothing here.
+        plan: as for `sweep`, with one workload and no axis of ``workload.*``: designs are compared under the same requests
+            only. Ranges need ``steps``; many steps cost nothing here.
         trials: designs in all, those of earlier calls and those that cannot be built included.
-        objectives: metrics (columns of `SweepResult.combinations`) that are to be small.
+        objectives: metrics (columns of `SweepResult.combinations`) that are to be small. A percentile needs ten requests
+            beyond it in every run: ``write_p999_ns`` takes 10,000 writes.
         out: folder of the study (``study.db``) and the runs; by default one that is thrown away.
         client: as for `sweep`.
         settings: as for `sweep`.
@@ -126,7 +135,7 @@ def optimize(
 
     Example:
         >>> import nandarium as nd
-        >>> small = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 1, "workload.requests": 2000}
+        >>> small = {"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 1, "workload.requests": 20000}
         >>> space = {"drive.over_provisioning": {"from": "15%", "to": "60%", "steps": 10}, "ftl.gc.victim": ["greedy", "fifo"]}
         >>> search = nd.optimize({"workloads": ["zipf"], "set": small, "axes": space}, trials=5)
         >>> len(search.study.trials), search.front.rows >= 1
@@ -230,6 +239,11 @@ class _Space:
             raise ConfigError(f"objectives: {what}; there is {', '.join(metrics)}")
         if len(plan.workloads) > 1:
             raise ConfigError(f"a search has one workload, and this plan has {len(plan.workloads)}: {', '.join(plan.workloads)}")
+        if compared := plan.compared_load():
+            key, part = compared
+            raise ConfigError(
+                f"{part}: {key} changes the requests, and a search compares drives under the same ones; give it one value (set), and search once for each"
+            )
         self.plan = plan
         self.objectives = objectives
         # Stacks, workload and keys are checked here. A plan that changed is another study.
@@ -311,7 +325,7 @@ class _Search:
         """The row of a design."""
         grid = self.space.plan.only(stack, 0, values)
         swept = SweepResult(grid.name, carry_out(grid, self.folder, self.client, None, None, self.stop), None)
-        return {name: column[0].item() for name, column in swept.combinations.items()}
+        return {name: column[0].item() for name, column in swept.combinations.items() if name not in OF_A_PANEL}
 
     def tell(self, trial: Trial, row: dict[str, Any]) -> None:
         """Tells the study of a row."""
@@ -324,7 +338,8 @@ class _Search:
         values = [row[name] for name in self.space.objectives]
         missing = [name for name, value in zip(self.space.objectives, values, strict=True) if math.isnan(value)]
         if missing:
-            raise ConfigError(f"objectives: {missing[0]} is not measured under workload `{row['workload']}`; leave it out")
+            why = f" ({row['absent']})" if row["absent"] else ""
+            raise ConfigError(f"objectives: {missing[0]} is not measured under workload `{row['workload']}`{why}; leave it out, or run more requests")
         trial.set_user_attr(ROW, row)
         self.study.tell(trial, values)
 

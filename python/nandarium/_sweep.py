@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import warnings
@@ -82,9 +83,47 @@ class SweepResult:
     def combinations(self) -> Table:
         """A row for each combination: ``complete`` repetitions, the ``problem`` of others, of each metric mean and ``_ci95``.
 
-        ``waf_ci95`` is half of the 95 % confidence interval of ``waf`` (Student's t), NaN for a single repetition.
+        ``waf_ci95`` is half of the 95 % confidence interval of ``waf`` (Student's t), NaN for a single repetition. ``absent``
+        says which percentiles are NaN because a run had fewer than ten requests beyond them; ``tail`` is the latency that
+        decides in the panel, and ``unbeaten`` is ``yes``, ``no``, or empty for what was not compared.
         """
         return _table(self._swept.combinations())
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What ``nandarium sweep --json`` prints (docs/sweeps.md); what is absent is ``None``."""
+        document: dict[str, Any] = json.loads(self._swept.document())
+        return document
+
+    @property
+    def panels(self) -> list[dict[str, Any]]:
+        """What was found under each load, that is a workload with its ``workload.*`` keys: designs compete inside a panel only.
+
+        Among others ``title``, ``tail``, ``unbeaten`` (numbers of rows of `combinations`), ``recommended`` (one of them, or
+        ``None``), ``knee``, and ``recommendation`` in words.
+        """
+        panels: list[dict[str, Any]] = self.document["panels"]
+        return panels
+
+    @cached_property
+    def front(self) -> Table:
+        """The rows of `combinations` that nothing beats in their panel, with its title as ``panel``, from the shortest tail."""
+        rows = [(panel["title"], at) for panel in self.panels for at in panel["unbeaten"] or ()]
+        order = np.array([at for _, at in rows], dtype=np.int64)
+        titles = np.array([title for title, _ in rows], dtype=str)
+        return Table({"panel": titles, **{name: column[order] for name, column in self.combinations.items()}})
+
+    @property
+    def recommendation(self) -> str:
+        """What is recommended over all panels, or in the only one; says why where nothing is."""
+        text: str = self.document["recommendation"] or self.panels[0]["recommendation"]
+        return text
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said besides: absent percentiles, keys without effect, single runs."""
+        notes: list[str] = self.document["notes"]
+        return notes
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes ``results.parquet``, ``summary.csv`` and ``report.html`` into a folder.
@@ -106,7 +145,7 @@ class _Kept:
 
     def __init__(self, swept: _nandarium.Swept | _Kept) -> None:
         self._runs, self._combinations = swept.runs(), swept.combinations()
-        self._counts, self._text, self._problem = swept.counts(), swept.text(), swept.problem()
+        self._counts, self._text, self._problem, self._document = swept.counts(), swept.text(), swept.problem(), swept.document()
         with tempfile.TemporaryDirectory(prefix="nandarium-") as folder:
             swept.write(folder)
             self._files = {name: zlib.compress((Path(folder) / name).read_bytes()) for name in self.FILES}
@@ -125,6 +164,9 @@ class _Kept:
 
     def text(self) -> str:
         return self._text
+
+    def document(self) -> str:
+        return self._document
 
     def write(self, folder: str) -> None:
         try:

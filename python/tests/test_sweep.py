@@ -76,6 +76,33 @@ def test_what_cannot_be_built_is_a_row_and_stops_nobody() -> None:
     assert np.isfinite(swept.combinations["iops_ci95"]).tolist() == [True, True, False, False, True, True] * 2
 
 
+def test_what_is_recommended_is_what_the_command_says(tmp_path: Path) -> None:
+    axes = {"drive.over_provisioning": ["25%", "50%", "60%"], "workload.queue_depth": [1, 8]}
+    plan = {**PLAN, "repetitions": 3, "axes": axes, "tail": "write_p99_ns", "within": "20%", "set": {**SMALL, "workload.requests": 3000}}
+    swept = nd.sweep(plan)
+    assert [panel["title"] for panel in swept.panels] == ["zipf, queue_depth 1", "zipf, queue_depth 8"]
+    assert swept.document["schema"] == "nandarium.sweep/1" and swept.document["within"] == 0.2
+    for panel in swept.panels:
+        assert panel["tail"] == "write_p99_ns" and panel["recommendation"] in str(swept).replace("\n  ", " ")
+    front = swept.front
+    rows = swept.combinations
+    assert front.rows == (rows["unbeaten"] == "yes").sum() == sum(len(panel["unbeaten"]) for panel in swept.panels)
+    assert set(front["panel"]) == {"zipf, queue_depth 1", "zipf, queue_depth 8"}
+    for title in set(front["panel"]):
+        assert (np.diff(front["write_p99_ns"][front["panel"] == title]) >= 0).all()
+    assert swept.recommendation == swept.document["recommendation"] and "2 panels" in swept.recommendation
+    assert np.isnan(rows["write_p999_ns"]).all() and all("too few for p99.9" in absent for absent in rows["absent"])
+    copy = pickle.loads(pickle.dumps(swept))
+    assert (copy.recommendation, copy.notes, copy.front.rows) == (swept.recommendation, swept.notes, front.rows)
+
+
+def test_one_panel_and_single_runs_say_so() -> None:
+    swept = nd.sweep({"set": {**SMALL, "drive.precondition": "none"}, "axes": {"ftl.gc.victim": ["greedy", "fifo"]}}, settings={"workload.requests": 200})
+    assert swept.recommendation.startswith("Nothing is recommended: ") and swept.recommendation == swept.panels[0]["recommendation"]
+    assert any("`ftl.gc.victim` had no effect on any run" in note for note in swept.notes)
+    assert any("repetitions = 5" in note for note in swept.notes)
+
+
 def test_tables_are_taken_as_they_are(tmp_path: Path) -> None:
     swept = nd.sweep({"set": SMALL, "axes": {"workload.queue_depth": {"from": 1, "to": 4, "steps": 3, "scale": "log"}}})
     assert polars.DataFrame(swept.runs)["workload_queue_depth"].to_list() == [1, 2, 4]

@@ -21,7 +21,7 @@ pub use commands::life::plan::LifePlan;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
 pub use failure::DRIVE_FULL;
 pub use library::{
-    ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, pretty, snapshots, sweep_counts, sweep_problem, sweep_text, text,
+    ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, pretty, snapshots, sweep_document, sweep_problem, sweep_text, text,
     trace_info, write_folder, write_page, write_sweep,
 };
 pub use settings::{program_hash, set_program};

@@ -1,7 +1,8 @@
 //! What the Python package shares with the command line, so that nothing is said or drawn in two ways.
 
 use crate::commands::life::plan::LifePlan;
-use crate::commands::{explain, life, list, results, sweep as sweeping, trace as traces};
+use crate::commands::sweep::{self as sweeping, Swept};
+use crate::commands::{explain, life, list, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
 use crate::arguments::{LifeQuestion, Listing};
@@ -10,7 +11,7 @@ use device::{Config, ConfigError, Setting};
 use metrics::{LifeReport, RunResult, WearWindow};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use sweep::{Grid, Outcome, Summary};
+use sweep::{Grid, Outcome};
 use trace::formats::{OpenOptions, Order, open, summarise};
 
 /// Name and description of everything of a kind, as `nandarium list` shows them.
@@ -64,12 +65,12 @@ pub fn snapshots(folder: Option<PathBuf>) -> Option<Snapshots> {
 
 /// A sweep as `nandarium sweep` prints it.
 pub fn sweep_text(grid: &Grid, outcomes: &[Option<Outcome>]) -> String {
-    sweeping::text(grid, outcomes, &Summary::all(grid, outcomes))
+    sweeping::text(&Swept::of(grid, outcomes))
 }
 
-/// How many runs of a sweep ended how.
-pub fn sweep_counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
-    sweeping::counts(outcomes)
+/// A sweep as `nandarium sweep --json` prints it.
+pub fn sweep_document(grid: &Grid, outcomes: &[Option<Outcome>]) -> String {
+    pretty(&Swept::of(grid, outcomes).document())
 }
 
 /// What is to be said of a sweep in which runs failed and none was measured.
@@ -84,7 +85,7 @@ pub fn sweep_problem(outcomes: &[Option<Outcome>]) -> Option<String> {
 pub fn write_sweep(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::file(folder, "written", &error))
-        .and_then(|()| sweeping::write(grid, outcomes, &Summary::all(grid, outcomes), folder))
+        .and_then(|()| sweeping::write(&Swept::of(grid, outcomes), folder))
         .map_err(|failure| failure.message)
 }
 

@@ -55,6 +55,33 @@ pub struct Figure {
     pub caption: String,
 }
 
+/// How a figure is drawn besides: how its values are written, and how far they may be from what they are.
+pub struct Look {
+    /// A value in words, as at a line of the axis.
+    pub show: Box<dyn Fn(f64) -> String>,
+    /// Half of the interval of each value, by panel, series and category; what is missing has none.
+    pub halves: Vec<Vec<Vec<Option<f64>>>>,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { show: Box::new(crate::svg::number), halves: Vec::new() }
+    }
+}
+
+impl Look {
+    /// Half of the interval of a value.
+    pub(crate) fn half(&self, panel: usize, series: usize, category: usize) -> Option<f64> {
+        self.halves.get(panel)?.get(series)?.get(category).copied().flatten()
+    }
+
+    /// A value with its interval.
+    pub(crate) fn value(&self, value: f64, half: Option<f64>) -> String {
+        let half = half.filter(|half| *half > 0.0).map_or_else(String::new, |half| format!(" \u{b1} {}", (self.show)(half)));
+        (self.show)(value) + &half
+    }
+}
+
 impl Figure {
     /// Published values: the panel they belong to (empty: all), what they are, and the values.
     pub fn all_published(&self) -> impl Iterator<Item = (&str, &'static str, f64)> {

@@ -11,7 +11,7 @@ mod plot;
 mod scatter;
 mod svg;
 
-pub use figure::{Figure, Panel, Series, Shape, quoted};
-pub use page::{Page, each, section};
+pub use figure::{Figure, Look, Panel, Series, Shape, quoted};
+pub use page::{Page, each, section, section_with};
 pub use scatter::{Group, Point, Scatter};
 pub use svg::{escape, number};

@@ -1,6 +1,6 @@
 //! Pages: a head, what stands above everything, sections.
 
-use crate::figure::{Figure, Panel, Shape};
+use crate::figure::{Figure, Look, Panel, Shape};
 use crate::svg::{self, escape, number};
 
 const STYLE: &str = include_str!("page.css");
@@ -41,6 +41,11 @@ pub fn each<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -
 
 /// A figure as a section of a page.
 pub fn section(figure: &Figure) -> String {
+    section_with(figure, &Look::default())
+}
+
+/// As [`section`], with intervals and values in words.
+pub fn section_with(figure: &Figure, look: &Look) -> String {
     let series = figure.panels.first().map_or(&[][..], |panel| panel.series.as_slice());
     let mut legend = each(series.iter().enumerate(), |(index, series)| {
         format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&series.name))
@@ -57,9 +62,9 @@ pub fn section(figure: &Figure) -> String {
         2 => " pair",
         _ => "",
     };
-    let panels = each(&figure.panels, |panel| {
+    let panels = each(figure.panels.iter().enumerate(), |(index, panel)| {
         let name = if panel.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", escape(&panel.title)) };
-        format!("<div>{name}{}</div>", svg::panel(figure, panel))
+        format!("<div>{name}{}</div>", svg::panel(figure, index, look))
     });
     let shape = match figure.shape {
         Shape::Bars => "bars",
@@ -71,7 +76,7 @@ pub fn section(figure: &Figure) -> String {
         escape(figure.title),
         escape(&capital(figure.axis)),
         escape(&figure.caption),
-        each(&figure.panels, numbers),
+        each(figure.panels.iter().enumerate(), |(index, panel)| numbers(panel, index, look)),
         name = figure.name,
     )
 }
@@ -81,10 +86,12 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn numbers(panel: &Panel) -> String {
+fn numbers(panel: &Panel, index: usize, look: &Look) -> String {
     let heads = each(&panel.categories, |category| format!("<th>{}</th>", escape(category)));
-    let rows = each(&panel.series, |series| {
-        let cells = each(&series.values, |value| format!("<td>{}</td>", value.map_or_else(|| "-".to_owned(), number)));
+    let rows = each(panel.series.iter().enumerate(), |(line, series)| {
+        let cells = each(series.values.iter().enumerate(), |(category, value)| {
+            format!("<td>{}</td>", value.map_or_else(|| "-".to_owned(), |value| look.value(value, look.half(index, line, category))))
+        });
         format!("<tr><td>{}</td>{cells}</tr>", escape(&series.name))
     });
     format!(

@@ -2,10 +2,8 @@
 
 use crate::page::each;
 use crate::plot::{Area, Name, Names, percent, put};
-use crate::svg::{escape, number, step};
+use crate::svg::{escape, step};
 
-/// Height of the area.
-const HEIGHT: f64 = 340.0;
 /// Space for the names of the axes: above the area, and below the names along it.
 const ABOVE: f64 = 32.0;
 const BELOW: f64 = 20.0;
@@ -28,6 +26,8 @@ pub struct Point {
     pub y: f64,
     /// Its area, from 0.
     pub size: f64,
+    /// Half of the intervals of both values; 0: none.
+    pub halves: [f64; 2],
     /// What it is; may have several lines.
     pub label: String,
     /// It stands out.
@@ -49,8 +49,10 @@ pub struct Group {
     pub points: Vec<Point>,
 }
 
+/// How a value is written.
+pub type Show = Box<dyn Fn(f64) -> String>;
+
 /// A picture of points.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
     /// Name of the section.
     pub name: String,
@@ -58,8 +60,12 @@ pub struct Scatter {
     pub title: String,
     /// Names of the axes.
     pub axes: [String; 2],
-    /// What the area of a point is, and the unit of it as it stands behind a number.
-    pub size: [String; 2],
+    /// How values of the axes are written.
+    pub show: [Show; 2],
+    /// What the area of a point is, and how a value of it is written.
+    pub size: (String, Show),
+    /// Height of the area in pixels.
+    pub height: f64,
     /// What points that stand out are, and what the others are.
     pub kinds: [String; 2],
     /// The points.
@@ -123,21 +129,25 @@ impl Scatter {
 
     /// The picture as a section of a page.
     pub fn section(&self) -> String {
+        format!(
+            "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p>{}<div class=\"beside\">{}<div>{}</div></div></section>",
+            escape(&self.name),
+            escape(&self.title),
+            escape(&self.caption),
+            self.legend(),
+            self.picture(),
+            self.beside
+        )
+    }
+
+    /// What colours, marks and areas are.
+    pub fn legend(&self) -> String {
         let groups = each(self.groups.iter().enumerate(), |(index, group)| {
             format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&group.name))
         });
         let [marked, others] = &self.kinds;
         let kinds = each([("marked", marked), ("faint", others)], |(class, text)| format!("<li>{}{}</li>", key(class, 7.0), escape(text)));
-        format!(
-            "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p><ul class=\"legend\">{groups}</ul><ul class=\"legend\">{kinds}{}</ul>\
-             <div class=\"beside\">{}<div>{}</div></div></section>",
-            escape(&self.name),
-            escape(&self.title),
-            escape(&self.caption),
-            self.sizes(),
-            self.picture(),
-            self.beside
-        )
+        format!("<ul class=\"legend\">{groups}</ul><ul class=\"legend\">{kinds}{}</ul>", self.sizes())
     }
 
     /// Radius of a point: its area counts.
@@ -148,24 +158,27 @@ impl Scatter {
 
     /// The legend of areas: the values there are, or some from the smallest to the largest.
     fn sizes(&self) -> String {
-        let [name, unit] = &self.size;
+        let (name, show) = &self.size;
         let mut sizes: Vec<f64> = self.points().map(|(_, point)| point.size).collect();
         sizes.sort_by(f64::total_cmp);
-        sizes.dedup_by_key(|size| number(*size));
+        sizes.dedup_by_key(|size| show(*size));
         if let (true, [least, .., most]) = (sizes.len() > KEYS, &sizes[..]) {
             sizes = (0..KEYS).map(|key| least + (most - least) * key as f64 / (KEYS - 1) as f64).collect();
         }
-        let keys = each(sizes, |size| format!("<span>{}{}{}</span>", key("size", self.radius(size)), number(size), escape(unit)));
+        let keys = each(sizes, |size| format!("<span>{}{}</span>", key("size", self.radius(size)), escape(&show(size))));
         format!("<li class=\"sizes\">{}: {keys}</li>", escape(name))
     }
 
-    fn picture(&self) -> String {
-        let over = |value: fn(&Point) -> f64| Axis::over(&self.points().map(|(_, point)| value(point)).collect::<Vec<_>>());
-        let (across, up) = (over(|point| point.x), over(|point| point.y));
-        let y = |value: f64| HEIGHT * (1.0 - up.place(value));
-        let texts = |axis: &Axis| axis.ticks.iter().map(|value| number(*value)).collect::<Vec<_>>();
-        let (left, below) = (texts(&up), texts(&across));
-        let mut area = Area::new(HEIGHT, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
+    /// The picture alone.
+    pub fn picture(&self) -> String {
+        let height = self.height;
+        // An axis is as long as the intervals, and begins at the values: below them an interval may reach to nothing.
+        let over = |ends: fn(&Point) -> [f64; 2]| Axis::over(&self.points().flat_map(|(_, point)| ends(point)).collect::<Vec<_>>());
+        let (across, up) = (over(|point| [point.x, point.x + point.halves[0]]), over(|point| [point.y, point.y + point.halves[1]]));
+        let y = |value: f64| height * (1.0 - up.place(value));
+        let texts = |axis: &Axis, show: &Show| axis.ticks.iter().map(|value| show(*value)).collect::<Vec<_>>();
+        let (left, below) = (texts(&up, &self.show[1]), texts(&across, &self.show[0]));
+        let mut area = Area::new(height, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
         area.top = ABOVE;
         area.below += BELOW;
         let mut svg = String::new();
@@ -174,7 +187,7 @@ impl Scatter {
         }
         for value in &across.ticks {
             let at = percent(across.place(*value));
-            put(&mut svg, format_args!("<line class=\"grid\" x1=\"{at}\" x2=\"{at}\" y1=\"0\" y2=\"{HEIGHT}\"/>"));
+            put(&mut svg, format_args!("<line class=\"grid\" x1=\"{at}\" x2=\"{at}\" y1=\"0\" y2=\"{height}\"/>"));
         }
         let names: Vec<Name> = across.ticks.iter().zip(below).map(|(value, text)| Name { place: across.place(*value), text }).collect();
         area.names(&mut svg, Names::Scale, &names);
@@ -183,16 +196,25 @@ impl Scatter {
             "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \u{2192}</text>",
             12.0 - area.left,
             escape(&up.named(up_name)),
-            HEIGHT + 40.0,
+            height + 40.0,
             escape(&across.named(across_name))
         ));
         // What stands out lies over the others, and small points over large ones.
         let mut points: Vec<(usize, &Point)> = self.points().collect();
         points.sort_by(|(_, a), (_, b)| a.is_marked.cmp(&b.is_marked).then(b.size.total_cmp(&a.size)));
         for (index, point) in points {
+            let class = if point.is_marked { "marked" } else { "faint" };
+            let ends = |axis: &Axis, value: f64, half: f64| [value - half, value + half].map(|end| axis.place(end.max(axis.from)));
+            if point.halves[0] > 0.0 {
+                let ([from, to], at) = (ends(&across, point.x, point.halves[0]).map(percent), y(point.y));
+                put(&mut svg, format_args!("<line class=\"s{index} interval {class}\" x1=\"{from}\" x2=\"{to}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>"));
+            }
+            if point.halves[1] > 0.0 {
+                let (at, [from, to]) = (percent(across.place(point.x)), ends(&up, point.y, point.halves[1]).map(|place| height * (1.0 - place)));
+                put(&mut svg, format_args!("<line class=\"s{index} interval {class}\" x1=\"{at}\" x2=\"{at}\" y1=\"{from:.1}\" y2=\"{to:.1}\"/>"));
+            }
             put(&mut svg, format_args!(
-                "<circle class=\"s{index} {}\" cx=\"{}\" cy=\"{:.1}\" r=\"{:.1}\"><title>{}</title></circle>",
-                if point.is_marked { "marked" } else { "faint" },
+                "<circle class=\"s{index} {class}\" cx=\"{}\" cy=\"{:.1}\" r=\"{:.1}\"><title>{}</title></circle>",
                 percent(across.place(point.x)),
                 y(point.y),
                 self.radius(point.size),
@@ -215,6 +237,7 @@ fn key(class: &str, radius: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::svg::number;
 
     #[test]
     fn wide_axes_are_logarithmic_and_all_points_lie_within() {
@@ -235,7 +258,9 @@ mod tests {
             name: "n".to_owned(),
             title: "t".to_owned(),
             axes: both("across", "up"),
-            size: both("depth", " m"),
+            show: [Box::new(number), Box::new(|value| format!("{} ms", number(value)))],
+            size: ("depth".to_owned(), Box::new(|value| format!("{} m", number(value)))),
+            height: 340.0,
             kinds: both("best", "rest"),
             groups: vec![Group { name: "g & h".to_owned(), points }],
             caption: String::new(),
@@ -244,7 +269,7 @@ mod tests {
     }
 
     fn point(x: f64, size: f64, is_marked: bool) -> Point {
-        Point { x, y: 2.0, size, label: format!("<{x}>\nsecond line"), is_marked }
+        Point { x, y: 2.0, size, halves: [0.0, 0.0], label: format!("<{x}>\nsecond line"), is_marked }
     }
 
     #[test]
@@ -265,6 +290,16 @@ mod tests {
         for (circle, what) in circles.iter().zip(["s0 faint\" cx=\"33.33%\" cy=\"0.0\" r=\"6.0\"", "s0 marked\" cx=\"66.67%\" cy=\"0.0\" r=\"12.0\"", "s0 marked\" cx=\"100.00%\" cy=\"0.0\" r=\"3.0\""]) {
             assert!(circle.contains(what), "{what}: {circle}");
         }
+    }
+
+    #[test]
+    fn intervals_lie_through_their_points_and_within_the_picture() {
+        let uncertain = Point { halves: [1.0, 3.0], ..point(3.0, 4.0, true) };
+        let section = scatter(vec![uncertain, point(4.0, 4.0, false)]).section();
+        assert_eq!(section.matches("interval").count(), 2, "{section}");
+        assert!(section.contains("x1=\"50.00%\" x2=\"100.00%\""), "2 to 4 on an axis to 4: {section}");
+        assert!(section.contains("y1=\"340.0\" y2=\"0.0\""), "2 \u{b1} 3 on an axis from 0 to 5: {section}");
+        assert!(section.contains(">5 ms</text>"), "{section}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Panels of a figure as inline SVG: colours come from the page's style, so that they follow its scheme.
 
-use crate::figure::{Figure, Panel, Series, Shape};
+use crate::figure::{Figure, Look, Panel, Series, Shape};
 use crate::plot::{Area, Name, Names, percent, put};
 
 /// Height of the area.
@@ -66,25 +66,27 @@ fn places(figure: &Figure, panel: &Panel) -> Vec<f64> {
     }
 }
 
-/// The picture of a panel.
-pub fn panel(figure: &Figure, panel: &Panel) -> String {
-    let axes = axes(figure, panel);
+/// The picture of a panel, by its number.
+pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
+    let panel = &figure.panels[index];
+    let drawn = Drawn { axes: axes(figure, panel), panel, index, look };
+    let axes = &drawn.axes;
     let name = if panel.title.is_empty() { figure.title } else { &panel.title };
     let (values, categories) = (axes.values(), || panel.categories.iter().map(String::as_str));
     let kind = if figure.shape == Shape::Lines { Names::Scale } else { Names::of(categories()) };
     // Pictures of one figure stand below one another: what is left of them is as wide in all.
-    let left: Vec<String> = figure.panels.iter().flat_map(|panel| self::axes(figure, panel).values()).map(number).collect();
+    let left: Vec<String> = figure.panels.iter().flat_map(|panel| self::axes(figure, panel).values()).map(&look.show).collect();
     let area = Area::new(HEIGHT, left.iter().map(String::as_str), kind, categories());
     let mut svg = String::new();
     for value in values {
-        Area::across(&mut svg, axes.y(value), &number(value));
+        Area::across(&mut svg, axes.y(value), &(look.show)(value));
     }
     let names: Vec<Name> = axes.places.iter().zip(categories()).map(|(place, text)| Name { place: *place, text: text.to_owned() }).collect();
     area.names(&mut svg, kind, &names);
     for (index, series) in panel.series.iter().enumerate() {
         match figure.shape {
-            Shape::Bars => bars(&mut svg, &axes, panel, index, series),
-            Shape::Lines => line(&mut svg, &axes, panel, index, series),
+            Shape::Bars => drawn.bars(&mut svg, index, series),
+            Shape::Lines => drawn.line(&mut svg, index, series),
         }
     }
     for (index, (what, value)) in figure.published.iter().chain(&panel.published).enumerate() {
@@ -98,49 +100,70 @@ pub fn panel(figure: &Figure, panel: &Panel) -> String {
     area.svg(&format!("{}: {name}", figure.title), &svg)
 }
 
-/// What a pointer over a mark says.
-fn title(panel: &Panel, series: &Series, category: usize, value: f64) -> String {
-    let place = [panel.title.as_str(), &panel.categories[category]].join(" ");
-    format!("<title>{}, {}: {}</title>", escape(place.trim()), escape(&series.name), number(value))
+/// A panel that is being drawn.
+struct Drawn<'a> {
+    axes: Axes,
+    panel: &'a Panel,
+    index: usize,
+    look: &'a Look,
 }
 
-fn bars(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Series) {
-    let count = panel.series.len() as f64;
-    let width = (FILLED / axes.places.len().max(1) as f64 / count).min(WIDEST);
-    for (category, value) in series.values.iter().enumerate() {
-        let Some(value) = value else { continue };
-        let (x, y) = (axes.places[category] + width * (index as f64 + BESIDE / 2.0 - count / 2.0), axes.y(*value));
-        put(svg, format_args!(
-            "<rect class=\"s{index}\" x=\"{}\" y=\"{y:.1}\" width=\"{}\" height=\"{:.1}\">{}</rect>",
-            percent(x),
-            percent(width * (1.0 - BESIDE)),
-            HEIGHT - y,
-            title(panel, series, category, *value)
-        ));
+impl Drawn<'_> {
+    /// What a pointer over a mark says.
+    fn title(&self, line: usize, series: &Series, category: usize, value: f64) -> String {
+        let place = [self.panel.title.as_str(), &self.panel.categories[category]].join(" ");
+        let value = self.look.value(value, self.look.half(self.index, line, category));
+        format!("<title>{}, {}: {}</title>", escape(place.trim()), escape(&series.name), escape(&value))
     }
-}
 
-fn line(svg: &mut String, axes: &Axes, panel: &Panel, index: usize, series: &Series) {
-    let points: Vec<Option<(usize, f64)>> =
-        series.values.iter().enumerate().map(|(category, value)| Some((category, value.filter(|value| *value <= axes.most)?))).collect();
-    // A line across what is missing would tell of values that nobody has measured.
-    let lines = points.split(Option::is_none).filter(|line| !line.is_empty()).map(|line| {
-        let path: Vec<String> =
-            line.iter().flatten().map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value))).collect();
-        format!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" "))
-    });
-    // Points of a line cannot be per cent: a picture within the picture, stretched along.
-    put(svg, format_args!(
-        "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\">{}</svg>",
-        lines.collect::<String>()
-    ));
-    for (category, value) in points.into_iter().flatten() {
+    /// The interval of a value as a line through its mark.
+    fn interval(&self, svg: &mut String, line: usize, category: usize, x: f64, value: f64) {
+        let Some(half) = self.look.half(self.index, line, category).filter(|half| *half > 0.0) else { return };
+        let (x, low, high) = (percent(x), self.axes.y(value - half), self.axes.y(value + half));
+        put(svg, format_args!("<line class=\"s{line} interval\" x1=\"{x}\" x2=\"{x}\" y1=\"{high:.1}\" y2=\"{low:.1}\"/>"));
+    }
+
+    fn bars(&self, svg: &mut String, index: usize, series: &Series) {
+        let (axes, count) = (&self.axes, self.panel.series.len() as f64);
+        let width = (FILLED / axes.places.len().max(1) as f64 / count).min(WIDEST);
+        for (category, value) in series.values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let (x, y) = (axes.places[category] + width * (index as f64 + BESIDE / 2.0 - count / 2.0), axes.y(*value));
+            put(svg, format_args!(
+                "<rect class=\"s{index}\" x=\"{}\" y=\"{y:.1}\" width=\"{}\" height=\"{:.1}\">{}</rect>",
+                percent(x),
+                percent(width * (1.0 - BESIDE)),
+                HEIGHT - y,
+                self.title(index, series, category, *value)
+            ));
+            self.interval(svg, index, category, x + width * (1.0 - BESIDE) / 2.0, *value);
+        }
+    }
+
+    fn line(&self, svg: &mut String, index: usize, series: &Series) {
+        let axes = &self.axes;
+        let points: Vec<Option<(usize, f64)>> =
+            series.values.iter().enumerate().map(|(category, value)| Some((category, value.filter(|value| *value <= axes.most)?))).collect();
+        // A line across what is missing would tell of values that nobody has measured.
+        let lines = points.split(Option::is_none).filter(|line| !line.is_empty()).map(|line| {
+            let path: Vec<String> =
+                line.iter().flatten().map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value))).collect();
+            format!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" "))
+        });
+        // Points of a line cannot be per cent: a picture within the picture, stretched along.
         put(svg, format_args!(
-            "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
-            percent(axes.places[category]),
-            axes.y(value),
-            title(panel, series, category, value)
+            "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\">{}</svg>",
+            lines.collect::<String>()
         ));
+        for (category, value) in points.into_iter().flatten() {
+            self.interval(svg, index, category, axes.places[category], value);
+            put(svg, format_args!(
+                "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
+                percent(axes.places[category]),
+                axes.y(value),
+                self.title(index, series, category, value)
+            ));
+        }
     }
 }
 
@@ -186,12 +209,25 @@ mod tests {
     fn texts_and_points_keep_their_size_however_wide_the_picture_is() {
         for shape in [Shape::Bars, Shape::Lines] {
             let figure = figure(shape, &["1", "2", "3"], &[1.0, 2.0, 120_000.0]);
-            let svg = panel(&figure, &figure.panels[0]);
+            let svg = panel(&figure, 0, &Look::default());
             let stretched = svg.split("<svg ").filter(|part| part.contains("viewBox"));
             assert!(stretched.clone().all(|part| part.contains("<polyline ") && !part.split("</svg>").next().unwrap().contains("<text")), "{svg}");
             assert_eq!(stretched.count(), usize::from(shape == Shape::Lines));
             let left = |texts: f64| format!("padding:10px 16px 24px {texts:.0}px");
             assert!(svg.contains(&left(6.0 * 7.6 + 12.0)), "room for 100000: {svg}");
+        }
+    }
+
+    /// An interval of the repetitions stood in a table alone, and a line within it looked like a difference.
+    #[test]
+    fn intervals_are_drawn_and_said() {
+        for shape in [Shape::Bars, Shape::Lines] {
+            let figure = figure(shape, &["1", "2", "3"], &[10.0, 20.0, 40.0]);
+            let look = Look { show: Box::new(|value| format!("{} ms", number(value))), halves: vec![vec![vec![Some(4.0), None, Some(0.0)]]] };
+            let svg = panel(&figure, 0, &look);
+            assert_eq!(svg.matches("class=\"s0 interval\"").count(), 1, "{svg}");
+            assert!(svg.contains("y1=\"133.9\" y2=\"175.1\"") && svg.contains("10 ms \u{b1} 4 ms</title>") && svg.contains(">40 ms</title>"), "{svg}");
+            assert!(svg.contains(">20 ms</text>"), "lines of the axis have their unit: {svg}");
         }
     }
 

@@ -52,5 +52,5 @@ mod _nandarium {
     #[pymodule_export]
     use crate::run::{Stop, run};
     #[pymodule_export]
-    use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem};
+    use crate::sweeps::{Errand, Grid, Plan, Swept, metrics, program_hash, run_job, trace_problem, unbeaten};
 }

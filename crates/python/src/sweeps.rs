@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
-use sweep::{Cells, Column, Outcome, PlanError, Shard, Store, Summary};
+use sweep::{Cells, Column, Cost, Findings, Outcome, PlanError, Shard, Store, Summary};
 
 fn of_plan(error: PlanError) -> PyErr {
     ConfigError::new_err(error.to_string())
@@ -30,6 +30,17 @@ pub fn program_hash() -> String {
 #[pyfunction]
 pub fn metrics() -> Vec<&'static str> {
     sweep::METRICS.iter().map(|metric| metric.name).collect()
+}
+
+/// Which designs no other one beats by more than the intervals allow. `costs` has the mean of each metric and half of its
+/// interval, NaN where there is none, for each design.
+#[pyfunction]
+pub fn unbeaten(metrics: Vec<String>, costs: Vec<Vec<(f64, f64)>>) -> PyResult<Vec<bool>> {
+    let known = |name: &String| sweep::Metric::named(name).ok_or_else(|| ConfigError::new_err(format!("`{name}` is no metric")));
+    let metrics = metrics.iter().map(known).collect::<PyResult<Vec<_>>>()?;
+    let cost = |(metric, (mean, half)): (&&sweep::Metric, &(f64, f64))| Cost::new(metric, *mean, Some(*half).filter(|half| !half.is_nan()));
+    let costs: Vec<Vec<Cost>> = costs.iter().map(|of| metrics.iter().zip(of).map(cost).collect()).collect();
+    Ok(sweep::unbeaten(&costs))
 }
 
 /// A plan, read and checked as far as that goes without its combinations.
@@ -82,6 +93,11 @@ impl Plan {
     /// A hash of what the plan means and of what is said besides; stacks, keys and workloads are checked.
     fn identity(&self, py: Python<'_>, more: &str) -> PyResult<String> {
         py.detach(|| sweep::identity(&self.plan, &cli::program_hash(), more)).map_err(of_plan)
+    }
+
+    /// A key of the load that designs would be compared over, and the part of the plan where it stands.
+    fn compared_load(&self, py: Python<'_>) -> PyResult<Option<(String, &'static str)>> {
+        py.detach(|| sweep::compared_load(&self.plan)).map_err(of_plan)
     }
 
     /// One combination alone, whether it can be built or not, by numbers of stack and workload and of a value of each axis.
@@ -318,12 +334,14 @@ impl Swept {
 
     /// A row for each combination.
     fn combinations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Named<'py>>> {
-        handed_over(py, sweep::combinations(&self.grid, &Summary::all(&self.grid, &self.outcomes)))
+        let all = Summary::all(&self.grid, &self.outcomes);
+        let findings = Findings::of(&self.grid, &self.outcomes, &all);
+        handed_over(py, sweep::combinations(&self.grid, &all, &findings))
     }
 
     /// How many runs ended how.
     fn counts(&self) -> Vec<(&'static str, usize)> {
-        cli::sweep_counts(&self.outcomes)
+        sweep::counts(&self.outcomes)
     }
 
     /// What is to be said if some runs failed and none was measured.
@@ -331,7 +349,12 @@ impl Swept {
         cli::sweep_problem(&self.outcomes)
     }
 
-    /// The table `nandarium sweep` prints.
+    /// What `nandarium sweep --json` prints.
+    fn document(&self) -> String {
+        cli::sweep_document(&self.grid, &self.outcomes)
+    }
+
+    /// What `nandarium sweep` prints.
     fn text(&self) -> String {
         cli::sweep_text(&self.grid, &self.outcomes)
     }

@@ -31,7 +31,7 @@ pub(crate) fn text(value: &Toml) -> Option<String> {
 }
 
 /// What a value means, the same for all texts that mean it.
-fn meaning(value: &Value) -> String {
+pub(crate) fn meaning(value: &Value) -> String {
     match value {
         // Below zero is no other nothing than above it.
         Value::Real(real) => format!("{:?}", real + 0.0),

@@ -228,6 +228,13 @@ pub fn nothing_measured(outcomes: &[Option<Outcome>]) -> Option<(usize, &str)> {
     Some((failed().count(), first.error.as_deref().unwrap_or("it is not known why")))
 }
 
+/// How many runs ended how, without what there is none of.
+pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
+    let of = |status: Status| outcomes.iter().flatten().filter(|outcome| outcome.status == status).count();
+    let known = Status::ALL.into_iter().map(|status| (status.name(), of(status)));
+    known.chain([("not run", outcomes.iter().filter(|outcome| outcome.is_none()).count())]).filter(|(_, count)| *count > 0).collect()
+}
+
 /// What is known of each run without running anything, in the order of the grid.
 pub fn known(grid: &Grid, store: &Store) -> Vec<Option<Outcome>> {
     in_order(grid, &Ledger::of(grid, store, Shard::ALL).outcomes)

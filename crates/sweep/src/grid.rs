@@ -170,6 +170,18 @@ pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanErro
     Ok(hex(&hasher.finalize()[..8]))
 }
 
+/// What each stack of a plan sets by itself, and what all runs are given and it adds to that.
+///
+/// # Errors
+/// A stack or key that does not exist.
+pub(crate) fn stack_settings(plan: &Plan) -> Result<Vec<(Vec<Setting>, Vec<(String, String)>)>, PlanError> {
+    let settings = |text: &String| {
+        let stack = Stack::read(plan, text)?;
+        Ok((stack.read.1.clone(), plan.set.iter().chain(&stack.own).cloned().collect()))
+    };
+    plan.stacks.iter().map(settings).collect()
+}
+
 /// Makes the runs of a plan.
 struct Maker<'a> {
     plan: &'a Plan,

@@ -11,50 +11,93 @@ pub struct Metric {
     pub pointer: &'static str,
     /// Its unit.
     pub unit: &'static str,
+    /// What it is called in a sentence.
+    pub short: &'static str,
     /// What it is.
     pub doc: &'static str,
 }
 
-const fn metric(name: &'static str, pointer: &'static str, unit: &'static str, doc: &'static str) -> Metric {
-    Metric { name, pointer, unit, doc }
+const fn metric(name: &'static str, pointer: &'static str, unit: &'static str, short: &'static str, doc: &'static str) -> Metric {
+    Metric { name, pointer, unit, short, doc }
 }
 
 /// The spare space a drive has: what was asked for, and what whole blocks, parity and reserves add to it.
-const SPARE: &str = "spare_share";
+pub(crate) const SPARE: &str = "spare_share";
+/// Memory of the controller.
+pub(crate) const MEMORY: &str = "ram_bytes";
+
+/// Requests that have to lie beyond a percentile of a run, so that it is more than the slowest few of them.
+const BEYOND: f64 = 10.0;
+/// Percentiles are read at the upper bound of a bucket, which is at most this share of them above what they are.
+pub(crate) const BUCKET: f64 = 1.0 / 64.0;
 
 /// Every metric, in the order of columns.
-pub const METRICS: [Metric; 22] = [
-    metric("iops", "/iops", "requests/s", "Requests served"),
-    metric("read_mean_ns", "/latency_ns/read/mean", "ns", "Mean latency of reads"),
-    metric("read_p50_ns", "/latency_ns/read/p50", "ns", "Median latency of reads"),
-    metric("read_p99_ns", "/latency_ns/read/p99", "ns", "99th percentile of reads"),
-    metric("read_p999_ns", "/latency_ns/read/p999", "ns", "99.9th percentile of reads"),
-    metric("read_max_ns", "/latency_ns/read/max", "ns", "Slowest read"),
-    metric("write_mean_ns", "/latency_ns/write/mean", "ns", "Mean latency of writes"),
-    metric("write_p50_ns", "/latency_ns/write/p50", "ns", "Median latency of writes"),
-    metric("write_p99_ns", "/latency_ns/write/p99", "ns", "99th percentile of writes"),
-    metric("write_p999_ns", "/latency_ns/write/p999", "ns", "99.9th percentile of writes"),
-    metric("write_max_ns", "/latency_ns/write/max", "ns", "Slowest write"),
-    metric("waf", "/waf/total", "pages/page", "Write amplification"),
-    metric("flash_reads", "/flash/reads/total", "pages", "Pages read from flash"),
-    metric("flash_programs", "/flash/programs/total", "pages", "Pages programmed"),
-    metric("flash_erases", "/flash/erases/total", "blocks", "Blocks erased"),
-    metric("wear_mean", "/wear/mean", "erases", "Mean erase count of a block"),
-    metric("wear_max", "/wear/max", "erases", "Largest erase count of a block"),
-    metric(SPARE, "/counters/flash.pages", "share of 1", "Flash beyond what the user sees"),
-    metric("ram_bytes", "/ram_bytes", "bytes", "Memory a controller would need"),
-    metric("sim_ns", "/sim_ns", "ns", "Simulated time"),
-    metric("wall_s", "/wall_s", "s", "Time the measured run took on this machine"),
-    metric("requests_per_wall_s", "/requests_per_wall_s", "requests/s", "Speed of the simulation"),
+pub const METRICS: [Metric; 28] = [
+    metric("iops", "/iops", "requests/s", "IOPS", "Requests served"),
+    metric("read_requests", "/host/read/requests", "requests", "reads", "Reads served"),
+    metric("write_requests", "/host/write/requests", "requests", "writes", "Writes served"),
+    metric("read_mean_ns", "/latency_ns/read/mean", "ns", "mean read latency", "Mean latency of reads"),
+    metric("read_p50_ns", "/latency_ns/read/p50", "ns", "read p50", "Median latency of reads"),
+    metric("read_p90_ns", "/latency_ns/read/p90", "ns", "read p90", "90th percentile of reads"),
+    metric("read_p99_ns", "/latency_ns/read/p99", "ns", "read p99", "99th percentile of reads"),
+    metric("read_p999_ns", "/latency_ns/read/p999", "ns", "read p99.9", "99.9th percentile of reads"),
+    metric("read_p9999_ns", "/latency_ns/read/p9999", "ns", "read p99.99", "99.99th percentile of reads"),
+    metric("read_max_ns", "/latency_ns/read/max", "ns", "slowest read", "Slowest read"),
+    metric("write_mean_ns", "/latency_ns/write/mean", "ns", "mean write latency", "Mean latency of writes"),
+    metric("write_p50_ns", "/latency_ns/write/p50", "ns", "write p50", "Median latency of writes"),
+    metric("write_p90_ns", "/latency_ns/write/p90", "ns", "write p90", "90th percentile of writes"),
+    metric("write_p99_ns", "/latency_ns/write/p99", "ns", "write p99", "99th percentile of writes"),
+    metric("write_p999_ns", "/latency_ns/write/p999", "ns", "write p99.9", "99.9th percentile of writes"),
+    metric("write_p9999_ns", "/latency_ns/write/p9999", "ns", "write p99.99", "99.99th percentile of writes"),
+    metric("write_max_ns", "/latency_ns/write/max", "ns", "slowest write", "Slowest write"),
+    metric("waf", "/waf/total", "pages/page", "write amplification", "Write amplification"),
+    metric("flash_reads", "/flash/reads/total", "pages", "flash reads", "Pages read from flash"),
+    metric("flash_programs", "/flash/programs/total", "pages", "flash programs", "Pages programmed"),
+    metric("flash_erases", "/flash/erases/total", "blocks", "erases", "Blocks erased"),
+    metric("wear_mean", "/wear/mean", "erases", "mean wear", "Mean erase count of a block"),
+    metric("wear_max", "/wear/max", "erases", "largest wear", "Largest erase count of a block"),
+    metric(SPARE, "/counters/flash.pages", "share of 1", "spare space", "Flash beyond what the user sees"),
+    metric(MEMORY, "/ram_bytes", "bytes", "memory", "Memory a controller would need"),
+    metric("sim_ns", "/sim_ns", "ns", "simulated time", "Simulated time"),
+    metric("wall_s", "/wall_s", "s", "time of the run", "Time the measured run took on this machine"),
+    metric("requests_per_wall_s", "/requests_per_wall_s", "requests/s", "speed", "Speed of the simulation"),
 ];
 
+/// Metrics of the requests of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    /// As results name it.
+    pub name: &'static str,
+    /// Of several.
+    pub plural: &'static str,
+    /// The metric that counts them.
+    pub requests: &'static str,
+    /// Percentiles that are a tail, the highest first.
+    pub tails: [&'static str; 4],
+}
+
+/// Operations with latencies. Reads come first: somebody waits for them.
+pub(crate) const OPS: [Op; 2] = [
+    Op { name: "read", plural: "reads", requests: "read_requests", tails: ["read_p9999_ns", "read_p999_ns", "read_p99_ns", "read_p90_ns"] },
+    Op { name: "write", plural: "writes", requests: "write_requests", tails: ["write_p9999_ns", "write_p999_ns", "write_p99_ns", "write_p90_ns"] },
+];
+
+impl Op {
+    /// Its place in [`OPS`].
+    pub fn at(&self) -> usize {
+        usize::from(self.name != OPS[0].name)
+    }
+}
+
 impl Metric {
-    /// Its value in a result, if there is one.
+    /// Its value in a result, if there is one. Percentiles that too few requests lie beyond are none, as is what was not
+    /// measured at all.
     pub fn of(&self, result: &Value) -> Option<f64> {
-        // Latencies of what was never asked for are no measurement.
-        let op = self.pointer.strip_prefix("/latency_ns/").and_then(|rest| rest.split('/').next());
-        if op.is_some_and(|op| result["host"][op]["requests"].as_u64().unwrap_or(0) == 0) {
-            return None;
+        if let Some(op) = self.op() {
+            let requests = result["latency_ns"][op.name]["count"].as_u64().unwrap_or(0);
+            if requests < self.needed() {
+                return None;
+            }
         }
         match result.pointer(self.pointer)? {
             pages if self.name == SPARE => Some(pages.as_f64()? / result["counters"]["drive.user_pages"].as_f64()? - 1.0),
@@ -63,8 +106,109 @@ impl Metric {
         }
     }
 
+    /// The operation whose latency it is, if it is one.
+    pub(crate) fn op(&self) -> Option<&'static Op> {
+        let rest = self.pointer.strip_prefix("/latency_ns/")?;
+        OPS.iter().find(|op| rest.split('/').next() == Some(op.name))
+    }
+
+    /// Whether it is a latency of the host's requests.
+    pub fn is_latency(&self) -> bool {
+        self.op().is_some()
+    }
+
+    /// Which share of the requests a percentile leaves below it.
+    fn percentile(&self) -> Option<f64> {
+        self.op()?;
+        let key = self.pointer.rsplit('/').next()?;
+        metrics::PERCENTILES.iter().find(|(name, _)| *name == key).map(|(_, share)| *share)
+    }
+
+    /// Requests of its operation that a run needs for it: ten beyond a percentile, one for every other latency.
+    pub fn needed(&self) -> u64 {
+        self.percentile().map_or(1, |share| (BEYOND / (1.0 - share)).round() as u64)
+    }
+
+    /// How far a value of it may lie beside what it is, as a share of it, however often it is measured.
+    pub(crate) fn resolution(&self) -> f64 {
+        if self.percentile().is_some() { BUCKET } else { 0.0 }
+    }
+
     /// The metric of this name.
     pub fn named(name: &str) -> Option<&'static Metric> {
         METRICS.iter().find(|metric| metric.name == name)
+    }
+
+    /// Its place in [`METRICS`].
+    pub(crate) fn at(&self) -> usize {
+        METRICS.iter().position(|metric| metric.name == self.name).expect("every metric is in the table")
+    }
+}
+
+/// Why percentiles of a run are absent, in words; `None`: none is. `metrics` by place in [`METRICS`].
+pub(crate) fn absence(metrics: &[Option<f64>]) -> Option<String> {
+    let of = |name: &str| Metric::named(name).and_then(|metric| metrics[metric.at()]);
+    let reasons = OPS.iter().filter_map(|op| {
+        let requests = of(op.requests)?;
+        let missing: Vec<&Metric> =
+            METRICS.iter().filter(|metric| metric.op() == Some(op) && metrics[metric.at()].is_none() && requests < metric.needed() as f64).collect();
+        let first = missing.first()?;
+        if requests < 1.0 {
+            return Some(format!("no {}", op.plural));
+        }
+        let names: Vec<&str> = missing.iter().map(|metric| metric.short.rsplit(' ').next().unwrap_or(metric.short)).collect();
+        Some(format!("{requests} {}, too few for {} ({} or more)", op.plural, names.join(", "), first.needed()))
+    });
+    let reasons: Vec<String> = reasons.collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn result(reads: u64) -> Value {
+        let latency = json!({"count": reads, "mean": 5.0, "p50": 4, "p90": 7, "p99": 8, "p999": 9, "p9999": 9, "max": 9});
+        json!({"host": {"read": {"requests": reads}, "write": {"requests": 0}}, "latency_ns": {"read": latency, "write": {"count": 0, "p999": 0, "mean": 0.0, "max": 0}}})
+    }
+
+    fn values(result: &Value) -> Vec<Option<f64>> {
+        METRICS.iter().map(|metric| metric.of(result)).collect()
+    }
+
+    /// The 99.9th percentile of 318 reads was their slowest one, and decided what was best.
+    #[test]
+    fn a_percentile_needs_ten_requests_beyond_it() {
+        let present = |reads: u64| {
+            let found = values(&result(reads));
+            METRICS.iter().filter(|metric| metric.is_latency() && found[metric.at()].is_some()).map(|metric| metric.name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(present(0), "");
+        assert_eq!(present(19), "read_mean_ns read_max_ns");
+        assert_eq!(present(318), "read_mean_ns read_p50_ns read_p90_ns read_max_ns");
+        assert_eq!(present(999), present(318));
+        assert_eq!(present(1000), "read_mean_ns read_p50_ns read_p90_ns read_p99_ns read_max_ns");
+        assert!(!present(9999).contains("p999_ns") && present(10_000).contains("read_p999_ns"));
+        assert!(!present(99_999).contains("p9999_ns") && present(100_000).contains("read_p9999_ns"));
+    }
+
+    #[test]
+    fn what_is_absent_has_a_reason() {
+        let reason = |reads: u64| absence(&values(&result(reads))).unwrap();
+        assert_eq!(reason(318), "318 reads, too few for p99, p99.9, p99.99 (1000 or more); no writes");
+        assert_eq!(reason(100_000), "no writes");
+        assert_eq!(absence(&vec![None; METRICS.len()]), None, "what was not measured at all has a reason of its own");
+    }
+
+    #[test]
+    fn a_bucket_is_never_wider_than_the_resolution() {
+        let widths = (64..2000).map(|bucket| {
+            let (below, upper) = (metrics::Histogram::upper(bucket - 1) as f64, metrics::Histogram::upper(bucket) as f64);
+            (upper - below) / upper
+        });
+        let widest = widths.fold(0.0, f64::max);
+        assert!(widest <= BUCKET && widest > 0.98 * BUCKET, "{widest}");
+        assert!(Metric::named("read_p50_ns").unwrap().resolution() > 0.0 && Metric::named("read_max_ns").unwrap().resolution() <= 0.0);
     }
 }

@@ -5,6 +5,8 @@
 //! stacks = ["page", "dftl+ftl.map_cache=256KiB"]
 //! workloads = ["zipf", "traces/mail.csv.zst"]
 //! repetitions = 3                   # seeds 1, 2, 3
+//! tail = "write_p99_ns"             # what designs are judged by; without it the highest percentile there is
+//! within = "10%"                    # how far beside the best a recommended one may be
 //!
 //! [set]                             # in every run
 //! drive.capacity = "1GiB"
@@ -18,6 +20,7 @@
 use crate::axis::{self, Axis};
 use crate::error::PlanError;
 use crate::grid::SEEDS;
+use crate::metric::{METRICS, Metric};
 use device::config::all_keys;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -36,6 +39,10 @@ pub struct Plan {
     pub repetitions: u32,
     /// Seed of the first repetition; the next ones count on. It decides random axes as well.
     pub seed: u64,
+    /// The latency that designs are judged by; without it the highest percentile there is.
+    pub tail: Option<&'static Metric>,
+    /// How far beyond the best tail that of a recommended design may be, as a share of it.
+    pub within: f64,
     /// Keys that all runs share.
     pub set: Vec<(String, String)>,
     /// Keys that differ.
@@ -45,7 +52,9 @@ pub struct Plan {
     pub(crate) file: String,
 }
 
-const KNOWN: [&str; 7] = ["name", "stacks", "workloads", "repetitions", "seed", "set", "axes"];
+const KNOWN: [&str; 9] = ["name", "stacks", "workloads", "repetitions", "seed", "tail", "within", "set", "axes"];
+/// How far beyond the best tail that of a recommended design may be, unless the plan says so.
+const WITHIN: &str = "10%";
 /// Most repetitions.
 const MOST_REPETITIONS: i64 = 10_000;
 
@@ -105,6 +114,8 @@ impl Plan {
             workloads: reader.names("workloads", "mixed")?,
             repetitions,
             seed,
+            tail: reader.text("tail")?.map(|name| tail(&name).map_err(|problem| reader.wrong("tail", problem))).transpose()?,
+            within: within(&reader.text("within")?.unwrap_or_else(|| WITHIN.to_owned())).map_err(|problem| reader.wrong("within", problem))?,
             set: Vec::new(),
             axes: Vec::new(),
             folder: folder.to_path_buf(),
@@ -136,6 +147,27 @@ impl Plan {
         }
         Ok(plan)
     }
+}
+
+/// The latency of a name.
+///
+/// # Errors
+/// In words: there is none, and which there are.
+pub fn tail(name: &str) -> Result<&'static Metric, String> {
+    let known = || METRICS.iter().filter(|metric| metric.is_latency());
+    known().find(|metric| metric.name == name).ok_or_else(|| {
+        let names: Vec<&str> = known().map(|metric| metric.name).collect();
+        let hint = device::config::did_you_mean(name, names.iter().copied());
+        format!("`{name}` is no latency{hint}; there is {}", names.join(", "))
+    })
+}
+
+/// A share by which a tail may lie beyond the best.
+///
+/// # Errors
+/// In words: it is no share.
+pub fn within(text: &str) -> Result<f64, String> {
+    units::quantity::parse_share(text).map_err(|error| error.to_string())
 }
 
 /// A table and what messages call it.
@@ -278,6 +310,10 @@ mod tests {
             ("[set]\nworkload.queue_depth = [1, 2]", "belong under [axes]"),
             ("repetitions = 2\n[axes]\nworkload.seed = [1, 5]", "axes.workload.seed: repetitions change it"),
             ("repetitions = 2\n[set]\nengine.seed = 7", "set.engine.seed: repetitions change it"),
+            ("tail = \"write_p99\"", "tail: `write_p99` is no latency; did you mean `write_p99_ns`"),
+            ("tail = \"waf\"", "there is read_mean_ns, read_p50_ns"),
+            ("within = \"5\"", "within: "),
+            ("within = 0.05", "write it in quotation marks"),
             ("name = ", "plan.toml"),
         ] {
             let message = parse(text).unwrap_err().to_string();

@@ -2,7 +2,8 @@
 
 use crate::execute::Outcome;
 use crate::grid::{Grid, Point, Run};
-use crate::metric::METRICS;
+use crate::findings::Findings;
+use crate::metric::{METRICS, absence};
 use crate::summary::Summary;
 
 /// A column.
@@ -48,6 +49,7 @@ pub fn runs(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Column> {
     columns.extend([
         known("status", |outcome| Some(outcome.status.name().to_owned())),
         known("error", |outcome| outcome.error.clone()),
+        known("absent", |outcome| absence(&outcome.metrics)),
         known("hash", |outcome| outcome.hash.clone()),
         text("address", runs, |run| Some(run.address.clone())),
     ]);
@@ -55,12 +57,17 @@ pub fn runs(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Column> {
     columns
 }
 
-/// A row for each combination: stack, workload, axes, complete repetitions, what the others met, and of each metric the mean
-/// and half of its confidence interval (`_ci95`).
-pub fn combinations(grid: &Grid, all: &[Summary]) -> Vec<Column> {
+/// A row for each combination: stack, workload, axes, complete repetitions, what the others met, why percentiles are absent,
+/// the tail its panel is judged by, whether it is unbeaten there (`yes`, `no`, or nothing), and of each metric the mean and half
+/// of its confidence interval (`_ci95`).
+pub fn combinations(grid: &Grid, all: &[Summary], findings: &Findings) -> Vec<Column> {
     let mut columns = which(grid, all, |summary: &Summary| &summary.point);
     columns.push(whole("complete", all, |summary| summary.complete as i64));
     columns.push(text("problem", all, |summary| summary.problem.clone()));
+    columns.push(text("absent", all, |summary| summary.absent.clone()));
+    let verdicts: Vec<_> = (0..all.len()).map(|at| findings.verdict(at)).collect();
+    columns.push(text("tail", &verdicts, |verdict| verdict.tail.map(str::to_owned)));
+    columns.push(text("unbeaten", &verdicts, |verdict| Some(verdict.word()).filter(|word| !word.is_empty()).map(str::to_owned)));
     for (at, metric) in METRICS.iter().enumerate() {
         columns.push(real(metric.name, all, |summary| summary.cells[at].map(|cell| cell.mean)));
         columns.push(real(&format!("{}_ci95", metric.name), all, |summary| summary.cells[at].and_then(|cell| cell.half)));

@@ -39,6 +39,13 @@ pub struct SweepArguments {
     /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install nandarium[cluster]`).
     #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
     pub scheduler: Option<String>,
+    /// The latency that designs are judged by, over the plan's own: write_p99_ns, for example; by default the highest percentile
+    /// with requests enough.
+    #[arg(long, value_name = "METRIC")]
+    pub tail: Option<String>,
+    /// How far beyond the shortest tail that of a recommended design may be, over the plan's own: 10% by default.
+    #[arg(long, value_name = "SHARE")]
+    pub within: Option<String>,
     /// Check the plan and say what would be run.
     #[arg(long)]
     pub dry_run: bool,

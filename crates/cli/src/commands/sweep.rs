@@ -3,20 +3,19 @@
 use super::results::{self, pretty};
 use crate::arguments::SweepArguments;
 use crate::failure::{Failure, INTERRUPTED, USAGE};
-use crate::table::Grid as Table;
+use crate::table::{Grid as Table, wrapped_at as wrapped};
 use crate::{output, settings, watch};
-use serde_json::{Value, json};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use sweep::{Errand, Grid, METRICS, Outcome, Plan, Shard, Status, Store, Summary};
+use sweep::{Errand, Findings, Grid, Metric, Outcome, Plan, Shard, Store, Summary};
 
-/// Version of the JSON form.
-const SCHEMA: &str = "nandarium.sweep/1";
-/// Metrics of the table that is printed, and what one unit of it is.
-const SHOWN: [(&str, &str, f64); 4] =
-    [("iops", "k IOPS", 1e3), ("read_p999_ns", "read p99.9 us", 1e3), ("write_p999_ns", "write p99.9 us", 1e3), ("waf", "WAF", 1.0)];
 /// Most lines of the table that is printed.
 const MOST_LINES: usize = 60;
+/// Most panels whose recommendation is printed.
+const MOST_PANELS: usize = 12;
+/// Letters of why a combination was not measured.
+const MOST_LETTERS: usize = 60;
 /// Most values of an axis that are printed.
 const MOST_VALUES: usize = 12;
 
@@ -35,7 +34,13 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
     let set = arguments.set.iter().map(|text| pair(text)).collect::<Result<Vec<_>, _>>()?;
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), shard)?;
     let build = settings::program_hash();
-    let plan = Plan::load(&arguments.plan, &set).map_err(Failure::usage)?;
+    let mut plan = Plan::load(&arguments.plan, &set).map_err(Failure::usage)?;
+    if let Some(name) = &arguments.tail {
+        plan.tail = Some(sweep::tail(name).map_err(|problem| Failure::usage(format!("--tail: {problem}")))?);
+    }
+    if let Some(share) = &arguments.within {
+        plan.within = sweep::within(share).map_err(|problem| Failure::usage(format!("--within: {problem}")))?;
+    }
     let checking = (!arguments.quiet).then(watch::Work::new);
     let told = |checked: usize, runs: usize| {
         if let Some(work) = &checking {
@@ -78,20 +83,47 @@ fn elsewhere(address: &str) -> Result<&'static Elsewhere, Failure> {
     })
 }
 
+/// A sweep with all that can be said of it.
+pub struct Swept<'a> {
+    /// What was to be run.
+    pub grid: &'a Grid,
+    /// What became of each run.
+    pub outcomes: &'a [Option<Outcome>],
+    /// Each combination.
+    pub all: Vec<Summary>,
+    /// What was found.
+    pub findings: Findings,
+}
+
+impl<'a> Swept<'a> {
+    /// What can be said of the outcomes of a grid.
+    pub fn of(grid: &'a Grid, outcomes: &'a [Option<Outcome>]) -> Self {
+        let all = Summary::all(grid, outcomes);
+        let findings = Findings::of(grid, outcomes, &all);
+        Self { grid, outcomes, all, findings }
+    }
+
+    /// As JSON.
+    pub fn document(&self) -> serde_json::Value {
+        sweep::document(self.grid, self.outcomes, &self.all, &self.findings)
+    }
+}
+
 /// Writes what belongs to all runs together into a folder: the table, the summary and the page.
-pub fn write(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary], folder: &Path) -> Result<(), Failure> {
+pub fn write(swept: &Swept<'_>, folder: &Path) -> Result<(), Failure> {
+    let Swept { grid, outcomes, all, findings } = swept;
     let place = folder.join("results.parquet");
     let file = std::fs::File::create(&place).map_err(|error| Failure::file(&place, "written", &error))?;
     sweep::write_parquet(grid, outcomes, file).map_err(|error| Failure::failed(format!("{}: {error}", place.display())))?;
-    output::write_file(&folder.join("summary.csv"), &Summary::csv(grid, all))?;
-    output::write_file(&folder.join("report.html"), &sweep::page(grid, all))
+    output::write_file(&folder.join("summary.csv"), &Summary::csv(grid, all, findings))?;
+    output::write_file(&folder.join("report.html"), &sweep::page(grid, all, findings))
 }
 
 /// Writes what belongs to all runs together, and says how it went.
 fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &SweepArguments) -> Result<(), Failure> {
-    let all = Summary::all(grid, outcomes);
-    write(grid, outcomes, &all, folder)?;
-    output::print(&if arguments.json { pretty(&document(grid, outcomes, &all)) } else { text(grid, outcomes, &all) })?;
+    let swept = Swept::of(grid, outcomes);
+    write(&swept, folder)?;
+    output::print(&if arguments.json { pretty(&swept.document()) } else { text(&swept) })?;
     results::tell(folder, arguments.quiet);
     if watch::stop().load(std::sync::atomic::Ordering::Relaxed) {
         let message = "interrupted: what was run is kept, and the same command goes on from there".to_owned();
@@ -127,18 +159,10 @@ fn beside(plan: &Path) -> PathBuf {
     if folder == plan { plan.with_extension("sweep") } else { folder }
 }
 
-/// How many runs ended how.
-pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
-    let of = |status: Status| outcomes.iter().flatten().filter(|outcome| outcome.status == status).count();
-    let known = Status::ALL.into_iter().map(|status| (status.name(), of(status)));
-    known.chain([("not run", outcomes.iter().filter(|outcome| outcome.is_none()).count())]).filter(|(_, count)| *count > 0).collect()
-}
-
 fn dry_run(grid: &Grid, as_json: bool) -> String {
     let impossible = grid.runs.iter().filter(|run| run.impossible.is_some()).count();
     if as_json {
-        let runs: Vec<Value> = grid.runs.iter().map(|run| json!({"run": run.to_json(), "seed": run.seed, "impossible": run.impossible})).collect();
-        return pretty(&json!({"schema": SCHEMA, "name": grid.plan.name, "runs": runs}));
+        return pretty(&sweep::planned(grid));
     }
     let axes = grid.plan.axes.iter().map(|axis| format!("{}: {}\n", axis.key, shortened(&axis.values))).collect::<Vec<_>>().concat();
     let first = grid.runs.iter().find_map(|run| run.impossible.as_deref());
@@ -156,44 +180,56 @@ fn shortened(values: &[String]) -> String {
     }
 }
 
-fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> Value {
-    let plan = &grid.plan;
-    let point = |summary: &Summary| {
-        let values: serde_json::Map<String, Value> =
-            plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| (axis.key.to_owned(), json!(axis.values[*value]))).collect();
-        let metrics: serde_json::Map<String, Value> = METRICS
-            .iter()
-            .zip(&summary.cells)
-            .filter_map(|(metric, cell)| cell.map(|cell| (metric.name.to_owned(), json!({"mean": cell.mean, "ci95": cell.half}))))
-            .collect();
-        json!({"stack": plan.stacks[summary.point.stack], "workload": plan.workloads[summary.point.workload], "values": values,
-            "complete": summary.complete, "problem": summary.problem, "metrics": metrics})
-    };
-    let statuses: serde_json::Map<String, Value> = counts(outcomes).into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
-    json!({"schema": SCHEMA, "name": plan.name, "runs": grid.runs.len(), "statuses": statuses, "combinations": all.iter().map(point).collect::<Vec<_>>()})
+/// Metrics of the table that is printed: requests a second, write amplification, spare space, and each tail that designs are
+/// judged by, besides the highest percentile that all combinations have of reads and writes.
+fn shown(swept: &Swept<'_>) -> Vec<&'static Metric> {
+    let judged = swept.findings.panels.iter().filter_map(|judged| judged.front.as_ref().ok()).map(|front| front.tail);
+    let mut tails: Vec<&Metric> = sweep::tails(&swept.all).into_iter().chain(judged).collect();
+    tails.sort_by_key(|metric| sweep::METRICS.iter().position(|known| known == *metric));
+    tails.dedup();
+    let named = |name: &str| Metric::named(name).filter(|_| swept.all.iter().any(|summary| summary.mean(name).is_some()));
+    named("iops").into_iter().chain(tails).chain(named("waf")).chain(named("spare_share")).collect()
 }
 
-/// The table that is printed.
-pub fn text(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary]) -> String {
-    let plan = &grid.plan;
-    let shown: Vec<_> = SHOWN.iter().filter(|(name, ..)| all.iter().any(|summary| summary.mean(name).is_some())).collect();
+/// The table that is printed: each combination, with a star where nothing beats it.
+fn table(swept: &Swept<'_>) -> String {
+    let plan = &swept.grid.plan;
+    let shown = shown(swept);
     let mut table = Table::new(2 + plan.axes.len());
     let heads = ["stack".to_owned(), "workload".to_owned()].into_iter().chain(plan.axes.iter().map(|axis| axis.key.to_owned()));
-    table.row(heads.chain(shown.iter().map(|(_, name, _)| (*name).to_owned())).chain([String::new()]));
-    for summary in all.iter().take(MOST_LINES) {
+    table.row(heads.chain(shown.iter().map(|metric| metric.short.to_owned())).chain([String::new()]));
+    for (at, summary) in swept.all.iter().enumerate().take(MOST_LINES) {
         let point = [plan.stacks[summary.point.stack].clone(), plan.workloads[summary.point.workload].clone()];
         let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| axis.values[*value].clone());
-        let metrics = shown.iter().map(|(name, _, unit)| {
-            summary.cell(name).map_or_else(|| "-".to_owned(), |cell| {
-                let half = cell.half.map_or_else(String::new, |half| format!(" ±{:.2}", half / unit));
-                format!("{:.2}{half}", cell.mean / unit)
-            })
-        });
-        let problem = summary.problem.clone().unwrap_or_default();
-        let problem: String = problem.chars().take(60).collect();
+        let metrics = shown.iter().map(|metric| summary.cell(metric.name).map_or_else(|| "-".to_owned(), |cell| sweep::shown_cell(metric, cell)));
+        let mark = if swept.findings.verdict(at).is_unbeaten == Some(true) { "*" } else { "" };
+        let problem: String = summary.problem.as_deref().unwrap_or(mark).chars().take(MOST_LETTERS).collect();
         table.row(point.into_iter().chain(values).chain(metrics).chain([problem]));
     }
-    let rest = if all.len() > MOST_LINES { format!("… and {} more combinations in summary.csv\n", all.len() - MOST_LINES) } else { String::new() };
-    let counts = counts(outcomes).into_iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
-    format!("{}, {} runs: {counts}\n\n{}{rest}", plan.name, grid.runs.len(), table.render(""))
+    let left_out = swept.all.len().saturating_sub(MOST_LINES);
+    let rest = if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
+    table.render("") + &rest
+}
+
+/// A sweep as it is printed: the table, the recommendation for each panel and for all, and what is to be said besides.
+pub fn text(swept: &Swept<'_>) -> String {
+    let Swept { grid, outcomes, findings, .. } = swept;
+    let counts = sweep::counts(outcomes).into_iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
+    let mut text = format!("{}, {} runs: {counts}\n\n{}", grid.plan.name, grid.runs.len(), table(swept));
+    for judged in findings.panels.iter().take(MOST_PANELS) {
+        let front = judged.front.as_ref().map_or_else(|_| String::new(), |front| format!("{} (*). ", front.words()));
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n{}\n  {}\n", judged.panel.title, wrapped(&(front + &judged.advice.text), 2));
+    }
+    let left_out = findings.panels.len().saturating_sub(MOST_PANELS);
+    if left_out > 0 {
+        let _ = writeln!(text, "\n… and {left_out} more panels in report.html and --json");
+    }
+    if let Some(overall) = &findings.overall {
+        let _ = write!(text, "\nall panels\n  {}\n", wrapped(overall, 2));
+    }
+    for note in &findings.notes {
+        let _ = write!(text, "\nnote  {}\n", wrapped(note, 6));
+    }
+    text
 }

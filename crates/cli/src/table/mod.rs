@@ -11,5 +11,5 @@ pub use compare::comparison;
 pub use grid::Grid;
 pub use life::{life, life_causes, life_facts, life_rows};
 pub use numbers::{count, share, size, time};
-pub use run::result;
+pub use run::{result, wrapped_at};
 pub use study::study;

@@ -197,12 +197,18 @@ fn notes(result: &RunResult) -> String {
 
 /// Text in lines of a readable length, under the first.
 pub(super) fn wrapped(text: &str) -> String {
+    wrapped_at(text, 10)
+}
+
+/// Text in lines, all but the first indented.
+pub fn wrapped_at(text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut width = 0;
     for word in text.split(' ') {
         let length = word.chars().count();
         if width > 0 && width + 1 + length > LINE {
-            out.push_str("\n          ");
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
             width = 0;
         } else if width > 0 {
             out.push(' ');
