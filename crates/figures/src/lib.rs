@@ -12,6 +12,6 @@ mod scatter;
 mod svg;
 
 pub use figure::{Figure, Panel, Series, Shape, quoted};
-pub use page::{Page, each, section};
+pub use page::{Page, each, section, section_with};
 pub use scatter::{Group, Point, Scatter};
 pub use svg::{escape, number};

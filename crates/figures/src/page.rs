@@ -41,6 +41,11 @@ pub fn each<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -
 
 /// A figure as a section of a page.
 pub fn section(figure: &Figure) -> String {
+    section_with(figure, "")
+}
+
+/// A figure as a section of a page, with HTML between what is said about it and its pictures.
+pub fn section_with(figure: &Figure, more: &str) -> String {
     let series = figure.panels.first().map_or(&[][..], |panel| panel.series.as_slice());
     let mut legend = each(series.iter().enumerate(), |(index, series)| {
         format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&series.name))
@@ -66,7 +71,7 @@ pub fn section(figure: &Figure) -> String {
         Shape::Lines => "lines",
     };
     format!(
-        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p><ul class=\"legend\">{legend}</ul>\
+        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p>{more}<ul class=\"legend\">{legend}</ul>\
          <div class=\"panels {shape}{arrangement}\">{panels}</div><details><summary>Numbers</summary>{}</details></section>",
         escape(figure.title),
         escape(&capital(figure.axis)),
