@@ -153,7 +153,8 @@ pub struct ReproArguments {
     /// Print the rows as JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// Write rows.json, repro.html and a CSV file for each figure into this folder.
+    /// Write rows.json, repro.html and a CSV file for each figure into this folder. A run that is stopped keeps its finished
+    /// simulations there (else in the user's cache folder), and the same command goes on.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// No progress on standard error.

@@ -2,7 +2,7 @@
 
 use device::session::{Phase, Watcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use repro::Monitor;
+use repro::{Kept, Monitor};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -53,37 +53,80 @@ impl Stage {
     }
 }
 
-/// The progress of a study: simulations that have ended.
+/// The progress of a study: simulations that have ended, on a bar or in lines, each kept as it ends.
 #[derive(Debug)]
-pub struct Simulations(ProgressBar);
+pub struct Simulations {
+    study: &'static str,
+    bar: ProgressBar,
+    lines: Lines,
+    kept: Option<Kept>,
+    /// The user was told that nothing can be kept.
+    told: AtomicBool,
+}
 
 impl Simulations {
-    /// A bar on standard error if that is a terminal and the user wants to see it.
-    pub fn new(study: &str, quiet: bool) -> Self {
-        Self(bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study.to_owned()))
+    /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it.
+    pub fn new(study: &'static str, quiet: bool, kept: Option<Kept>) -> Self {
+        let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study);
+        Self { study, bar, lines: Lines::new(quiet), kept, told: AtomicBool::new(false) }
+    }
+
+    /// How many have ended, and how many there are.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.bar.position(), self.bar.length().unwrap_or(0))
+    }
+
+    /// Where they are kept.
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
+    fn line(&self, after: u64, last: &str) {
+        self.lines.tell(after, || {
+            let (done, all) = self.counts();
+            format!("{}: {done} of {all} simulations{last}", self.study)
+        });
     }
 }
 
 impl Monitor for Simulations {
     fn expect(&self, simulations: usize) {
-        self.0.set_length(simulations as u64);
-        self.0.enable_steady_tick(std::time::Duration::from_secs(1));
+        self.bar.set_length(simulations as u64);
+        self.bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        self.line(0, "");
     }
 
     fn ended(&self, name: &str) {
-        self.0.set_message(name.to_owned());
-        self.0.inc(1);
+        self.bar.set_message(name.to_owned());
+        self.bar.inc(1);
+        self.line(LINE_EVERY, &format!("; last: {name}"));
         tracing::info!("{name} has ended");
     }
 
     fn is_stopped(&self) -> bool {
+        // Asked every few thousand requests: long simulations give a sign of life as well.
+        self.line(SIGN_OF_LIFE, "");
         STOP.load(Ordering::Relaxed)
+    }
+
+    fn recall(&self, name: &str) -> Option<Vec<u8>> {
+        self.kept.as_ref()?.recall(name)
+    }
+
+    fn keep(&self, name: &str, given: &[u8]) {
+        let Some(kept) = &self.kept else { return };
+        if let Err(error) = kept.keep(name, given)
+            && !self.told.swap(true, Ordering::Relaxed)
+        {
+            let folder = kept.folder().display();
+            tracing::warn!("simulations cannot be kept in {folder}, and a run that is stopped begins anew: {error}");
+        }
     }
 }
 
 impl Drop for Simulations {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -134,39 +177,59 @@ impl Drop for Runs {
 
 /// Seconds between two lines of progress where there is no terminal to draw on.
 const LINE_EVERY: u64 = 10;
+/// Seconds without a line after which one is due, although nothing has ended.
+const SIGN_OF_LIFE: u64 = 60;
+
+/// Lines of progress on standard error, where that is no terminal.
+#[derive(Debug)]
+struct Lines {
+    is_shown: bool,
+    begun: Instant,
+    /// Seconds from then to the last line.
+    last: AtomicU64,
+}
+
+impl Lines {
+    fn new(quiet: bool) -> Self {
+        Self { is_shown: !quiet && !std::io::stderr().is_terminal(), begun: Instant::now(), last: AtomicU64::new(0) }
+    }
+
+    /// Writes how far something has got, unless the last line is less than so many seconds old.
+    fn tell(&self, after: u64, how_far: impl FnOnce() -> String) {
+        let (now, last) = (self.begun.elapsed().as_secs(), self.last.load(Ordering::Relaxed));
+        if self.is_shown && now >= last + after && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            crate::output::complain(&format!("{}, {now} s so far", how_far()));
+        }
+    }
+}
 
 /// The progress of long work that is no simulation: a bar on a terminal, else a line now and then.
 #[derive(Debug)]
 pub struct Work {
     bar: ProgressBar,
-    is_drawn: bool,
-    begun: Instant,
-    /// Seconds after which the next line is due.
-    next_line: AtomicU64,
+    lines: Lines,
 }
 
 impl Work {
     /// Nothing is shown before something is told.
     pub fn new() -> Self {
-        let (bar, is_drawn) = (bar(false, "{spinner} {msg}, {elapsed} so far"), std::io::stderr().is_terminal());
-        Self { bar, is_drawn, begun: Instant::now(), next_line: AtomicU64::new(LINE_EVERY) }
+        Self { bar: bar(false, "{spinner} {msg}, {elapsed} so far"), lines: Lines::new(false) }
     }
 
     /// Says how far the work has got. `false`: the user wants it to stop.
     pub fn tell(&self, how_far: impl FnOnce() -> String) -> bool {
-        let (now, due) = (self.seconds() as u64, self.next_line.load(Ordering::Relaxed));
-        if self.is_drawn {
+        if self.lines.is_shown {
+            self.lines.tell(LINE_EVERY, how_far);
+        } else {
             self.bar.set_message(how_far());
             self.bar.tick();
-        } else if now >= due && self.next_line.compare_exchange(due, now + LINE_EVERY, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            crate::output::complain(&format!("{}, {now} s so far", how_far()));
         }
         !STOP.load(Ordering::Relaxed)
     }
 
     /// Seconds since it began.
     pub fn seconds(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.lines.begun.elapsed().as_secs_f64()
     }
 }
 

@@ -88,6 +88,63 @@ pub struct HostMeasurements {
     pub hash: u64,
 }
 
+impl HostMeasurements {
+    /// Nothing measured of a device of so many sectors, from `started` on.
+    pub fn new(sectors: u64, started: Nanos) -> Self {
+        Self {
+            totals: [OpTotals::default(); 4],
+            latency: vec![LatencyRecorder::default(); 4],
+            series: Series::default(),
+            addresses: AddressMap::new(sectors),
+            started,
+            last_arrival: None,
+            ended: started,
+            hash: 0,
+        }
+    }
+
+    /// Takes what completed at `now` by the clock that arrivals are told by. `elapsed`: time since the measurements began; `outstanding`:
+    /// requests under way until now; `programs`: flash programs so far.
+    #[inline]
+    pub fn take(&mut self, completions: &Completions, now: Nanos, elapsed: Nanos, outstanding: u32, counting: Counting, programs: impl FnOnce() -> [u64; DIE_CAUSES]) {
+        if self.series.is_over(elapsed) {
+            self.series.roll(elapsed, programs(), outstanding);
+        }
+        self.series.elapse(elapsed, outstanding);
+        for completion in &completions.done {
+            let request = &completion.request;
+            let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
+            let totals = &mut self.totals[request.op.index()];
+            totals.requests += 1;
+            totals.pages += pages_of(request, counting.page_shift);
+            totals.bytes += bytes;
+            totals.failed += u64::from(completion.failed);
+            if counting.timed {
+                let latency = now - request.arrival;
+                self.hash = (self.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let wait = completion.wait.map(|index| &completions.waits[index as usize]);
+                let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
+                debug_assert!(
+                    completion.explained(wait).iter().all(|explained| *explained <= latency),
+                    "{request:?} took {latency} ns: {completion:?}, {wait:?}"
+                );
+                self.latency[request.op.index()].record(latency, waits, completion.queue_ns, completion.space_ns);
+                self.series.record(request.op, latency, bytes);
+            }
+        }
+        self.ended = self.started + elapsed;
+    }
+}
+
+/// How requests are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting {
+    /// Sectors of a page as a power of two.
+    pub page_shift: u32,
+    /// Whether time passes; otherwise latencies are not recorded.
+    pub timed: bool,
+}
+
 /// A request the workload has no right to make, or a workload that cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -198,8 +255,7 @@ pub struct RunPlan {
 struct Runner<'a, D: BlockDevice> {
     device: &'a mut D,
     plan: RunPlan,
-    /// Sectors of a page as a power of two.
-    page_shift: u32,
+    counting: Counting,
     /// Requests under way.
     outstanding: u32,
     completions: Completions,
@@ -235,22 +291,13 @@ pub fn run_probed<D: BlockDevice>(
     mut probe: impl Probe<D>,
 ) -> Result<(Ended, HostMeasurements), RunError> {
     let started = device.now();
-    let sheet = HostMeasurements {
-        totals: [OpTotals::default(); 4],
-        latency: vec![LatencyRecorder::default(); 4],
-        series: Series::default(),
-        addresses: AddressMap::new(device.sectors()),
-        started,
-        last_arrival: None,
-        ended: started,
-        hash: 0,
-    };
+    let sheet = HostMeasurements::new(device.sectors(), started);
     let mut source =
         Source { workload, batch: Vec::new(), next: 0, taken: 0, limit: plan.limit, ended: false };
     let mut runner = Runner {
         device,
         plan,
-        page_shift: plan.sectors_per_page.trailing_zeros(),
+        counting: Counting { page_shift: plan.sectors_per_page.trailing_zeros(), timed: plan.timed },
         outstanding: 0,
         completions: Completions::default(),
         sheet,
@@ -355,35 +402,10 @@ impl<D: BlockDevice> Runner<'_, D> {
     #[inline]
     fn record(&mut self, observer: &mut dyn Observer, probe: &mut impl Probe<D>) -> bool {
         let now = self.device.now();
-        if self.sheet.series.is_over(now - self.sheet.started) {
-            let totals = probe.programs(self.device);
-            self.sheet.series.roll(now - self.sheet.started, totals, self.outstanding);
-        }
-        self.sheet.series.elapse(now - self.sheet.started, self.outstanding);
+        let Self { device, sheet, completions, outstanding, counting, .. } = self;
+        sheet.take(completions, now, now - sheet.started, *outstanding, *counting, || probe.programs(device));
         self.outstanding -= self.completions.done.len() as u32;
-        for completion in &self.completions.done {
-            let request = &completion.request;
-            let bytes = u64::from(request.sectors) * units::SECTOR_BYTES;
-            let totals = &mut self.sheet.totals[request.op.index()];
-            totals.requests += 1;
-            totals.pages += pages_of(request, self.page_shift);
-            totals.bytes += bytes;
-            totals.failed += u64::from(completion.failed);
-            if self.plan.timed {
-                let latency = now - request.arrival;
-                self.sheet.hash = (self.sheet.hash.rotate_left(7) ^ latency).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let wait = completion.wait.map(|index| &self.completions.waits[index as usize]);
-                let waits = wait.map(|wait| metrics::Waits { entries: &wait.entries, kinds: wait.kinds });
-                debug_assert!(
-                    completion.explained(wait).iter().all(|explained| *explained <= latency),
-                    "{request:?} took {latency} ns: {completion:?}, {wait:?}"
-                );
-                self.sheet.latency[request.op.index()].record(latency, waits, completion.queue_ns, completion.space_ns);
-                self.sheet.series.record(request.op, latency, bytes);
-            }
-        }
         self.done += self.completions.done.len() as u64;
-        self.sheet.ended = now;
         if self.done >= self.mark_at {
             probe.mark(self.device, &self.sheet, self.done);
             self.mark_at = probe.next_mark();

@@ -2,7 +2,9 @@
 
 use crate::error::DriveError;
 use device::{BlockDevice, DrivePlan, Driver, Remapped};
+use layer::LayerReport;
 use nand::{FlashCore, TimedFlash};
+use remap::HostReport;
 
 type Simulated = device::Drive<TimedFlash>;
 
@@ -99,11 +101,23 @@ impl Host {
         drive.top().check(drive.flash())
     }
 
+    /// What the layers tell of themselves, from the top.
+    pub fn reports(&self) -> Vec<LayerReport> {
+        let mut reports = Vec::new();
+        self.drive().top().report(&mut reports);
+        reports
+    }
+
+    /// What a driver tells of itself, if there is one.
+    pub fn driver_report(&self) -> Option<HostReport> {
+        match self {
+            Self::Drive(_) => None,
+            Self::Driver(driven) => Some(driven.report()),
+        }
+    }
+
     /// What a driver has counted.
     pub fn driver_counters(&self) -> Vec<(&'static str, u64)> {
-        match self {
-            Self::Drive(_) => Vec::new(),
-            Self::Driver(driven) => device::remap_counters(&driven.report()),
-        }
+        self.driver_report().map_or_else(Vec::new, |report| device::remap_counters(&report))
     }
 }

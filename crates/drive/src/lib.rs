@@ -46,10 +46,13 @@ mod error;
 mod fault;
 mod host;
 mod image;
+mod measure;
 mod requests;
 
 pub use device::Completions;
 pub use error::DriveError;
 pub use fault::Fault;
 pub use image::FileDamage;
+pub use measure::Smart;
+pub use metrics::RunResult;
 pub use requests::Drive;

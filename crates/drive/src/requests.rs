@@ -4,6 +4,7 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::image::{self, FileDamage, Image};
+use crate::measure::Measuring;
 use device::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Setting};
 use engine::random::Stream;
 use nand::{Flash as _, FlashCore};
@@ -15,7 +16,7 @@ use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
 const PIECE: u32 = 512;
 
 /// What a drive is while power is on, and what is left of it when it is off.
-enum Power {
+pub(crate) enum Power {
     On(Host),
     Off(Box<FlashCore>),
     /// Only while one turns into the other.
@@ -24,19 +25,21 @@ enum Power {
 
 /// A simulated drive that holds bytes: see the crate's description.
 pub struct Drive {
-    plan: DrivePlan,
-    power: Power,
+    pub(crate) plan: DrivePlan,
+    pub(crate) power: Power,
     image: Option<Arc<Image>>,
     /// What was wrong with the file when it was opened.
-    damage: FileDamage,
+    pub(crate) damage: FileDamage,
     /// Chances that programs, erases and reads fail.
     chances: [f64; 3],
     /// Events until power goes, and the seed of what it leaves.
     cut_after: Option<(u64, u64)>,
     /// Time of all power cycles before this one, ns.
-    before: Nanos,
+    pub(crate) before: Nanos,
     power_cuts: u64,
     completions: Completions,
+    /// What it measures of its use, if it does.
+    pub(crate) measuring: Option<Box<Measuring>>,
 }
 
 impl Drive {
@@ -133,7 +136,7 @@ impl Drive {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
         let power = if fresh { Power::On(Host::fresh(&plan, core)) } else { Power::Off(Box::new(core)) };
-        Self { plan, power, image, damage: FileDamage::default(), chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default() }
+        Self { plan, power, image, damage: FileDamage::default(), chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default(), measuring: None }
     }
 
     /// Bytes that the user sees.
@@ -320,55 +323,6 @@ impl Drive {
         self.host()?.check().map_err(DriveError::Recovery)
     }
 
-    /// What the drive has counted: reads, programs and erases of flash by cause, then counters of every layer, by name.
-    pub fn counters(&self) -> Vec<(String, u64)> {
-        let Power::On(host) = &self.power else { return Vec::new() };
-        let drive = host.drive();
-        let core = drive.flash().core();
-        // Chips in lockstep are one to the flash, and as many as there are to the user.
-        let chips = self.plan.lockstep.chips();
-        let kinds = [("flash.reads", &core.counters.reads), ("flash.programs", &core.counters.programs), ("flash.erases", &core.counters.erases)];
-        let mut all = Vec::new();
-        for (kind, counts) in kinds {
-            all.push((format!("{kind}.total"), FlashCore::total(counts) * chips));
-            let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
-            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()] * chips)));
-        }
-        let mut reports = Vec::new();
-        drive.top().report(&mut reports);
-        for report in reports {
-            all.extend(report.counters.into_iter().map(|(name, count)| (format!("{}.{name}", report.name), count)));
-        }
-        all.extend(host.driver_counters().into_iter().map(|(name, count)| (format!("remap.{name}"), count)));
-        all
-    }
-
-    /// Wear and health, as a drive's self-report has it.
-    pub fn smart(&self) -> Vec<(&'static str, u64)> {
-        let Some(core) = self.flash() else { return Vec::new() };
-        let rows = core.blocks();
-        let erases = || rows.iter().map(|row| u64::from(row.erases));
-        vec![
-            ("power_on", u64::from(self.is_on())),
-            ("power_cuts", self.power_cuts),
-            ("simulated_ns", self.now()),
-            ("blocks", rows.len() as u64),
-            ("bad_blocks", rows.iter().filter(|row| row.is_bad() || row.has_failed()).count() as u64),
-            ("dead_dies", u64::from(self.dead_dies())),
-            ("least_erases", erases().min().unwrap_or(0)),
-            ("mean_erases_thousandths", erases().sum::<u64>() * 1000 / rows.len().max(1) as u64),
-            ("most_erases", erases().max().unwrap_or(0)),
-            ("endurance", u64::from(self.plan.part.endurance)),
-            ("programs_failed", core.counters.failed_programs),
-            ("erases_failed", core.counters.failed_erases),
-            ("reads_failed", core.counters.failed_reads),
-            ("file_has_stopped", u64::from(self.image.as_ref().is_some_and(|image| image.broken().is_some()))),
-            ("file_pages_damaged", self.damage.pages),
-            ("file_records_mended", self.damage.mended),
-            ("file_writes_missing", self.damage.writes),
-        ]
-    }
-
     /// Takes a request and lets no time pass; `tag` comes back with its completion. `cells` are the bytes of a write. Whole sectors
     /// are asked for by number, at most 2^32 - 1 at once.
     ///
@@ -500,13 +454,13 @@ impl Drive {
         }
     }
 
-    fn dead_dies(&self) -> u32 {
+    pub(crate) fn dead_dies(&self) -> u32 {
         let Some(core) = self.flash() else { return 0 };
         (0..self.plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u32
     }
 
     /// The flash, unless it is on its way from on to off.
-    fn flash(&self) -> Option<&FlashCore> {
+    pub(crate) fn flash(&self) -> Option<&FlashCore> {
         match &self.power {
             Power::On(host) => Some(host.drive().flash().core()),
             Power::Off(core) => Some(core),
@@ -517,13 +471,17 @@ impl Drive {
     /// As [`BlockDevice::advance`], but for a power cut that comes first, and a file that does not follow.
     fn step_into(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
         let progress = self.step_or_cut(completions)?;
-        let Some(image) = &self.image else { return Ok(progress) };
-        let lasts = |done: &Completion| !done.failed && (done.request.op == HostOp::Flush || done.request.fua);
-        if completions.done.iter().any(lasts) {
-            image.settle();
+        if let Some(image) = &self.image {
+            let lasts = |done: &Completion| !done.failed && (done.request.op == HostOp::Flush || done.request.fua);
+            if completions.done.iter().any(lasts) {
+                image.settle();
+            }
+            if image.broken().is_some() {
+                completions.done.iter_mut().filter(|done| done.request.op != HostOp::Read).for_each(|done| done.failed = true);
+            }
         }
-        if image.broken().is_some() {
-            completions.done.iter_mut().filter(|done| done.request.op != HostOp::Read).for_each(|done| done.failed = true);
+        if let (Some(measuring), Power::On(host)) = (&mut self.measuring, &mut self.power) {
+            measuring.take(host, completions, self.before, self.plan.lockstep.chips());
         }
         Ok(progress)
     }

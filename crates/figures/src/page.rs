@@ -41,11 +41,11 @@ pub fn each<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -
 
 /// A figure as a section of a page.
 pub fn section(figure: &Figure) -> String {
-    section_with(figure, &Look::default())
+    section_with(figure, &Look::default(), "")
 }
 
-/// As [`section`], with intervals and values in words.
-pub fn section_with(figure: &Figure, look: &Look) -> String {
+/// As [`section`], with intervals and values in words, and HTML between what is said about the figure and its pictures.
+pub fn section_with(figure: &Figure, look: &Look, more: &str) -> String {
     let series = figure.panels.first().map_or(&[][..], |panel| panel.series.as_slice());
     let mut legend = each(series.iter().enumerate(), |(index, series)| {
         format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&series.name))
@@ -71,7 +71,7 @@ pub fn section_with(figure: &Figure, look: &Look) -> String {
         Shape::Lines => "lines",
     };
     format!(
-        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p><ul class=\"legend\">{legend}</ul>\
+        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p>{more}<ul class=\"legend\">{legend}</ul>\
          <div class=\"panels {shape}{arrangement}\">{panels}</div><details><summary>Numbers</summary>{}</details></section>",
         escape(figure.title),
         escape(&capital(figure.axis)),

@@ -39,7 +39,7 @@ pub enum StudyError {
         name: String,
     },
     /// The user stopped it.
-    #[error("interrupted: a study has rows only when all its simulations have ended")]
+    #[error("interrupted")]
     Interrupted,
 }
 

@@ -11,9 +11,11 @@
 //!
 //! To add a study: a folder with a table of targets and a `run` function, and a line in [`STUDIES`].
 
+mod cells;
 mod error;
 mod file;
 mod hard;
+mod kept;
 mod page;
 mod partial_parity;
 mod row;
@@ -27,6 +29,7 @@ mod two_level;
 
 pub use error::StudyError;
 pub use figures::{Figure, Panel, Series, Shape};
+pub use kept::Kept;
 pub use page::render;
 pub use row::{Class, Row, Verdict};
 pub use simulate::{Bench, Measurement, Response};
@@ -46,7 +49,7 @@ pub fn find(name: &str) -> Option<&'static Study> {
     STUDIES.iter().find(|study| study.name == name).copied()
 }
 
-/// Rows of one or several studies as one documented object.
-pub fn to_json(rows: &[Row]) -> Value {
-    json!({"schema": SCHEMA, "rows": rows.iter().map(Row::to_json).collect::<Vec<_>>()})
+/// Rows of one or several studies as one documented object. `complete`: nobody stopped them.
+pub fn to_json(rows: &[Row], complete: bool) -> Value {
+    json!({"schema": SCHEMA, "complete": complete, "rows": rows.iter().map(Row::to_json).collect::<Vec<_>>()})
 }

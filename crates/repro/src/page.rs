@@ -2,18 +2,24 @@
 
 use crate::row::{Row, Verdict};
 use crate::study::{Findings, Study};
-use figures::{Page, each, escape, section};
+use figures::{Figure, Look, Page, each, escape, section_with};
 
-/// The page of a study.
+/// The page of a study: all verdicts first, then figures with those of the rows they show, then every row.
 pub fn render(study: &Study, findings: &Findings) -> String {
-    let count = |verdict: Verdict| findings.rows.iter().filter(|row| row.verdict == verdict).count();
-    let chips = each([Verdict::Pass, Verdict::Fail, Verdict::Recorded, Verdict::NotRun], |verdict| {
-        format!("<a class=\"chip {name}\" href=\"#rows\">{} {name}</a>", count(verdict), name = verdict.name())
-    });
     let notes = each(&findings.notes, |note| format!("<p class=\"lead\">{}</p>", escape(note)));
-    let figures = each(&findings.figures, section);
+    let figures = each(&findings.figures, |figure| {
+        let shown = study.shown.iter().find(|(name, _)| *name == figure.name).map_or(&[][..], |(_, rows)| rows);
+        let beside = beside(findings, shown);
+        let is_empty = figure.panels.iter().flat_map(|panel| &panel.series).all(|series| series.values.iter().all(Option::is_none));
+        if is_empty { nothing(figure, &beside) } else { section_with(figure, &Look::default(), &beside) }
+    });
     let rows = each(&findings.rows, row);
-    let top = format!("<p class=\"chips\">{chips}</p><p class=\"lead\">{}. {}</p>{notes}", escape(study.paper), escape(study.method));
+    let top = format!(
+        "{}{notes}<p class=\"lead\">{}. {}</p>",
+        verdicts(findings),
+        escape(study.paper),
+        escape(study.method)
+    );
     let table = format!(
         "<section id=\"rows\"><h2>Published and measured</h2><div class=\"wide\"><table><thead><tr><th>Row</th><th>Experiment</th>\
          <th>Published</th><th>Measured</th><th>Accepted</th><th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
@@ -23,32 +29,91 @@ pub fn render(study: &Study, findings: &Findings) -> String {
     Page { brand: &format!("repro {}", study.name), title: study.title, top, sections: figures + &table }.render()
 }
 
+/// A figure without a value, which would be an empty frame.
+fn nothing(figure: &Figure, beside: &str) -> String {
+    let (name, title) = (figure.name, escape(figure.title));
+    format!("<section id=\"{name}\"><h2>{title}</h2>{beside}<p class=\"lead\">Nothing that this figure counts happened at this size: use a larger --scale.</p></section>")
+}
+
+/// The verdicts in a sentence, and the rows that have each.
+fn verdicts(findings: &Findings) -> String {
+    let line = |verdict: Verdict| {
+        let chips: Vec<String> = findings.rows.iter().filter(|row| row.verdict == verdict).map(link).collect();
+        if chips.is_empty() { String::new() } else { format!("<p class=\"chips\">{}: {}</p>", verdict.name(), chips.join(" ")) }
+    };
+    format!(
+        "<section id=\"verdicts\"><h2>Verdicts</h2><p class=\"lead\"><strong>{}.</strong></p>{}</section>",
+        escape(&findings.summary()),
+        each([Verdict::Fail, Verdict::Pass, Verdict::NotRun, Verdict::Recorded], line)
+    )
+}
+
+/// The number of a row in the colour of its verdict; it leads to the row.
+fn link(row: &Row) -> String {
+    let about = escape(&format!("{}: {}", row.experiment, row.metric));
+    format!("<a class=\"chip {}\" href=\"#row-{id}\" title=\"{about}\">{id}</a>", row.verdict.name(), id = row.id)
+}
+
+/// The rows that a figure shows, with their verdicts.
+fn beside(findings: &Findings, shown: &[&str]) -> String {
+    let rows: Vec<&Row> = shown.iter().filter_map(|id| findings.rows.iter().find(|row| row.id == *id)).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let each_row = each(rows, |row| {
+        format!(
+            "<tr><td>{}</td><td>{}: {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            link(row),
+            escape(row.experiment),
+            escape(row.metric),
+            escape(row.published),
+            or_dash(&row.measured),
+            escape(&row.accept),
+            chip(row.verdict)
+        )
+    });
+    format!(
+        "<div class=\"wide\"><table class=\"beside\"><thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
+         <th>Verdict</th></tr></thead><tbody>{each_row}</tbody></table></div>"
+    )
+}
+
+fn chip(verdict: Verdict) -> String {
+    format!("<span class=\"chip {verdict}\">{verdict}</span>", verdict = verdict.name())
+}
+
+/// What was measured; a dash, if nothing was.
+fn or_dash(measured: &str) -> String {
+    if measured.is_empty() { "-".to_owned() } else { escape(measured) }
+}
+
 fn row(row: &Row) -> String {
     let note = if row.note.is_empty() { String::new() } else { format!("<small>{}</small>", escape(&row.note)) };
     format!(
-        "<tr><td>{}</td><td>{}: {}{note}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
-         <td><span class=\"chip {verdict}\">{verdict}</span></td><td>{}</td></tr>",
-        row.id,
+        "<tr id=\"row-{id}\"><td>{id}</td><td>{}: {}{note}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
         escape(row.experiment),
         escape(row.metric),
         escape(row.published),
-        escape(&row.measured),
+        or_dash(&row.measured),
         escape(&row.accept),
         row.class.name(),
+        chip(row.verdict),
         escape(&row.workload),
-        verdict = row.verdict.name(),
+        id = row.id,
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use figures::{Figure, Panel, Series, Shape};
+    use crate::row::Class;
+    use crate::target::{Accept, Measured, Target};
+    use figures::{Panel, Series, Shape};
 
     #[test]
     fn a_page_shows_every_series_and_escapes_what_it_is_given() {
         let figure = Figure {
-            name: "f",
+            name: "hit-ratio",
             title: "a < b",
             axis: "share",
             shape: Shape::Lines,
@@ -62,10 +127,19 @@ mod tests {
             published: vec![("mean", 0.5)],
             caption: String::new(),
         };
-        let findings = Findings { rows: Vec::new(), figures: vec![figure], notes: vec!["& more".to_owned()] };
+        let (class, accept) = (Class::Numeric, Accept::AtLeast(85.0));
+        let target = Target { id: "3.1a", paper: "p", experiment: "e", metric: "m", unit: " %", published: "90 %", class, accept };
+        let row = target.row(Measured::Number(12.5), "generated", "");
+        let empty = Figure { name: "erases", panels: vec![Panel::default()], ..figure.clone() };
+        let findings = Findings::new(vec![row], vec![figure, empty], vec!["& more".to_owned()], 0);
         let page = render(crate::find("tpm").unwrap(), &findings);
         assert!(page.contains("a &lt; b") && page.contains("&lt;s&gt;") && page.contains("&amp; more"));
         assert!(page.contains("one x, &lt;s&gt;: 0.25") && page.contains("mean: 0.5") && page.contains("most: 0.75"));
         assert!(!page.contains("http"), "the page needs nothing from elsewhere");
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
+        // Verdicts were below all figures.
+        let (first, own, all) = (at("0 of 1 judged rows pass, 1 miss: 3.1a"), at("class=\"beside\""), at("<tr id=\"row-3.1a\">"));
+        assert!(first < at("id=\"hit-ratio\"") && at("id=\"hit-ratio\"") < own && own < at("one x, &lt;s&gt;") && own < all);
+        assert_eq!(page.matches("Nothing that this figure counts happened").count(), 1);
     }
 }

@@ -4,11 +4,12 @@
 //! else runs; one simulation is one thread and repeats exactly.
 
 use crate::error::StudyError;
+use crate::kept::{self, Keep, put_real, put_whole};
 use crate::study::Monitor;
 use device::config::Config;
 use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
-use layer::LayerReport;
+use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use metrics::{Histogram, OpTotals};
 use nand::{CountedFlash, Counters, Flash, FlashCore, TimedFlash};
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ pub struct Bench {
 /// Times from arrival to the end of requests of one kind, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Response {
-    /// Mean.
+    /// Mean; no number where there were none.
     pub mean: f64,
     /// What 99, 99.9 and 99.99 % of the requests do not exceed.
     pub tail: [u64; 3],
@@ -33,8 +34,13 @@ pub struct Response {
 
 impl Response {
     fn of(histogram: &Histogram) -> Self {
-        Self { mean: histogram.mean(), tail: [0.99, 0.999, 0.9999].map(|share| histogram.percentile(share)) }
+        Self { mean: mean(histogram), tail: [0.99, 0.999, 0.9999].map(|share| histogram.percentile(share)) }
     }
+}
+
+/// No requests take no time, but no zero either.
+fn mean(histogram: &Histogram) -> f64 {
+    if histogram.count() > 0 { histogram.mean() } else { f64::NAN }
 }
 
 /// What a measurement counted.
@@ -44,7 +50,7 @@ pub struct Measurement {
     pub requests: u64,
     /// Pages the host wrote.
     pub host_page_writes: u64,
-    /// Mean time from arrival to the end of a read or write, ns; 0 in counted time.
+    /// Mean time from arrival to the end of a read or write, ns; no number in counted time.
     pub response_ns: f64,
     /// The same for reads alone, with percentiles.
     pub reads: Response,
@@ -59,17 +65,17 @@ pub struct Measurement {
     /// Merges of a hybrid mapping: switch, partial, full.
     pub merges: [u64; 3],
     /// Further counters of the mapping.
-    pub counters: BTreeMap<&'static str, u64>,
+    pub counters: BTreeMap<String, u64>,
     /// Bytes of memory a controller would need for the mapping.
     pub ram_bytes: u64,
     /// Counters of the write buffer; none without one.
-    pub buffer: BTreeMap<&'static str, u64>,
+    pub buffer: BTreeMap<String, u64>,
     /// Bytes of memory a controller would need for the write buffer, data included.
     pub buffer_ram_bytes: u64,
     /// Counters of the stripes; none without them.
-    pub stripe: BTreeMap<&'static str, u64>,
+    pub stripe: BTreeMap<String, u64>,
     /// Counters of the zones; none without them.
-    pub zones: BTreeMap<&'static str, u64>,
+    pub zones: BTreeMap<String, u64>,
     /// Virtual time from the first to the last request, ns; 0 in counted time.
     pub elapsed_ns: u64,
     /// Hash over everything simulated.
@@ -113,6 +119,62 @@ impl Measurement {
     /// Blocks erased, for any cause.
     pub fn erases(&self) -> u64 {
         FlashCore::total(&self.flash.erases)
+    }
+}
+
+impl Keep for Response {
+    fn put(&self, out: &mut SnapshotWriter) {
+        let Self { mean, tail } = self;
+        put_real(out, "mean", &[*mean]);
+        put_whole(out, "tail", tail);
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        let [mean] = kept::real(from, "mean")?;
+        Ok(Self { mean, tail: kept::whole(from, "tail")? })
+    }
+}
+
+impl Keep for Counters {
+    fn put(&self, out: &mut SnapshotWriter) {
+        let Self { reads, programs, erases, wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads } = self;
+        put_whole(out, "reads", reads);
+        put_whole(out, "programs", programs);
+        put_whole(out, "erases", erases);
+        put_whole(out, "flash", &[*wasted_reads, *in_flight_reads, *failed_programs, *failed_erases, *failed_reads]);
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        let [reads, programs, erases] = [kept::whole(from, "reads")?, kept::whole(from, "programs")?, kept::whole(from, "erases")?];
+        let [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads] = kept::whole(from, "flash")?;
+        Ok(Self { reads, programs, erases, wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads })
+    }
+}
+
+impl Keep for Measurement {
+    fn put(&self, out: &mut SnapshotWriter) {
+        let Self { requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, .. } = self;
+        let Self { cache, merges, counters, ram_bytes, buffer, buffer_ram_bytes, stripe, zones, elapsed_ns, hash, .. } = self;
+        put_whole(out, "counts", &[*requests, *host_page_writes, cache.0, cache.1, *ram_bytes, *buffer_ram_bytes, *elapsed_ns, *hash]);
+        put_real(out, "times", &[*response_ns, *flash_ns]);
+        put_whole(out, "merges", merges);
+        [reads, writes].iter().for_each(|response| response.put(out));
+        flash.put(out);
+        [counters, buffer, stripe, zones].iter().for_each(|counters| counters.put(out));
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        let [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash] = kept::whole(from, "counts")?;
+        let [response_ns, flash_ns] = kept::real(from, "times")?;
+        let merges = kept::whole(from, "merges")?;
+        let (reads, writes, flash) = (Response::get(from)?, Response::get(from)?, Counters::get(from)?);
+        let mut counters = || <BTreeMap<String, u64> as Keep>::get(from);
+        let (counters, buffer, stripe, zones) = (counters()?, counters()?, counters()?, counters()?);
+        let cache = (hits, misses);
+        Ok(Self {
+            requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, cache, merges, counters, ram_bytes, buffer, buffer_ram_bytes, stripe,
+            zones, elapsed_ns, hash,
+        })
     }
 }
 
@@ -290,16 +352,17 @@ impl Bench {
         };
         let (report, buffer, stripe, zones) = (layer("ftl"), layer("buffer"), layer("stripe"), layer("zones"));
         let core = drive.flash().core();
+        let named = |counters: BTreeMap<&'static str, u64>| counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         Measurement {
             flash: core.counters.clone(),
             cache: report.cache.unwrap_or((0, 0)),
             merges: report.merges,
-            counters: report.counters,
+            counters: named(report.counters),
             ram_bytes: report.ram_bytes,
-            buffer: buffer.counters,
+            buffer: named(buffer.counters),
             buffer_ram_bytes: buffer.ram_bytes,
-            stripe: stripe.counters,
-            zones: zones.counters,
+            stripe: named(stripe.counters),
+            zones: named(zones.counters),
             hash: core.hash(),
             ..Measurement::default()
         }
@@ -353,7 +416,7 @@ impl Bench {
         Measurement {
             requests: reads + writes,
             host_page_writes: pages,
-            response_ns: latency.mean(),
+            response_ns: mean(&latency),
             reads: Response::of(read),
             writes: Response::of(write),
             elapsed_ns: sheet.ended - sheet.started,

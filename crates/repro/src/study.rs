@@ -2,9 +2,9 @@
 
 use crate::error::StudyError;
 use figures::Figure;
-use crate::row::Row;
+use crate::row::{Row, Verdict};
 #[cfg(test)]
-use crate::row::{Class, Verdict};
+use crate::row::Class;
 #[cfg(test)]
 use crate::target::Targets;
 use std::collections::BTreeMap;
@@ -24,6 +24,10 @@ pub struct Study {
     pub traces: &'static [&'static str],
     /// What else can be chosen.
     pub settings: &'static [Setting],
+    /// The smallest size at which its rows mean something.
+    pub least: Scale,
+    /// Rows that a figure shows, by the name of the figure.
+    pub shown: &'static [(&'static str, &'static [&'static str])],
     /// Runs it.
     pub run: fn(&Options, &dyn Monitor) -> Result<Findings, StudyError>,
 }
@@ -51,6 +55,11 @@ impl Scale {
     pub const FULL: Self = Self { divisor: 1 };
     /// What is run unless something else is asked for.
     pub const DEFAULT: Self = Self { divisor: 4 };
+
+    /// One over `divisor`, a power of two up to 4096.
+    pub(crate) const fn one_over(divisor: u32) -> Self {
+        Self { divisor }
+    }
 
     /// Reads `1/4` or `1`.
     ///
@@ -117,11 +126,16 @@ impl Options {
         std::iter::once(size).chain(changed).collect()
     }
 
-    /// Refuses names and values the study does not know.
+    /// Refuses names and values the study does not know, and sizes at which its rows mean nothing.
     ///
     /// # Errors
-    /// The first unknown one, with what there is.
+    /// The first unknown one, with what there is; the smallest size.
     pub fn check(&self, study: &Study) -> Result<(), StudyError> {
+        let Study { name, least, .. } = study;
+        if self.scale.divisor > least.divisor {
+            let scale = self.scale;
+            return Err(StudyError::Usage(format!("--scale {scale}: rows of the study `{name}` mean nothing at this size; its smallest is {least}")));
+        }
         for name in self.traces.keys() {
             if !study.traces.contains(&name.as_str()) {
                 return Err(StudyError::Usage(format!(
@@ -160,13 +174,52 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// What a reader should know about all of it.
     pub notes: Vec<String>,
+    /// Simulations that had not ended when the user stopped it. Rows that need them are not run.
+    pub missing: usize,
+}
+
+impl Findings {
+    /// What was found. Values of figures that are no numbers are none: what they count did not happen.
+    pub(crate) fn new(rows: Vec<Row>, mut figures: Vec<Figure>, notes: Vec<String>, missing: usize) -> Self {
+        for figure in &mut figures {
+            figure.published.retain(|(_, value)| value.is_finite());
+            for panel in &mut figure.panels {
+                panel.published.retain(|(_, value)| value.is_finite());
+                let values = panel.series.iter_mut().flat_map(|series| &mut series.values);
+                values.for_each(|value| *value = value.filter(|value| value.is_finite()));
+            }
+        }
+        Self { rows, figures, notes, missing }
+    }
+
+    /// How many rows have a verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|row| row.verdict == verdict).count()
+    }
+
+    /// All verdicts in a line, rows that miss by their numbers.
+    pub fn summary(&self) -> String {
+        let missed: Vec<&str> = self.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| row.id).collect();
+        let [pass, fail] = [Verdict::Pass, Verdict::Fail].map(|verdict| self.count(verdict));
+        let mut text = format!("{pass} of {} judged rows pass", pass + fail);
+        if fail > 0 {
+            text += &format!(", {fail} miss: {}", missed.join(", "));
+        }
+        for (verdict, what) in [(Verdict::Recorded, "recorded"), (Verdict::NotRun, "not run")] {
+            let count = self.count(verdict);
+            if count > 0 {
+                text += &format!("; {count} {what}");
+            }
+        }
+        text
+    }
 }
 
 #[cfg(test)]
 impl Findings {
     /// What holds at any size: every row is there once and in order, each exact one passes but those that have
-    /// `no_input`, and no panel is empty.
-    pub(crate) fn check(&self, targets: &Targets, no_input: &[&str]) {
+    /// `no_input`, no panel is empty, figures show rows that are there, and nothing that is written has a number that is none.
+    pub(crate) fn check(&self, study: &Study, targets: &Targets, no_input: &[&str]) {
         let ids: Vec<&str> = self.rows.iter().map(|row| row.id).collect();
         assert_eq!(ids, targets.ids());
         for row in self.rows.iter().filter(|row| row.class == Class::Exact) {
@@ -174,6 +227,16 @@ impl Findings {
             assert_eq!(row.verdict, expected, "{row:?}");
         }
         assert!(self.figures.iter().all(|figure| figure.panels.iter().all(|panel| !panel.series.is_empty())));
+        for (name, rows) in study.shown {
+            assert!(self.figures.iter().any(|figure| figure.name == *name), "{} has no figure {name}", study.name);
+            assert!(rows.iter().all(|id| ids.contains(id)), "{name} shows {rows:?}");
+        }
+        let written = [crate::to_json(&self.rows, true).to_string(), crate::render(study, self)];
+        for text in written.into_iter().chain(self.figures.iter().map(figures::Figure::to_csv)) {
+            let is_none = |word: &&str| ["nan", "inf"].contains(&word.to_ascii_lowercase().as_str());
+            let found = text.split(|c: char| !c.is_alphanumeric()).find(is_none);
+            assert_eq!(found, None, "{}: {text}", study.name);
+        }
     }
 }
 
@@ -185,6 +248,12 @@ pub trait Monitor: Sync {
     fn ended(&self, name: &str);
     /// Whether to stop.
     fn is_stopped(&self) -> bool;
+    /// What [`Monitor::keep`] was given under this name in a run that was stopped.
+    fn recall(&self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
+    /// A simulation gave this: a later run may recall it.
+    fn keep(&self, _name: &str, _given: &[u8]) {}
 }
 
 /// A monitor that sees nothing and stops nothing.

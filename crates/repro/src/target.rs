@@ -118,7 +118,13 @@ impl Target {
     /// # Panics
     /// If a study measured another kind of thing than its own target asks for.
     pub fn row(&self, measured: Measured, workload: &str, note: &str) -> Row {
-        let (verdict, value, text) = self.judge(measured);
+        let (mut verdict, value, text) = self.judge(measured);
+        let (text, is_whole) = spoken(&text);
+        let (mut note, _) = spoken(note);
+        if !is_whole && matches!(verdict, Verdict::Pass | Verdict::Fail) {
+            verdict = Verdict::NotRun;
+            note = [ABSENT, &note].join(" ").trim_end().to_owned();
+        }
         Row {
             id: self.id,
             paper: self.paper,
@@ -131,7 +137,7 @@ impl Target {
             class: self.class,
             verdict,
             workload: workload.to_owned(),
-            note: note.to_owned(),
+            note,
         }
     }
 
@@ -139,10 +145,10 @@ impl Target {
         let judged = |good: bool| if good { Verdict::Pass } else { Verdict::Fail };
         match (measured, self.class, self.accept) {
             (Measured::NotRun, ..) => (Verdict::NotRun, None, String::new()),
-            (Measured::Number(value), Class::Recorded, _) => (Verdict::Recorded, Some(value), self.number(value)),
+            (Measured::Number(value), Class::Recorded, _) => (Verdict::Recorded, Some(value).filter(|value| value.is_finite()), self.number(value)),
             (Measured::Figures(figures), Class::Recorded, _) => (Verdict::Recorded, None, figures),
             (Measured::Number(value), _, Accept::Within(..) | Accept::AtLeast(_)) => {
-                (judged(self.accept.takes(value)), Some(value), self.number(value))
+                (judged(self.accept.takes(value)), Some(value).filter(|value| value.is_finite()), self.number(value))
             }
             (Measured::Statement { holds, figures }, Class::Exact | Class::Numeric | Class::Trend, Accept::Holds(_)) => {
                 (judged(holds), None, figures)
@@ -153,9 +159,38 @@ impl Target {
 
     /// A number with two decimals at most.
     fn number(&self, value: f64) -> String {
+        if !value.is_finite() {
+            return value.to_string(); // a dash is shown instead
+        }
         let text = format!("{value:.2}");
         format!("{}{}", text.trim_end_matches('0').trim_end_matches('.'), self.unit)
     }
+}
+
+/// Why a row is not judged that has no value for something it compares.
+const ABSENT: &str = "Not judged: nothing of a kind that it compares happened at this size; use a larger --scale.";
+
+/// A text in which what is no number is a dash, and whether it had none of those: nothing divided by nothing is how studies say that
+/// something did not happen.
+fn spoken(text: &str) -> (String, bool) {
+    let is_part = |c: char| c.is_alphanumeric();
+    let (mut words, mut rest, mut is_whole) = (String::new(), text, true);
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        if ["NaN", "inf"].contains(&word) {
+            is_whole = false;
+            // Its sign goes with it.
+            words.truncate(words.trim_end_matches(['-', '+']).len());
+            words.push('-');
+        } else {
+            words.push_str(word);
+        }
+        let next = after.find(is_part).unwrap_or(after.len());
+        words.push_str(&after[..next]);
+        rest = &after[next..];
+    }
+    (words, is_whole)
 }
 
 /// How much more `new` is than `old`, %.
@@ -183,11 +218,24 @@ mod tests {
             (12.0, Verdict::Pass),
             (35.0, Verdict::Pass),
             (35.01, Verdict::Fail),
-            (f64::NAN, Verdict::Fail),
+            (f64::NAN, Verdict::NotRun),
         ] {
             assert_eq!(verdict(Class::Numeric, band, Measured::Number(value)), expected, "{value}");
         }
-        assert_eq!(verdict(Class::Numeric, Accept::AtLeast(85.0), Measured::Number(f64::NAN)), Verdict::Fail);
+        assert_eq!(verdict(Class::Numeric, Accept::AtLeast(85.0), Measured::Number(f64::INFINITY)), Verdict::NotRun);
+    }
+
+    /// Rows said `NaN %`.
+    #[test]
+    fn what_is_no_number_is_a_dash_and_is_not_judged() {
+        let row = target(Class::Numeric, Accept::AtLeast(85.0)).row(Measured::Number(f64::NAN), "generated", "By trace: NaN %, 5 %.");
+        assert_eq!((row.measured.as_str(), row.value, row.verdict), ("-", None, Verdict::NotRun));
+        assert!(row.note.ends_with("By trace: - %, 5 %."), "{}", row.note);
+        let figures = format!("{:+.1} points, {:.1}, {:.1} {:.1} banana NaNs", f64::NAN, f64::NEG_INFINITY, 1.5, -2.5);
+        let row = target(Class::Trend, Accept::Holds("falls")).row(Measured::statement(true, figures), "generated", "");
+        assert_eq!((row.measured.as_str(), row.verdict), ("- points, -, 1.5 -2.5 banana NaNs", Verdict::NotRun));
+        let row = target(Class::Recorded, Accept::Anything).row(Measured::Number(f64::NAN), "generated", "information");
+        assert_eq!((row.measured.as_str(), row.value, row.verdict, row.note.as_str()), ("-", None, Verdict::Recorded, "information"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod remapped;
 mod server;
 mod simulated;
 mod sockets;
+mod stats;
 mod target;
 
 pub use record::Record;
@@ -23,4 +24,5 @@ pub use remapped::{RemappedStore, remap_report};
 pub use server::{Server, ServerOptions};
 pub use simulated::{Pace, SimulatedDrive};
 pub use sockets::{Address, ServeError};
+pub use stats::STATS_SCHEMA;
 pub use target::{Answer, Answers, Control, Order, OrderKind, Target};

@@ -3,7 +3,7 @@
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
 use nbd::ErrorNumber;
 use remap::{BlockStore, Blocking};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io;
 use std::time::Duration;
 use units::SECTOR_BYTES;
@@ -137,7 +137,14 @@ impl<S: BlockStore> Target for RemappedStore<S> {
 
     fn control(&mut self, command: &str) -> Control {
         match (command.trim(), &self.drive) {
-            ("stats", Some(drive)) => Control::Done(remap_report(drive)),
+            ("stats", Some(drive)) => {
+                // What it is now, and what it has counted since it was opened.
+                const NOW: [&str; 5] = ["superpages_free", "superpages_set_aside", "mapped_pages", "ram_bytes", "broken"];
+                let report = remap_report(drive);
+                let all = report.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
+                let (now, since_start): (Map<_, _>, Map<_, _>) = all.partition(|(name, _)| NOW.contains(&name.as_str()));
+                Control::Done(json!({ "now": now, "since_start": since_start }))
+            }
             (other, _) => Control::Refused(format!("`{other}` is no command; there are: stats, shut-down")),
         }
     }

@@ -1,9 +1,10 @@
 //! A simulated drive as a target, with simulated time off, at the pace of the clock, or scaled.
 
+use crate::stats;
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
-use drive::{Completions, Drive, DriveError, Fault};
+use drive::{Completions, Drive, DriveError, Fault, RunResult};
 use nbd::ErrorNumber;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use units::{HostOp, Request, SECTOR_BYTES};
@@ -80,7 +81,8 @@ pub struct SimulatedDrive {
 
 impl SimulatedDrive {
     /// Serves `drive` at this pace, from now on.
-    pub fn new(drive: Drive, pace: Pace) -> Self {
+    pub fn new(mut drive: Drive, pace: Pace) -> Self {
+        drive.measure();
         Self {
             drive,
             pace,
@@ -94,6 +96,11 @@ impl SimulatedDrive {
             has_stopped: false,
             no_room: None,
         }
+    }
+
+    /// What was measured since it began to serve, as the result of a run.
+    pub fn result(&self) -> Option<RunResult> {
+        self.drive.result("served", self.began.elapsed().as_secs_f64())
     }
 
     fn enter(&mut self, tag: u32, order: &Order) -> u32 {
@@ -411,10 +418,9 @@ impl Target for SimulatedDrive {
         if ["smart", "stats", "power-on"].contains(&verb) && !rest.is_empty() {
             return Control::Refused(format!("`{verb}` takes nothing, and `{rest}` was given; leave it out"));
         }
-        let table = |rows: Vec<(String, u64)>| rows.into_iter().map(|(name, value)| (name, Value::from(value))).collect::<Map<_, _>>();
         let done = match verb {
-            "smart" => Ok(Control::Done(table(self.drive.smart().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()).into())),
-            "stats" => Ok(Control::Done(table(self.drive.counters()).into())),
+            "smart" => Ok(Control::Done(stats::smart(&self.drive))),
+            "stats" => self.result().map(|result| Control::Done(stats::stats(&self.drive, &result, self.pace))).ok_or_else(|| "nothing is measured".to_owned()),
             // Clients are hung up on whether the drive comes back or not.
             "power-cut" => self.power_off(rest).map(|seed| {
                 let (power, problem) = match self.power_on() {

@@ -133,7 +133,7 @@ impl Arrangement {
 pub(crate) fn sections(grid: &Grid, all: &[Summary]) -> String {
     let arrangement = Arrangement::of(grid);
     let figures = shown(all).into_iter().filter_map(|(metric, axis)| arrangement.figure(metric, axis, all));
-    figures.map(|(figure, look)| section_with(&figure, &look)).collect::<Vec<_>>().concat()
+    figures.map(|(figure, look)| section_with(&figure, &look, "")).collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(panel.categories, ["0.1%", "20%", "25%", "30%", "50%"]);
         assert_eq!((panel.series[0].name.as_str(), panel.title.as_str()), ("greedy", "workload.queue_depth 1"));
         assert_eq!(panel.series[0].values, [Some(4.0), Some(3.0), None, Some(2.0), Some(1.0)]);
-        assert_eq!(section_with(&figure, &look).matches("<polyline class=\"s0\"").count(), 4, "two pieces in each panel");
+        assert_eq!(section_with(&figure, &look, "").matches("<polyline class=\"s0\"").count(), 4, "two pieces in each panel");
     }
 
     /// An axis said 200000, of microseconds, and means had no intervals.
@@ -178,7 +178,7 @@ mod tests {
     fn a_figure_has_readable_units_and_intervals() {
         let at = |value: usize, mean: f64| summary([value, 0, 0], "read_p99_ns", Cell { mean, half: Some(mean / 10.0) });
         let (figure, look) = figure("read_p99_ns", &[at(0, 2e8), at(1, 1e8), at(2, 1.5e8)]);
-        let section = section_with(&figure, &look);
+        let section = section_with(&figure, &look, "");
         assert!(section.contains(">200 ms</text>") && section.contains("200 ms \u{b1} 20 ms") && !section.contains("200000"), "{section}");
         assert_eq!(section.matches("interval\"").count(), 3);
         assert!(figure.most.unwrap() > 2.19e8, "the interval is within the picture");

@@ -48,6 +48,9 @@ pub struct ServeArguments {
     /// ten times as slow.
     #[arg(long, value_name = "off|real|FACTOR", default_value = "off")]
     pub time: String,
+    /// When the server ends, write result.json, series.csv and report.html of all that was served into this folder.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// The rest.
     #[command(flatten)]
     pub server: ServerArguments,
@@ -55,15 +58,15 @@ pub struct ServeArguments {
 
 /// Arguments of `ctl`.
 #[derive(Debug, Args)]
-#[command(after_help = "Commands of a simulated drive: smart; stats; power-cut [SEED] (cut, and back at once: clients are hung up on); \
+#[command(after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); smart (wear and health); power-cut [SEED] (cut, and back at once: clients are hung up on); \
 power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: shut-down.")]
 pub struct CtlArguments {
     /// The control socket.
     pub socket: PathBuf,
     /// The command.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true)]
     pub command: Vec<String>,
-    /// Print JSON.
+    /// Print JSON; it may stand anywhere.
     #[arg(long)]
     pub json: bool,
 }

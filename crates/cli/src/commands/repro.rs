@@ -2,11 +2,11 @@
 
 use super::results::{pretty, make, tell_page};
 use crate::arguments::{ALL_STUDIES, ReproArguments};
-use crate::failure::{Failure, MISSED};
-use crate::{output, table, watch};
-use repro::{Findings, Options, Row, STUDIES, Scale, Study, Verdict};
+use crate::failure::{Failure, INTERRUPTED, MISSED};
+use crate::{output, settings, table, watch};
+use repro::{Findings, Kept, Options, Row, STUDIES, Scale, Study, Verdict};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let studies: Vec<&Study> =
@@ -18,12 +18,11 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     }
     arguments.out.as_deref().map_or(Ok(()), make)?;
     watch::catch_interrupts();
-    let mut rows = Vec::new();
+    let keeping = keeping(arguments.out.as_deref());
+    let (mut rows, mut done, mut stopped) = (Vec::new(), Vec::new(), None);
     for (study, options) in studies.iter().zip(&each) {
-        let findings = {
-            let simulations = watch::Simulations::new(study.name, arguments.quiet);
-            (study.run)(options, &simulations)?
-        };
+        let simulations = watch::Simulations::new(study.name, arguments.quiet, keeping.as_deref().and_then(|folder| kept(folder, study, options)));
+        let findings = (study.run)(options, &simulations)?;
         if !arguments.json {
             output::print(&table::study(study, &findings))?;
         }
@@ -33,11 +32,59 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
             tell_page(&folder.join("repro.html"), arguments.quiet);
         }
         rows.extend(findings.rows);
+        if findings.missing > 0 {
+            stopped = Some(interrupted(study, &simulations));
+            break;
+        }
+        done.extend(simulations.kept().cloned());
     }
     if arguments.json {
-        output::print(&pretty(&repro::to_json(&rows)))?;
+        output::print(&pretty(&repro::to_json(&rows, stopped.is_none())))?;
+    }
+    if let Some(failure) = stopped {
+        return Err(failure);
+    }
+    // Whoever runs it once more wants it measured once more.
+    done.iter().for_each(Kept::forget);
+    if let Some(folder) = arguments.out.as_ref().and(keeping) {
+        // Unless something else is in it.
+        let _ = std::fs::remove_dir(folder);
     }
     verdict(&rows)
+}
+
+/// What to say of a study that was stopped.
+fn interrupted(study: &Study, simulations: &watch::Simulations) -> Failure {
+    let (done, all) = simulations.counts();
+    let goes_on = simulations.kept().map_or_else(
+        || "nothing was kept, as there is no cache folder: --out DIR keeps simulations there".to_owned(),
+        |kept| format!("they are kept in {}, and the same command goes on from there", kept.folder().display()),
+    );
+    let message = format!("interrupted: {done} of {all} simulations of `{}` have ended; {goes_on}. Rows that need the others are not run", study.name);
+    Failure { code: INTERRUPTED, message }
+}
+
+/// The folder of simulations that are kept: below that of results, or the user's cache folder.
+fn keeping(out: Option<&Path>) -> Option<PathBuf> {
+    let folder = out.map(|folder| folder.join("simulations")).or_else(|| settings::cache_folder().map(|folder| folder.join("repro")))?;
+    Kept::forget_old(&folder);
+    Some(folder)
+}
+
+/// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a file cannot
+/// be read, as the study will say.
+fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Kept> {
+    let Options { scale, seed, traces, .. } = options;
+    let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
+    for setting in study.settings {
+        identity += &format!("{} = {}\n", setting.name, options.setting(setting));
+    }
+    for (name, path) in traces {
+        let path = Path::new(path);
+        // The name tells its format.
+        identity += &format!("{name}: {} {}\n", path.file_name()?.display(), sweep::file_digest(path).ok()?);
+    }
+    Some(Kept::new(folder, study.name, identity))
 }
 
 fn options(arguments: &ReproArguments) -> Result<Options, Failure> {
@@ -76,7 +123,7 @@ fn for_study(options: &Options, study: &Study, studies: usize) -> Options {
 }
 
 fn write(folder: &Path, study: &Study, findings: &Findings) -> Result<(), Failure> {
-    output::write_file(&folder.join("rows.json"), &pretty(&repro::to_json(&findings.rows)))?;
+    output::write_file(&folder.join("rows.json"), &pretty(&repro::to_json(&findings.rows, findings.missing == 0)))?;
     for figure in &findings.figures {
         output::write_file(&folder.join(format!("{}.csv", figure.name)), &figure.to_csv())?;
     }

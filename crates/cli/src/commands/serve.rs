@@ -1,5 +1,6 @@
 //! `nandarium serve`.
 
+use super::results;
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 use crate::{memory, output, watch};
@@ -7,11 +8,12 @@ use device::{Config, DrivePlan, Setting};
 use drive::Drive;
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use units::quantity;
 
 pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     let pace = pace(&arguments.time)?;
+    results::prepare(arguments.out.as_deref())?;
     let mut settings = vec![];
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);
@@ -33,7 +35,21 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         output::complain(&format!("the drive's file is damaged: {}", drive.file_damage()));
     }
     let what = format!("{name}, {}{}", quantity::format_size(drive.bytes()), arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display())));
-    run(&mut SimulatedDrive::new(drive, pace), &arguments.server, &what, "smart")
+    let mut target = SimulatedDrive::new(drive, pace);
+    let served = run(&mut target, &arguments.server, &what, "stats");
+    // A server that ended badly has served nevertheless.
+    let reported = arguments.out.as_deref().map_or(Ok(()), |folder| report(folder, &target, arguments.server.quiet));
+    served.and(reported)
+}
+
+/// Writes what was measured, as of a run.
+fn report(folder: &Path, target: &SimulatedDrive, quiet: bool) -> Result<(), Failure> {
+    let Some(result) = target.result() else { return Ok(()) };
+    let document = result.to_json();
+    results::write(folder, &document)?;
+    results::write_page(&folder.join("report.html"), std::slice::from_ref(&document))?;
+    results::tell(folder, quiet);
+    Ok(())
 }
 
 fn pace(text: &str) -> Result<Pace, Failure> {

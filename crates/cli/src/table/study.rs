@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// what it is.
 const WIDTHS: [usize; 5] = [34, 26, 26, 18, 46];
 
-/// The table of a study.
+/// The table of a study; all verdicts in its last line.
 pub fn study(study: &Study, findings: &Findings) -> String {
     let mut text = format!("{}\n{}\n", study.title, study.paper);
     for note in &findings.notes {
@@ -25,12 +25,14 @@ pub fn study(study: &Study, findings: &Findings) -> String {
     for row in findings.rows.iter().filter(|row| row.verdict == Verdict::Fail && !row.note.is_empty()) {
         let _ = writeln!(text, "\n{}: {}", row.id, row.note);
     }
+    let _ = writeln!(text, "\n{}: {}", study.name, findings.summary());
     text
 }
 
 fn add(grid: &mut Grid, row: &Row) {
     let about = format!("{}: {}", row.experiment, row.metric);
-    let texts = [row.measured.as_str(), row.published, &row.accept, &row.workload, &about];
+    let measured = if row.measured.is_empty() { "-" } else { &row.measured };
+    let texts = [measured, row.published, &row.accept, &row.workload, &about];
     let columns: Vec<Vec<String>> = texts.into_iter().zip(WIDTHS).map(|(text, width)| wrapped(text, width)).collect();
     let lines = columns.iter().map(Vec::len).max().unwrap_or(1).max(1);
     for line in 0..lines {

@@ -1,6 +1,6 @@
 //! Gathering everything a run measured into one result.
 
-use super::{Measurable, WorkloadSource};
+use super::Measurable;
 use crate::run::HostMeasurements;
 use crate::build::Service;
 use crate::remapped::RemapPlan;
@@ -9,53 +9,88 @@ use layer::LayerReport;
 use metrics::{OpTotals, RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
 use std::collections::BTreeMap;
-use units::{Cause, DieId, HostOp, quantity};
+use units::{Cause, DieId, HostOp, Nanos, quantity};
 
 /// What the run itself gave.
-pub(super) struct Measured {
+#[derive(Debug)]
+pub struct Measured {
+    /// What was run.
+    pub workload: String,
+    /// Queue depth of a closed loop; nothing, where requests arrive at times of their own.
+    pub queue_depth: Option<u64>,
+    /// The host's side.
     pub sheet: HostMeasurements,
+    /// How it ended.
     pub status: Status,
+    /// By the clock, s.
     pub wall_s: f64,
+    /// Remarks for the reader.
     pub notes: Vec<String>,
+    /// Keys that were given and decided nothing.
     pub unused: Vec<String>,
 }
 
+/// What a drive tells of itself.
+#[derive(Debug)]
+pub struct Inside<'a> {
+    /// Its flash.
+    pub core: &'a FlashCore,
+    /// Commands that count: of chips in lockstep, those of one.
+    pub counters: Counters,
+    /// Its layers, from the top; none without power.
+    pub reports: Vec<LayerReport>,
+    /// Time its only server was busy, where there is just one, ns.
+    pub server_busy_ns: Option<Nanos>,
+    /// A driver of the host over it.
+    pub remap: Option<remap::HostReport>,
+}
+
 /// The result of a session.
-pub(super) fn result<D: Measurable>(
-    plan: &DrivePlan,
-    source: &WorkloadSource,
-    device: &D,
-    measured: Measured,
-) -> RunResult {
+pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Measured) -> RunResult {
     let drive = device.drive();
-    let Measured { sheet, status, wall_s, notes, unused } = measured;
-    let values = &plan.config.values;
     let core = drive.flash().core();
-    let chips = plan.lockstep.chips();
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
+    let inside = Inside { core, counters: core.counters.clone(), reports, server_busy_ns: device.server_busy_ns(), remap: device.remap_report() };
+    let mut result = together(plan, inside, measured);
+    add_notes(plan, &mut result);
+    result
+}
+
+/// The result of a drive that clients used, by the same rules as that of a run.
+pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
+    let mut result = together(plan, inside, measured);
+    result.notes.push(space(plan));
+    add_failures(&mut result);
+    result
+}
+
+fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
+    let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused } = measured;
+    let Inside { core, counters, reports, server_busy_ns, remap } = inside;
+    let chips = plan.lockstep.chips();
     let mut result = RunResult {
         stack: plan.config.name.clone(),
-        workload: source.label(),
-        queue_depth: source.is_closed().then(|| values.whole("workload.queue_depth")),
+        workload,
+        queue_depth,
         status,
         hash: 0,
-        seed: values.whole("workload.seed"),
+        seed: plan.config.values.whole("workload.seed"),
         wall_s,
         sim_ns: sheet.ended - sheet.started,
         config: plan.config.resolved.clone(),
         host: sheet.totals,
         latency: sheet.latency,
         // Every chip of a group does what is counted once.
-        flash: [core.counters.reads, core.counters.programs, core.counters.erases].map(|causes| causes.map(|count| count * chips)),
+        flash: [counters.reads, counters.programs, counters.erases].map(|causes| causes.map(|count| count * chips)),
         merges: [0; 3],
         caches: Vec::new(),
         erases: core.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
         valid: Vec::new(),
         shape: (plan.geometry.pages_per_block, plan.geometry.blocks() / plan.geometry.dies()),
         ram_bytes: Vec::new(),
-        counters: flash_counters(plan, core),
-        series: sheet.series.finish(super::programs(drive).map(|count| count * chips)),
+        counters: flash_counters(plan, core, &counters),
+        series: sheet.series.finish(counters.programs.map(|count| count * chips)),
         addresses: sheet.addresses,
         recorded: None,
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),
@@ -63,15 +98,13 @@ pub(super) fn result<D: Measurable>(
         provenance: None,
         notes,
     };
-    let busy = device.server_busy_ns().map(|busy| ("server.busy_ns".to_owned(), busy));
-    result.counters.extend(busy);
+    result.counters.extend(server_busy_ns.map(|busy| ("server.busy_ns".to_owned(), busy)));
     for report in reports {
         add_layer(&mut result, report);
     }
-    if let Some(report) = device.remap_report() {
+    if let Some(report) = remap {
         add_remap(plan, &report, &mut result);
     }
-    add_notes(plan, &mut result);
     result.hash = hash(core.hash(), sheet.hash, &result);
     result
 }
@@ -111,8 +144,8 @@ fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResul
     }
 }
 
-fn flash_counters(plan: &DrivePlan, core: &FlashCore) -> BTreeMap<String, u64> {
-    let Counters { wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads, .. } = core.counters;
+fn flash_counters(plan: &DrivePlan, core: &FlashCore, counters: &Counters) -> BTreeMap<String, u64> {
+    let Counters { wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads, .. } = *counters;
     let counters = [
         ("flash.wasted_reads", wasted_reads),
         ("flash.in_flight_reads", in_flight_reads),
@@ -188,11 +221,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     if !plan.is_timed() {
         result.notes.push("Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned());
     }
-    let failed: u64 = result.host.iter().map(|op| op.failed).sum();
-    if failed > 0 {
-        result.notes.push(format!("{failed} requests ended with an error: their data could not be corrected."));
-    }
-    add_rebuild(result);
+    add_failures(result);
     let read = result.host[HostOp::Read.index()].pages;
     let from_flash = result.flash[0][Cause::Host.index()];
     if plan.config.values.name("drive.precondition") == "none" && from_flash < read / 2 {
@@ -204,6 +233,15 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
              empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
         ));
     }
+}
+
+/// What failed.
+fn add_failures(result: &mut RunResult) {
+    let failed: u64 = result.host.iter().map(|op| op.failed).sum();
+    if failed > 0 {
+        result.notes.push(format!("{failed} requests ended with an error: their data could not be corrected."));
+    }
+    add_rebuild(result);
 }
 
 /// What failed of the dies under stripes, and how far its rebuild has got.

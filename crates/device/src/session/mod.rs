@@ -23,6 +23,7 @@ mod unused;
 mod wear;
 
 pub use error::SessionError;
+pub use gather::{Inside, Measured, served};
 pub use given::GivenRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
@@ -341,7 +342,9 @@ impl Session<'_> {
             let limit = run_plan.limit;
             notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
         }
-        Ok(gather::result(self.plan, self.source, &device, gather::Measured { sheet, status, wall_s, notes, unused: unused_keys }))
+        let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));
+        let measured = Measured { workload: self.source.label(), queue_depth, sheet, status, wall_s, notes, unused: unused_keys };
+        Ok(gather::result(self.plan, &device, measured))
     }
 }
 

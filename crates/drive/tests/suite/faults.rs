@@ -20,7 +20,7 @@ fn a_die_that_fails_takes_its_data_with_it() {
         }
     }
     assert!(failed > pages / 3 && failed < pages * 2 / 3, "{failed} of {pages} pages were on one of two dies");
-    assert!(drive.smart().contains(&("dead_dies", 1)));
+    assert_eq!(drive.smart().get("dead_dies"), Some(1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What holds exactly: the knee of a fresh drive, and the figure of reclamation.
 
-use super::drives::{self, Kind, Shape, WAYS};
+use super::drives::{self, Kind, Shape};
 use super::runs::race;
 use crate::error::StudyError;
 use crate::study::{Monitor, Options};
@@ -47,14 +47,6 @@ pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<
         Ok(Point { bytes, writes, seconds: elapsed as f64 / 1e9 })
     };
     SIZES.into_iter().map(point).collect()
-}
-
-/// The sweeps of fresh drives with one way and with two.
-///
-/// # Errors
-/// As [`probe`].
-pub fn probes(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Vec<Point>>, StudyError> {
-    WAYS.into_iter().map(|ways| probe(options, ways, monitor)).collect()
 }
 
 /// Figure 14.3: two virtual superpages that are half valid are reclaimed into one. Over memory, with real bytes.

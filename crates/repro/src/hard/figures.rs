@@ -3,12 +3,14 @@
 use super::drives::{KIB, Kind, SHARES, Shape as Built, WAYS};
 use super::phases::Phase;
 use super::runs::{DEPTH, Place, RECORDS, Results};
+use crate::cells;
 use figures::{Figure, Panel, Series, Shape};
 use device::probe::{Point, SIZES};
 
 /// Figures 14.4 and 14.5 of the publication, and the steady state.
 pub fn figures(results: &Results) -> Vec<Figure> {
-    vec![probe(results), iozone(results), steady(results)]
+    let each: [&dyn Fn(&Results) -> Figure; 3] = [&probe, &iozone, &steady];
+    each.iter().flat_map(|figure| cells::figures(|| vec![figure(results)])).collect()
 }
 
 fn kib(sizes: &[u64]) -> Vec<String> {
@@ -16,8 +18,8 @@ fn kib(sizes: &[u64]) -> Vec<String> {
 }
 
 fn probe(results: &Results) -> Figure {
-    let series = |(ways, points): (u64, &Vec<Point>)| Series {
-        name: if ways == 1 { "one way".to_owned() } else { format!("{ways} ways") },
+    let series = |(ways, points): (&u64, &Vec<Point>)| Series {
+        name: if *ways == 1 { "one way".to_owned() } else { format!("{ways} ways") },
         values: points.iter().map(|point| Some(point.bytes_per_second() / 1e6)).collect(),
     };
     Figure {
@@ -26,7 +28,7 @@ fn probe(results: &Results) -> Figure {
         axis: "MB/s, over KiB of a write",
         shape: Shape::Lines,
         most: None,
-        panels: vec![Panel { categories: kib(&SIZES), series: WAYS.into_iter().zip(&results.probes).map(series).collect(), ..Panel::default() }],
+        panels: vec![Panel { categories: kib(&SIZES), series: results.probes.iter().map(series).collect(), ..Panel::default() }],
         published: Vec::new(),
         caption: "The published values are lost; full speed was reached at 16 KB. Sizes that are no multiple of 16 KiB touch superpages in part.".to_owned(),
     }

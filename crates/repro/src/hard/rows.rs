@@ -5,6 +5,7 @@ use super::exact::Reclaimed;
 use super::phases::Phase;
 use super::runs::{DEPTH, ONE, Place, RECORDS, Results};
 use super::targets::TARGETS;
+use crate::cells;
 use crate::row::Row;
 use crate::target::Measured::{self, Figures, Number};
 use device::probe::knee;
@@ -35,17 +36,17 @@ fn place(kind: Kind, ways: u64, depth: u32) -> impl Fn(u64) -> Place {
 
 /// The rows of the study, in the order of their numbers.
 pub fn rows(results: &Results) -> Vec<Row> {
-    let mut rows = vec![knees(results)];
-    rows.extend(fresh(results));
-    rows.extend(steady(results));
-    rows.extend(ideal(results));
-    rows.extend(in_order(results));
+    let mut rows = cells::rows(|| vec![knees(results)]);
+    rows.extend(cells::rows(|| fresh(results)));
+    rows.extend(cells::rows(|| steady(results)));
+    rows.extend(cells::rows(|| ideal(results)));
+    rows.extend(cells::rows(|| in_order(results)));
     rows.push(reclamation(results.reclaimed));
     rows
 }
 
 fn knees(results: &Results) -> Row {
-    let knees: Vec<Option<u64>> = results.probes.iter().map(|points| knee(points)).collect();
+    let knees: Vec<Option<u64>> = results.probes.values().map(|points| knee(points)).collect();
     let holds = knees.iter().all(|knee| *knee == Some(PUBLISHED_KNEE));
     let text = knees.iter().map(|knee| knee.map_or_else(|| "none".to_owned(), quantity::format_size)).collect::<Vec<_>>().join(", ");
     row("4.1", Measured::statement(holds, text), "It and its multiples up to eight times its size reach 90 % of the best rate; 32 writes under way.")
@@ -63,7 +64,7 @@ fn largest(values: &[f64]) -> f64 {
 
 fn fresh(results: &Results) -> Vec<Row> {
     let [one, two] = WAYS.map(|ways| by_record(results, Kind::Hard, ways, DEPTH));
-    let victims = format!("{} virtual superpages were reclaimed in all these runs: this is merging alone.", results.victims);
+    let victims = format!("{} virtual superpages were reclaimed in all these runs: this is merging alone.", results.victims());
     vec![
         row("4.2", Number(largest(&one)), &victims),
         row("4.2g", Number(largest(&two)), "Figure 14.1: four channels, two ways; superpages of four chips."),

@@ -4,15 +4,16 @@ use super::drives::{self, KIB, Kind, LITTLE_SPARE, SHARES, Shape, WAYS};
 use super::elevator::Elevator;
 use super::exact::{self, Reclaimed};
 use super::phases::{PHASES, Phase, Records, Scattered};
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::{self, Keep, put_real, put_whole, simulate_all};
 use crate::simulate::{Bench, Watch};
 use crate::study::{Monitor, Options};
 use device::probe::Point;
 use device::run::{self, Ended, Loop, RunPlan};
 use device::{BlockDevice, Drive, DriveState, Driver, Fill, Remapped};
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::TimedFlash;
-use rayon::prelude::*;
-use std::collections::BTreeMap;
 use trace::Workload;
 use units::{DIE_CAUSES, SECTOR_BYTES};
 
@@ -40,6 +41,53 @@ pub struct Place {
     pub depth: u32,
 }
 
+/// All phases on a fresh drive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fresh {
+    /// Nanoseconds of each.
+    pub times: [u64; PHASES.len()],
+    /// Virtual superpages reclaimed meanwhile.
+    pub victims: u64,
+}
+
+impl Keep for Fresh {
+    fn put(&self, out: &mut SnapshotWriter) {
+        put_whole(out, "times", &self.times);
+        put_whole(out, "victims", &[self.victims]);
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        let times = kept::whole(from, "times")?;
+        kept::whole(from, "victims").map(|[victims]| Self { times, victims })
+    }
+}
+
+impl Keep for Steady {
+    fn put(&self, out: &mut SnapshotWriter) {
+        let Self { rates: [many, one], amplification, ram_bytes } = self;
+        put_real(out, "steady", &[*many, *one, *amplification]);
+        put_whole(out, "ram", &[*ram_bytes]);
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        let [many, one, amplification] = kept::real(from, "steady")?;
+        kept::whole(from, "ram").map(|[ram_bytes]| Self { rates: [many, one], amplification, ram_bytes })
+    }
+}
+
+impl Keep for Point {
+    fn put(&self, out: &mut SnapshotWriter) {
+        let Self { bytes, writes, seconds } = self;
+        put_whole(out, "writes", &[*bytes, *writes]);
+        put_real(out, "seconds", &[*seconds]);
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        let [bytes, writes] = kept::whole(from, "writes")?;
+        kept::real(from, "seconds").map(|[seconds]| Self { bytes, writes, seconds })
+    }
+}
+
 /// Random writes of a page to a drive that was overwritten.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steady {
@@ -54,18 +102,23 @@ pub struct Steady {
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// Nanoseconds of each phase on a fresh drive.
-    pub fresh: BTreeMap<Place, [u64; PHASES.len()]>,
-    /// Virtual superpages reclaimed in all those runs together.
-    pub victims: u64,
+    /// On fresh drives.
+    pub fresh: Cells<Place, Fresh>,
     /// On overwritten drives.
-    pub steady: BTreeMap<Shape, Steady>,
-    /// The sweep of fresh drives with one way, and with two.
-    pub probes: Vec<Vec<Point>>,
+    pub steady: Cells<Shape, Steady>,
+    /// The sweep of fresh drives, by their ways.
+    pub probes: Cells<u64, Vec<Point>>,
     /// The figure of reclamation.
     pub reclaimed: Reclaimed,
     /// Bytes of a drive.
     pub capacity: u64,
+}
+
+impl Place {
+    /// In words, for whoever watches.
+    fn name(&self) -> String {
+        format!("{}, {} ways, records of {} KiB, {} under way", self.kind.name(), self.ways, self.record / KIB, self.depth)
+    }
 }
 
 fn places() -> Vec<Place> {
@@ -92,19 +145,19 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
     for shape in &shapes {
         drives::bench(options, *shape)?;
     }
-    monitor.expect(places.len() + shapes.len());
+    monitor.expect(WAYS.len() + places.len() + shapes.len());
     let mut results = Results {
-        probes: exact::probes(options, monitor)?,
         reclaimed: exact::reclamation().map_err(StudyError::Usage)?,
         capacity: drives::capacity(options),
         ..Results::default()
     };
+    let probes = simulate_all(monitor, &WAYS, |ways| format!("probe, {ways} ways"), |ways| exact::probe(options, *ways, monitor))?;
+    results.probes.extend(WAYS.into_iter().zip(probes));
     // The longest first.
-    let steady: Vec<_> = shapes.par_iter().with_max_len(1).map(|shape| steady(options, *shape, monitor)).collect::<Result<_, _>>()?;
-    results.steady = shapes.into_iter().zip(steady).collect();
-    let fresh: Vec<_> = places.par_iter().with_max_len(1).map(|place| fresh(options, place, monitor)).collect::<Result<_, _>>()?;
-    results.victims = fresh.iter().map(|(_, victims)| victims).sum();
-    results.fresh = places.into_iter().zip(fresh.into_iter().map(|(times, _)| times)).collect();
+    let measured = simulate_all(monitor, &shapes, |shape| format!("{}, steady", shape.name()), |shape| steady(options, *shape, monitor))?;
+    results.steady.extend(shapes.into_iter().zip(measured));
+    let measured = simulate_all(monitor, &places, Place::name, |place| fresh(options, place, monitor))?;
+    results.fresh.extend(places.into_iter().zip(measured));
     Ok(results)
 }
 
@@ -121,23 +174,20 @@ pub fn race<D: BlockDevice>(device: &mut D, workload: &mut dyn Workload, depth: 
     }
 }
 
-/// All phases on a fresh drive, and how many virtual superpages were reclaimed meanwhile.
-fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<([u64; PHASES.len()], u64), StudyError> {
+fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<Fresh, StudyError> {
     let bench = drives::bench(options, Shape::of(place.kind, place.ways))?;
     let drive = bench.factory_fresh();
-    let result = match bench.plan().remap {
+    match bench.plan().remap {
         Some(remap) => {
             let mut drive = Remapped::new(drive, Driver::format(&remap, options.seed));
             drive.settle();
             let mut drive = Elevator::new(drive);
             let times = phases(options, &mut drive, place, monitor)?;
             let victims = drive.device().report().hard().map_or(0, |report| report.victims);
-            (times, victims)
+            Ok(Fresh { times, victims })
         }
-        None => (phases(options, &mut Elevator::new(drive), place, monitor)?, 0),
-    };
-    monitor.ended(&format!("{}, {} ways, records of {} KiB, {} under way", place.kind.name(), place.ways, place.record / KIB, place.depth));
-    Ok(result)
+        None => Ok(Fresh { times: phases(options, &mut Elevator::new(drive), place, monitor)?, victims: 0 }),
+    }
 }
 
 fn phases<D: BlockDevice>(options: &Options, device: &mut D, place: &Place, monitor: &dyn Monitor) -> Result<[u64; PHASES.len()], StudyError> {
@@ -163,7 +213,7 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
     let bench = drives::bench(options, shape)?;
     let plan = bench.plan();
     let mut counted = bench.fresh();
-    let steady = if let Some(remap) = plan.remap {
+    if let Some(remap) = plan.remap {
         let mut drive = Remapped::new(counted, Driver::format(&remap, options.seed));
         drive.settle();
         overwrite(options, &mut drive, monitor)?;
@@ -176,15 +226,13 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
         let own = report.map_or(0, |report| (report.journal_superpages + report.checkpoint_superpages + report.superpages) * remap.superpage_pages());
         let (host_pages, ram_bytes) = report.map_or((1, 0), |report| (report.host_pages, report.ram_bytes));
         let with_one = rate(options, &mut device, ONE, monitor)?;
-        Steady { rates: [with_many, with_one], amplification: own as f64 / host_pages as f64, ram_bytes }
+        Ok(Steady { rates: [with_many, with_one], amplification: own as f64 / host_pages as f64, ram_bytes })
     } else {
         overwrite(options, &mut counted, monitor)?;
         let mut device = Elevator::new(timed(&bench, &DriveState::of(&counted))?);
         let rates = [rate(options, &mut device, DEPTH, monitor)?, rate(options, &mut device, ONE, monitor)?];
-        Steady { rates, amplification: 1.0, ram_bytes: 0 }
-    };
-    monitor.ended(&format!("{}, steady", shape.name()));
-    Ok(steady)
+        Ok(Steady { rates, amplification: 1.0, ram_bytes: 0 })
+    }
 }
 
 fn timed(bench: &Bench, state: &DriveState) -> Result<Drive<TimedFlash>, StudyError> {
@@ -201,13 +249,23 @@ fn rate<D: BlockDevice>(options: &Options, device: &mut D, depth: u32, monitor: 
 }
 
 impl Results {
+    /// Simulations that had not ended when the user stopped.
+    pub fn missing(&self) -> usize {
+        self.probes.holes() + self.steady.holes() + self.fresh.holes()
+    }
+
+    /// Virtual superpages reclaimed in all runs of fresh drives together.
+    pub fn victims(&self) -> u64 {
+        self.fresh.values().map(|fresh| fresh.victims).sum()
+    }
+
     /// How long a phase took on a fresh drive, ns.
     ///
     /// # Panics
     /// If the study did not run it.
     pub fn time(&self, place: Place, phase: Phase) -> f64 {
         let at = PHASES.iter().position(|known| *known == phase).expect("all phases are run");
-        self.fresh.get(&place).unwrap_or_else(|| panic!("{place:?} is run"))[at] as f64
+        self.fresh[&place].times[at] as f64
     }
 
     /// How much faster a drive is than the plain one in a phase.

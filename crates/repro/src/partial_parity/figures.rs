@@ -5,11 +5,13 @@ use super::loads::{NAMES, TITLES};
 use super::results::{Drive, mean, reads, writes};
 use super::runs::Results;
 use figures::{Figure, Panel, Series, Shape};
+use crate::cells;
 use crate::simulate::Measurement;
 
 /// All figures: 6 and 7 of the publication, other schemes, and the sizes of cache and buffer.
 pub fn figures(results: &Results) -> Vec<Figure> {
-    vec![speed(results), overheads(results), others(results), sizes(results), buffers(results)]
+    let each: [&dyn Fn(&Results) -> Figure; 5] = [&speed, &overheads, &others, &sizes, &buffers];
+    each.iter().flat_map(|figure| cells::figures(|| vec![figure(results)])).collect()
 }
 
 /// Each workload and the mean.

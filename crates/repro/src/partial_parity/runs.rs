@@ -7,11 +7,13 @@ use super::drives::{
 use super::exact::{self, Exact};
 use super::loads::{LOCAL, Load, NAMES, TITLES};
 use super::share::{self, Shares};
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::simulate_from;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use units::quantity;
 
 /// A drive under a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,11 +40,18 @@ pub struct Results {
     /// Requests under way in the rows.
     pub depth: u32,
     /// In virtual time, on aged drives.
-    pub raced: BTreeMap<Place, Measurement>,
+    pub raced: Cells<Place, Measurement>,
     /// Counts on tiny drives.
     pub exact: Exact,
     /// Share of parity among programs under a Zipf law.
     pub shares: Shares,
+}
+
+impl Results {
+    /// Simulations that had not ended when the user stopped.
+    pub fn missing(&self) -> usize {
+        self.raced.holes() + self.shares.holes()
+    }
 }
 
 /// Depth that shows whether the queue depth matters.
@@ -92,7 +101,7 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
     for load in loads {
         load.open(sectors)?;
     }
-    monitor.expect(jobs.iter().map(|job| job.runs.len()).sum());
+    monitor.expect(jobs.iter().map(|job| job.runs.len()).sum::<usize>() + share::SPARE.len());
     let mut results = Results {
         entries: drives::entries_of_record(options),
         buffer: drives::buffer_of_record(options),
@@ -102,36 +111,35 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
         ..Results::default()
     };
     let run_one = |job: &Job| run_job(job, loads, sectors, monitor);
-    let finished: Vec<Result<Vec<(Place, Measurement)>, StudyError>> = jobs.par_iter().with_max_len(1).map(run_one).collect();
-    for finished in finished {
-        results.raced.extend(finished?);
+    let finished: Vec<Vec<Option<Vec<Measurement>>>> = jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
+    for (job, finished) in jobs.iter().zip(finished) {
+        for ((load, depths), measured) in job.runs.iter().zip(finished) {
+            for (at, depth) in depths.iter().enumerate() {
+                let place = Place { variant: job.variant, entries: job.entries, buffer: job.buffer, load: *load, depth: *depth };
+                results.raced.insert(place, measured.as_ref().map(|by_depth| by_depth[at].clone()));
+            }
+        }
     }
     Ok(results)
 }
 
-fn run_job(job: &Job, loads: &[Load], sectors: u64, monitor: &dyn Monitor) -> Result<Vec<(Place, Measurement)>, StudyError> {
-    if monitor.is_stopped() {
-        return Err(StudyError::Interrupted);
-    }
+/// What a drive gives under each workload: at each of its depths.
+fn run_job(job: &Job, loads: &[Load], sectors: u64, monitor: &dyn Monitor) -> Result<Vec<Option<Vec<Measurement>>>, StudyError> {
     let Job { variant, entries, buffer, runs, bench } = job;
-    let filled = bench.filled(monitor)?;
-    let single = |(load, depths): &(usize, Vec<u32>)| -> Result<Vec<(Place, Measurement)>, StudyError> {
+    let name = |(load, _): &(usize, Vec<u32>)| format!("{}, {entries} entries, a buffer of {}, {}", VARIANTS[*variant].name, quantity::format_size(*buffer), TITLES[*load]);
+    simulate_from(monitor, runs, name, || bench.filled(monitor), |filled, (load, depths)| {
         let about = &loads[*load];
-        let aged = bench.aged(&filled, || about.rehearse(sectors), monitor)?;
+        let aged = bench.aged(filled, || about.rehearse(sectors), monitor)?;
         let warm = bench.warmed(&aged, &mut *about.open(sectors)?, about.warm_up, monitor)?;
-        let race = |depth: &u32| -> Result<(Place, Measurement), StudyError> {
+        let race = |depth: &u32| {
             let mut workload = about.open(sectors)?;
             skip(&mut *workload, about.warm_up)?;
             let measured = bench.race(&warm, &mut *workload, *depth, monitor)?;
             check(*variant, &measured);
-            Ok((Place { variant: *variant, entries: *entries, buffer: *buffer, load: *load, depth: *depth }, measured))
+            Ok(measured)
         };
-        let measured = depths.iter().map(race).collect();
-        monitor.ended(&format!("{}, {entries} entries, {}", VARIANTS[*variant].name, TITLES[*load]));
-        measured
-    };
-    let measured: Vec<_> = runs.par_iter().with_max_len(1).map(single).collect::<Result<_, _>>()?;
-    Ok(measured.into_iter().flatten().collect())
+        depths.iter().map(race).collect()
+    })
 }
 
 /// Takes requests that were run before.

@@ -1,12 +1,14 @@
 //! The share of parity among programs when pages are written one by one under a Zipf law.
 
 use super::drives::{PAGE_BYTES, drive};
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::{self, Keep, put_real, simulate_all};
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use device::DriveState;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashCore;
-use rayon::prelude::*;
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::Cause;
@@ -23,14 +25,27 @@ const START: u64 = 10;
 /// Times the drive is written over.
 const ROUNDS: u64 = 4;
 
-/// Share of parity among all programs, %.
-#[derive(Clone, Debug, Default)]
-pub struct Shares {
-    /// Of an erased drive.
+/// Shares of parity among all programs of a drive, %.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Share {
+    /// While it was erased.
     pub start: f64,
-    /// In the last of the rounds, by spare flash.
-    pub end: Vec<f64>,
+    /// In the last of the rounds.
+    pub end: f64,
 }
+
+impl Keep for Share {
+    fn put(&self, out: &mut SnapshotWriter) {
+        put_real(out, "shares", &[self.start, self.end]);
+    }
+
+    fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
+        kept::real(from, "shares").map(|[start, end]| Self { start, end })
+    }
+}
+
+/// Shares by spare flash.
+pub type Shares = Cells<u64, Share>;
 
 fn parity(measured: &Measurement) -> f64 {
     measured.flash.programs[Cause::Parity.index()] as f64 / FlashCore::total(&measured.flash.programs) as f64 * 100.0
@@ -39,23 +54,17 @@ fn parity(measured: &Measurement) -> f64 {
 /// Runs all of it.
 ///
 /// # Errors
-/// The user stopped.
+/// A drive cannot go on.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Shares, StudyError> {
     let pages = options.scale.of(PAGES).max(LEAST_PAGES);
-    let each: Vec<Result<(f64, f64), StudyError>> =
-        SPARE.par_iter().with_max_len(1).map(|spare| with_spare(options, pages, *spare, monitor)).collect();
+    let name = |spare: &u64| format!("{CHIPS} chips under a Zipf law, {spare} % spare");
+    let measured = simulate_all(monitor, &SPARE, name, |spare| with_spare(options, pages, *spare, monitor))?;
     let mut shares = Shares::default();
-    for (index, each) in each.into_iter().enumerate() {
-        let (start, end) = each?;
-        if index == 0 {
-            shares.start = start;
-        }
-        shares.end.push(end);
-    }
+    shares.extend(SPARE.into_iter().zip(measured));
     Ok(shares)
 }
 
-fn with_spare(options: &Options, pages: u64, spare: u64, monitor: &dyn Monitor) -> Result<(f64, f64), StudyError> {
+fn with_spare(options: &Options, pages: u64, spare: u64, monitor: &dyn Monitor) -> Result<Share, StudyError> {
     let mut settings = drive(options, "mlc-4k", CHIPS, pages);
     settings.extend([
         ("drive.over_provisioning", format!("{spare}%")),
@@ -76,5 +85,5 @@ fn with_spare(options: &Options, pages: u64, spare: u64, monitor: &dyn Monitor) 
     let start = bench.count(&fresh, &mut *writes(pages * START / 1000)?, monitor)?;
     let mut rounds = writes(ROUNDS * pages)?;
     let used = bench.warmed(&fresh, &mut *rounds, (ROUNDS - 1) * pages, monitor)?;
-    Ok((parity(&start), parity(&bench.count(&used, &mut *rounds, monitor)?)))
+    Ok(Share { start: parity(&start), end: parity(&bench.count(&used, &mut *rounds, monitor)?) })
 }

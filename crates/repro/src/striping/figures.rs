@@ -6,22 +6,24 @@ use super::loads::Length::Sweep;
 use super::rows::{CELLS, cells_as_published, copies};
 use super::runs::Results;
 use super::tail::{ANYWHERE, AROUND, IN_TURN, TITLES};
+use crate::cells;
 use figures::{Figure, Panel, Series, Shape};
 
 /// Figures 4, 9, 10 and 11 of the publication, its table, the share of the drive in use, and the tail of reads.
 pub fn figures(results: &Results) -> Vec<Figure> {
     let [codes, blocks, zones, used] = drives::swept();
-    vec![
-        table(results),
-        banks(results),
-        parts(results),
-        sweep(results, "code-zones", "Code zones", "over code zones of 80 data zones", &codes, &CODE_ZONES, vec![("read response with 8, published", 0.69)]),
-        sweep(results, "stripe-blocks", "Stripe blocks", "over pages of a stripe block", &blocks, &BLOCKS, Vec::new()),
-        sweep(results, "zones", "Zones", "over MB of a zone", &zones, &ZONES, Vec::new()),
-        sweep(results, "used", "How much of the drive is in use", "over % in use", &used, &USED, vec![("read response, published", 0.69)]),
-        cleaning(results, &used),
-        tails(results),
-    ]
+    let published = |what, value| vec![(what, value)];
+    let mut figures = vec![table(results), banks(results), parts(results)];
+    let others: [&dyn Fn() -> Figure; 6] = [
+        &|| sweep(results, "code-zones", "Code zones", "over code zones of 80 data zones", &codes, &CODE_ZONES, published("read response with 8, published", 0.69)),
+        &|| sweep(results, "stripe-blocks", "Stripe blocks", "over pages of a stripe block", &blocks, &BLOCKS, Vec::new()),
+        &|| sweep(results, "zones", "Zones", "over MB of a zone", &zones, &ZONES, Vec::new()),
+        &|| sweep(results, "used", "How much of the drive is in use", "over % in use", &used, &USED, published("read response, published", 0.69)),
+        &|| cleaning(results, &used),
+        &|| tails(results),
+    ];
+    figures.extend(others.iter().flat_map(|figure| cells::figures(|| vec![figure()])));
+    figures
 }
 
 fn names<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
@@ -121,11 +123,11 @@ fn cleaning(results: &Results, used: &[Place]) -> Figure {
 }
 
 fn tails(results: &Results) -> Figure {
-    let panel = |(title, tail): (&&str, &super::tail::Tail)| Panel {
-        title: (*title).to_owned(),
+    let panel = |load: usize| Panel {
+        title: TITLES[load].to_owned(),
         categories: ["99 %", "99.9 %", "99.99 %"].map(str::to_owned).to_vec(),
         series: [(ANYWHERE, "plain reads"), (AROUND, "reads around cleaning"), (IN_TURN, "the same, cleaning in turn")]
-            .map(|(drive, name)| Series { name: name.to_owned(), values: tail.slower(drive).map(Some).to_vec() })
+            .map(|(drive, name)| Series { name: name.to_owned(), values: results.tails.slower(load, drive).map(Some).to_vec() })
             .to_vec(),
         ..Panel::default()
     };
@@ -135,7 +137,7 @@ fn tails(results: &Results) -> Figure {
         axis: "percentile of read response, no cleaning = 1",
         shape: Shape::Bars,
         most: None,
-        panels: TITLES.iter().zip(&results.tails).map(panel).collect(),
+        panels: (0..TITLES.len()).map(panel).collect(),
         published: vec![("in turn, published most", 2.6), ("plain reads, published least", 5.0)],
         caption: "Beside ttFlash (FAST 2017): a parity in every group, updated with each write, 7 % spare.".to_owned(),
     }

@@ -38,6 +38,16 @@ pub enum Length {
     Sweep,
 }
 
+impl Length {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Length::Record => "of record",
+            Length::Sweep => "a point of a sweep",
+        }
+    }
+}
+
 /// The month on a small laptop.
 ///
 /// # Errors

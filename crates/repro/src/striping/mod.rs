@@ -18,7 +18,7 @@ mod tail;
 mod targets;
 
 use crate::error::StudyError;
-use crate::study::{Findings, Monitor, Options, Setting, Study};
+use crate::study::{Findings, Monitor, Options, Scale, Setting, Study};
 
 /// Names under which files may be given.
 const NAMES: [&str; 1] = ["laptop"];
@@ -44,6 +44,18 @@ pub(crate) static STUDY: Study = Study {
              the publication. Points of sweeps run an eighth of the requests that the rows of record run.",
     traces: &NAMES,
     settings: &[HISTORY],
+    least: Scale::one_over(4096),
+    shown: &[
+        ("table-1", &["0.1", "0.17h"]),
+        ("banks", &["0.13a"]),
+        ("read-zones", &["0.13b"]),
+        ("code-zones", &["0.5a", "0.6a", "0.6b", "0.7", "0.11"]),
+        ("stripe-blocks", &["0.8", "0.10"]),
+        ("zones", &["0.9", "0.10"]),
+        ("used", &["0.5b", "0.5c"]),
+        ("tail", &["5.5a", "5.5b", "5.5c", "5.5d"]),
+        ("cleaning", &["5.5e"]),
+    ],
     run,
 };
 
@@ -51,34 +63,30 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     let trace = loads::trace(options)?;
     let results = runs::run(options, &trace, monitor)?;
     let size = format!("Size {}: of a month of requests, after a day without time; the drive keeps its 20 GiB down to 1/64.", options.scale);
-    Ok(Findings {
-        rows: rows::rows(&results, &trace.label()),
-        figures: figures::figures(&results),
-        notes: options.notes(size, STUDY.settings),
-    })
+    let rows = rows::rows(&results, &trace.label());
+    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
-        let options = Options { scale: Scale::parse("1/4096").unwrap(), ..Options::default() };
+        let options = Options { scale: STUDY.least, ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
-        findings.check(&targets::TARGETS, &[]);
+        findings.check(&STUDY, &targets::TARGETS, &[]);
     }
 
     #[test]
     fn the_first_day_may_be_known_before() {
-        let mut options = Options { scale: Scale::parse("1/4096").unwrap(), ..Options::default() };
+        let mut options = Options { scale: STUDY.least, ..Options::default() };
         let trace = loads::trace(&options).unwrap();
         let before = runs::run(&options, &trace, &()).unwrap();
         options.settings.insert(HISTORY.name.to_owned(), FORESIGHT.to_owned());
         let oracle = runs::run(&options, &trace, &()).unwrap();
         let requests = |results: &runs::Results| results.of(&drives::RECORD, loads::Length::Record).requests;
         assert_eq!(requests(&before), requests(&oracle));
-        assert_ne!(before.timed[&(drives::RECORD, loads::Length::Record)].hash, oracle.timed[&(drives::RECORD, loads::Length::Record)].hash);
+        assert_ne!(before.of(&drives::RECORD, loads::Length::Record).hash, oracle.of(&drives::RECORD, loads::Length::Record).hash);
     }
 }

@@ -3,12 +3,13 @@
 use super::drives::{self, DYNAMIC, EAGER, EAGER_TIME, Place, RECORD, STATIC_INTERLEAVED, STATIC_PLAIN, VARIANTS};
 use super::exact::{self, Exact};
 use super::loads::{Length, Shape, Trace};
-use super::tail::{self, Tail};
+use super::tail::{self, Tails};
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::simulate_all;
 use crate::simulate::Measurement;
 use crate::study::{Monitor, Options};
-use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A drive under the trace, or a quicker look at it.
 type Run = (Place, Length);
@@ -17,16 +18,21 @@ type Run = (Place, Length);
 #[derive(Debug, Default)]
 pub struct Results {
     /// In virtual time, at the times of the trace.
-    pub timed: BTreeMap<Run, Measurement>,
+    pub timed: Cells<Run, Measurement>,
     /// Counts that need no drive.
     pub exact: Exact,
     /// A day of the trace.
     pub shape: Shape,
     /// Reads around cleaning banks under server traces.
-    pub tails: Vec<Tail>,
+    pub tails: Tails,
 }
 
 impl Results {
+    /// Simulations that had not ended when the user stopped.
+    pub fn missing(&self) -> usize {
+        self.timed.holes() + self.tails.missing()
+    }
+
     /// A measurement.
     ///
     /// # Panics
@@ -75,20 +81,14 @@ pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Re
         shape: trace.shape(bench.sectors(), bench.whole("zones.size") / units::SECTOR_BYTES, &RECORD)?,
         ..Results::default()
     };
-    let single = |run: &Run| run_one(options, trace, run, monitor);
-    let timed: Vec<Result<(Run, Measurement), StudyError>> = runs.par_iter().with_max_len(1).map(single).collect();
-    for timed in timed {
-        results.timed.extend([timed?]);
-    }
+    let name = |(place, length): &Run| format!("{}, {}", place.name(), length.name());
+    let measured = simulate_all(monitor, &runs, name, |run| run_one(options, trace, run, monitor))?;
+    results.timed.extend(runs.into_iter().zip(measured));
     results.tails = tail::run(options, monitor)?;
     Ok(results)
 }
 
-fn run_one(options: &Options, trace: &Trace, run: &Run, monitor: &dyn Monitor) -> Result<(Run, Measurement), StudyError> {
-    if monitor.is_stopped() {
-        return Err(StudyError::Interrupted);
-    }
-    let (place, length) = run;
+fn run_one(options: &Options, trace: &Trace, (place, length): &Run, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
     let bench = drives::bench(options, place)?;
     let filled = bench.filled_to(place.share(), monitor)?;
     let mut workload = trace.open(bench.sectors(), place.share(), *length)?;
@@ -98,7 +98,5 @@ fn run_one(options: &Options, trace: &Trace, run: &Run, monitor: &dyn Monitor) -
         // The requests that were counted are those that are measured.
         workload = trace.open_again(bench.sectors(), place.share(), *length)?;
     }
-    let measured = bench.time(&warm, &mut *workload, monitor)?;
-    monitor.ended(&place.name());
-    Ok((*run, measured))
+    bench.time(&warm, &mut *workload, monitor)
 }

@@ -3,10 +3,11 @@
 //! Every group has a parity that is written with its data; a read whose bank is cleaning is answered by the others.
 
 use super::drives::zones;
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::simulate_all;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
-use rayon::prelude::*;
 use trace::synthetic::{WorkloadParameters, build};
 
 /// Workloads: the first is judged, the second has few writes.
@@ -45,18 +46,25 @@ const CODED: &[(&str, &str)] = &[("zones.code", "parity"), ("zones.stale_codes",
 /// Simulations.
 pub const RUNS: usize = LOADS.len() * DRIVES.len();
 
-/// The drives under one workload.
-#[derive(Debug)]
-pub struct Tail {
-    /// By drive.
-    pub runs: Vec<Measurement>,
-}
+/// The drives under each workload, by workload and drive.
+#[derive(Debug, Default)]
+pub struct Tails(Cells<(usize, usize), Measurement>);
 
-impl Tail {
+impl Tails {
+    /// A drive under a workload.
+    pub fn of(&self, load: usize, drive: usize) -> &Measurement {
+        &self.0[&(load, drive)]
+    }
+
     /// 99, 99.9 and 99.99th percentile of reads of a drive, no cleaning = 1.
-    pub fn slower(&self, drive: usize) -> [f64; 3] {
-        let [own, none] = [drive, NO_CLEANING].map(|drive| self.runs[drive].reads.tail);
+    pub fn slower(&self, load: usize, drive: usize) -> [f64; 3] {
+        let [own, none] = [drive, NO_CLEANING].map(|drive| self.of(load, drive).reads.tail);
         [0, 1, 2].map(|at| own[at] as f64 / none[at] as f64)
+    }
+
+    /// Simulations that had not ended when the user stopped.
+    pub fn missing(&self) -> usize {
+        self.0.holes()
     }
 }
 
@@ -77,24 +85,21 @@ fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench,
 /// Runs every drive under every workload.
 ///
 /// # Errors
-/// A drive cannot be built, or the user stopped.
-pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Tail>, StudyError> {
+/// A drive cannot be built.
+pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Tails, StudyError> {
     let places: Vec<(usize, usize)> = (0..LOADS.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();
     let single = |(load, drive): &(usize, usize)| {
-        if monitor.is_stopped() {
-            return Err(StudyError::Interrupted);
-        }
         let bench = bench(options, DRIVES[*drive])?;
         let requests = options.scale.of(REQUESTS);
         let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), 2 * requests) };
         let mut workload = build(LOADS[*load], &parameters)?;
         let filled = bench.filled(monitor)?;
         let warm = bench.warmed(&filled, &mut *workload, requests, monitor)?;
-        let measured = bench.time(&warm, &mut *workload, monitor)?;
-        monitor.ended(&format!("{}, {}", TITLES[*load], DRIVES[*drive].0));
-        Ok(measured)
+        bench.time(&warm, &mut *workload, monitor)
     };
-    let mut measured: Vec<Measurement> = places.par_iter().with_max_len(1).map(single).collect::<Result<_, _>>()?;
-    let rest = measured.split_off(DRIVES.len());
-    Ok(vec![Tail { runs: measured }, Tail { runs: rest }])
+    let name = |(load, drive): &(usize, usize)| format!("{}, {}", TITLES[*load], DRIVES[*drive].0);
+    let measured = simulate_all(monitor, &places, name, single)?;
+    let mut tails = Tails::default();
+    tails.0.extend(places.into_iter().zip(measured));
+    Ok(tails)
 }

@@ -4,45 +4,52 @@ use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, STUDIED, VARIANTS};
 use super::runs::{Place, Results};
 use super::traces::Trace;
 use figures::{Figure, Panel, Series, Shape};
+use crate::cells::{self, Cells};
 use crate::simulate::Measurement;
-use std::collections::BTreeMap;
 
 /// All figures, in the order of the publication.
 pub fn figures(results: &Results, traces: &[Trace]) -> Vec<Figure> {
-    vec![
-        hit_ratio(results, traces),
-        Figure {
-            name: "translation-operations",
-            title: "Translation operations, DFTL = 1",
-            axis: "operations / operations of DFTL",
-            shape: Shape::Bars,
-            most: None,
-            panels: normalised(&results.counted, traces, &|m| m.translation_operations() as f64),
-            published: vec![("TPM, published mean", 1.0 - 0.9093)],
-            caption: "Reads and programs of translation pages by misses, evictions and collection; cache of 512 KB.".to_owned(),
-        },
-        response(results, traces),
-        Figure {
-            name: "response-normalised",
-            title: "Mean response, DFTL = 1",
-            axis: "response / response of DFTL",
-            shape: Shape::Bars,
-            most: None,
-            panels: normalised(&results.timed, traces, &|m| m.response_ns),
-            published: vec![("TPM, published mean", 1.0 - 0.2214)],
-            caption: "The same as shares; cache of 512 KB.".to_owned(),
-        },
-        Figure {
-            name: "erases",
-            title: "Block erases, DFTL = 1",
-            axis: "erases / erases of DFTL",
-            shape: Shape::Bars,
-            most: None,
-            panels: normalised(&results.aged, traces, &|m| m.erases() as f64),
-            published: vec![("TPM, published mean", 1.0 - 0.2651)],
-            caption: "Data and translation blocks, drives whose spare blocks are used up; cache of 512 KB. Websearch writes too little to be shown.".to_owned(),
-        },
-    ]
+    let each: [&dyn Fn(&Results, &[Trace]) -> Figure; 5] = [&hit_ratio, &operations, &response, &responses, &erases];
+    each.iter().flat_map(|figure| cells::figures(|| vec![figure(results, traces)])).collect()
+}
+
+fn operations(results: &Results, traces: &[Trace]) -> Figure {
+    Figure {
+        name: "translation-operations",
+        title: "Translation operations, DFTL = 1",
+        axis: "operations / operations of DFTL",
+        shape: Shape::Bars,
+        most: None,
+        panels: normalised(&results.counted, traces, &|m| m.translation_operations() as f64),
+        published: vec![("TPM, published mean", 1.0 - 0.9093)],
+        caption: "Reads and programs of translation pages by misses, evictions and collection; cache of 512 KB.".to_owned(),
+    }
+}
+
+fn responses(results: &Results, traces: &[Trace]) -> Figure {
+    Figure {
+        name: "response-normalised",
+        title: "Mean response, DFTL = 1",
+        axis: "response / response of DFTL",
+        shape: Shape::Bars,
+        most: None,
+        panels: normalised(&results.timed, traces, &|m| m.response_ns),
+        published: vec![("TPM, published mean", 1.0 - 0.2214)],
+        caption: "The same as shares; cache of 512 KB.".to_owned(),
+    }
+}
+
+fn erases(results: &Results, traces: &[Trace]) -> Figure {
+    Figure {
+        name: "erases",
+        title: "Block erases, DFTL = 1",
+        axis: "erases / erases of DFTL",
+        shape: Shape::Bars,
+        most: None,
+        panels: normalised(&results.aged, traces, &|m| m.erases() as f64),
+        published: vec![("TPM, published mean", 1.0 - 0.2651)],
+        caption: "Data and translation blocks, drives whose spare blocks are used up; cache of 512 KB. Websearch writes too little to be shown.".to_owned(),
+    }
 }
 
 fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
@@ -96,11 +103,11 @@ fn response(results: &Results, traces: &[Trace]) -> Figure {
 }
 
 /// One panel: each trace, each mapping, as a share of the comparison of record. A cache of 512 KB.
-fn normalised(cells: &BTreeMap<Place, Measurement>, traces: &[Trace], value: &dyn Fn(&Measurement) -> f64) -> Vec<Panel> {
+fn normalised(cells: &Cells<Place, Measurement>, traces: &[Trace], value: &dyn Fn(&Measurement) -> f64) -> Vec<Panel> {
     let shown: Vec<usize> =
         (0..traces.len()).filter(|trace| cells.contains_key(&(DFTL, PUBLISHED_CACHE, *trace))).collect();
     let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
-    let share = |variant, trace| Some(at(variant, trace)? / at(DFTL, trace)?).filter(|share| share.is_finite());
+    let share = |variant, trace| Some(at(variant, trace)? / at(DFTL, trace)?);
     let series = |(variant, of): (usize, &super::drives::Variant)| Series {
         name: of.name.to_owned(),
         values: shown.iter().map(|trace| share(variant, *trace)).collect(),

@@ -4,11 +4,11 @@ use super::drives::{CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, STUDIED, TPM, V
 use super::runs::{Place, Results};
 use super::targets::TARGETS;
 use super::traces::Trace;
+use crate::cells::{self, Cells};
 use crate::row::Row;
 use crate::simulate::Measurement;
 use crate::source::Source;
 use crate::target::Measured::{self, Figures, NotRun, Number};
-use std::collections::BTreeMap;
 
 /// Everything rows are made of.
 struct Table<'a> {
@@ -19,14 +19,14 @@ struct Table<'a> {
 /// The rows of the study, in the order of their numbers.
 pub fn rows(results: &Results, traces: &[Trace]) -> Vec<Row> {
     let table = Table { results, traces };
-    let mut rows = table.hits();
-    rows.extend(table.operations());
-    rows.extend(table.space());
+    let mut rows = cells::rows(|| table.hits());
+    rows.extend(cells::rows(|| table.operations()));
+    rows.extend(cells::rows(|| table.space()));
     rows.extend(exact(results));
     rows.extend(table.trace_table());
-    rows.extend(table.trends());
-    rows.extend(table.hybrid());
-    rows.extend(table.learned());
+    rows.extend(cells::rows(|| table.trends()));
+    rows.extend(cells::rows(|| table.hybrid()));
+    rows.extend(cells::rows(|| table.learned()));
     rows.extend(not_built());
     rows
 }
@@ -109,13 +109,13 @@ impl Table<'_> {
     }
 
     /// Mean reduction by TPM against a variant, over the traces that were measured.
-    fn mean_reduction(&self, cells: &BTreeMap<Place, Measurement>, against: usize, value: &dyn Fn(&Measurement) -> f64) -> f64 {
+    fn mean_reduction(&self, cells: &Cells<Place, Measurement>, against: usize, value: &dyn Fn(&Measurement) -> f64) -> f64 {
         let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
         mean((0..self.traces.len()).filter_map(|trace| Some(reduction(at(TPM, trace)?, at(against, trace)?))))
     }
 
     /// The same for each trace, in words.
-    fn reductions(&self, cells: &BTreeMap<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> String {
+    fn reductions(&self, cells: &Cells<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> String {
         let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
         let each = (0..self.traces.len()).filter_map(|trace| {
             let percent = reduction(at(TPM, trace)?, at(DFTL, trace)?);
@@ -124,7 +124,7 @@ impl Table<'_> {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    fn variants(&self, cells: &BTreeMap<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> Measured {
+    fn variants(&self, cells: &Cells<Place, Measurement>, value: &dyn Fn(&Measurement) -> f64) -> Measured {
         let each = (DFTL..STUDIED.end)
             .map(|variant| format!("{} {:.1} %", VARIANTS[variant].name, self.mean_reduction(cells, variant, value)));
         Figures(each.collect::<Vec<_>>().join("; "))
@@ -204,7 +204,7 @@ impl Table<'_> {
             others.iter().map(move |trace| best - self.hit(TPM, cache, *trace))
         });
         let lead = lead.fold(f64::INFINITY, f64::min);
-        let sums = |cells: &BTreeMap<Place, Measurement>, value: &dyn Fn(&Measurement) -> u64| -> Vec<u64> {
+        let sums = |cells: &Cells<Place, Measurement>, value: &dyn Fn(&Measurement) -> u64| -> Vec<u64> {
             let sum = |cache| cells.iter().filter(|((v, c, _), _)| (*v, *c) == (TPM, cache)).map(|(_, m)| value(m)).sum();
             (0..CACHES.len()).map(sum).collect()
         };

@@ -3,7 +3,9 @@
 use super::drives::{self, CACHES, DFTL, FAST, LEAFTL, PUBLISHED_CACHE, TPM, VARIANTS};
 use super::exact::{self, Exact};
 use super::traces::{Sample, Trace};
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::simulate_from;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use device::DriveState;
@@ -22,21 +24,37 @@ const TRANSACTIONS: u64 = 3_698_864;
 #[derive(Debug, Default)]
 pub struct Results {
     /// From a filled drive, one request after the other.
-    pub counted: BTreeMap<Place, Measurement>,
+    pub counted: Cells<Place, Measurement>,
     /// From a filled drive, at the times of the trace. Published cache size only.
-    pub timed: BTreeMap<Place, Measurement>,
+    pub timed: Cells<Place, Measurement>,
     /// From an aged drive, one request after the other. Traces with writes only.
-    pub aged: BTreeMap<Place, Measurement>,
+    pub aged: Cells<Place, Measurement>,
     /// Uniform page writes over a whole drive in use: by mapping.
-    pub uniform: BTreeMap<usize, Measurement>,
+    pub uniform: Cells<usize, Measurement>,
     /// Transactions at their own times: by mapping.
-    pub transactions: BTreeMap<usize, Measurement>,
+    pub transactions: Cells<usize, Measurement>,
     /// Columns of the published table for each generated trace, by its title.
     pub samples: BTreeMap<&'static str, Sample>,
     /// Pages of flash.
     pub flash_pages: u64,
     /// Counts on tiny drives.
     pub exact: Exact,
+}
+
+impl Results {
+    /// Simulations that had not ended when the user stopped.
+    pub fn missing(&self) -> usize {
+        let by_place = [&self.counted, &self.timed, &self.aged].map(Cells::holes);
+        by_place.iter().sum::<usize>() + self.uniform.holes() + self.transactions.holes()
+    }
+
+    fn of_kind(&mut self, kind: Kind) -> &mut Cells<Place, Measurement> {
+        match kind {
+            Kind::Counted => &mut self.counted,
+            Kind::Timed => &mut self.timed,
+            Kind::Aged => &mut self.aged,
+        }
+    }
 }
 
 /// One kind of simulation.
@@ -47,20 +65,29 @@ enum Kind {
     Aged,
 }
 
-/// What a drive without traces is for.
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Counted => "counted",
+            Kind::Timed => "timed",
+            Kind::Aged => "aged",
+        }
+    }
+}
+
+/// What is run on a filled drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    Traces,
+enum Task {
+    Trace(usize, Kind),
     Uniform,
     Transactions,
 }
 
 /// A drive and what is run on it: traces at a cache size, uniform writes, or transactions.
 struct Job {
-    purpose: Purpose,
     variant: usize,
     cache: usize,
-    runs: Vec<(usize, Kind)>,
+    tasks: Vec<Task>,
     bench: Bench,
 }
 
@@ -69,11 +96,11 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
     let mut jobs = Vec::new();
     for variant in [TPM, DFTL, LEAFTL] {
         let bench = drives::uniform_bench(options, &VARIANTS[variant])?;
-        jobs.push(Job { purpose: Purpose::Uniform, variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
+        jobs.push(Job { variant, cache: PUBLISHED_CACHE, tasks: vec![Task::Uniform], bench });
     }
     for variant in [DFTL, FAST] {
         let bench = drives::bench(options, &VARIANTS[variant], PUBLISHED_CACHE)?;
-        jobs.push(Job { purpose: Purpose::Transactions, variant, cache: PUBLISHED_CACHE, runs: Vec::new(), bench });
+        jobs.push(Job { variant, cache: PUBLISHED_CACHE, tasks: vec![Task::Transactions], bench });
     }
     for cache in [PUBLISHED_CACHE, 0, 1, 3] {
         for (variant, of) in VARIANTS.iter().enumerate() {
@@ -82,17 +109,17 @@ fn jobs(options: &Options, traces: &[Trace]) -> Result<Vec<Job>, StudyError> {
                 continue;
             }
             let compared = variant == TPM || variant == DFTL;
-            let mut runs = Vec::new();
+            let mut tasks = Vec::new();
             for (index, trace) in traces.iter().enumerate() {
-                runs.push((index, Kind::Counted));
+                tasks.push(Task::Trace(index, Kind::Counted));
                 if published {
-                    runs.push((index, Kind::Timed));
+                    tasks.push(Task::Trace(index, Kind::Timed));
                 }
                 if trace.ages_drives() && (published || compared) {
-                    runs.push((index, Kind::Aged));
+                    tasks.push(Task::Trace(index, Kind::Aged));
                 }
             }
-            jobs.push(Job { purpose: Purpose::Traces, variant, cache, runs, bench: drives::bench(options, of, cache)? });
+            jobs.push(Job { variant, cache, tasks, bench: drives::bench(options, of, cache)? });
         }
     }
     Ok(jobs)
@@ -109,58 +136,39 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
     for trace in traces {
         trace.open(sectors)?;
     }
-    monitor.expect(jobs.iter().map(|job| job.runs.len().max(1)).sum());
+    monitor.expect(jobs.iter().map(|job| job.tasks.len()).sum());
     let mut results = Results { exact: exact::run(options)?, flash_pages, ..Results::default() };
     for trace in traces.iter().filter(|trace| !trace.is_file()) {
         results.samples.insert(trace.published.title, trace.generated_sample(sectors)?);
     }
     let run_one = |job: &Job| run_job(job, traces, options, monitor);
-    let finished: Vec<Result<Results, StudyError>> = jobs.par_iter().with_max_len(1).map(run_one).collect();
-    for finished in finished {
-        let Results { counted, timed, aged, uniform, transactions, .. } = finished?;
-        results.transactions.extend(transactions);
-        results.counted.extend(counted);
-        results.timed.extend(timed);
-        results.aged.extend(aged);
-        results.uniform.extend(uniform);
+    let finished: Vec<Vec<Option<Measurement>>> = jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
+    for (Job { variant, cache, tasks, .. }, finished) in jobs.iter().zip(finished) {
+        for (task, measured) in tasks.iter().zip(finished) {
+            match task {
+                Task::Uniform => results.uniform.insert(*variant, measured),
+                Task::Transactions => results.transactions.insert(*variant, measured),
+                Task::Trace(trace, kind) => results.of_kind(*kind).insert((*variant, *cache, *trace), measured),
+            }
+        }
     }
     Ok(results)
 }
 
-fn run_job(job: &Job, traces: &[Trace], options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyError> {
-    if monitor.is_stopped() {
-        return Err(StudyError::Interrupted);
-    }
-    let Job { purpose, variant, cache, runs, bench } = job;
+/// What a drive gives under everything that is run on it.
+fn run_job(job: &Job, traces: &[Trace], options: &Options, monitor: &dyn Monitor) -> Result<Vec<Option<Measurement>>, StudyError> {
+    let Job { variant, cache, tasks, bench } = job;
     let name = VARIANTS[*variant].name;
-    let filled = bench.filled(monitor)?;
-    let mut results = Results::default();
-    match purpose {
-        Purpose::Traces => {}
-        Purpose::Uniform => {
-            results.uniform.insert(*variant, uniform(bench, &filled, options, monitor)?);
-            monitor.ended(&format!("{name}, uniform writes"));
-        }
-        Purpose::Transactions => {
-            results.transactions.insert(*variant, transactions(bench, &filled, options, monitor)?);
-            monitor.ended(&format!("{name}, transactions"));
-        }
-    }
-    let single = |(trace, kind): &(usize, Kind)| -> Result<(usize, Kind, Measurement), StudyError> {
-        let measured = measure(bench, &filled, &traces[*trace], *kind, monitor)?;
-        monitor.ended(&format!("{name}, {} KiB, {}", CACHES[*cache], traces[*trace].published.title));
-        Ok((*trace, *kind, measured))
+    let title = |task: &Task| match task {
+        Task::Uniform => format!("{name}, uniform writes"),
+        Task::Transactions => format!("{name}, transactions"),
+        Task::Trace(trace, kind) => format!("{name}, {} KiB, {}, {}", CACHES[*cache], traces[*trace].published.title, kind.name()),
     };
-    let measured: Vec<_> = runs.par_iter().with_max_len(1).map(single).collect::<Result<_, _>>()?;
-    for (trace, kind, measurement) in measured {
-        let kept = match kind {
-            Kind::Counted => &mut results.counted,
-            Kind::Timed => &mut results.timed,
-            Kind::Aged => &mut results.aged,
-        };
-        kept.insert((*variant, *cache, trace), measurement);
-    }
-    Ok(results)
+    simulate_from(monitor, tasks, title, || bench.filled(monitor), |filled, task| match task {
+        Task::Uniform => uniform(bench, filled, options, monitor),
+        Task::Transactions => transactions(bench, filled, options, monitor),
+        Task::Trace(trace, kind) => measure(bench, filled, &traces[*trace], *kind, monitor),
+    })
 }
 
 fn measure(

@@ -7,6 +7,7 @@ use super::drives::{
 use super::results::{erases, merge_share, page_hits, switch_share, utilisation};
 use super::runs::Results;
 use figures::{Figure, Panel, Series, Shape};
+use crate::cells;
 use crate::simulate::Measurement;
 use std::ops::RangeInclusive;
 
@@ -29,10 +30,10 @@ const OVER_SIZES: &str = "over MB of buffer, 8 of them for blocks in the two-lev
 /// All figures, in the order of the publication.
 pub fn figures(results: &Results) -> Vec<Figure> {
     let mut figures = trace(results);
-    figures.extend(compared(results));
-    figures.extend(page_part(results));
-    figures.extend(ablations(results));
-    figures.extend([thresholds(results), log_blocks(results), others(results)]);
+    let groups: [&dyn Fn(&Results) -> Vec<Figure>; 3] = [&compared, &page_part, &ablations];
+    figures.extend(groups.iter().flat_map(|group| cells::figures(|| group(results))));
+    let single: [&dyn Fn(&Results) -> Figure; 3] = [&thresholds, &log_blocks, &others];
+    figures.extend(single.iter().flat_map(|figure| cells::figures(|| vec![figure(results)])));
     figures
 }
 

@@ -18,7 +18,7 @@ mod workload;
 
 use crate::error::StudyError;
 use crate::source::Source;
-use crate::study::{Findings, Monitor, Options, Setting, Study};
+use crate::study::{Findings, Monitor, Options, Scale, Setting, Study};
 
 /// Names under which files may be given.
 const NAMES: [&str; 2] = ["desktop", "installation"];
@@ -48,6 +48,23 @@ pub(crate) static STUDY: Study = Study {
              buffers it is compared with both ways are run, because it does not say theirs.",
     traces: &NAMES,
     settings: &[LOG_BLOCKS, STATE],
+    least: Scale::one_over(256),
+    shown: &[
+        ("write-sizes", &["1.19a"]),
+        ("random-writes", &["1.19b", "1.19c"]),
+        ("erases", &["1.1a", "1.1b", "1.1c", "1.2", "1.3", "1.3v"]),
+        ("erase-kinds", &["1.4a", "1.4b", "1.4o", "1.6"]),
+        ("block-utilisation", &["1.10"]),
+        ("page-write-backs", &["1.9"]),
+        ("page-hits", &["1.7", "1.8"]),
+        ("block-only", &["1.11a", "1.11b", "1.11v"]),
+        ("page-only", &["1.12"]),
+        ("page-alone", &["1.13a", "1.13b"]),
+        ("block-part", &["1.14a", "1.14b", "1.15"]),
+        ("limits", &["1.16", "1.17a", "1.17b", "1.18"]),
+        ("log-blocks", &["1.1k"]),
+        ("other-buffers", &["1.21a", "1.21b", "1.21c", "5.4"]),
+    ],
     run,
 };
 
@@ -56,26 +73,22 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     let installation = workload::installation(options)?;
     let results = runs::run(options, &desktop, &installation, monitor)?;
     let size = format!("{} of a month of requests; drive and buffers have the published size.", options.scale);
-    Ok(Findings {
-        rows: rows::rows(&results, &Source::label([&desktop.source]), &Source::label([&installation.source])),
-        figures: figures::figures(&results),
-        notes: options.notes(size, STUDY.settings),
-    })
+    let rows = rows::rows(&results, &Source::label([&desktop.source]), &Source::label([&installation.source]));
+    Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
         // Filling every drive first would take most of the time; with few log blocks a fresh one merges soon.
         let settings = [("state", "fresh"), ("log-blocks", "64")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let options = Options { scale: Scale::parse("1/256").unwrap(), settings: settings.into(), ..Options::default() };
+        let options = Options { scale: STUDY.least, settings: settings.into(), ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
         let value = |id| findings.rows.iter().find(|row| row.id == id).and_then(|row| row.value).unwrap();
         assert!(value("1.4a") < value("1.4b"), "the smaller buffers make full merges as well");
-        findings.check(&targets::TARGETS, &[]);
+        findings.check(&STUDY, &targets::TARGETS, &[]);
     }
 }

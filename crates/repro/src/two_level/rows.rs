@@ -7,6 +7,7 @@ use super::drives::{
 use super::results::{erases, page_hits, switch_share, utilisation, write_amplification};
 use super::runs::{INSTALLATION_MIB, Results};
 use super::targets::TARGETS;
+use crate::cells;
 use crate::row::Row;
 use crate::simulate::Measurement;
 use crate::target::Measured::{self, Figures, Number};
@@ -21,20 +22,20 @@ struct Table<'a> {
 /// The rows of the study, in the order of their numbers.
 pub fn rows(results: &Results, desktop: &str, installation: &str) -> Vec<Row> {
     let table = Table { results, workload: desktop };
-    let mut rows = table.against_none();
-    rows.extend(table.against_block_lru());
-    rows.extend(table.shares());
-    rows.extend(table.page_part());
-    rows.push(table.block_utilisation());
-    rows.extend(table.single_parts());
-    rows.extend(table.alone());
-    rows.extend(table.wide());
-    rows.extend(table.limits());
+    let mut rows = cells::rows(|| table.against_none());
+    rows.extend(cells::rows(|| table.against_block_lru()));
+    rows.extend(cells::rows(|| table.shares()));
+    rows.extend(cells::rows(|| table.page_part()));
+    rows.extend(cells::rows(|| vec![table.block_utilisation()]));
+    rows.extend(cells::rows(|| table.single_parts()));
+    rows.extend(cells::rows(|| table.alone()));
+    rows.extend(cells::rows(|| table.wide()));
+    rows.extend(cells::rows(|| table.limits()));
     rows.extend(table.trace());
-    rows.extend(table.beyond());
-    rows.extend(table.others());
-    rows.push(Table { results, workload: installation }.installation());
-    rows.push(table.descendant());
+    rows.extend(cells::rows(|| table.beyond()));
+    rows.extend(cells::rows(|| table.others()));
+    rows.extend(cells::rows(|| vec![Table { results, workload: installation }.installation()]));
+    rows.extend(cells::rows(|| vec![table.descendant()]));
     rows
 }
 

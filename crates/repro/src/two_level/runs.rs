@@ -5,12 +5,13 @@ use super::drives::{
     Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
 };
 use super::workload::{Trace, WriteShape};
+use crate::cells::Cells;
 use crate::error::StudyError;
+use crate::kept::simulate_all;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use device::DriveState;
-use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Size of the buffer of the study about installations, MiB.
 pub const INSTALLATION_MIB: u64 = 16;
@@ -21,11 +22,11 @@ pub struct Results {
     /// Log blocks of the rows.
     pub logs: u64,
     /// One request after the other.
-    pub counted: BTreeMap<Place, Measurement>,
+    pub counted: Cells<Place, Measurement>,
     /// At the times of the trace.
-    pub timed: BTreeMap<Place, Measurement>,
+    pub timed: Cells<Place, Measurement>,
     /// An installation, one request after the other.
-    pub installed: BTreeMap<Place, Measurement>,
+    pub installed: Cells<Place, Measurement>,
     /// Writes of the trace.
     pub shape: WriteShape,
 }
@@ -35,6 +36,23 @@ enum Kind {
     Timed,
     Counted,
     Installed,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Timed => "timed",
+            Kind::Counted => "counted",
+            Kind::Installed => "an installation",
+        }
+    }
+}
+
+impl Results {
+    /// Simulations that had not ended when the user stopped.
+    pub fn missing(&self) -> usize {
+        [&self.counted, &self.timed, &self.installed].map(Cells::holes).iter().sum()
+    }
 }
 
 /// Every simulation, those that take longest first.
@@ -74,10 +92,7 @@ pub fn run(options: &Options, desktop: &Trace, installation: &Trace, monitor: &d
     installation.open(sectors)?;
     monitor.expect(jobs.len());
     let mut results = Results { logs, shape: desktop.shape(sectors)?, ..Results::default() };
-    let run_one = |(kind, place): &(Kind, Place)| -> Result<Measurement, StudyError> {
-        if monitor.is_stopped() {
-            return Err(StudyError::Interrupted);
-        }
+    let run_one = |(kind, place): &(Kind, Place)| {
         let (bench, trace) = match kind {
             Kind::Installed => (drives::small_block_bench(options, place)?, installation),
             Kind::Timed | Kind::Counted => (drives::bench(options, place)?, desktop),
@@ -85,21 +100,20 @@ pub fn run(options: &Options, desktop: &Trace, installation: &Trace, monitor: &d
         let state = first_state(options, &bench, monitor)?;
         let mut workload = trace.open(sectors)?;
         let state = bench.warmed(&state, &mut *workload, trace.warm_up, monitor)?;
-        let measured = match kind {
-            Kind::Timed => bench.time(&state, &mut *workload, monitor)?,
-            Kind::Counted | Kind::Installed => bench.count(&state, &mut *workload, monitor)?,
-        };
-        monitor.ended(&place.name());
-        Ok(measured)
+        match kind {
+            Kind::Timed => bench.time(&state, &mut *workload, monitor),
+            Kind::Counted | Kind::Installed => bench.count(&state, &mut *workload, monitor),
+        }
     };
-    let finished: Vec<Result<Measurement, StudyError>> = jobs.par_iter().with_max_len(1).map(run_one).collect();
+    let name = |(kind, place): &(Kind, Place)| format!("{}, {}", place.name(), kind.name());
+    let finished = simulate_all(monitor, &jobs, name, run_one)?;
     for ((kind, place), measured) in jobs.into_iter().zip(finished) {
         let kept = match kind {
             Kind::Timed => &mut results.timed,
             Kind::Counted => &mut results.counted,
             Kind::Installed => &mut results.installed,
         };
-        kept.insert(place, measured?);
+        kept.insert(place, measured);
     }
     Ok(results)
 }

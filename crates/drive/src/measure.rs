@@ -1,0 +1,169 @@
+//! What a drive measures while it is used: requests, latencies and what they waited for, by the rules of a run.
+
+use crate::host::Host;
+use crate::requests::{Drive, Power};
+use device::run::{Counting, HostMeasurements};
+use device::session::{Inside, Measured, served};
+use device::Completions;
+use layer::LayerReport;
+use metrics::{RunResult, Status};
+use nand::{Counters, Flash as _, FlashCore};
+use units::Nanos;
+
+/// Measurements under way.
+pub(crate) struct Measuring {
+    sheet: HostMeasurements,
+    counting: Counting,
+    /// Flash commands before they began.
+    before: Counters,
+    /// Power cuts before they began.
+    cuts_before: u64,
+}
+
+impl Measuring {
+    /// Takes what the drive has just completed; `before`: time of all power cycles before this one.
+    pub fn take(&mut self, host: &mut Host, completions: &Completions, before: Nanos, chips: u64) {
+        let now = host.device().now();
+        let outstanding = host.outstanding() + completions.done.len() as u32;
+        let elapsed = before + now - self.sheet.started;
+        let (drive, so_far) = (host.drive(), &self.before.programs);
+        self.sheet.take(completions, now, elapsed, outstanding, self.counting, || {
+            let programs = &drive.flash().core().counters.programs;
+            std::array::from_fn(|cause| (programs[cause] - so_far[cause]) * chips)
+        });
+    }
+}
+
+impl Drive {
+    /// Measures from now on; what was measured before is forgotten.
+    pub fn measure(&mut self) {
+        let sectors_per_page = self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32;
+        self.measuring = Some(Box::new(Measuring {
+            sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
+            counting: Counting { page_shift: sectors_per_page.trailing_zeros(), timed: true },
+            before: self.flash().map_or_else(Counters::default, |core| core.counters.clone()),
+            cuts_before: self.power_cuts(),
+        }));
+    }
+
+    /// What was measured since [`Drive::measure`], as the result of a run. `workload` names what the requests were; `wall_s`: seconds by
+    /// the clock. Flash commands and requests count across power cuts; counters of layers begin when power comes. `None`: nothing
+    /// is measured.
+    pub fn result(&self, workload: &str, wall_s: f64) -> Option<RunResult> {
+        let (measuring, core) = (self.measuring.as_ref()?, self.flash()?);
+        let mut notes = Vec::new();
+        let cuts = self.power_cuts() - measuring.cuts_before;
+        if cuts > 0 {
+            notes.push(format!(
+                "Power was cut {cuts} times: counters of layers are those since it came back the last time, and requests that were under way are in no count."
+            ));
+        }
+        let (reports, remap) = match &self.power {
+            Power::On(host) => (host.reports(), host.driver_report()),
+            Power::Off(_) | Power::Between => (Vec::new(), None),
+        };
+        let inside = Inside { core, counters: since(&core.counters, &measuring.before), reports, server_busy_ns: None, remap };
+        let mut sheet = measuring.sheet.clone();
+        sheet.ended = self.now();
+        let measured = Measured { workload: workload.to_owned(), queue_depth: None, sheet, status: Status::Complete, wall_s, notes, unused: Vec::new() };
+        Some(served(&self.plan, inside, measured))
+    }
+}
+
+/// Commands since some moment.
+fn since(now: &Counters, before: &Counters) -> Counters {
+    let by_cause = |now: &[u64; units::DIE_CAUSES], before: &[u64; units::DIE_CAUSES]| std::array::from_fn(|cause| now[cause] - before[cause]);
+    Counters {
+        reads: by_cause(&now.reads, &before.reads),
+        programs: by_cause(&now.programs, &before.programs),
+        erases: by_cause(&now.erases, &before.erases),
+        wasted_reads: now.wasted_reads - before.wasted_reads,
+        in_flight_reads: now.in_flight_reads - before.in_flight_reads,
+        failed_programs: now.failed_programs - before.failed_programs,
+        failed_erases: now.failed_erases - before.failed_erases,
+        failed_reads: now.failed_reads - before.failed_reads,
+    }
+}
+
+/// A drive's report of itself, by how long its numbers have counted. Names say what is counted; times are in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Smart {
+    /// How it is at this moment.
+    pub now: Vec<(&'static str, u64)>,
+    /// Since the drive was made: what it keeps in its file and over power cuts.
+    pub lifetime: Vec<(&'static str, u64)>,
+    /// Since the drive was opened or made by this program; power cuts do not end it.
+    pub since_start: Vec<(&'static str, u64)>,
+    /// Since power came the last time.
+    pub since_power_on: Vec<(&'static str, u64)>,
+}
+
+impl Smart {
+    /// The number of a name, wherever it stands.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let all = [&self.now, &self.lifetime, &self.since_start, &self.since_power_on];
+        all.into_iter().flatten().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+}
+
+impl Drive {
+    /// Wear and health, as a drive's self-report has it; nothing while it is between on and off.
+    pub fn smart(&self) -> Smart {
+        let Some(core) = self.flash() else { return Smart::default() };
+        let rows = core.blocks();
+        let erases = || rows.iter().map(|row| u64::from(row.erases));
+        let this_cycle = self.now() - self.before;
+        Smart {
+            now: vec![
+                ("power_on", u64::from(self.is_on())),
+                ("dead_dies", u64::from(self.dead_dies())),
+                ("file_has_stopped", u64::from(self.file_problem().is_some())),
+            ],
+            lifetime: vec![
+                ("blocks", rows.len() as u64),
+                ("bad_blocks", rows.iter().filter(|row| row.is_bad() || row.has_failed()).count() as u64),
+                ("least_erases", erases().min().unwrap_or(0)),
+                ("mean_erases_thousandths", erases().sum::<u64>() * 1000 / rows.len().max(1) as u64),
+                ("most_erases", erases().max().unwrap_or(0)),
+                ("endurance", u64::from(self.plan.part.endurance)),
+            ],
+            since_start: vec![
+                ("power_cuts", self.power_cuts()),
+                ("simulated_ns", self.now()),
+                ("programs_failed", core.counters.failed_programs),
+                ("erases_failed", core.counters.failed_erases),
+                ("reads_failed", core.counters.failed_reads),
+                ("file_pages_damaged", self.damage.pages),
+                ("file_records_mended", self.damage.mended),
+                ("file_writes_missing", self.damage.writes),
+            ],
+            since_power_on: vec![("powered_ns", if self.is_on() { this_cycle } else { 0 })],
+        }
+    }
+
+    /// Counters of every layer and of a driver of the host, by name, since power came; none without it.
+    pub fn layer_counters(&self) -> Vec<(String, u64)> {
+        let Power::On(host) = &self.power else { return Vec::new() };
+        let named = |LayerReport { name, counters, .. }: LayerReport| counters.into_iter().map(move |(counter, count)| (format!("{name}.{counter}"), count));
+        let driver = host.driver_counters().into_iter().map(|(name, count)| (format!("remap.{name}"), count));
+        host.reports().into_iter().flat_map(named).chain(driver).collect()
+    }
+
+    /// What the drive has counted: reads, programs and erases of flash by cause since it was opened or made, then
+    /// [`Drive::layer_counters`]; nothing without power.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let Power::On(host) = &self.power else { return Vec::new() };
+        let core = host.drive().flash().core();
+        // Chips in lockstep are one to the flash, and as many as there are to the user.
+        let chips = self.plan.lockstep.chips();
+        let kinds = [("flash.reads", &core.counters.reads), ("flash.programs", &core.counters.programs), ("flash.erases", &core.counters.erases)];
+        let mut all = Vec::new();
+        for (kind, counts) in kinds {
+            all.push((format!("{kind}.total"), FlashCore::total(counts) * chips));
+            let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
+            all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()] * chips)));
+        }
+        all.extend(self.layer_counters());
+        all
+    }
+}

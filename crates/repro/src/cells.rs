@@ -1,0 +1,179 @@
+//! Measurements by what was measured, of which a study that was stopped lacks some.
+//!
+//! Rows and figures ask for measurements without looking whether they are there: one that is missing is a hole, answers with zeros, and
+//! is noted. What was made of holes is never shown.
+
+use crate::row::{Row, STOPPED, Verdict};
+use figures::Figure;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::Index;
+
+thread_local! {
+    /// A hole was looked at by this thread.
+    static HOLE_SEEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Measurements of a study.
+#[derive(Debug)]
+pub(crate) struct Cells<K, T> {
+    all: BTreeMap<K, Option<T>>,
+    hole: T,
+}
+
+impl<K, T: Default> Default for Cells<K, T> {
+    fn default() -> Self {
+        Self { all: BTreeMap::new(), hole: T::default() }
+    }
+}
+
+impl<K: Ord, T> Cells<K, T> {
+    /// Adds a measurement, or that there is none.
+    pub fn insert(&mut self, key: K, measured: Option<T>) {
+        self.all.insert(key, measured);
+    }
+
+    /// A measurement; nothing, if the study has none of this kind.
+    pub fn get(&self, key: &K) -> Option<&T> {
+        self.all.get(key).map(|found| self.look(found.as_ref()))
+    }
+
+    /// Whether the study measures it.
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.all.contains_key(key)
+    }
+
+    /// All of them, in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> + Clone {
+        self.all.iter().map(|(key, found)| (key, self.look(found.as_ref())))
+    }
+
+    /// The same without keys.
+    pub fn values(&self) -> impl Iterator<Item = &T> + Clone {
+        self.iter().map(|(_, found)| found)
+    }
+
+    /// How many are missing.
+    pub fn holes(&self) -> usize {
+        self.all.values().filter(|found| found.is_none()).count()
+    }
+
+    fn look<'a>(&'a self, found: Option<&'a T>) -> &'a T {
+        found.unwrap_or_else(|| {
+            HOLE_SEEN.set(true);
+            &self.hole
+        })
+    }
+}
+
+impl<K: Ord, T> Extend<(K, Option<T>)> for Cells<K, T> {
+    fn extend<I: IntoIterator<Item = (K, Option<T>)>>(&mut self, more: I) {
+        self.all.extend(more);
+    }
+}
+
+impl<K: Ord + std::fmt::Debug, T> Index<&K> for Cells<K, T> {
+    type Output = T;
+
+    /// # Panics
+    /// If the study does not measure it.
+    fn index(&self, key: &K) -> &T {
+        self.get(key).unwrap_or_else(|| panic!("{key:?} is not run by this study"))
+    }
+}
+
+/// What `make` makes, and whether it looked at a hole.
+fn watched<T>(make: impl FnOnce() -> T) -> (T, bool) {
+    HOLE_SEEN.set(false);
+    let made = make();
+    (made, HOLE_SEEN.take())
+}
+
+/// Rows that are made together: if one of their measurements is missing, none of them is judged.
+pub(crate) fn rows(make: impl FnOnce() -> Vec<Row>) -> Vec<Row> {
+    let (mut rows, has_holes) = watched(make);
+    if has_holes {
+        for row in &mut rows {
+            (row.verdict, row.value) = (Verdict::NotRun, None);
+            row.measured.clear();
+            STOPPED.clone_into(&mut row.note);
+        }
+    }
+    rows
+}
+
+/// Figures that are made together: none of them, if one of their measurements is missing.
+pub(crate) fn figures(make: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
+    let (figures, has_holes) = watched(make);
+    if has_holes { Vec::new() } else { figures }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::study::{Findings, Monitor, Options};
+    use crate::{Class, STUDIES, StudyError, Verdict};
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    /// Stops after so many simulations, and keeps what they gave.
+    #[derive(Default)]
+    struct Stopping {
+        after: usize,
+        ended: Mutex<usize>,
+        kept: Mutex<BTreeMap<String, Vec<u8>>>,
+    }
+
+    impl Monitor for Stopping {
+        fn expect(&self, _: usize) {}
+        fn ended(&self, _: &str) {
+            *self.ended.lock().unwrap() += 1;
+        }
+        fn is_stopped(&self) -> bool {
+            *self.ended.lock().unwrap() >= self.after
+        }
+        fn recall(&self, name: &str) -> Option<Vec<u8>> {
+            self.kept.lock().unwrap().get(name).cloned()
+        }
+        fn keep(&self, name: &str, given: &[u8]) {
+            assert!(self.kept.lock().unwrap().insert(name.to_owned(), given.to_vec()).is_none(), "{name} is the name of two simulations");
+        }
+    }
+
+    fn run(name: &str, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
+        let study = crate::find(name).unwrap();
+        (study.run)(&Options { scale: study.least, ..Options::default() }, monitor)
+    }
+
+    #[test]
+    fn what_needs_a_simulation_that_was_not_run_is_not_judged_and_not_drawn() {
+        for study in STUDIES {
+            let findings = run(study.name, &Stopping::default()).unwrap_or_else(|error| panic!("{}: {error}", study.name));
+            assert!(findings.missing > 10, "{}", study.name);
+            let (open, others): (Vec<_>, Vec<_>) = findings.rows.iter().partition(|row| row.note == super::STOPPED);
+            assert!(open.len() > others.len(), "{}: {others:?}", study.name);
+            assert!(open.iter().all(|row| row.verdict == Verdict::NotRun && row.value.is_none() && row.measured.is_empty()));
+            assert!(findings.figures.iter().all(|figure| ["table-1", "banks", "read-zones", "write-sizes", "random-writes"].contains(&figure.name)));
+            assert!(study.name == "two-level" || others.iter().any(|row| row.class == Class::Exact && row.verdict == Verdict::Pass), "{others:?}");
+        }
+    }
+
+    #[test]
+    fn a_study_that_was_stopped_goes_on_and_finds_what_it_would_have_found() {
+        let at_once = Stopping { after: usize::MAX, ..Stopping::default() };
+        let expected = run("hard", &at_once).unwrap();
+        let all = at_once.ended.into_inner().unwrap();
+        let mut kept = BTreeMap::new();
+        for after in [3, all / 2, all + 1] {
+            let stopping = Stopping { after, kept: Mutex::new(kept), ..Stopping::default() };
+            let findings = run("hard", &stopping).unwrap();
+            kept = stopping.kept.into_inner().unwrap();
+            assert!(kept.len() >= after.min(all), "{after}: {} are kept", kept.len());
+            assert_eq!(findings.missing, all - kept.len());
+            assert!(findings.rows.iter().zip(&expected.rows).all(|(row, whole)| row == whole || row.note == super::STOPPED), "{after}");
+            if after > all {
+                assert_eq!(findings.rows, expected.rows);
+                assert_eq!(findings.figures, expected.figures);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a served drive has measured, for whoever asks on the control socket.
+
+use crate::simulated::Pace;
+use drive::{Drive, RunResult, Smart};
+use serde_json::{Map, Value, json};
+use units::HostOp;
+
+/// Version of the form of `stats`.
+pub const STATS_SCHEMA: &str = "nandarium.serve-stats/1";
+
+/// Answers to `stats`: `result` is what was measured since the server began.
+pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
+    let document = result.to_json();
+    let by_op = |value: &dyn Fn(HostOp) -> Value| Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect());
+    let Smart { lifetime, .. } = drive.smart();
+    json!({
+        "schema": STATS_SCHEMA,
+        "time": time(pace),
+        "since_start": {
+            "wall_s": result.wall_s,
+            "simulated_ns": result.sim_ns,
+            "power_cuts": drive.power_cuts(),
+            "requests": document["host"],
+            "latency_ns": by_op(&|op| latency(&document["latency_ns"][op.name()])),
+            "waiting_ns": {
+                "read": waiting(&document["waiting_by_op"]["read"], &document["latency_ns"]["read"]),
+                "write": waiting(&document["waiting_by_op"]["write"], &document["latency_ns"]["write"]),
+            },
+            "waf": document["waf"]["total"],
+            "flash": document["flash"],
+        },
+        "since_power_on": {
+            "power_on": drive.is_on(),
+            "counters": drive.layer_counters().into_iter().map(|(name, count)| (name, Value::from(count))).collect::<Map<_, _>>(),
+        },
+        "lifetime": table(lifetime),
+    })
+}
+
+/// A drive's report of itself.
+pub(crate) fn smart(drive: &Drive) -> Value {
+    let Smart { now, lifetime, since_start, since_power_on } = drive.smart();
+    json!({ "now": table(now), "lifetime": table(lifetime), "since_start": table(since_start), "since_power_on": table(since_power_on) })
+}
+
+fn table(rows: Vec<(&'static str, u64)>) -> Value {
+    Value::Object(rows.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
+}
+
+/// What latencies mean at a pace.
+fn time(pace: Pace) -> Value {
+    let (pace, meaning) = match pace {
+        Pace::Off => (
+            json!("off"),
+            "Latencies are simulated time. Requests are answered as soon as they are simulated, so no simulated time passes while none is under way, and a \
+             client that is slower than the simulation adds nothing to it.",
+        ),
+        Pace::Scaled(factor) => (json!(factor), "Latencies are simulated time; by the clock they took so many times as long as the pace says."),
+    };
+    json!({ "pace": pace, "meaning": meaning })
+}
+
+/// Percentiles; nothing without requests.
+fn latency(of_op: &Value) -> Value {
+    let mut latency = of_op.clone();
+    match latency.as_object_mut() {
+        Some(table) if table.get("count").and_then(Value::as_u64) > Some(0) => drop(table.remove("histogram")),
+        _ => latency = Value::Null,
+    }
+    latency
+}
+
+/// Mean waiting of a request by cause, and its own service: of all, and of the slowest 1 %; nothing without requests.
+fn waiting(of_op: &Value, latency: &Value) -> Value {
+    if latency["count"].as_u64().unwrap_or(0) == 0 {
+        return Value::Null;
+    }
+    let of_share = |share: &str| {
+        let mut causes = Map::from_iter([("service".to_owned(), of_op["service_ns"][share].clone())]);
+        let waited = of_op["direct"][share].as_object().into_iter().flatten().filter(|(_, ns)| ns.as_f64() > Some(0.0));
+        causes.extend(waited.map(|(cause, ns)| (cause.clone(), ns.clone())));
+        Value::Object(causes)
+    };
+    json!({ "all": of_share("all"), "slowest_percent": of_share("p99") })
+}
