@@ -54,6 +54,13 @@ export function blamed(list: readonly Share[], total = sum(list)): Blamed[] {
   return list.map(({ cause, value }) => ({ cause, share: value / total })).sort((a, b) => b.share - a.share);
 }
 
+/** Share of a slice's latency that was waiting, 0..1; null where nothing was measured. */
+export function waitingShare(run: Run, view: View, slice: Slice): Num {
+  const waited = sum(waiting(run, view, slice));
+  const all = waited + (service(run, view, slice) ?? 0);
+  return all > 0 ? waited / all : null;
+}
+
 export function requestsIn(run: Run, scope: Scope): number {
   const { read, write } = run.result.latency_ns;
   const counts = { read: read?.count ?? 0, write: write?.count ?? 0 };

@@ -1,36 +1,162 @@
 import type { Causes } from "./types";
 
+/** Something a person can try against a cause, and where it can help. */
+export interface Advice {
+  /** What to change, as it follows "Try". */
+  change: string;
+  /** The configuration key that changes it. */
+  key: string;
+  /** Values of the key that leave nothing to be tried. */
+  unless?: readonly string[];
+  /** Helps only in this loop. */
+  loop?: "open" | "closed";
+}
+
 interface CauseStyle {
   /** Mid-tones that hold on white and on near-black; the hue belongs to the cause in every picture. */
   color: string;
   /** Ink readable on `color`. */
   ink: string;
+  /** In the words of GLOSSARY.md. */
   meaning: string;
   /** Waits for a shared resource rather than behind a flash command; hatched, so hue is not the only mark. */
   resource?: true;
+  /** What makes less of it, most promising first. */
+  advice: readonly Advice[];
 }
 
 const DARK = "#10161d";
 const LIGHT = "#ffffff";
 
-const STYLES: Record<string, CauseStyle> = {
-  service: { color: "#c9d1d9", ink: DARK, meaning: "The request's own flash and transfer time: no waiting" },
-  host: { color: "#7892ad", ink: DARK, meaning: "Other host commands on the same die" },
-  gc: { color: "#c8371f", ink: LIGHT, meaning: "Garbage collection: copies of valid pages and erases" },
-  merge: { color: "#d58ab8", ink: DARK, meaning: "Merges of log and data blocks" },
-  mapping: { color: "#5ab4e5", ink: DARK, meaning: "Translation pages of a demand-paged map" },
-  padding: { color: "#e2cf4e", ink: DARK, meaning: "Reads and programs that complete a block or page" },
-  parity: { color: "#0f9d77", ink: DARK, meaning: "Parity reads and programs, commits included" },
-  code: { color: "#94a03a", ink: DARK, meaning: "Code blocks of a coded stripe" },
-  metadata: { color: "#8a6cc2", ink: LIGHT, meaning: "The drive's own records: journals, tombstones, checkpoints" },
-  wear: { color: "#8c2d5e", ink: LIGHT, meaning: "Wear levelling and relocation from failing blocks" },
-  rebuild: { color: "#eba12f", ink: DARK, meaning: "Reconstruction after a die or channel was lost" },
-  bus: { color: "#8f98a3", ink: DARK, meaning: "The channel or host link was busy", resource: true },
-  queue: { color: "#b3a18c", ink: DARK, meaning: "No free slot in a queue", resource: true },
-  space: { color: "#66707c", ink: LIGHT, meaning: "No free block or buffer page", resource: true },
+const FEWER_AT_ONCE: Advice = { change: "fewer requests at once", key: "workload.queue_depth", unless: ["1"], loop: "closed" };
+const SLOWER: Advice = { change: "requests that arrive more slowly", key: "workload.time_scale", loop: "open" };
+const MORE_DIES: Advice = { change: "more dies", key: "flash.dies_per_channel" };
+const MORE_CHANNELS: Advice = { change: "more channels", key: "flash.channels" };
+const SPARE_SPACE: Advice = { change: "more spare space", key: "drive.over_provisioning" };
+const INTERRUPTING_READS: Advice = {
+  change: "reads that interrupt programs and erases",
+  key: "flash.suspend",
+  unless: ["program-erase"],
 };
 
-const UNKNOWN: CauseStyle = { color: "#9aa0a6", ink: DARK, meaning: "" };
+const STYLES: Record<string, CauseStyle> = {
+  service: {
+    color: "#c9d1d9",
+    ink: DARK,
+    meaning: "Latency that was no waiting: the request's own commands and transfers.",
+    advice: [],
+  },
+  host: {
+    color: "#7892ad",
+    ink: DARK,
+    meaning: "Pages that the host asked for: other requests were on the same die.",
+    advice: [FEWER_AT_ONCE, SLOWER, MORE_DIES, INTERRUPTING_READS],
+  },
+  gc: {
+    color: "#c8371f",
+    ink: LIGHT,
+    meaning: "Garbage collection: copying the valid pages of a block elsewhere and erasing it.",
+    advice: [SPARE_SPACE, { change: "another victim policy", key: "ftl.gc.victim" }, INTERRUPTING_READS],
+  },
+  merge: {
+    color: "#d58ab8",
+    ink: DARK,
+    meaning: "Merge of log and data blocks in a hybrid mapping.",
+    advice: [{ change: "more log blocks", key: "ftl.log.blocks" }, SPARE_SPACE, { change: "another mapping", key: "ftl.kind" }],
+  },
+  mapping: {
+    color: "#5ab4e5",
+    ink: DARK,
+    meaning: "Reads and programs of translation pages.",
+    advice: [
+      { change: "more memory for the map", key: "ftl.map_cache" },
+      { change: "another mapping", key: "ftl.kind" },
+    ],
+  },
+  padding: {
+    color: "#e2cf4e",
+    ink: DARK,
+    meaning: "Reads and programs that complete a page or block around host data.",
+    advice: [
+      { change: "requests of whole pages", key: "workload.request_size" },
+      { change: "a larger write buffer", key: "buffer.size" },
+      { change: "smaller pages", key: "flash.page_size" },
+    ],
+  },
+  parity: {
+    color: "#0f9d77",
+    ink: DARK,
+    meaning: "Parity reads and programs, commits included.",
+    advice: [
+      { change: "a larger buffer that gathers whole stripes", key: "stripe.buffer_size" },
+      { change: "more delayed parities", key: "stripe.cache.entries" },
+      { change: "another scheme", key: "stripe.kind" },
+    ],
+  },
+  code: {
+    color: "#94a03a",
+    ink: DARK,
+    meaning: "Code blocks of a coded stripe.",
+    advice: [
+      { change: "code blocks that are not written with their data", key: "zones.stale_codes", unless: ["invalidate"] },
+      { change: "rarer off-line phases", key: "zones.offline_every" },
+      { change: "another way of reading", key: "zones.reads" },
+    ],
+  },
+  metadata: {
+    color: "#8a6cc2",
+    ink: LIGHT,
+    meaning: "The drive's own records, such as tombstones, journals and checkpoints.",
+    advice: [
+      { change: "fewer flushes", key: "workload.flush_every", unless: ["0"] },
+      { change: "fewer trims", key: "workload.trim_share", unless: ["0%"] },
+    ],
+  },
+  wear: {
+    color: "#8c2d5e",
+    ink: LIGHT,
+    meaning: "Wear levelling, and relocation from failing blocks.",
+    advice: [{ change: "a wider gap between erase counts", key: "ftl.wear.static_gap", unless: ["0"] }],
+  },
+  rebuild: {
+    color: "#eba12f",
+    ink: DARK,
+    meaning: "Reconstruction after a die or channel was lost.",
+    advice: [{ change: "fewer stripes rebuilt at once", key: "stripe.rebuild_stripes", unless: ["1"] }],
+  },
+  bus: {
+    color: "#8f98a3",
+    ink: DARK,
+    meaning: "The channel was moving another die's data.",
+    resource: true,
+    advice: [{ change: "faster channels", key: "flash.bus_bandwidth", unless: ["unlimited"] }, MORE_CHANNELS, FEWER_AT_ONCE],
+  },
+  queue: {
+    color: "#b3a18c",
+    ink: DARK,
+    meaning: "Before the drive took the request, in the host's queue or on the host link, or behind others inside a layer.",
+    resource: true,
+    advice: [
+      FEWER_AT_ONCE,
+      SLOWER,
+      MORE_DIES,
+      { change: "a faster host link", key: "host.link_bandwidth", unless: ["unlimited"] },
+    ],
+  },
+  space: {
+    color: "#66707c",
+    ink: LIGHT,
+    meaning: "No free block: the drive had to reclaim space first.",
+    resource: true,
+    advice: [
+      SPARE_SPACE,
+      { change: "collection that begins sooner", key: "ftl.gc.free_blocks" },
+      { change: "collection in idle time", key: "ftl.gc.background_free_blocks", loop: "open" },
+    ],
+  },
+};
+
+const UNKNOWN: CauseStyle = { color: "#9aa0a6", ink: DARK, meaning: "", advice: [] };
 
 /** Display order of causes; one this page does not know follows at the end. */
 const ORDER = Object.keys(STYLES);

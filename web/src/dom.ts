@@ -38,8 +38,8 @@ export function lookup(run: Run, path: readonly string[]): Num {
 }
 
 /** A number of the result as text, marked with its key and raw value so that a script can compare page and JSON. */
-export function metric(run: Run, path: readonly string[], format: Format): HTMLElement {
-  return marked(run, path.join("."), lookup(run, path), format);
+export function metric(run: Run, path: readonly string[], format: Format, title?: string | null): HTMLElement {
+  return marked(run, path.join("."), lookup(run, path), format, title);
 }
 
 /** A number computed from the result. */
@@ -47,8 +47,9 @@ export function derived(run: Run, name: string, value: Num, format: Format): HTM
   return marked(run, `derived.${name}`, value, format);
 }
 
-function marked(run: Run, key: string, value: Num, format: Format): HTMLElement {
+function marked(run: Run, key: string, value: Num, format: Format, title?: string | null): HTMLElement {
   const text = format(value);
+  const exact = value === null || text === NONE ? null : value.toLocaleString("en-US", { maximumFractionDigits: 6 });
   return h(
     "span",
     {
@@ -56,7 +57,7 @@ function marked(run: Run, key: string, value: Num, format: Format): HTMLElement 
       "data-key": key,
       "data-run": run.index,
       "data-value": value === null ? "" : String(value),
-      title: value === null || text === NONE ? null : value.toLocaleString("en-US", { maximumFractionDigits: 6 }),
+      title: title ?? exact,
     },
     text,
   );

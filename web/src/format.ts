@@ -22,7 +22,7 @@ function significant(value: number): string {
 function scaled(value: number, base: number, units: readonly string[]): string {
   let unit = 0;
   let rest = value;
-  // 999.5 would print as "1,000 us" where "1.00 ms" is meant.
+  // 999.5 would print as "1,000 \u00b5s" where "1.00 ms" is meant.
   while (Math.abs(rest) >= base - 0.5 && unit < units.length - 1) {
     rest /= base;
     unit += 1;
@@ -38,7 +38,7 @@ export const time: Format = (value) => {
   if (!isNumber(value)) return NONE;
   if (value === 0) return "0";
   if (Math.abs(value) < 1) return `${significant(value)}${GAP}ns`;
-  return scaled(value, 1000, ["ns", "us", "ms", "s"]);
+  return scaled(value, 1000, ["ns", "\u00b5s", "ms", "s"]);
 };
 
 export const seconds: Format = (value) => time(isNumber(value) ? value * 1e9 : value);
@@ -75,5 +75,5 @@ export const axisTime: Format = (value) => {
   if (!isNumber(value)) return "";
   if (value === 0) return "0";
   const unit = Math.max(0, Math.min(3, Math.floor(Math.log10(Math.abs(value)) / 3 + 1e-9)));
-  return `${Number((value / 1000 ** unit).toPrecision(4))}${GAP}${["ns", "us", "ms", "s"][unit]}`;
+  return `${Number((value / 1000 ** unit).toPrecision(4))}${GAP}${["ns", "\u00b5s", "ms", "s"][unit]}`;
 };

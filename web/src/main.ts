@@ -8,6 +8,7 @@ import { header } from "./sections/header";
 import { heatmaps } from "./sections/heatmaps";
 import { latency, overlaidLatency } from "./sections/latency";
 import { memory } from "./sections/memory";
+import { provenance } from "./sections/provenance";
 import { timeline } from "./sections/timeline";
 import { runLabel, whySlow } from "./sections/waiting";
 import type { Result, Run } from "./types";
@@ -21,6 +22,7 @@ const CONTENTS: readonly [id: string, label: string][] = [
   ["maps", "Maps"],
   ["memory", "Memory"],
   ["configuration", "Configuration"],
+  ["provenance", "Origin"],
 ];
 
 function letter(index: number): string {
@@ -35,7 +37,7 @@ function details(run: Run): HTMLElement {
     h(
       "nav",
       { class: "contents", "aria-label": `Sections of ${run.name}` },
-      CONTENTS.map(([id, label]) => h("a", { href: `#run-${run.index}-${id}` }, label)),
+      CONTENTS.filter(([id]) => id !== "provenance" || run.result.provenance).map(([id, label]) => h("a", { href: `#run-${run.index}-${id}` }, label)),
     ),
     figures(run),
     whySlow([run]),
@@ -45,6 +47,7 @@ function details(run: Run): HTMLElement {
     heatmaps(run),
     memory(run),
     configuration(run),
+    provenance(run),
   );
 }
 

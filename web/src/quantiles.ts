@@ -1,6 +1,7 @@
 import type { Latency, Num } from "./types";
 
 const POINTS_PER_DECADE = 60;
+const DECADES_MIN = 1;
 const DECADES_MAX = 6;
 
 /** Pixels: the y axis with its padding, the widest tick label, and the width from which "50 %" has room beside "0 %". */
@@ -10,15 +11,23 @@ const WIDE = 720;
 
 /**
  * Quantile curves on one grid. Position x stands for the quantile 1 - 1/x, so that every further nine takes the same room:
- * 1 is the fastest request, 2 the median, 100 is p99.
+ * 1 is the fastest request, 2 the median, 100 is p99. The grid ends with the slowest request there is, so that no part of it is empty.
  */
 export function quantileGrid(counts: readonly number[]): number[] {
-  const decades = Math.min(DECADES_MAX, Math.max(2, Math.log10(Math.max(...counts, 1))));
+  const decades = Math.min(DECADES_MAX, Math.max(DECADES_MIN, Math.log10(Math.max(...counts, 1))));
   const points = Math.round(decades * POINTS_PER_DECADE);
   return Array.from({ length: points + 1 }, (_, index) => 10 ** (index / POINTS_PER_DECADE));
 }
 
-/** Latency at each grid position; null beyond the last request. */
+/** Share of the requests that took no time at all, 0..1. */
+export function zeroShare(latency: Latency): number {
+  const buckets = latency.histogram ?? [];
+  const total = buckets.reduce((all, [, requests]) => all + requests, 0);
+  const zero = buckets.reduce((all, [upper, requests]) => all + (upper > 0 ? 0 : requests), 0);
+  return total > 0 ? zero / total : 0;
+}
+
+/** Latency at each grid position; null beyond the last request, and where it is zero. */
 export function quantileCurve(latency: Latency, grid: readonly number[]): Num[] {
   const buckets = latency.histogram ?? [];
   const total = buckets.reduce((all, [, requests]) => all + requests, 0);
@@ -34,7 +43,7 @@ export function quantileCurve(latency: Latency, grid: readonly number[]): Num[] 
     const upper = buckets[bucket]?.[0] ?? 0;
     // A bucket's bound may lie above the slowest request; zero has no place on a logarithmic axis.
     const value = latency.max === null ? upper : Math.min(upper, latency.max);
-    return value > 0 ? value : 1;
+    return value > 0 ? value : null;
   });
 }
 

@@ -14,6 +14,7 @@ export interface Traffic {
   bytes: number;
 }
 
+/** Without requests of its kind every value but the count is null. */
 export interface Latency {
   count: number;
   mean: Num;
@@ -31,6 +32,25 @@ export interface OpWaiting {
   direct: Sliced<Causes>;
   root: Sliced<Causes>;
   service_ns?: Sliced<Num>;
+}
+
+/** Latencies that a trace tells of the drive it was recorded on. */
+export interface RecordedLatency {
+  count: number;
+  mean: Num;
+  p50: Num;
+  p99: Num;
+  p999: Num;
+  max: Num;
+}
+
+/** What a run was made from and by. */
+export interface Provenance {
+  version: string;
+  /** The command line, one argument each; null where there was none. */
+  command: string[] | null;
+  workload: { path: string; bytes: number; sha256: string } | null;
+  stack: { path: string; sha256: string } | null;
 }
 
 export interface BlockMap {
@@ -79,6 +99,15 @@ export interface Result {
   series: { interval_ns: number; columns: Record<string, Num[]> };
   heatmaps: { wear?: BlockMap | null; valid?: BlockMap | null; address?: AddressMap | null };
   notes: string[];
+  // Older files have none of these.
+  /** What the program chose by itself, in sentences. */
+  defaults?: string[];
+  /** Keys that were given beside the stack. */
+  config_given?: string[];
+  /** Keys that the run did not read. */
+  config_unused?: string[];
+  provenance?: Provenance | null;
+  recorded_latency_ns?: Partial<Record<Op, RecordedLatency | null>> | null;
 }
 
 /** A result with its place in the document, which names it in `data-run` and picks its colour. */

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axisTime, compact, factor, percent, rate, size, time } from "../src/format";
-import { quantileCurve, quantileGrid, quantileName } from "../src/quantiles";
+import { quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../src/quantiles";
 
 const words = (text: string): string => text.replaceAll("\u202f", " ");
 
 test("times choose a unit and keep three digits", () => {
   assert.equal(words(time(0)), "0");
   assert.equal(words(time(850)), "850 ns");
-  assert.equal(words(time(12_345)), "12.3 us");
+  assert.equal(words(time(12_345)), "12.3 \u00b5s");
   assert.equal(words(time(999_600)), "1.00 ms");
   assert.equal(words(time(1.5e9)), "1.50 s");
   assert.equal(words(axisTime(5e6)), "5 ms");
@@ -49,4 +49,30 @@ test("a quantile curve reads bucket bounds at ranks and ends with the last reque
     true,
   );
   assert.equal(words(quantileName(1000)), "99.9 %");
+});
+
+test("the percentile axis ends with the slowest request there is", () => {
+  for (const [requests, end] of [
+    [3, 10],
+    [40, 40],
+    [5_000, 5_000],
+    [30_000_000, 1e6],
+  ] as const) {
+    const grid = quantileGrid([requests]);
+    assert.ok(Math.abs((grid.at(-1) ?? 0) / end - 1) < 0.02, `${requests} requests: ${grid.at(-1)}`);
+    assert.ok(quantileTicks(end)(1000).every((tick) => tick <= end));
+  }
+});
+
+/** The axis of latencies went down to 1 ns, with nothing in its first five decades. */
+test("requests that took no time are counted, and not drawn as 1 ns", () => {
+  const histogram: [number, number][] = [
+    [0, 25],
+    [80_000, 75],
+  ];
+  const latency = { count: 100, mean: 60_000, p50: 80_000, p90: 80_000, p99: 80_000, p999: 80_000, p9999: 80_000, max: 80_000, histogram };
+  assert.equal(zeroShare(latency), 0.25);
+  const drawn = quantileCurve(latency, quantileGrid([100])).filter((value) => value !== null);
+  assert.equal(Math.min(...drawn), 80_000);
+  assert.equal(zeroShare({ ...latency, histogram: [] }), 0);
 });

@@ -28,6 +28,36 @@ export interface Viewport {
   scheme: "light" | "dark";
 }
 
+/** A text drawn on a canvas, in its pixels. */
+export interface Drawn {
+  text: string;
+  /** Which canvas, in the order of their first text. */
+  canvas: number;
+  box: { left: number; right: number; top: number; bottom: number };
+  within: { width: number; height: number };
+}
+
+/** Runs in the page before its own script: remembers what is written on canvases, where nothing else tells of it. */
+function rememberTexts(): void {
+  const canvases: HTMLCanvasElement[] = [];
+  const drawn: Drawn[] = [];
+  Object.assign(window, { drawnTexts: drawn });
+  const original = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text: string, x: number, y: number, ...rest: [number?]) {
+    const { width, actualBoundingBoxAscent: ascent, actualBoundingBoxDescent: descent } = this.measureText(text);
+    const from = { right: -width, end: -width, center: -width / 2, left: 0, start: 0 }[this.textAlign];
+    const { e, f } = this.getTransform();
+    if (!canvases.includes(this.canvas)) canvases.push(this.canvas);
+    drawn.push({
+      text,
+      canvas: canvases.indexOf(this.canvas),
+      box: { left: x + e + from, right: x + e + from + width, top: y + f - ascent, bottom: y + f + descent },
+      within: { width: this.canvas.width, height: this.canvas.height },
+    });
+    original.call(this, text, x, y, ...rest);
+  };
+}
+
 export interface Opened {
   page: Page;
   /** Console errors and warnings, page errors, and requests that would have left the machine. */
@@ -63,6 +93,7 @@ export class Browser {
       headless: true,
       args: FLAGS,
     });
+    await context.addInitScript(rememberTexts);
     return new Browser(folder, context);
   }
 
@@ -84,6 +115,11 @@ export class Browser {
     // Charts are drawn by a resize observer, one frame after the layout.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     return { page, complaints };
+  }
+
+  /** Texts that the page has drawn on canvases up to now. */
+  static async drawn(page: Page): Promise<Drawn[]> {
+    return page.evaluate(() => (window as unknown as { drawnTexts: Drawn[] }).drawnTexts);
   }
 
   async close(): Promise<void> {

@@ -12,8 +12,13 @@ function stream(seed: number): () => number {
   };
 }
 
+/** An operation without requests has a count and nothing else. */
+export function noLatency(): Latency {
+  return { count: 0, mean: null, p50: null, p90: null, p99: null, p999: null, p9999: null, max: null, histogram: [] };
+}
+
 function latencyOf(random: () => number, count: number, floor: number, tail: number): Latency {
-  if (count === 0) return { count: 0, mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, p9999: 0, max: 0, histogram: [] };
+  if (count === 0) return noLatency();
   const samples = Array.from({ length: 20_000 }, () => {
     const slow = random() < 0.04 ? tail * (1 + 3 * random() ** 6) * random() : 0;
     return Math.round(floor * (1 + 0.6 * random() ** 3) + slow);
@@ -118,6 +123,10 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       "ftl.kind": stack,
       "ftl.gc.victim": pressure > 0.7 ? "greedy" : "cost-benefit",
       "buffer.kind": "none",
+      "buffer.size": "32MiB",
+      "buffer.cflru.window": "25%",
+      "zones.group": "4",
+      "zones.reads": "lazy",
       "stripe.kind": "none",
       "remap.kind": "none",
       "workload.requests": "2680422",
@@ -184,22 +193,24 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       },
     },
     notes: ["Preconditioned to steady state: 2 overwrites of the whole drive <not measured>."],
+    defaults: ["The drive was brought to steady state, because nothing else was asked for."],
+    config_given: ["drive.capacity", "ftl.gc.victim", "buffer.size"],
+    config_unused: ["buffer.size", "buffer.cflru.window", "zones.group", "zones.reads"],
+    provenance: {
+      version: "0.9.0",
+      command: ["nandarium", "run", "--stack", stack, "--set", "workload.note=it's here", "--out", "out/my run"],
+      workload: { path: "traces/mail server.csv", bytes: 48_123_456, sha256: "0123456789abcdef".repeat(4) },
+      stack: { path: "stacks/mine.toml", sha256: "fedcba9876543210".repeat(4) },
+    },
+    recorded_latency_ns: {
+      read: { count: 1_339_001, mean: 412_345, p50: 130_000, p99: 7_654_321, p999: 21_000_000, max: 98_000_000 },
+      write: null,
+    },
   };
 }
 
 /** A run that ended before its first request: every list empty, every ratio without a denominator. */
 export function emptySample(): Result {
-  const latency = (): Latency => ({
-    count: 0,
-    mean: null,
-    p50: null,
-    p90: null,
-    p99: null,
-    p999: null,
-    p9999: null,
-    max: null,
-    histogram: [],
-  });
   const ops = <T>(make: () => T): Record<Op, T> => ({ read: make(), write: make(), trim: make(), flush: make() });
   const nothing = (): Sliced<Causes> => ({ all: {}, p99: {}, p999: {} });
   return {
@@ -212,7 +223,7 @@ export function emptySample(): Result {
     config: {},
     host: ops(() => ({ requests: 0, pages: 0, bytes: 0 })),
     bandwidth_bytes_per_s: { read: 0, write: 0 },
-    latency_ns: ops(latency),
+    latency_ns: ops(noLatency),
     waiting: nothing(),
     waiting_root: nothing(),
     waiting_by_op: { read: { direct: nothing(), root: nothing() }, write: { direct: nothing(), root: nothing() } },

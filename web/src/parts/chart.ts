@@ -36,6 +36,12 @@ export interface ChartSpec {
 /** Pixels that fit a portrait A4 or Letter page within the print margins. */
 const PRINT_WIDTH = 660;
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+/** Pixels: a tick, the gaps at both ends of its label, and the least width of an axis of values. */
+const TICK = 5;
+const LABEL_GAPS = 10;
+const Y_AXIS_MIN = 40;
+/** Room right of the area for half of the last label. */
+const RIGHT = 34;
 
 export function chart(spec: ChartSpec): HTMLElement {
   const host = h("div", { class: "plot", role: "img", "aria-label": spec.description });
@@ -62,7 +68,7 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
     font: FONT,
     labelFont: FONT,
     grid: { stroke: colors.grid, width: 1 },
-    ticks: { stroke: colors.grid, width: 1, size: 5 },
+    ticks: { stroke: colors.grid, width: 1, size: TICK },
   };
   const xAxis: uPlot.Axis = {
     ...shared,
@@ -77,7 +83,7 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
     xAxis.splits = (plot) => xTicks(plot.width);
     xAxis.filter = (_plot, splits) => splits;
   }
-  const yAxis: uPlot.Axis = { ...shared, size: 62, values: (_plot, splits) => splits.map((value) => spec.yAxis(value)) };
+  const yAxis: uPlot.Axis = { ...shared, size: yAxisSize, values: (_plot, splits) => splits.map((value) => spec.yAxis(value)) };
   if (spec.yScale === "log") {
     yAxis.splits = (_plot, _axis, low, high) => logTicks(low, high);
     yAxis.filter = (_plot, splits) => splits;
@@ -88,7 +94,7 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
     width,
     height: spec.height,
     cursor,
-    padding: [8, 34, 0, 0],
+    padding: [8, RIGHT, 0, 0],
     legend: { markers: { dash: (_plot, index) => (spec.series[index - 1]?.dash?.length ? "dashed" : "solid") } },
     scales: {
       x: { time: false, distr: spec.xScale === "log" ? 3 : 1, range: (_plot, low, high) => xRange(spec, low, high) },
@@ -107,6 +113,16 @@ function options(spec: ChartSpec, width: number): uPlot.Options {
       })),
     ],
   };
+}
+
+const measure = document.createElement("canvas").getContext("2d");
+
+/** As wide as its widest label, which would be cut otherwise and read as another number. */
+function yAxisSize(_plot: uPlot, labels: string[] | null): number {
+  if (!measure || !labels) return Y_AXIS_MIN;
+  measure.font = FONT;
+  const widths = labels.map((label) => measure.measureText(label ?? "").width);
+  return Math.max(Y_AXIS_MIN, Math.ceil(Math.max(0, ...widths)) + TICK + LABEL_GAPS);
 }
 
 function xRange(spec: ChartSpec, low: number | null, high: number | null): [number, number] {

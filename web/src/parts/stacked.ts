@@ -11,13 +11,6 @@ export interface Bar {
   total: Child;
 }
 
-export function causeChip(cause: string): HTMLElement {
-  const { color, meaning, resource } = causeStyle(cause);
-  const swatch = h("span", { class: resource ? "swatch hatched" : "swatch", "aria-hidden": "true" });
-  swatch.style.backgroundColor = color;
-  return h("span", { class: "cause", title: meaning || null }, swatch, cause);
-}
-
 export function stackedBars(bars: readonly Bar[], format: Format): HTMLElement {
   return h(
     "div",
@@ -56,12 +49,4 @@ function segment(share: Share, total: number, full: number, format: Format): HTM
   piece.style.backgroundColor = color;
   piece.style.color = ink;
   return piece;
-}
-
-export function causeLegend(causes: readonly string[]): HTMLElement {
-  return h(
-    "ul",
-    { class: "legend", "aria-label": "Causes" },
-    causes.map((cause) => h("li", {}, causeChip(cause))),
-  );
 }

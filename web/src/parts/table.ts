@@ -1,32 +1,77 @@
 import { h, type Child } from "../dom";
+import { isPrinting, onRedraw } from "../theme";
 
-/** A table that scrolls inside its own box on a narrow screen; the first column is the row header. */
-export function table(caption: string, head: Child[], rows: Child[][], options: { wide?: boolean } = {}): HTMLElement {
+/** Windows up to so many pixels are phones: there a table that is too wide becomes cards. */
+const PHONE = 700;
+/** Width of the page on paper and size of the letters of tables there (print.css), pixels. */
+const PAPER = 660;
+const PAPER_LETTERS = 11;
+/** With more rows cards would be an endless column: such a table is scrolled sideways. */
+const CARDS_MAX = 60;
+
+export interface TableOptions {
+  /** Takes all of its place, however little is in it. */
+  wide?: boolean;
+  /** Its values are short: cards have several in a line. */
+  short?: boolean;
+}
+
+/**
+ * A table; the first column is the row header. Where it is wider than its place, a phone (and paper) shows each row as a card with the
+ * names of the columns in it, and everything else a scroll bar with a line that says so: no column is out of reach.
+ */
+export function table(caption: string, head: Child[], rows: Child[][], options: TableOptions = {}): HTMLElement {
+  const columns = head.map((cell) => h("th", { scope: "col", role: "columnheader" }, cell));
+  const names = columns.map((cell) => cell.textContent ?? "");
   const grid = h(
     "table",
-    {},
+    { role: "table" },
     h("caption", {}, caption),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        head.map((cell) => h("th", { scope: "col" }, cell)),
-      ),
-    ),
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns)),
     h(
       "tbody",
-      {},
+      { role: "rowgroup" },
       rows.map(([first, ...rest]) =>
         h(
           "tr",
-          {},
-          h("th", { scope: "row" }, first),
-          rest.map((cell) => h("td", {}, cell)),
+          { role: "row" },
+          h("th", { scope: "row", role: "rowheader" }, first),
+          rest.map((cell, column) => h("td", { role: "cell", "data-label": names[column + 1] }, h("span", { class: "value" }, cell))),
         ),
       ),
     ),
   );
-  return h("div", { class: options.wide ? "table wide" : "table", tabindex: 0, role: "region", "aria-label": caption }, grid);
+  const scroller = h(
+    "div",
+    { class: ["table", options.wide && "wide", options.short && "short"].filter(Boolean).join(" "), tabindex: 0, role: "region", "aria-label": caption },
+    grid,
+  );
+  const hint = h("p", { class: "scroll-hint", hidden: true }, `Scroll the table sideways: it has ${names.length} columns \u2192`);
+  fit(scroller, hint, rows.length);
+  return h("div", { class: "table-frame" }, hint, scroller);
+}
+
+/** Shows the table as cards, or the hint that it scrolls, whenever its place becomes too narrow for it. */
+function fit(scroller: HTMLElement, hint: HTMLElement, rows: number): void {
+  const update = (): void => {
+    if (scroller.clientWidth === 0) return;
+    scroller.classList.remove("cards");
+    const isWide = scroller.scrollWidth > scroller.clientWidth + 1;
+    const isTooWide = isPrinting() ? paperWidth(scroller) > PAPER : isWide;
+    const isCards = isTooWide && rows <= CARDS_MAX && (isPrinting() || innerWidth <= PHONE);
+    scroller.classList.toggle("cards", isCards);
+    hint.hidden = !isTooWide || isCards || isPrinting();
+  };
+  // In a frame of its own: cards are higher than the table, and an observer must not change what it observes.
+  new ResizeObserver(() => requestAnimationFrame(update)).observe(scroller);
+  onRedraw(update);
+}
+
+/** Width that the cells will need on paper: they are asked while the window still has the letters of the screen. */
+function paperWidth(scroller: HTMLElement): number {
+  scroller.style.width = "max-content";
+  const width = scroller.scrollWidth;
+  scroller.style.width = "";
+  const cell = scroller.querySelector("td") ?? scroller;
+  return (width * PAPER_LETTERS) / parseFloat(getComputedStyle(cell).fontSize);
 }

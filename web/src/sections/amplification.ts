@@ -1,7 +1,8 @@
 import { causesIn, shares, sum } from "../causes";
 import { derived, empty, h, metric, section, type Child } from "../dom";
 import { count, factor, percent, size } from "../format";
-import { causeChip, stackedBars } from "../parts/stacked";
+import { causeChip } from "../parts/cause";
+import { stackedBars } from "../parts/stacked";
 import { table } from "../parts/table";
 import type { Run } from "../types";
 

@@ -1,5 +1,6 @@
 import { derived, h, lookup, metric, section, type Child } from "../dom";
 import { count, factor, NONE, percent, plain, rate, size, time, type Format } from "../format";
+import { latencyMetric } from "../latencies";
 import { table } from "../parts/table";
 import type { Num, Run } from "../types";
 import { gcShare, tailCause } from "./figures";
@@ -13,6 +14,8 @@ interface Row {
   format: Format;
   better: Better;
   path: string[];
+  /** How the value is shown, where its format is not all. */
+  cell?: (run: Run) => HTMLElement;
 }
 
 /** A ratio this close to 1 is neither better nor worse. */
@@ -28,6 +31,7 @@ const ROWS: readonly Row[] = [
       format: time,
       better: "lower",
       path: ["latency_ns", op, key],
+      cell: (run) => latencyMetric(run, op, key),
     })),
   ),
   { label: "WAF", format: factor, better: "lower", path: ["waf", "total"] },
@@ -43,18 +47,18 @@ export function comparison(runs: readonly Run[]): HTMLElement {
     ["Hash", ...runs.map((run): Child => h("code", {}, run.result.hash))],
     ...ROWS.map((row): Child[] => [
       row.label,
-      ...runs.map((run): Child => [metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
+      ...runs.map((run): Child => [row.cell?.(run) ?? metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
     ]),
     ["GC share of programs", ...runs.map((run): Child => derived(run, "gc_share", gcShare(run), percent))],
-    ["Read p99 tail waits for", ...runs.map((run): Child => tailCause(run, "read") ?? NONE)],
-    ["Write p99 tail waits for", ...runs.map((run): Child => tailCause(run, "write") ?? NONE)],
+    ["Slowest 1\u202f% of reads waited for", ...runs.map((run): Child => tailCause(run, "read") ?? NONE)],
+    ["Slowest 1\u202f% of writes waited for", ...runs.map((run): Child => tailCause(run, "write") ?? NONE)],
     ["RAM, all layers", ...runs.map((run): Child => derived(run, "ram_bytes_total", ramTotal(run), size))],
   ];
   return section(
     null,
     "compare-figures",
     "Side by side",
-    first ? `Ratios are against ${first.letter} ${first.name}. ${workloads(runs)}` : null,
+    first ? `Ratios are against ${first.letter} ${first.name}; arrows point where the number went. What was waited for is the root cause. ${workloads(runs)}` : null,
     table("Key figures of all runs", ["", ...runs.map((run): Child => runLabel(run))], rows, { wide: true }),
   );
 }
@@ -75,10 +79,6 @@ function ratio(first: Run, run: Run, row: Row): HTMLElement {
   const against: Num = base && value !== null ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
   const change = Math.abs(against - 1) < EVEN ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
-  return h(
-    "span",
-    { class: `ratio ${change}`, title: change },
-    `\u00d7${factor(against)}`,
-    h("span", { class: "hidden" }, ` (${change})`),
-  );
+  const arrow = change === "even" ? "" : against > 1 ? " \u25b2" : " \u25bc";
+  return h("span", { class: `ratio ${change}` }, `\u00d7${factor(against)}${arrow} ${change}`);
 }

@@ -3,35 +3,64 @@ import { table } from "../parts/table";
 import type { Run } from "../types";
 import { runLabel } from "./waiting";
 
-/** The resolved configuration, grouped by the first word of its keys. */
+type Entry = [key: string, value: string];
+
+/** The resolved configuration, grouped by the first word of its keys: what was given is marked, what the run did not read is folded. */
 export function configuration(run: Run): HTMLElement {
-  const groups = new Map<string, [string, string][]>();
-  for (const [key, value] of Object.entries(run.result.config ?? {})) {
-    const dot = key.indexOf(".");
-    const group = dot < 0 ? "other" : key.slice(0, dot);
-    groups.set(group, [...(groups.get(group) ?? []), [key, value]]);
-  }
-  const blocks = [...groups].map(([group, entries]) =>
-    h(
-      "div",
-      { class: "config-group" },
-      h("h3", {}, group),
-      h(
-        "dl",
-        {},
-        entries.map(([key, value]) =>
-          h("div", {}, h("dt", {}, h("code", {}, key)), h("dd", { "data-config": key }, h("code", {}, value))),
-        ),
-      ),
-    ),
-  );
+  const given = new Set(run.result.config_given ?? []);
+  const unused = new Set(run.result.config_unused ?? []);
+  const entries = Object.entries(run.result.config ?? {});
+  // A key that was given and not read stays in sight: somebody thought that it would change something.
+  const folded = entries.filter(([key]) => unused.has(key) && !given.has(key));
+  const shown = entries.filter(([key]) => !unused.has(key) || given.has(key));
+  const marks = entries.filter(([key]) => given.has(key)).length;
+  const groups = (list: Entry[]): HTMLElement => h("div", { class: "config" }, grouped(list).map((group) => block(group, given, unused)));
   return section(
     run,
     "configuration",
     "Configuration",
-    "Every key as resolved; the same stack, workload and seed give the same hash on every machine.",
-    blocks.length > 0 ? h("div", { class: "config" }, blocks) : empty("No configuration was stored."),
+    [
+      "Every key as resolved; the same stack, workload and seed give the same hash on every machine.",
+      marks > 0 ? [" ", mark("set"), ` marks what was given beside the stack: ${marks === 1 ? "1 key" : `${marks} keys`}.`] : null,
+    ],
+    shown.length > 0 ? groups(shown) : empty("No configuration was stored."),
+    folded.length > 0
+      ? h(
+          "details",
+          { class: "unused" },
+          h("summary", {}, `${folded.length} keys that this run did not read, such as those of layers the stack does not have`),
+          groups(folded),
+        )
+      : null,
   );
+}
+
+function grouped(entries: readonly Entry[]): [string, Entry[]][] {
+  const groups = new Map<string, Entry[]>();
+  for (const [key, value] of entries) {
+    const dot = key.indexOf(".");
+    const group = dot < 0 ? "other" : key.slice(0, dot);
+    groups.set(group, [...(groups.get(group) ?? []), [key, value]]);
+  }
+  return [...groups];
+}
+
+function mark(text: string): HTMLElement {
+  return h("span", { class: "mark" }, text);
+}
+
+function block([group, entries]: [string, Entry[]], given: ReadonlySet<string>, unused: ReadonlySet<string>): HTMLElement {
+  const line = ([key, value]: Entry): HTMLElement => {
+    const isGiven = given.has(key);
+    const marks: Child = isGiven ? [" ", mark("set"), unused.has(key) ? [" ", mark("not read")] : null] : null;
+    return h(
+      "div",
+      { class: isGiven ? "given" : null },
+      h("dt", {}, h("code", {}, key), marks),
+      h("dd", { "data-config": key }, h("code", {}, value)),
+    );
+  };
+  return h("div", { class: "config-group" }, h("h3", {}, group), h("dl", {}, entries.map(line)));
 }
 
 /** The keys in which the runs differ: what a comparison compares. */

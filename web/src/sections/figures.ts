@@ -1,7 +1,8 @@
 import { blamed, blamedFor, type Blamed } from "../breakdown";
 import { derived, h, metric, section, type Child } from "../dom";
-import { count, factor, percent, plain, rate, time } from "../format";
-import { causeChip } from "../parts/stacked";
+import { count, factor, percent, plain, rate } from "../format";
+import { latencyMetric } from "../latencies";
+import { causeChip } from "../parts/cause";
 import type { Num, Run } from "../types";
 
 /** The first screen's answers to "how fast, how slow, how much amplified", then why in words. */
@@ -54,9 +55,9 @@ function latency(run: Run, op: "read" | "write"): HTMLElement {
   if ((run.result.latency_ns[op]?.count ?? 0) === 0) {
     return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "empty" }, `No ${op}s in this run`));
   }
-  return tile(title, metric(run, ["latency_ns", op, "p99"], time), "p99", [
-    ["p50", metric(run, ["latency_ns", op, "p50"], time)],
-    ["p99.9", metric(run, ["latency_ns", op, "p999"], time)],
+  return tile(title, latencyMetric(run, op, "p99"), "p99", [
+    ["p50", latencyMetric(run, op, "p50")],
+    ["p99.9", latencyMetric(run, op, "p999")],
   ]);
 }
 
@@ -80,23 +81,23 @@ function verdicts(run: Run): Child[] {
 function tail(run: Run, op: "read" | "write"): Child {
   const latency = run.result.latency_ns[op];
   if (!latency || latency.count === 0) return null;
-  const direct = blamedFor(run, { scope: op, blame: "direct" }, "p99");
   const root = blamedFor(run, { scope: op, blame: "root" }, "p99");
+  const direct = blamedFor(run, { scope: op, blame: "direct" }, "p99");
   const requests = Math.ceil(latency.count / 100);
   const subject = h("strong", {}, `The slowest 1\u202f% of ${op}s (${count(requests)})`);
-  const [first] = direct;
+  const [first] = root;
   if (!first) return [subject, " waited for nothing: their time is their own flash and transfer time."];
-  const [deepest] = root;
-  const behind =
-    deepest && deepest.cause !== first.cause
-      ? [" At the root of the queue: ", causeChip(deepest.cause), ` (${percent(deepest.share)}).`]
+  const [nearest] = direct;
+  const before =
+    nearest && nearest.cause !== first.cause
+      ? [" Directly before them was mostly ", causeChip(nearest.cause), ` (${percent(nearest.share)}).`]
       : null;
-  return [subject, " waited ", waitedFor(direct), ".", behind];
+  return [subject, " waited ", waitedFor(root), " by root cause.", before];
 }
 
-/** What the slowest 1 % of an operation waited for, in a few words; null when nothing did. */
+/** The root cause of what the slowest 1 % of an operation waited for, in a few words; null when nothing was. */
 export function tailCause(run: Run, op: "read" | "write"): Child {
-  const [first] = blamedFor(run, { scope: op, blame: "direct" }, "p99");
+  const [first] = blamedFor(run, { scope: op, blame: "root" }, "p99");
   return first ? [causeChip(first.cause), ` ${percent(first.share)}`] : null;
 }
 

@@ -1,6 +1,7 @@
 import { h, type Child } from "../dom";
 import { count, plain, seconds, time } from "../format";
 import type { Result, Run } from "../types";
+import { advice } from "./advice";
 
 const STATUS: Record<string, string> = {
   interrupted: "The run was interrupted: the numbers cover the part that ran.",
@@ -28,6 +29,7 @@ export function header(run: Run): HTMLElement {
       status(result),
     ),
     h("p", { class: "loop" }, loopText(result)),
+    advice(run),
     h(
       "dl",
       { class: "facts" },
@@ -53,7 +55,7 @@ export function status(result: Result): HTMLElement {
 function notes(result: Result): Child {
   const explained =
     result.status === "complete" ? [] : [STATUS[result.status] ?? `The run ended as \u201c${result.status}\u201d.`];
-  const all = [...explained, ...(result.notes ?? [])];
+  const all = [...new Set([...explained, ...(result.defaults ?? []), ...(result.notes ?? [])])];
   if (all.length === 0) return null;
   return h(
     "aside",

@@ -1,8 +1,9 @@
 import { empty, h, metric, section, type Child } from "../dom";
-import { axisTime, count, time } from "../format";
+import { axisTime, count, percent, time, type Format } from "../format";
+import { isCounted, latencyMetric } from "../latencies";
 import { chart, type ChartSeries } from "../parts/chart";
 import { table } from "../parts/table";
-import { quantileCurve, quantileGrid, quantileName, quantileTicks } from "../quantiles";
+import { quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
 import { ink, runColor } from "../theme";
 import type { Op, Run } from "../types";
 
@@ -34,19 +35,36 @@ export function latency(run: Run): HTMLElement {
     "Latency",
     "From arrival to the last byte known (read) or to the acknowledgement the stack promises (write). Each further nine of the percentile axis takes the same room.",
     series.length > 0 ? quantileChart("Latency by percentile", grid, series) : empty("No reads or writes in this run."),
+    withoutFlash(run, curves),
     ops.length > 0
       ? table(
           "Latency percentiles",
           ["", "requests", ...PERCENTILES.map((percentile) => percentile.label)],
-          ops.map((op): Child[] => [
-            op,
-            metric(run, ["latency_ns", op, "count"], count),
-            ...PERCENTILES.map(({ key }) => metric(run, ["latency_ns", op, key], time)),
-          ]),
-          { wide: true },
+          ops.flatMap((op) => rows(run, op)),
+          { wide: true, short: true },
         )
       : null,
   );
+}
+
+/** Says where curves begin later than at 0 %: a logarithmic axis has no place for 0 ns. */
+function withoutFlash(run: Run, ops: readonly Op[]): Child {
+  if (isCounted(run)) return null;
+  const shares = ops.map((op) => ({ op, share: zeroShare(run.result.latency_ns[op]) })).filter(({ share }) => share > 0);
+  if (shares.length === 0) return null;
+  const words = shares.map(({ op, share }) => `${percent(share)} of the ${op}s`).join(" and ");
+  return h("p", { class: "lead" }, `${words} touched no flash and took 0\u202fns; the curve begins behind them.`);
+}
+
+/** What was simulated, and below it what the trace tells of the drive it was recorded on. */
+function rows(run: Run, op: Op): Child[][] {
+  const simulated = [metric(run, ["latency_ns", op, "count"], count), ...PERCENTILES.map(({ key }) => latencyMetric(run, op, key))];
+  if (!run.result.recorded_latency_ns?.[op]) return [[op, ...simulated]];
+  const recorded = (key: string, format: Format): HTMLElement => metric(run, ["recorded_latency_ns", op, key], format);
+  return [
+    [`${op}, simulated`, ...simulated],
+    [`${op}, as recorded`, recorded("count", count), ...PERCENTILES.map(({ key }) => recorded(key, time))],
+  ];
 }
 
 /** Curves of several runs, one picture for reads and one for writes, on the same axes. */

@@ -2,7 +2,8 @@ import { requestsIn, service, servicePath, SLICES, waiting, waitingPath, type Bl
 import { causesIn, sum, type Share } from "../causes";
 import { derived, empty, h, metric, section, type Child } from "../dom";
 import { time } from "../format";
-import { causeChip, causeLegend, stackedBars, type Bar } from "../parts/stacked";
+import { causeChip, causeLegend, causeMeanings } from "../parts/cause";
+import { stackedBars, type Bar } from "../parts/stacked";
 import { table } from "../parts/table";
 import { toggle } from "../parts/toggle";
 import type { Run, Slice } from "../types";
@@ -16,7 +17,7 @@ interface Choice extends View {
 /** Why the tail is slow; with several runs their bars stand side by side under each slice of the requests. */
 export function whySlow(runs: readonly Run[]): HTMLElement {
   const single = runs.length === 1 ? runs[0] : undefined;
-  const choice: Choice = { scope: "both", blame: "direct", scale: single ? "share" : "time" };
+  const choice: Choice = { scope: "both", blame: "root", scale: single ? "share" : "time" };
   const picture = h("div", { class: "why" });
   const draw = (): void => picture.replaceChildren(...drawing(runs, choice));
   const controls = h(
@@ -38,8 +39,8 @@ export function whySlow(runs: readonly Run[]): HTMLElement {
     toggle<Blame>(
       "Blame",
       [
-        { value: "direct", label: "Direct blocker" },
         { value: "root", label: "Root cause" },
+        { value: "direct", label: "Direct blocker" },
       ],
       choice.blame,
       (blame) => {
@@ -65,10 +66,17 @@ export function whySlow(runs: readonly Run[]): HTMLElement {
     single ?? null,
     single ? "why" : "compare-why",
     single ? "Why the tail is slow" : "Why the tails are slow",
-    "Mean time of a request, split by what it waited for. A host command stuck behind another host command stuck behind gc has host as its direct blocker and gc as its root cause.",
+    "Mean time of a request, split by what it waited for. A host command stuck behind another host command stuck behind gc has gc as its root cause and host as its direct blocker.",
     controls,
     picture,
+    causeMeanings(allCauses(runs)),
   );
+}
+
+/** Every cause that some view of the bars names. */
+function allCauses(runs: readonly Run[]): string[] {
+  const tables = runs.flatMap(({ result }) => SLICES.flatMap(({ slice }) => [result.waiting?.[slice], result.waiting_root?.[slice]]));
+  return ["service", ...causesIn(...tables)];
 }
 
 function drawing(runs: readonly Run[], choice: Choice): HTMLElement[] {
@@ -127,6 +135,6 @@ function numbers(runs: readonly Run[], view: View, names: readonly string[]): HT
     "details",
     {},
     h("summary", {}, "Numbers behind the bars"),
-    table("Mean time per request by cause", ["Cause", ...head], rows, { wide: several }),
+    table("Mean time per request by cause", ["Cause", ...head], rows, { wide: several, short: !several }),
   );
 }

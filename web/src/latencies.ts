@@ -1,0 +1,23 @@
+import { metric } from "./dom";
+import { NONE, time, type Format } from "./format";
+import type { Op, Run } from "./types";
+
+/** No time passes in such a run: its latencies are no measurements. */
+export function isCounted(run: Run): boolean {
+  return run.result.config?.["engine.time"] === "none";
+}
+
+const ZERO: Record<Op, string> = {
+  read: "0 ns: these reads touched no flash, for example because their pages were never written.",
+  write: "0 ns: these writes were answered from memory and waited for no flash.",
+  trim: "0 ns: these trims waited for no flash.",
+  flush: "0 ns: these flushes had nothing to wait for.",
+};
+
+/** A latency of the result. None at all is said as what it is, and is not taken for a fast drive. */
+export function latencyMetric(run: Run, op: Op, key: string): HTMLElement {
+  if (isCounted(run)) return metric(run, ["latency_ns", op, key], () => NONE, "No time passes in this run (engine.time = none).");
+  const isZero = (run.result.latency_ns[op] as unknown as Record<string, unknown> | undefined)?.[key] === 0;
+  const format: Format = (value) => (value === 0 ? "no flash" : time(value));
+  return metric(run, ["latency_ns", op, key], format, isZero ? ZERO[op] : null);
+}

@@ -1,0 +1,74 @@
+import { causeStyle } from "../causes";
+import { h } from "../dom";
+import { isPrinting, onRedraw } from "../theme";
+
+/** Distance between a chip and its explanation, and between that and the edge of the window, pixels. */
+const GAP = 6;
+
+/** One explanation is open at a time, so all chips share its place; the browser closes it on Escape or a press elsewhere. */
+const bubble = h("div", { class: "bubble", popover: "auto", role: "status" });
+
+function explain(chip: HTMLElement, text: string): void {
+  // An old browser has no popovers: there the list of meanings and the title have to do.
+  if (!bubble.showPopover) return;
+  if (!bubble.isConnected) document.body.append(bubble);
+  bubble.textContent = text;
+  bubble.showPopover();
+  const at = chip.getBoundingClientRect();
+  const width = document.documentElement.clientWidth;
+  bubble.style.left = `${Math.max(GAP, Math.min(at.left, width - bubble.offsetWidth - GAP)) + scrollX}px`;
+  bubble.style.top = `${at.bottom + GAP + scrollY}px`;
+}
+
+function swatch(cause: string): HTMLElement {
+  const { color, resource } = causeStyle(cause);
+  const square = h("span", { class: resource ? "swatch hatched" : "swatch", "aria-hidden": "true" });
+  square.style.backgroundColor = color;
+  return square;
+}
+
+/** The name of a cause in its colour; pressing it (or Enter) shows what it means. */
+export function causeChip(cause: string): HTMLElement {
+  const { meaning } = causeStyle(cause);
+  if (!meaning) return h("span", { class: "cause" }, swatch(cause), cause);
+  const chip = h("button", { type: "button", class: "cause", title: meaning }, swatch(cause), cause);
+  chip.addEventListener("click", () => explain(chip, meaning));
+  return chip;
+}
+
+export function causeLegend(causes: readonly string[]): HTMLElement {
+  return h(
+    "ul",
+    { class: "legend", "aria-label": "Causes" },
+    causes.map((cause) => h("li", {}, causeChip(cause))),
+  );
+}
+
+/** What causes mean, as a list that can be read at once, and that paper shows too. */
+export function causeMeanings(causes: readonly string[]): HTMLElement {
+  const list = h(
+    "details",
+    { class: "meanings" },
+    h("summary", {}, "What these causes mean"),
+    h(
+      "dl",
+      {},
+      causes.map((cause) => h("div", {}, h("dt", {}, swatch(cause), cause), h("dd", {}, causeStyle(cause).meaning || "Not known to this page."))),
+    ),
+  );
+  openOnPaper(list);
+  return list;
+}
+
+function openOnPaper(details: HTMLDetailsElement): void {
+  let isOpened = false;
+  onRedraw(() => {
+    if (isPrinting() && !details.open) {
+      isOpened = true;
+      details.open = true;
+    } else if (isOpened && !isPrinting()) {
+      isOpened = false;
+      details.open = false;
+    }
+  });
+}

@@ -1,0 +1,60 @@
+import { blamedFor, requestsIn, waitingShare, type View } from "../breakdown";
+import { causeStyle, type Advice } from "../causes";
+import { h, type Child } from "../dom";
+import { count, percent } from "../format";
+import { causeChip } from "../parts/cause";
+import type { Run } from "../types";
+
+/** Of all reads and writes, by what their waiting goes back to. */
+const VIEW: View = { scope: "both", blame: "root" };
+/** With less waiting than this share of the latency there is nothing to be tried. */
+const NEGLIGIBLE = 0.1;
+/** A cause with this share of the latency speaks for itself; below it the second one is named as well. */
+const MOST = 0.5;
+const ADVICE_MAX = 3;
+
+/** What the slowest requests waited for and what can be tried, in a sentence; null where no request was measured. */
+export function advice(run: Run): HTMLElement | null {
+  const waited = waitingShare(run, VIEW, "p99");
+  const requests = Math.ceil(requestsIn(run, VIEW.scope) / 100);
+  if (waited === null || requests === 0) return null;
+  const [first, second] = blamedFor(run, VIEW, "p99");
+  const subject = h("strong", {}, `The slowest 1\u202f% of requests (${count(requests)})`);
+  if (!first || waited < NEGLIGIBLE) {
+    const own = `${percent(1 - waited)} of their time is their own flash and transfer time.`;
+    return h("p", { class: "advice quiet" }, subject, ` hardly waited: ${own}`);
+  }
+  const named = (cause: string, share: number): Child => [causeChip(cause), ` (${percent(share)} of their time)`];
+  const also = first.share < MOST && second ? [", then for ", named(second.cause, second.share)] : null;
+  const proposals = proposalsFor(run, first.cause);
+  return h(
+    "p",
+    { class: "advice" },
+    subject,
+    " waited most for ",
+    named(first.cause, first.share),
+    also,
+    ", by root cause.",
+    proposals.length > 0 ? [" Try ", listed(proposals.map((proposal) => worded(run, proposal))), "."] : null,
+  );
+}
+
+/** What can be tried in this run: keys it does not read, and values that leave nothing to try, are left out. */
+function proposalsFor(run: Run, cause: string): Advice[] {
+  const { config, config_unused: unused, workload } = run.result;
+  return causeStyle(cause)
+    .advice.filter(({ loop }) => loop === undefined || loop === workload.loop)
+    .filter(({ key }) => !(unused ?? []).includes(key))
+    .filter(({ key, unless }) => !(unless ?? []).includes(config?.[key] ?? ""))
+    .slice(0, ADVICE_MAX);
+}
+
+function worded(run: Run, { change, key }: Advice): Child {
+  const now = run.result.config?.[key];
+  return [change, " (", h("code", { "data-advice": key }, key), now === undefined ? null : `, now ${now}`, ")"];
+}
+
+/** "a", "a or b", "a, b or c". */
+function listed(items: readonly Child[]): Child {
+  return items.map((item, index) => [index === 0 ? "" : index === items.length - 1 ? " or " : ", ", item]);
+}

@@ -1,0 +1,279 @@
+/** What readers of the page stumbled over: each test is one of their questions. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { Page } from "playwright-core";
+import { CAUSES, causeStyle } from "../src/causes";
+import type { Result } from "../src/types";
+import { Browser, MISSING, writePage, type Opened } from "./page";
+import { sample } from "./sample";
+
+const DESK = { width: 1400, height: 900, scheme: "light" } as const;
+const PHONE = { width: 400, height: 800, scheme: "light" } as const;
+/** Widths from the smallest phone to a wide window. */
+const WIDTHS = [320, 360, 400, 540, 700, 1000, 1400];
+
+const plain = (text: string | null): string => (text ?? "").replaceAll("\u202f", " ");
+
+/** A result of an older program: it has none of the newer parts. */
+function older(result: Result): Result {
+  const { defaults, config_given, config_unused, provenance, recorded_latency_ns, ...rest } = result;
+  assert.ok(defaults && config_given && config_unused && provenance && recorded_latency_ns, "the sample has them all");
+  return rest;
+}
+
+describe("a reader", { skip: MISSING }, () => {
+  let browser: Browser;
+  let pages = 0;
+  before(async () => {
+    browser = await Browser.start();
+  });
+  after(() => browser?.close());
+
+  async function open(results: Result[], viewport: { width: number; height: number; scheme: "light" | "dark" } = DESK): Promise<Opened> {
+    pages += 1;
+    return browser.open(await writePage(browser.folder, `reader-${pages}.html`, results), viewport);
+  }
+
+  const page = (): Result => sample({ stack: "page", seed: 7, pressure: 1 });
+  const dftl = (): Result => sample({ stack: "dftl", seed: 8, pressure: 0.5 });
+
+  test("is told first what the tail waits for by root cause, and what to try", async () => {
+    const result = page();
+    // By direct blocker it would be another one.
+    result.waiting.p99 = { host: 9e6 };
+    result.waiting_root.p99 = { gc: 8e6, bus: 1e6 };
+    result.config_unused = ["ftl.gc.victim"];
+    const { page: shown } = await open([result]);
+    const sentence = plain(await shown.locator(".run-header .advice").textContent());
+    assert.match(sentence, /^The slowest 1 % of requests \(26,803\) waited most for gc \(87 % of their time\), by root cause\. Try more spare space/);
+    const keys = await shown.$$eval("[data-advice]", (codes) => codes.map((code) => code.textContent));
+    assert.deepEqual(keys, ["drive.over_provisioning", "flash.suspend"], "a key that the run does not read is no advice");
+    await shown.close();
+  });
+
+  test("gets no advice where next to nothing was waited for", async () => {
+    const result = page();
+    result.waiting_root.p99 = { gc: 1_000 };
+    const { page: shown } = await open([result]);
+    assert.match(plain(await shown.locator(".run-header .advice").textContent()), /hardly waited: 99\.45 % of their time/);
+    assert.equal(await shown.locator("[data-advice]").count(), 0);
+    await shown.close();
+  });
+
+  test("gets advice that fits the loop", async () => {
+    const result = page();
+    result.waiting_root.p99 = { queue: 5e6 };
+    result.workload = { name: "trace.csv", loop: "open", queue_depth: null };
+    const { page: shown } = await open([result]);
+    const keys = await shown.$$eval("[data-advice]", (codes) => codes.map((code) => code.textContent));
+    assert.ok(keys.includes("workload.time_scale") && !keys.includes("workload.queue_depth"), keys.join());
+    await shown.close();
+  });
+
+  /** "800 MB/s" was read as "300 MB/s": the left edge of the label was cut. */
+  test("sees every label of every chart whole, at every width", async () => {
+    const fast = page();
+    for (const name of ["read_bytes", "write_bytes"]) {
+      fast.series.columns[name] = (fast.series.columns[name] ?? []).map((value) => (value ?? 0) * 1.9);
+    }
+    const slow = sample({ stack: "slow", seed: 9, pressure: 1 });
+    slow.series.columns["queue_depth"] = (slow.series.columns["queue_depth"] ?? []).map(() => 0.000_123);
+    for (const width of WIDTHS) {
+      const { page: shown } = await open([fast, slow], { ...DESK, width });
+      await shown.locator("#tab-1").click();
+      await shown.locator("#run-1-timeline .uplot canvas").nth(3).waitFor();
+      const drawn = await Browser.drawn(shown);
+      assert.ok(drawn.some(({ text }) => plain(text).endsWith(" MB/s")) && drawn.length > 100, `${drawn.length} texts`);
+      for (const { text, box, within } of drawn) {
+        const isWhole = box.left >= 0 && box.top >= 0 && box.right <= within.width && box.bottom <= within.height;
+        assert.ok(isWhole, `${width} px: ${plain(text)} at ${JSON.stringify(box)} of ${JSON.stringify(within)}`);
+      }
+      // Nor does one stand over its neighbour.
+      drawn.forEach((one, index) => {
+        const next = drawn[index + 1];
+        if (!next || next.canvas !== one.canvas || Math.abs(next.box.top - one.box.top) > 2 || next.box.left < one.box.left) return;
+        assert.ok(next.box.left > one.box.right, `${width} px: ${plain(one.text)} and ${plain(next.text)}`);
+      });
+      await shown.close();
+    }
+  });
+
+  test("finds no empty decades on the axes of few and of very fast requests", async () => {
+    const result = page();
+    for (const op of ["read", "write"] as const) {
+      const { latency_ns: all } = result;
+      all[op] = { ...all[op], count: 40, p50: 0, max: 90_000, histogram: [[0, 25], [90_000, 15]] };
+    }
+    const { page: shown } = await open([result]);
+    const texts = (await Browser.drawn(shown)).filter(({ canvas }) => canvas === 0).map(({ text }) => plain(text));
+    assert.ok(texts.includes("90 %") && !texts.includes("99 %"), texts.join(", "));
+    assert.ok(!texts.some((text) => /\dns| ns/.test(text)), texts.join(", "));
+    assert.match(plain(await shown.locator("#run-0-latency").textContent()), /63 % of the reads and 63 % of the writes touched no flash/);
+    await shown.close();
+  });
+
+  test("sees which keys were given, and those of absent layers folded away", async () => {
+    const { page: shown } = await open([page()]);
+    const section = shown.locator("#run-0-configuration");
+    const given = await section.locator(".given dt").allTextContents();
+    assert.deepEqual(given.map((text) => text.trim()), ["drive.capacity set", "ftl.gc.victim set", "buffer.size set not read"]);
+    const folded = section.locator("details.unused");
+    assert.match((await folded.locator("summary").textContent()) ?? "", /^3 keys /);
+    assert.ok(await section.locator('[data-config="zones.reads"]').isHidden());
+    await folded.locator("summary").press("Enter");
+    assert.ok(await section.locator('[data-config="zones.reads"]').isVisible());
+    await shown.close();
+    const { page: old } = await open([older(page())]);
+    assert.equal(await old.locator(".mark, .given, details.unused, #run-0-provenance").count(), 0);
+    assert.ok(await old.locator('[data-config="zones.reads"]').isVisible());
+    await old.close();
+  });
+
+  test("sees arrows that point where the number went, and words for what that means", async () => {
+    const { page: shown } = await open([page(), dftl()]);
+    const ratio = async (label: string): Promise<string> => {
+      const row = shown.locator("#compare-figures tbody tr").filter({ has: shown.locator("th", { hasText: new RegExp(`^${label}$`) }) });
+      return (await row.locator(".ratio").textContent()) ?? "";
+    };
+    assert.match(await ratio("IOPS"), /^×1\.50 ▲ better$/);
+    assert.match(await ratio("Write latency p99"), /^×0\.\d+ ▼ better$/);
+    await shown.close();
+    const { page: turned } = await open([dftl(), page()]);
+    const words = await turned.locator("#compare-figures .ratio").allTextContents();
+    assert.ok(words.some((text) => text.endsWith("▲ worse")) && words.some((text) => text.endsWith("▼ worse")), words.join());
+    for (const text of words.filter((text) => text.startsWith("×"))) {
+      const value = Number(text.slice(1).split(" ")[0]?.replace(",", ""));
+      const arrow = text.includes("▲") ? 1 : text.includes("▼") ? -1 : 0;
+      assert.equal(arrow, Math.abs(value - 1) < 0.011 ? 0 : Math.sign(value - 1), text);
+    }
+    await turned.close();
+  });
+
+  test("learns what a cause is by key, by touch and from a list", async () => {
+    const { page: shown, complaints } = await open([page()], PHONE);
+    const chip = shown.locator("#run-0-why .legend .cause", { hasText: "gc" });
+    const bubble = shown.locator(".bubble");
+    const { meaning } = causeStyle("gc");
+    assert.equal(await chip.getAttribute("title"), meaning);
+    await chip.focus();
+    await shown.keyboard.press("Enter");
+    assert.equal(await bubble.textContent(), meaning);
+    const box = await bubble.boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= PHONE.width, JSON.stringify(box));
+    await shown.keyboard.press("Escape");
+    assert.ok(await bubble.isHidden());
+    await shown.locator(".advice .cause").first().click();
+    assert.ok(await bubble.isVisible());
+    await shown.keyboard.press("Escape");
+    const list = shown.locator("#run-0-why .meanings");
+    await list.locator("summary").click();
+    const named = await list.locator("dt").allTextContents();
+    const chips = await shown.locator("#run-0-why .legend .cause").allTextContents();
+    assert.ok(chips.length > 3 && chips.every((name) => named.includes(name)), `${chips.join()} of ${named.join()}`);
+    assert.ok(await list.locator("dd", { hasText: meaning }).isVisible());
+    assert.ok(CAUSES.every((cause) => causeStyle(cause).meaning !== ""), "every cause has a meaning");
+    assert.deepEqual(complaints, []);
+    await shown.close();
+  });
+
+  test("reads microseconds as \u00b5s", async () => {
+    const { page: shown } = await open([page(), dftl()]);
+    const texts = [...(await shown.locator("[data-key]").allTextContents()), ...(await Browser.drawn(shown)).map(({ text }) => text)].map(plain);
+    assert.ok(texts.some((text) => /\d \u00b5s$/.test(text)));
+    assert.deepEqual(texts.filter((text) => /\dus\b|\d us\b/.test(text)), []);
+    await shown.close();
+  });
+
+  /** Cells that no card shows and no scrolling reaches. */
+  async function outOfReach(shown: Page): Promise<string[]> {
+    return shown.$$eval(".table", (scrollers) =>
+      scrollers.filter((scroller) => scroller.clientWidth > 0).flatMap((scroller) => {
+        const isScrolled = scroller.scrollWidth > scroller.clientWidth + 1;
+        const hint = scroller.parentElement?.querySelector<HTMLElement>(".scroll-hint");
+        if (isScrolled && (!hint || hint.hidden)) return [`${scroller.getAttribute("aria-label")}: no hint`];
+        scroller.scrollLeft = scroller.scrollWidth;
+        const cells = [...scroller.querySelectorAll("tbody tr:first-child > :last-child")];
+        const right = document.documentElement.clientWidth;
+        return cells.filter((cell) => cell.getBoundingClientRect().right > right).map((cell) => `${scroller.getAttribute("aria-label")}: ${cell.textContent}`);
+      }),
+    );
+  }
+
+  test("reaches every column of every table on a phone", async () => {
+    const runs = ["a-stack-with-a-long-name+ftl.gc.victim=cost-benefit", "dftl", "tpftl", "leaftl"];
+    const results = runs.map((stack, index) => sample({ stack, seed: index + 1, pressure: 1 - index / 5 }));
+    const { page: shown } = await open(results, PHONE);
+    for (const summary of await shown.locator("summary:visible").all()) await summary.click();
+    await shown.waitForTimeout(100);
+    assert.deepEqual(await outOfReach(shown), []);
+    assert.ok((await shown.evaluate(() => document.documentElement.scrollWidth)) <= PHONE.width);
+    // A card names the column of each value.
+    const card = shown.locator("#compare-figures .cards tr", { hasText: "IOPS" }).locator("td").nth(1);
+    assert.equal(await card.getAttribute("data-label"), "B dftl");
+    assert.match(await card.evaluate((cell) => getComputedStyle(cell, "::before").content), /data-label|B dftl/);
+    assert.ok((await shown.locator(".scroll-hint:visible").count()) > 0, "a long table scrolls and says so");
+    await shown.close();
+  });
+
+  test("sees on paper which toggles are on, whole tables and what causes mean", async () => {
+    const { page: shown } = await open([page(), dftl(), page(), dftl()], { width: 1200, height: 900, scheme: "dark" });
+    await shown.locator("#compare-why label", { hasText: "Writes" }).click();
+    await shown.emulateMedia({ media: "print" });
+    await shown.setViewportSize({ width: 680, height: 960 });
+    await shown.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    await shown.waitForTimeout(100);
+    const told = await shown.locator("#compare-why .toggle").evaluateAll((sets) => sets.map((set) => (set as HTMLElement).innerText.replace(/\s+/g, " ").trim()));
+    assert.deepEqual(told, ["Requests Writes", "Blame Root cause", "Bar length Time"]);
+    assert.ok(await shown.locator("#compare-why .meanings dd").first().isVisible());
+    assert.equal(await shown.locator(".tabs button:visible").count(), 1);
+    const cut = await shown.$$eval(".table", (all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute("aria-label")));
+    assert.deepEqual(cut, []);
+    await shown.evaluate(() => dispatchEvent(new Event("afterprint")));
+    assert.ok(await shown.locator("#compare-why .meanings").evaluate((list) => !(list as HTMLDetailsElement).open));
+    await shown.close();
+  });
+
+  test("takes no missing latency for a fast one", async () => {
+    const result = page();
+    result.latency_ns.read = { ...result.latency_ns.read, p50: 0 };
+    const { page: shown } = await open([result]);
+    const cell = shown.locator('#run-0-latency [data-key="latency_ns.read.p50"]');
+    assert.equal(await cell.textContent(), "no flash");
+    assert.match((await cell.getAttribute("title")) ?? "", /never written/);
+    assert.equal(await shown.locator('#run-0-figures [data-key="latency_ns.read.p50"]').textContent(), "no flash");
+    assert.equal(await shown.locator('[data-key^="latency_ns.flush"]').count(), 0, "no flush, no row");
+    await shown.close();
+    const counted = { ...page(), config: { ...page().config, "engine.time": "none" } };
+    const empty = { ...page(), latency_ns: { ...page().latency_ns, read: { ...page().latency_ns.flush } } };
+    const { page: both } = await open([counted, empty]);
+    const row = both.locator('#compare-figures [data-key="latency_ns.read.p99"]');
+    assert.deepEqual(await row.allTextContents(), ["\u2013", "\u2013"]);
+    await both.close();
+  });
+
+  test("sees what the run was made from, and can copy its command", async () => {
+    const { page: shown } = await open([page()]);
+    const section = shown.locator("#run-0-provenance");
+    const command = "nandarium run --stack page --set 'workload.note=it'\\''s here' --out 'out/my run'";
+    assert.equal(await section.locator(".command").textContent(), command);
+    assert.match(plain(await section.textContent()), /nandarium 0\.9\.0.*traces\/mail server\.csv, 45\.9 MiB, SHA-256 0123456789ab….*stacks\/mine\.toml/);
+    assert.equal(await section.locator("[data-digest]").first().getAttribute("title"), "0123456789abcdef".repeat(4));
+    await section.locator(".copy").click();
+    await shown.waitForFunction(() => (document.querySelector(".copied")?.textContent ?? "") !== "");
+    const copied = await section.locator(".copied").textContent();
+    if (copied !== "Copied") assert.equal(await shown.evaluate(() => String(getSelection())), command);
+    const recorded = shown.locator("#run-0-latency tbody tr", { hasText: "as recorded" });
+    assert.equal(await recorded.count(), 1);
+    assert.match(plain(await recorded.textContent()), /^read, as recorded1,339,001412 µs130 µs–7\.65 ms21\.0 ms–98\.0 ms$/);
+    await shown.close();
+  });
+
+  test("finds what the program chose by itself among the notes, once", async () => {
+    const result = page();
+    result.notes = [...(result.defaults ?? []), ...result.notes];
+    const { page: shown } = await open([result]);
+    const notes = await shown.locator(".notes li").allTextContents();
+    assert.deepEqual(notes, [...(result.defaults ?? []), "Preconditioned to steady state: 2 overwrites of the whole drive <not measured>."]);
+    await shown.close();
+  });
+});
