@@ -65,7 +65,7 @@ impl Drive {
         let inside = Inside { core, counters: since(&core.counters, &measuring.before), reports, server_busy_ns: None, remap };
         let mut sheet = measuring.sheet.clone();
         sheet.ended = self.now();
-        let measured = Measured { workload: workload.to_owned(), queue_depth: None, sheet, status: Status::Complete, wall_s, notes, unused: Vec::new() };
+        let measured = Measured { workload: workload.to_owned(), queue_depth: None, sheet, status: Status::Complete, wall_s, notes, unused: Vec::new(), recorded: None };
         Some(served(&self.plan, inside, measured))
     }
 }

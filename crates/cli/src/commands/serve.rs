@@ -13,7 +13,7 @@ use units::quantity;
 
 pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     let pace = pace(&arguments.time)?;
-    results::prepare(arguments.out.as_deref())?;
+    results::prepare(arguments.out.as_deref(), arguments.server.quiet)?;
     let mut settings = vec![];
     for text in &arguments.set {
         settings.push(Setting::from_argument(text)?);

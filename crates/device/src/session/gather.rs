@@ -6,7 +6,7 @@ use crate::build::Service;
 use crate::remapped::RemapPlan;
 use crate::{DrivePlan, remapped};
 use layer::LayerReport;
-use metrics::{OpTotals, RunResult, Status};
+use metrics::{OpTotals, RecordedLatency, RecordedOp, RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
 use std::collections::BTreeMap;
 use units::{Cause, DieId, HostOp, Nanos, quantity};
@@ -26,8 +26,10 @@ pub struct Measured {
     pub wall_s: f64,
     /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// Keys that were given and decided nothing.
+    /// Keys that were not read.
     pub unused: Vec<String>,
+    /// Latencies that the trace recorded; `None`: it has none.
+    pub recorded: Option<trace::RecordedLatency>,
 }
 
 /// What a drive tells of itself.
@@ -66,7 +68,7 @@ pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunRe
 }
 
 fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
-    let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused } = measured;
+    let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded } = measured;
     let Inside { core, counters, reports, server_busy_ns, remap } = inside;
     let chips = plan.lockstep.chips();
     let mut result = RunResult {
@@ -92,7 +94,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         counters: flash_counters(plan, core, &counters),
         series: sheet.series.finish(counters.programs.map(|count| count * chips)),
         addresses: sheet.addresses,
-        recorded: None,
+        recorded: recorded.map(as_measured),
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),
         unused,
         provenance: None,
@@ -107,6 +109,14 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     }
     result.hash = hash(core.hash(), sheet.hash, &result);
     result
+}
+
+/// What the trace recorded, under the names of what is measured.
+fn as_measured(recorded: trace::RecordedLatency) -> RecordedLatency {
+    let op = |of: Option<trace::LatencySummary>| {
+        of.map(|of| RecordedOp { count: of.count, mean: of.mean_ns, p50: of.p50_ns, p99: of.p99_ns, p999: of.p999_ns, max: of.max_ns })
+    };
+    RecordedLatency { read: op(recorded.read), write: op(recorded.write) }
 }
 
 fn add_layer(result: &mut RunResult, report: LayerReport) {

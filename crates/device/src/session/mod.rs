@@ -330,6 +330,7 @@ impl Session<'_> {
         };
         notes.splice(0..0, self.chosen.iter().cloned());
         notes.extend(workload.notes());
+        let recorded = workload.recorded_latency();
         if !drive.dying().is_empty() {
             let requests: u64 = sheet.totals.iter().map(|op| op.requests).sum();
             let after = self.plan.config.values.whole("flash.fault.dies_after");
@@ -343,7 +344,7 @@ impl Session<'_> {
             notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
         }
         let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));
-        let measured = Measured { workload: self.source.label(), queue_depth, sheet, status, wall_s, notes, unused: unused_keys };
+        let measured = Measured { workload: self.source.label(), queue_depth, sheet, status, wall_s, notes, unused: unused_keys, recorded };
         Ok(gather::result(self.plan, &device, measured))
     }
 }
