@@ -145,7 +145,7 @@ impl RunResult {
         for op in HostOp::ALL {
             let OpTotals { requests, pages, bytes, failed } = self.host[op.index()];
             host.insert(op.name().into(), json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}));
-            latency.insert(op.name().into(), latency_json(&self.latency[op.index()]));
+            latency.insert(op.name().into(), latency_json(&self.latency[op.index()], self.sim_ns > 0));
         }
         let both = waits_of(&both);
         json!({
@@ -303,10 +303,11 @@ fn by_cause(value: impl Fn(usize) -> Value, total: Value) -> Value {
     Value::Object(map)
 }
 
-fn latency_json(recorder: &LatencyRecorder) -> Value {
+/// Without time, and without requests, there is no latency.
+fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     let histogram = recorder.histogram();
     let mut map = Map::new();
-    let is_known = histogram.count() > 0;
+    let is_known = is_timed && histogram.count() > 0;
     let known = |value: Value| if is_known { value } else { Value::Null };
     map.insert("count".into(), json!(histogram.count()));
     map.insert("mean".into(), known(json!(histogram.mean())));

@@ -18,7 +18,7 @@ fn refused(command: assert_cmd::Command, code: i32, parts: &[&str]) {
 fn wrong_settings_are_named_with_the_remedy() {
     for (setting, parts) in [
         ("drive.capactiy=1GiB", &["--set", "unknown key", "did you mean `drive.capacity`"][..]),
-        ("drive.capacity=8", &["--set", "drive.capacity", "has no unit", "32GiB"]),
+        ("drive.capacity=8", &["--set", "drive.capacity", "has no unit", "8GiB"]),
         ("drive.capacity=-8GiB", &["negative"]),
         ("drive.capacity=4097B", &["no whole number of 4096-byte pages", "4096B"]),
         ("drive.capacity=1B", &["below the smallest value"]),
@@ -108,14 +108,14 @@ fn traces_that_do_not_fit_are_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let workload = |rows: &str| trace(folder.path(), rows);
     let beyond = workload("0,0,W,0,4096\n1,0,W,16777216,4096\n");
-    refused(run_tiny(&["--workload", &beyond]), 2, &["16781312", "16777216", "workload.fit=modulo"]);
+    refused(run_tiny(&["--workload", &beyond, "--set", "workload.fit=error"]), 2, &["16781312", "16777216", "workload.fit=modulo"]);
     assert_eq!(said(run_tiny(&["--workload", &beyond, "--set", "workload.fit=modulo"])).code, 0);
     refused(run_tiny(&["--workload", &workload("0,0,F,0,1\n")]), 2, &["line 2, column 5", "0 for a flush", "--format"]);
     refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["no requests", "2 rows left out"]);
     let back = workload("9,0,W,0,4096\n3,0,W,0,4096\n");
     refused(run_tiny(&["--workload", &back]), 2, &["line 3", "goes back by 6 ns", "workload.order=sort"]);
     let devices = workload("0,0,W,0,4096\n1,1,W,0,4096\n");
-    refused(run_tiny(&["--workload", &devices]), 2, &["2 devices", "workload.devices=0"]);
+    refused(run_tiny(&["--workload", &devices, "--set", "workload.devices=error"]), 2, &["2 devices", "workload.devices=0"]);
     refused(run_tiny(&["--workload", &back, "--set", "workload.read_share=5%"]), 2, &["workload.read_share has no effect"]);
     let header = workload("");
     refused(run_tiny(&["--workload", &header, "--format", "nandarium"]), 2, &["no requests"]);
@@ -129,9 +129,9 @@ fn empty_or_wrong_standard_input_is_refused() {
         refused(command, 2, &[part]);
     }
     let rows = "time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n1,0,W,99999997952,4096\n";
-    let mut command = run_tiny(&["--workload", "-"]);
+    let mut command = run_tiny(&["--workload", "-", "--set", "workload.fit=error"]);
     command.write_stdin(rows);
-    refused(command, 2, &["standard input", "fit = "]);
+    refused(command, 2, &["standard input", "workload.fit="]);
     let mut command = run_tiny(&["--workload", "-", "--set", "drive.precondition=steady"]);
     command.write_stdin(rows);
     refused(command, 2, &["only once"]);

@@ -281,9 +281,10 @@ fn settings_without_effect_are_noted() {
 
 #[test]
 fn a_run_that_reads_nothing_says_so_first() {
-    let result = json(&["--workload", "uniform-read"]);
+    let erased = ["--workload", "uniform-read", "--set", "drive.precondition=none"];
+    let result = json(&erased);
     assert!(at(&result, "notes")[0].as_str().unwrap().starts_with("Only 0 of"), "{}", result["notes"]);
-    let table = said(run_tiny(&["--workload", "uniform-read"])).out;
+    let table = said(run_tiny(&erased)).out;
     let all = table.lines().find(|line| line.starts_with("  all ")).unwrap();
     assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "20,000", "-"]);
 }
@@ -360,7 +361,7 @@ fn a_drive_with_code_zones_that_coded_nothing_says_so() {
     for (settings, why) in [
         (&["engine.service=serial"][..], "engine.service = serial"),
         (&["workload.loop=open", "workload.interarrival=1ms"], "waits for an idle moment"),
-        (&["zones.offline_first=at-start"], "set drive.precondition"),
+        (&["zones.offline_first=at-start", "drive.precondition=none"], "set drive.precondition"),
     ] {
         let out = table(settings);
         assert!(out.contains("No zone was coded") && out.contains(why), "{why}: {out}");

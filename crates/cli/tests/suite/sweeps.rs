@@ -184,7 +184,7 @@ fn a_sweep_without_a_single_result_is_a_failure() {
         fs::create_dir(folder.path().join(name)).unwrap();
         trace(&folder.path().join(name), &format!("0,0,W,{offset},4096\n"));
     }
-    let plan = |workloads: &str| format!("workloads = [{workloads}]\n{SET}");
+    let plan = |workloads: &str| format!("workloads = [{workloads}]\n{SET}workload.fit = \"error\"\n");
     let said = sweep(folder.path(), &format!("repetitions = 2\n{}", plan("\"far/trace.nandarium.csv\"")), &[]);
     assert!(said.code == 1 && said.err.contains("no run was measured, 2 failed; the first: "), "{}", said.err);
     assert!(said.out.contains("2 runs: 2 failed") && folder.path().join("plan/report.html").exists(), "{}", said.out);

@@ -290,7 +290,7 @@ fn a_log_cache_that_does_not_fit_is_refused_with_a_remedy() {
         ("remap.segment=24KiB", "32KiB"),
         ("remap.segment=8KiB", "raise it to \"16KiB\""),
         ("remap.log=0%", "10%"),
-        ("remap.segment=8MiB", "smaller segment"),
+        ("remap.segment=8MiB", "lower remap.segment"),
     ] {
         let error = device::DrivePlan::new(config("hard-log-cache", &[setting])).unwrap_err().to_string();
         assert!(error.contains(remedy), "{setting}: {error}");
