@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use trace::WorkloadError;
-use trace::formats::{OpenOptions, Order, Records, TraceSummary, open, summarise, write_nandarium};
+use trace::formats::{OpenOptions, Order, Records, TraceSummary, long_duration, open, summarise, write_nandarium};
 
 pub fn execute(command: &TraceCommand) -> Result<(), Failure> {
     match command {
@@ -116,20 +116,26 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
     text
 }
 
+/// A time that may be nanoseconds or years.
+fn span(nanos: u64) -> String {
+    const MINUTE_NS: u64 = 60_000_000_000;
+    if nanos < MINUTE_NS { time(nanos as f64) } else { long_duration(nanos) }
+}
+
 /// Duration, gaps and peaks, a line each.
 fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
-    let mean = summary.inter_arrival_ns_mean.map_or(String::new(), |gap| format!(", mean gap {}", time(gap)));
-    let mut lines = vec![("duration", format!("{}{mean}", time(summary.duration_ns as f64)))];
+    let mean = summary.inter_arrival_ns_mean.map_or(String::new(), |gap| format!(", mean gap {}", span(gap as u64)));
+    let mut lines = vec![("duration", format!("{}{mean}", span(summary.duration_ns)))];
     if let Some(gap) = &summary.longest_gap {
-        let (gap_ns, at, after) = (time(gap.gap_ns as f64), time(gap.at_ns as f64), count(gap.after_record));
+        let (gap_ns, at, after) = (span(gap.gap_ns), span(gap.at_ns), count(gap.after_record));
         let minutes = count(summary.gaps_over_minute);
         lines.push(("pauses", format!("longest {gap_ns}, after request {after} at {at}; {minutes} longer than a minute")));
     }
     if let Some(peak) = &summary.peak_requests {
         let bytes = summary.peak_bytes.map_or(String::new(), |bytes| {
-            format!("; {} in the second from {}", size(bytes.per_second), time(bytes.at_ns as f64))
+            format!("; {} in the second from {}", size(bytes.per_second), span(bytes.at_ns))
         });
-        let (requests, at) = (count(peak.per_second), time(peak.at_ns as f64));
+        let (requests, at) = (count(peak.per_second), span(peak.at_ns));
         lines.push(("peaks", format!("{requests} requests in the second from {at}{bytes}")));
     }
     lines

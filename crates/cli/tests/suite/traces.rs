@@ -23,7 +23,7 @@ fn trace_info_ends_with_a_command_that_runs_the_trace() {
     let path = trace(folder.path(), CLOCK_SET);
     let plain = said(nandarium(&["trace", "info", &path]));
     assert!(plain.out.ends_with(&format!("\nrun it      nandarium run --workload {path}\n")), "{}", plain.out);
-    for part in ["pauses      longest 8999999", "1 longer than a minute", "peaks       2 requests", "rewrites    33 %"] {
+    for part in ["pauses      longest 285.19 years", "1 longer than a minute", "peaks       2 requests", "rewrites    33 %"] {
         assert!(plain.out.contains(part), "{part} in {}", plain.out);
     }
     let options = ["--format", "nandarium", "--order", "clamp", "--gap-limit", "1h"];

@@ -97,7 +97,7 @@ fn binary_records_of_size_zero_are_left_out_and_counted() {
         ("blktrace", [event(7, 1, TC_READ, 8, 512), event(7, 1, TC_WRITE, 8, 0), event(7, 1, TC_READ, 8, 512)].concat()),
     ] {
         let mut reader = open_bytes(&bytes, "x", &named(format)).unwrap();
-        assert_eq!(reader.by_ref().filter(Result::is_ok).count(), 2, "{format}");
+        assert_eq!(reader.by_ref().flatten().count(), 2, "{format}");
         assert_eq!((reader.statistics().records, reader.statistics().dropped_zero), (2, 1), "{format}");
     }
 }

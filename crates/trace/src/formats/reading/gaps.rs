@@ -6,6 +6,7 @@
 use super::ReadStatistics;
 
 /// The clock of a reader.
+#[expect(clippy::struct_field_names, reason = "the unit belongs to each")]
 pub(crate) struct Gaps {
     limit_ns: u64,
     /// The file's own time of the first record and of the last one.
@@ -59,8 +60,8 @@ impl ReadStatistics {
     }
 }
 
-/// A duration with two digits at most behind the point, in the largest unit up to years that fits.
-pub(crate) fn long_duration(nanos: u64) -> String {
+/// Nanoseconds with two digits at most behind the point, in the largest unit up to years that fits.
+pub fn long_duration(nanos: u64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(365.25 * 86_400e9, "years"), (86_400e9, "d"), (3_600e9, "h"), (60e9, "min")];
     match UNITS.into_iter().find(|(scale, _)| nanos as f64 >= *scale) {

@@ -23,5 +23,6 @@ pub(crate) mod tokens;
 
 pub use detect::detect;
 pub use error::{Malformed, TraceError};
+pub use gaps::long_duration;
 pub use record::{Order, ReadStatistics, TraceRecord};
 pub use records::{OpenOptions, Records, open, open_reader};
