@@ -170,7 +170,7 @@ fn flash_counters(plan: &DrivePlan, core: &FlashCore, counters: &Counters) -> BT
     counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// How much flash there is for how much data.
+/// How much flash there is for how much data, and how much of it is effective.
 fn space(plan: &DrivePlan) -> String {
     let (pages, user) = (u64::from(plan.geometry.pages()), u64::from(plan.user_pages));
     let percent = |pages: u64| pages as f64 / user as f64 * 100.0;
@@ -184,11 +184,12 @@ fn space(plan: &DrivePlan) -> String {
         format!("{:.1} %{with} after rounding up to whole blocks", percent(pages - user))
     };
     format!(
-        "Over-provisioning: {shares} ({} blocks of {} pages, {} of flash for {} of user data).",
+        "Over-provisioning: {shares} ({} blocks of {} pages, {} of flash for {} of user data). {}",
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,
         quantity::format_size(pages * u64::from(plan.geometry.page_bytes)),
         quantity::format_size(user * u64::from(plan.geometry.page_bytes)),
+        plan.spare().sentence(),
     )
 }
 
