@@ -1,4 +1,4 @@
-import type { Causes } from "./types";
+import type { Causes, Result } from "./types";
 
 /** Something a person can try against a cause, and where it can help. */
 export interface Advice {
@@ -8,8 +8,8 @@ export interface Advice {
   key: string;
   /** Values of the key that leave nothing to be tried. */
   unless?: readonly string[];
-  /** Helps only in this loop. */
-  loop?: "open" | "closed";
+  /** Whether it can help in such a run; without it, in any. */
+  fits?: (result: Result) => boolean;
 }
 
 interface CauseStyle {
@@ -28,11 +28,17 @@ interface CauseStyle {
 const DARK = "#10161d";
 const LIGHT = "#ffffff";
 
-const FEWER_AT_ONCE: Advice = { change: "fewer requests at once", key: "workload.queue_depth", unless: ["1"], loop: "closed" };
-const SLOWER: Advice = { change: "requests that arrive more slowly", key: "workload.time_scale", loop: "open" };
+const inOpenLoop = ({ workload }: Result): boolean => workload.loop === "open";
+const inClosedLoop = ({ workload }: Result): boolean => workload.loop === "closed";
+/** Where collection only erases, neither spare space nor the choice of a victim spares it work. */
+const withCopies = ({ flash }: Result): boolean => (flash.programs["gc"] ?? 0) > 0;
+
+const FEWER_AT_ONCE: Advice = { change: "fewer requests at once", key: "workload.queue_depth", unless: ["1"], fits: inClosedLoop };
+const SLOWER: Advice = { change: "requests that arrive more slowly", key: "workload.time_scale", fits: inOpenLoop };
 const MORE_DIES: Advice = { change: "more dies", key: "flash.dies_per_channel" };
 const MORE_CHANNELS: Advice = { change: "more channels", key: "flash.channels" };
 const SPARE_SPACE: Advice = { change: "more spare space", key: "drive.over_provisioning" };
+const IN_IDLE_TIME: Advice = { change: "collection in idle time", key: "ftl.gc.background_free_blocks", fits: inOpenLoop };
 const INTERRUPTING_READS: Advice = {
   change: "reads that interrupt programs and erases",
   key: "flash.suspend",
@@ -56,7 +62,13 @@ const STYLES: Record<string, CauseStyle> = {
     color: "#c8371f",
     ink: LIGHT,
     meaning: "Garbage collection: copying the valid pages of a block elsewhere and erasing it.",
-    advice: [SPARE_SPACE, { change: "another victim policy", key: "ftl.gc.victim" }, INTERRUPTING_READS],
+    advice: [
+      { ...SPARE_SPACE, fits: withCopies },
+      { change: "another victim policy", key: "ftl.gc.victim", fits: withCopies },
+      INTERRUPTING_READS,
+      IN_IDLE_TIME,
+      MORE_DIES,
+    ],
   },
   merge: {
     color: "#d58ab8",
@@ -151,7 +163,7 @@ const STYLES: Record<string, CauseStyle> = {
     advice: [
       SPARE_SPACE,
       { change: "collection that begins sooner", key: "ftl.gc.free_blocks" },
-      { change: "collection in idle time", key: "ftl.gc.background_free_blocks", loop: "open" },
+      IN_IDLE_TIME,
     ],
   },
 };

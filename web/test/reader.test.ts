@@ -47,7 +47,7 @@ describe("a reader", { skip: MISSING }, () => {
     const sentence = plain(await shown.locator(".run-header .advice").textContent());
     assert.match(sentence, /^The slowest 1 % of requests \(26,803\) waited most for gc \(87 % of their time\), by root cause\. Try more spare space/);
     const keys = await shown.$$eval("[data-advice]", (codes) => codes.map((code) => code.textContent));
-    assert.deepEqual(keys, ["drive.over_provisioning", "flash.suspend"], "a key that the run does not read is no advice");
+    assert.deepEqual(keys, ["drive.over_provisioning", "flash.suspend", "flash.dies_per_channel"], "a key that the run does not read is no advice");
     await shown.close();
   });
 
@@ -60,7 +60,7 @@ describe("a reader", { skip: MISSING }, () => {
     await shown.close();
   });
 
-  test("gets advice that fits the loop", async () => {
+  test("gets advice that fits the loop and what collection did", async () => {
     const result = page();
     result.waiting_root.p99 = { queue: 5e6 };
     result.workload = { name: "trace.csv", loop: "open", queue_depth: null };
@@ -68,6 +68,14 @@ describe("a reader", { skip: MISSING }, () => {
     const keys = await shown.$$eval("[data-advice]", (codes) => codes.map((code) => code.textContent));
     assert.ok(keys.includes("workload.time_scale") && !keys.includes("workload.queue_depth"), keys.join());
     await shown.close();
+    // Collection that copied nothing: spare space would not have spared it anything.
+    const erasing = page();
+    erasing.flash.programs["gc"] = 0;
+    erasing.waiting_root.p99 = { gc: 5e6 };
+    const { page: erased } = await open([erasing]);
+    const proposed = await erased.$$eval("[data-advice]", (codes) => codes.map((code) => code.textContent));
+    assert.deepEqual(proposed, ["flash.suspend", "flash.dies_per_channel"]);
+    await erased.close();
   });
 
   /** "800 MB/s" was read as "300 MB/s": the left edge of the label was cut. */

@@ -39,6 +39,22 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Advice that names a key which does not exist would send people looking for it.
+    #[test]
+    fn what_the_page_advises_can_be_set() {
+        const CAUSES: &str = include_str!("../../../web/src/causes.ts");
+        let keys = device::config::all_keys();
+        let quoted = |name: &str| CAUSES.split(name).skip(1).filter_map(|rest| rest.split('"').nth(1)).collect::<Vec<_>>();
+        let advised = quoted(" key: ");
+        assert!(advised.len() > 20, "{advised:?}");
+        for key in advised {
+            assert!(keys.iter().any(|known| known.key == key), "{key} is no key");
+        }
+        for cause in units::CAUSES.iter().map(|cause| cause.name()).chain((units::DIE_CAUSES..units::WAIT_KINDS).map(units::Wait::name_at)) {
+            assert!(CAUSES.contains(&format!("\n  {cause}: {{")), "{cause} has no colour, meaning and advice");
+        }
+    }
+
     #[test]
     fn data_cannot_break_out_of_its_element_or_be_taken_for_a_placeholder() {
         let page = render("<b> & co", &[json!({"stack": "</script><!--TITLE-->/*JS*/"})]);

@@ -3,14 +3,18 @@
 //! ```text
 //! Figure -> panels of series over categories -> CSV, JSON, a section of a page
 //! Scatter -> points of some area in a plane  -> a section of a page
+//! Curve -> a line over numbers, with the interval in which something happens -> a section of a page
 //! ```
 
+mod curve;
 mod figure;
 mod page;
 mod plot;
 mod scatter;
 mod svg;
+mod tables;
 
+pub use curve::{Curve, Interval};
 pub use figure::{Figure, Look, Panel, Series, Shape, quoted};
 pub use page::{Page, each, section, section_with};
 pub use scatter::{Group, Point, Scatter};

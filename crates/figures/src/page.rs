@@ -2,6 +2,7 @@
 
 use crate::figure::{Figure, Look, Panel, Shape};
 use crate::svg::{self, escape, number};
+use crate::tables::labelled;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -21,13 +22,12 @@ pub struct Page<'a> {
 impl Page<'_> {
     /// The page as HTML.
     pub fn render(&self) -> String {
+        let body = labelled(&format!("{}{}", self.top, self.sections));
         format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
              <title>nandarium {brand}</title><style>{STYLE}</style></head><body><main>\
-             <p class=\"brand\">nandarium <span>{brand}</span></p><h1>{title}</h1>{}{}</main></body></html>\n",
-            self.top,
-            self.sections,
+             <p class=\"brand\">nandarium <span>{brand}</span></p><h1>{title}</h1>{body}</main></body></html>\n",
             brand = escape(self.brand),
             title = escape(self.title),
         )

@@ -48,7 +48,8 @@ fn axes(figure: &Figure, panel: &Panel) -> Axes {
     let largest = values.chain(published).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let largest = if largest > 0.0 { largest } else { 1.0 };
     let step = step(figure.most.unwrap_or(largest));
-    let most = figure.most.unwrap_or((largest / step).ceil() * step);
+    // The topmost line has a number, whatever the largest value is.
+    let most = (figure.most.unwrap_or(largest) / step - 1e-9).ceil() * step;
     Axes { most, step, places: places(figure, panel) }
 }
 

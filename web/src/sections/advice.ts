@@ -41,9 +41,9 @@ export function advice(run: Run): HTMLElement | null {
 
 /** What can be tried in this run: keys it does not read, and values that leave nothing to try, are left out. */
 function proposalsFor(run: Run, cause: string): Advice[] {
-  const { config, config_unused: unused, workload } = run.result;
+  const { config, config_unused: unused } = run.result;
   return causeStyle(cause)
-    .advice.filter(({ loop }) => loop === undefined || loop === workload.loop)
+    .advice.filter(({ fits }) => fits?.(run.result) ?? true)
     .filter(({ key }) => !(unused ?? []).includes(key))
     .filter(({ key, unless }) => !(unless ?? []).includes(config?.[key] ?? ""))
     .slice(0, ADVICE_MAX);

@@ -1,32 +1,64 @@
 //! The page of a life: the figures, what spends it, and the wear of the blocks.
 
 use crate::table::{life_causes, life_facts, life_rows};
-use figures::{Figure, Page, Panel, Series, Shape, each, escape, number, section};
-use metrics::LifeReport;
+use figures::{Curve, Figure, Interval, Page, Panel, Series, Shape, each, escape, number, section};
+use metrics::{LifeReport, Range, YEAR_DAYS};
 
 /// Bars of a histogram.
 const BINS: usize = 12;
 /// Points of the curve of worn blocks.
-const POINTS: usize = 13;
+const POINTS: usize = 121;
 
 /// The page.
 pub fn render(report: &LifeReport) -> String {
     let result = &report.result;
     let rows = each(life_rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
-    let facts = each(life_facts(report), |(_, text)| format!("<p class=\"lead\">{}</p>", escape(&text)));
+    let facts = each(life_facts(report), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
     let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
     let top = format!(
-        "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead><tbody>{rows}</tbody></table></div>{facts}"
+        "<p class=\"answer\">{}</p>{}<div class=\"wide\"><table class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead>\
+         <tbody>{rows}</tbody></table></div><dl class=\"facts\">{facts}</dl>",
+        escape(&answer(report)),
+        interval(report).bar()
     );
     let causes = each(life_causes(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
     let table = format!(
         "<section id=\"gains\"><h2>What each cause costs</h2><p class=\"lead\">What could be written more if a cause did not exist and nothing else changed.</p>\
          <div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB more</th><th>Years more</th></tr></thead><tbody>{causes}</tbody></table></div></section>"
     );
-    let figures = each(&[spending(report), wear(report), deaths(report)], section);
+    let sections = deaths(report).section() + &section(&spending(report)) + &table + &section(&wear(report));
     let about = format!("<section id=\"notes\"><h2>Notes</h2>{notes}<p class=\"lead\">Hash {:016x}, seed {}.</p></section>", result.hash, result.seed);
     let title = format!("Life of {} under {}", result.stack, result.workload);
-    Page { brand: "life", title: &title, top, sections: figures + &table + &about }.render()
+    Page { brand: "life", title: &title, top, sections: sections + &about }.render()
+}
+
+/// What the host writes until the drive is worn out.
+fn interval(report: &LifeReport) -> Interval {
+    let Range { earliest, estimate, latest } = report.tbw();
+    let largest = [(1.0, " TB"), (1e3, " GB"), (1e6, " MB")];
+    let (scale, unit) = largest.into_iter().find(|(scale, _)| latest * scale >= 1.0).unwrap_or(largest[2]);
+    Interval {
+        names: ["earliest", "estimate", "latest"].map(str::to_owned),
+        values: [earliest, estimate, latest].map(|tb| tb * scale),
+        unit: unit.to_owned(),
+    }
+}
+
+/// The answer in words.
+fn answer(report: &LifeReport) -> String {
+    let Interval { values: [earliest, estimate, latest], unit, .. } = interval(report);
+    let written = format!(
+        "The host can write about {}{unit}: no block is worn out before {}{unit}, and every block is after {}{unit}.",
+        number(estimate),
+        number(earliest),
+        number(latest)
+    );
+    let rate = life_rows(report).into_iter().find_map(|row| row[0].strip_prefix("years ").map(str::to_owned));
+    let (Some(years), Some(rate)) = (report.years(), rate) else { return written };
+    // A drive that lives for weeks does not live for 0.07 years.
+    let (scale, unit) = if years.estimate < 0.25 { (YEAR_DAYS, "days") } else if years.estimate < 3.0 { (12.0, "months") } else { (1.0, "years") };
+    let Range { earliest, estimate, latest } = years.times(scale);
+    format!("{written} That lasts about {} {unit} ({} to {}) {rate}.", number(estimate), number(earliest), number(latest))
 }
 
 fn figure(name: &'static str, title: &'static str, axis: &'static str, shape: Shape, panels: Vec<Panel>, caption: &str) -> Figure {
@@ -73,15 +105,23 @@ fn wear(report: &LifeReport) -> Figure {
     figure("wear", "Erases of the blocks", "per cent of the blocks", Shape::Bars, panels, &caption)
 }
 
-fn deaths(report: &LifeReport) -> Figure {
-    let tbw = report.tbw();
-    let (from, to) = (tbw.earliest * 0.95, tbw.latest * 1.05);
+fn deaths(report: &LifeReport) -> Curve {
+    let interval = interval(report);
+    let scale = interval.values[1] / report.life.bytes.estimate;
+    let (from, to) = (interval.values[0] * 0.95, interval.values[2] * 1.05);
     let at = |index: usize| from + (to - from) * index as f64 / (POINTS - 1) as f64;
-    let points = (0..POINTS).map(|index| (format!("{} TB", number(at(index))), report.life.worn_out(at(index) * 1e12) * 100.0));
     let spare = report.life.spare_blocks / report.window.erases.len() as f64 * 100.0;
-    let mut panel = panel("", "worn blocks", points);
-    panel.published = vec![("spare blocks", spare)];
-    let caption = "Over what the host has written, at the rate of the run. When the spare blocks are used up the drive is worn out, a little \
-                   earlier in fact: the blocks that are left are erased more often, and cleaning copies more.";
-    figure("deaths", "Blocks that are worn out", "per cent of the blocks", Shape::Lines, vec![panel], caption)
+    Curve {
+        name: "deaths",
+        title: "Blocks that are worn out",
+        axes: [format!("written by the host,{}", interval.unit), "per cent of the blocks".to_owned()],
+        line: "worn blocks, at the rate of the run",
+        points: (0..POINTS).map(|index| [at(index), report.life.worn_out(at(index) / scale) * 100.0]).collect(),
+        interval,
+        level: ("spare blocks", spare, " %"),
+        most: 100.0,
+        caption: "When the spare blocks are used up the drive is worn out, a little earlier in fact: the blocks that are left are erased more often, and \
+                  cleaning copies more. The interval covers the error of the rate as well, so it is wider than the steep part of the curve."
+            .to_owned(),
+    }
 }
