@@ -91,7 +91,7 @@ page-test: $(BUILT)
 	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm test); done
 
 VENV := $(TARGET)/python
-# The quickest to build, with debug assertions; `pip install .` alone builds for speed.
+# As the tests, with debug assertions: what they have compiled is not compiled again. `pip install .` alone builds for speed.
 PYTHON_PROFILE ?= dev
 
 # The Python package as a new user installs it: a fresh virtual environment, pip, the command, then its tests, the examples
@@ -102,7 +102,7 @@ python-test: $(BUILT)
 	rm -rf $(VENV)
 	"$(PYTHON)" -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
-	PATH="$$(realpath $(VENV))/bin:$$PATH" CARGO_PROFILE_DEV_DEBUG=false MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
+	PATH="$$(realpath $(VENV))/bin:$$PATH" MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation .
 	$(VENV)/bin/nandarium --version
 	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/pytest python/tests
@@ -131,7 +131,7 @@ dist: web/dist/report.js ## what users get: a static program and a wheel, in dis
 	  else echo "dist: musl-gcc is missing, which compiles the C libraries: install it (apt-get install musl-tools)" >&2; exit 1; fi; \
 	fi; \
 	$(CARGO) build --profile dist -p nandarium --target $$static \
-	  --config "target.$$static.rustflags = ['-Ctarget-feature=+crt-static']" --config 'profile.dist.strip = "symbols"'; \
+	  --config "target.$$static.rustflags = ['-Ctarget-feature=+crt-static']"; \
 	cp $(TARGET)/$$static/dist/nandarium $(DIST)/nandarium-$(MACHINE)-linux
 	[[ -x $(TARGET)/maturin/bin/maturin ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
 	$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check -c python/requirements-test.txt maturin

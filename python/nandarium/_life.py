@@ -231,7 +231,8 @@ def life(
 def _per_day(per_day: object) -> str | None:
     if per_day is None or isinstance(per_day, str):
         return per_day
-    return f"{whole('per_day', per_day, 'bytes the host writes a day, or a text such as \"100GB\"', least=1)}B"
+    number = whole("per_day", per_day, "bytes the host writes a day, or a text such as \"100GB\"", least=1)
+    return f"{number}B"
 
 
 def _warranty(warranty: object) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pytest
 
 import nandarium as nd
 from nandarium import _html
@@ -100,9 +99,9 @@ def test_a_sweep_shows_what_differs_and_what_was_measured(used: dict[str, Any]) 
     shown = rows(html)
     assert shown[0][:2] == ["stack", "drive_over_provisioning"] and "waf" in shown[0] and len(shown) == 5
     assert len(list(parsed(html).iter("circle"))) == 4
-    with pytest.warns(RuntimeWarning):
-        impossible = nd.sweep({"set": {"drive.capacity": "8MiB", "flash.pages_per_block": 4096}})
-    assert "problem" in rows(impossible._repr_html_())[0]
+    impossible = nd.sweep({**plan, "axes": {"drive.over_provisioning": ["1%", "40%"]}})
+    shown = rows(impossible._repr_html_())
+    assert shown[0][-1] == "problem" and "too little spare flash" in shown[1][-1] and shown[1][2] == _html.NONE
 
 
 def test_a_life_shows_its_interval(used: dict[str, Any]) -> None:
