@@ -66,7 +66,7 @@ impl Spare {
     /// `None`: enough is effective, or nothing is collected.
     pub fn warning(&self) -> Option<String> {
         let share = self.effective_share.filter(|share| *share < Self::LEAST_EFFECTIVE)?;
-        let Self { blocks, in_reserve, data, good, zoned } = *self;
+        let Self { blocks, in_reserve, data, good, zoned, .. } = *self;
         let least = Self::LEAST_EFFECTIVE * 100.0;
         let remedy = if zoned {
             "raise zones.spare_blocks".to_owned()

@@ -27,7 +27,7 @@ const LOOKED_AT: usize = 1 << 16;
 pub(super) struct Suited {
     pub plan: DrivePlan,
     pub source: WorkloadSource,
-    /// What was chosen, a sentence each.
+    /// What was chosen, and what to look out for; a sentence each.
     pub chosen: Vec<String>,
 }
 
@@ -74,6 +74,7 @@ fn finish(mut plan: DrivePlan, source: WorkloadSource, writes: bool, mut chosen:
         plan.config.choose(PRECONDITION, state)?;
         chosen.push(format!("{PRECONDITION} = {state} was chosen: {why}; none begins with an erased drive, steady runs the workload until write amplification stands still."));
     }
+    chosen.extend(plan.spare().warning().filter(|_| writes));
     Ok(Suited { plan, source, chosen })
 }
 
