@@ -227,7 +227,7 @@ mod tests {
             let look = Look { show: Box::new(|value| format!("{} ms", number(value))), halves: vec![vec![vec![Some(4.0), None, Some(0.0)]]] };
             let svg = panel(&figure, 0, &look);
             assert_eq!(svg.matches("class=\"s0 interval\"").count(), 1, "{svg}");
-            assert!(svg.contains("y1=\"133.9\" y2=\"175.1\"") && svg.contains("10 ms \u{b1} 4 ms</title>") && svg.contains(">40 ms</title>"), "{svg}");
+            assert!(svg.contains("y1=\"133.9\" y2=\"175.1\"") && svg.contains("10 ms \u{b1} 4 ms</title>") && svg.contains(": 40 ms</title>"), "{svg}");
             assert!(svg.contains(">20 ms</text>"), "lines of the axis have their unit: {svg}");
         }
     }

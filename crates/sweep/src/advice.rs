@@ -129,9 +129,8 @@ impl Look<'_> {
                 (self.name)(best)
             ));
         }
-        let Some((at, chosen)) = levels.iter().enumerate().find_map(|(at, (cost, _))| Some((at, self.chosen_at(price, *cost, best)?))) else {
-            return Advice::nothing(&format!("each design whose {tail} stays within {near} of the shortest is beaten by another one; more repetitions would tell"));
-        };
+        let Some(at) = levels.iter().position(|(_, shortest)| self.is_near(*shortest, best)) else { return Advice::nothing("no tail is a number") };
+        let chosen = self.chosen_at(price, levels[at], best);
         let cost = shown(price, levels[at].0);
         let beside = if chosen == best { "the shortest there is".to_owned() } else { format!("shortest {} with {}", self.value(best), (self.name)(best)) };
         let mut sentences = vec![format!(
@@ -151,9 +150,11 @@ impl Look<'_> {
         Advice { recommended: Some(chosen), best: None, knee, text: sentences.join(" ") }
     }
 
-    /// The unbeaten combination with the shortest tail for a price, if it is near the best.
-    fn chosen_at(&self, price: &Metric, cost: f64, best: usize) -> Option<usize> {
-        self.front.unbeaten.iter().copied().find(|at| self.has_price(*at, price, cost) && self.is_near(*at, best))
+    /// Of the combinations of a price that are near the best, the one with the shortest tail that none of the others beats; where
+    /// they beat each other in a ring, the one with the shortest tail.
+    fn chosen_at(&self, price: &Metric, (cost, shortest): (f64, usize), best: usize) -> usize {
+        let near = self.front.candidates.iter().copied().filter(|at| self.has_price(*at, price, cost) && self.is_near(*at, best));
+        self.shortest(self.front.unbeaten_of(self.all, &near.collect::<Vec<_>>()).into_iter()).unwrap_or(shortest)
     }
 
     fn has_price(&self, at: usize, price: &Metric, cost: f64) -> bool {
@@ -167,13 +168,14 @@ impl Look<'_> {
         Some(if self.tail(chosen).is_below(self.tail(cheaper)) {
             format!("It is shorter than with {what} {}.", self.sure())
         } else {
-            format!("The difference to {what} is {}.", self.unsure())
+            format!("The difference to {what}, which costs less, is {}.", self.unsure())
         })
     }
 
     /// What costs the same and cannot be told apart.
     fn ties(&self, price: &Metric, cost: f64, chosen: usize) -> Option<String> {
-        let others = self.front.unbeaten.iter().copied().filter(|at| *at != chosen && self.has_price(*at, price, cost));
+        let of_price: Vec<usize> = self.front.candidates.iter().copied().filter(|at| self.has_price(*at, price, cost)).collect();
+        let others = self.front.unbeaten_of(self.all, &of_price).into_iter().filter(|at| *at != chosen);
         let names: Vec<String> = others.filter(|at| !self.tail(chosen).is_below(self.tail(*at))).map(self.name).collect();
         (!names.is_empty()).then(|| format!("For the same {}, it cannot be told from {}.", price.short, listed(&names)))
     }

@@ -71,7 +71,7 @@ mod tests {
 
     /// What is said of two stacks with two axes, by the hash of each run.
     fn said(hash: impl Fn(&Run) -> Option<String>) -> Vec<String> {
-        let text = "stacks = [\"page\", \"dftl\"]\nrepetitions = 2\n[axes]\nftl.gc.victim = [\"greedy\", \"fifo\"]\ndrive.over_provisioning = [\"25%\", \"50%\"]\n";
+        let text = "stacks = [\"page\", \"dftl\"]\nrepetitions = 2\n[axes]\ndrive.over_provisioning = [\"25%\", \"50%\"]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
         let grid = Grid::expand(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap();
         let outcome = |run: &Run| {
             let hash = hash(run)?;
@@ -84,7 +84,7 @@ mod tests {
     /// A policy that was never asked looked as good as another one.
     #[test]
     fn a_key_without_effect_is_named() {
-        let without_victim = |run: &Run| Some(format!("{} {} {}", run.point.stack, run.point.values[1], run.seed));
+        let without_victim = |run: &Run| Some(format!("{} {} {}", run.point.stack, run.point.values[0], run.seed));
         assert_eq!(said(without_victim), ["`ftl.gc.victim` had no effect on any run: results are equal to the last bit."]);
         assert_eq!(said(|run| Some(format!("{:?} {}", run.point, run.seed))), [""; 0]);
         let one_run = |run: &Run| Some(format!("{} {}", without_victim(run)?, run.point.stack == 1 && run.seed == 2 && run.point.values == [1, 1]));
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_proves_nothing() {
         assert_eq!(said(|_| None), [""; 0]);
-        let one_value = |run: &Run| (run.point.values[0] == 0).then(|| format!("{:?} {}", run.point, run.seed));
+        let one_value = |run: &Run| (run.point.values == [0, 0]).then(|| format!("{:?} {}", run.point, run.seed));
         assert_eq!(said(one_value), [""; 0]);
     }
 

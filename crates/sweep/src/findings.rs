@@ -236,7 +236,7 @@ pub(crate) mod tests {
         assert_eq!(
             advice.text,
             "Least spare space whose write p99.9 stays within 10 % of the shortest: 15 % with drive.over_provisioning 15% (210 ±12.4 µs; \
-             shortest 201 ±4.97 µs with drive.over_provisioning 28%). The difference to 11 % (240 ±29.8 µs) is within the intervals. \
+             shortest 201 ±4.97 µs with drive.over_provisioning 28%). The difference to 11 % (240 ±29.8 µs), which costs less, is within the intervals. \
              The difference to the shortest is within the intervals. \
              Knee at 11 %: from 7 % to 11 % the write p99.9 falls by 53.8 %, from 11 % to 28 % by 16.2 %."
         );
@@ -275,7 +275,7 @@ pub(crate) mod tests {
         assert_eq!(
             clear,
             "All designs have the same spare space and memory. ftl.gc.victim greedy has the shortest read p99, 100 ±2.48 µs; \
-             ftl.gc.victim random (200 ±3.13 µs) is longer beyond the intervals. It cannot be told from ftl.gc.victim fifo."
+             ftl.gc.victim random (200 ±3.12 µs) is longer beyond the intervals. It cannot be told from ftl.gc.victim fifo."
         );
     }
 

@@ -87,12 +87,17 @@ impl Front {
         let price = [SPARE, MEMORY].into_iter().filter_map(Metric::named).filter(is_everywhere).find(differs);
         let more = Metric::named("waf").into_iter().filter(is_everywhere).chain(price);
         let costs: Vec<&Metric> = std::iter::once(tail).chain(more).collect();
-        let of_each = |summary: &&Summary| costs.iter().filter_map(|metric| Cost::of(summary, metric)).collect::<Vec<_>>();
-        let marked = unbeaten(&measured.iter().map(of_each).collect::<Vec<_>>());
-        let mut front: Vec<usize> = candidates.iter().zip(marked).filter(|(_, is_marked)| *is_marked).map(|(at, _)| *at).collect();
-        let tail_of = |at: &usize| all[*at].mean(tail.name).unwrap_or(f64::INFINITY);
-        front.sort_by(|a, b| tail_of(a).total_cmp(&tail_of(b)));
-        Ok(Self { tail, costs, price, candidates, unbeaten: front, is_repeated })
+        let front = Self { tail, costs, price, candidates, unbeaten: Vec::new(), is_repeated };
+        let mut unbeaten = front.unbeaten_of(all, &front.candidates);
+        unbeaten.sort_by(|a, b| front.tail_of(all, *a).mean.total_cmp(&front.tail_of(all, *b).mean));
+        Ok(Self { unbeaten, ..front })
+    }
+
+    /// Which of some candidates none of the others beats, in their order.
+    pub(crate) fn unbeaten_of(&self, all: &[Summary], some: &[usize]) -> Vec<usize> {
+        let of_each = |at: &usize| self.costs.iter().filter_map(|metric| Cost::of(&all[*at], metric)).collect::<Vec<_>>();
+        let marked = unbeaten(&some.iter().map(of_each).collect::<Vec<_>>());
+        some.iter().zip(marked).filter(|(_, is_marked)| *is_marked).map(|(at, _)| *at).collect()
     }
 
     /// The tail of a combination.
