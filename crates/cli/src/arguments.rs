@@ -192,7 +192,7 @@ pub struct TraceInput {
     /// Times that go backwards.
     #[arg(long, value_enum)]
     pub order: Option<OrderArgument>,
-    /// Cut longer gaps between two requests to this, for example 1h (workload.gap_limit).
+    /// Cut longer gaps between two requests to this, for example 1h (the key `workload.gap_limit`).
     #[arg(long, value_name = "DURATION", value_parser = gap_limit)]
     pub gap_limit: Option<u64>,
 }
