@@ -7,6 +7,7 @@ of a notebook can be read. Everything given as a text is escaped here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
@@ -167,23 +168,24 @@ def bars(title: str, rows: Sequence[tuple[str, Number]], shown: Format) -> str:
         middle = TOP + 8 + row * step
         length = max(1.0, space * value / most)
         parts.append(_text(left - 6, middle + 4, name, "end"))
-        parts.append(f'<rect x="{left:.1f}" y="{middle - 5}" width="{length:.1f}" height="10" fill="{COLOURS[row % len(COLOURS)]}"/>')
+        parts.append(f'<rect x="{left:.1f}" y="{middle - 5}" width="{length:.1f}" height="10" fill="{COLOURS[0]}"/>')
         parts.append(_text(left + length + 5, middle + 4, shown(value)))
     return _svg(title, left + space + 64, TOP + step * len(kept) + 6, "".join(parts))
 
 
 def interval(title: str, earliest: float, estimate: float, latest: float, shown: Format) -> str:
     """An estimate with its interval, on an axis from 0."""
+    left, space, middle = 16, 240, TOP + 26
     end = max(latest, 1e-300)
-    left, space, middle = LEFT, WIDTH - LEFT - RIGHT, TOP + 26
     low, point, high = (left + space * value / end for value in (earliest, estimate, latest))
     parts = [
         f'<line x1="{left}" x2="{left + space}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-opacity=".3"/>',
         f'<rect x="{low:.1f}" y="{middle - 6}" width="{max(high - low, 1):.1f}" height="12" fill="{COLOURS[0]}" fill-opacity=".35"/>',
         f'<rect x="{point - 1.5:.1f}" y="{middle - 9}" width="3" height="18" fill="{COLOURS[0]}"/>',
         _text(point, middle - 14, shown(estimate), "middle"),
-        _text(low, middle + 22, shown(earliest), "middle"),
-        _text(high, middle + 22, shown(latest), "end"),
+        # Away from each other: the interval may be narrow.
+        _text(low + 2, middle + 22, shown(earliest), "end"),
+        _text(high - 2, middle + 22, shown(latest)),
         _text(left, middle + 22, "0", "middle"),
     ]
     return _svg(title, WIDTH, middle + 32, "".join(parts))
@@ -191,6 +193,11 @@ def interval(title: str, earliest: float, estimate: float, latest: float, shown:
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{escape(text)}</text>'
+
+
+def _short(text: str) -> str:
+    """A number of an axis without zeros that say nothing: 10 ms, not 10.0 ms."""
+    return re.sub(r"(\.\d*?)0+(?=\D|$)", lambda digits: digits[1].rstrip("."), text)
 
 
 def _svg(title: str, width: float, height: float, drawn: str) -> str:
@@ -214,10 +221,11 @@ def _plot(title: str, x: Axis, y: Axis, series: Mapping[str, Points], drawn: Cal
     parts = []
     for tick in up.ticks():
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" stroke="currentColor" stroke-opacity=".18"/>')
-        parts.append(_text(LEFT - 5, up(tick) + 4, y.shown(tick), "end"))
+        parts.append(_text(LEFT - 5, up(tick) + 4, _short(y.shown(tick)), "end"))
     for tick in across.ticks():
         parts.append(f'<line x1="{across(tick):.1f}" x2="{across(tick):.1f}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM + 4}" stroke="currentColor"/>')
-        parts.append(_text(across(tick), HEIGHT - BOTTOM + 16, x.shown(tick), "middle"))
+        # At the edge there is no room beside it.
+        parts.append(_text(min(across(tick), WIDTH - 18), HEIGHT - BOTTOM + 16, _short(x.shown(tick)), "middle"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x.title, "middle"))
     for index, (name, points) in enumerate(shown.items()):
         parts.append(drawn([(across(px), up(py)) for px, py in points], COLOURS[index % len(COLOURS)], name))
@@ -262,8 +270,11 @@ class _Scale:
             first, last = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
             step = max(1, math.ceil((last - first) / 4))
             tens = [10.0**power for power in range(first, last + 1, step)]
-            return tens if len(tens) > 1 else [10**self.low, 10**self.high]
-        rough = (self.high - self.low) / 3
+            if len(tens) > 1:
+                return tens
+            round_ones = [factor * 10.0**power for power in range(first - 1, last + 1) for factor in (1, 2, 5)]
+            return [value for value in round_ones if self.low <= math.log10(value) + 1e-9 and math.log10(value) - 1e-9 <= self.high]
+        rough = (self.high - self.low) / 4
         power = 10.0 ** math.floor(math.log10(rough))
         step_size = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
         first = math.ceil(self.low / step_size - 1e-9)

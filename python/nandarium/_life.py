@@ -161,7 +161,9 @@ class Life:
         written(path_of("path", path, 'for example "life.html"'), self._page)
 
     def _repr_html_(self) -> str:
-        amounts = {"TB written (TBW)": self.tbw, f"drive writes a day over {self.data['warranty_days']:g} days (DWPD)": self.dwpd}
+        days = self.data["warranty_days"]
+        warranty = f"{days / 365:g} years" if days % 365 == 0 else f"{days:g} days"
+        amounts = {"TB written (TBW)": self.tbw, f"drive writes a day over {warranty} (DWPD)": self.dwpd}
         if self.years is not None:
             amounts["years"] = self.years
         if self.cost is not None:

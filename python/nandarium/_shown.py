@@ -164,5 +164,7 @@ def _texts(name: str, column: Any) -> list[str]:
     kind = column.dtype.kind
     if kind in "USO":
         return [str(text) for text in column]
-    shown = _html.count if kind in "iub" and not name.endswith(("_ns", "_bytes")) else _format(name)
+    shown = _format(name)
+    if shown is _html.digits and (kind in "iub" or np.equal(np.round(column), column).all()):
+        shown = _html.count
     return [shown(value) for value in column.tolist()]

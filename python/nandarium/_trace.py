@@ -67,12 +67,17 @@ class TraceInfo(Record):
         devices: of each device ``device`` (number and name), ``records``, ``start_bytes`` and ``end_bytes``.
         duration_ns: nanoseconds from the first record to the last.
         inter_arrival_ns_mean: mean time between records; ``None`` for fewer than two.
+        peak_requests, peak_bytes: the busiest second by requests and by bytes; ``None`` for a trace without times.
+        longest_gap: the longest time between two records; ``None`` for fewer than two.
+        gaps_over_minute: times between two records that are longer than a minute.
         sizes: of reads and writes ``bytes_mean``, ``bytes_min``, ``bytes_p50``, ``bytes_p90``, ``bytes_p99``, ``bytes_max``; ``None`` without any.
         aligned_4k_share: share of reads and writes whose start and size are multiples of 4 KiB, 0 to 1.
         sequential_share: share of reads and writes that start where the one before on their device ended, 0 to 1.
+        rewrite_share: share of the written bytes that go where something was written before, 0 to 1; ``None`` where it was not counted.
         footprint_mib: chunks of 1 MiB that are touched.
         end_bytes_max: the highest end of a request: a drive must be at least that large.
         statistics: what was read and left out.
+        command: the command line that runs the trace as it was read.
     """
 
     __slots__ = ("_document", "_text")
@@ -83,12 +88,18 @@ class TraceInfo(Record):
     devices: tuple[Record, ...]
     duration_ns: int
     inter_arrival_ns_mean: float | None
+    peak_requests: Record | None
+    peak_bytes: Record | None
+    longest_gap: Record | None
+    gaps_over_minute: int
     sizes: Record | None
     aligned_4k_share: float
     sequential_share: float
+    rewrite_share: float | None
     footprint_mib: int
     end_bytes_max: int
     statistics: Record
+    command: str
 
     def __init__(self, document: str, text: str) -> None:
         super().__init__(json.loads(document))
@@ -118,7 +129,7 @@ class TraceInfo(Record):
         return _html.card(f"Trace in format {self.format}", facts, _html.table(["", "requests", "data"], rows), sizes)
 
 
-def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order: str | None = None) -> TraceInfo:
+def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order: str | None = None, gap_limit: str | None = None) -> TraceInfo:
     """Sums up a trace: operations, sizes, devices, footprint, times.
 
     Args:
@@ -126,9 +137,11 @@ def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order
         format: a name from `formats()`, where it cannot be told from the file.
         order: what is done with times that go backwards: ``"error"``, ``"clamp"`` or ``"sort"``; by default what is usual for
             the format.
+        gap_limit: a time such as ``"1h"``, to which longer ones between two requests are cut.
 
     Raises:
-        WorkloadError: the trace cannot be read; the text says where it stumbled. Also an unknown `format` or `order`.
+        WorkloadError: the trace cannot be read; the text says where it stumbled. Also an unknown `format` or `order`, or a `gap_limit`
+            that is no time.
 
     Example:
         >>> import pathlib, tempfile
@@ -140,5 +153,5 @@ def trace_info(path: str | os.PathLike[str], format: str | None = None, *, order
         >>> info.records, info.ops[1].op, info.ops[1].bytes, info.inter_arrival_ns_mean
         (2, 'write', 8192, 1000.0)
     """
-    text, document = _nandarium.trace_info(os.fspath(path), format, order)
+    text, document = _nandarium.trace_info(os.fspath(path), format, order, gap_limit)
     return TraceInfo(document, text)

@@ -43,6 +43,7 @@ class Workload:
         interarrival: mean time between arrivals of a generator, such as ``"50us"``.
         format, devices, fit, order: how a trace is read.
         repeat: times a trace is run, with times that go on.
+        gap_limit: a time such as ``"1h"``, to which longer ones between two requests of a trace are cut.
     """
 
     name: str
@@ -62,9 +63,10 @@ class Workload:
     interarrival: str | None = None
     format: str | None = None
     devices: str | None = None
-    fit: Literal["error", "modulo", "compact", "scale"] | None = None
+    fit: Literal["auto", "error", "modulo", "compact", "scale"] | None = None
     order: Literal["error", "clamp", "sort"] | None = None
     repeat: int | None = None
+    gap_limit: str | None = None
 
     @property
     def settings(self) -> dict[str, Value]:

@@ -160,7 +160,7 @@ def test_results_are_pickled(used: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_a_full_drive_is_pickled_with_its_result() -> None:
-    full: dict[str, Any] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3}
+    full: dict[str, Any] = {"drive.capacity": "64MiB", "flash.channels": 1, "flash.dies_per_channel": 1, "flash.endurance": 3, "drive.precondition": "none"}
     with pytest.raises(nd.DriveFull) as caught:
         nd.run("page", nd.Workload("uniform-write", request_size="4KiB"), settings=full, requests=400_000)
     copy = pickle.loads(pickle.dumps(caught.value))

@@ -198,7 +198,7 @@ pub struct TraceInput {
 }
 
 /// A duration, in nanoseconds.
-fn gap_limit(text: &str) -> Result<u64, String> {
+pub fn gap_limit(text: &str) -> Result<u64, String> {
     units::quantity::parse_duration(text).map_err(|error| error.to_string())
 }
 

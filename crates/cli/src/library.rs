@@ -5,14 +5,14 @@ use crate::commands::sweep::{self as sweeping, Swept};
 use crate::commands::{explain, life, list, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
-use crate::arguments::{LifeQuestion, Listing};
+use crate::arguments::{self, LifeQuestion, Listing, OrderArgument, TraceInput};
+use clap::ValueEnum;
 use device::session::{SessionError, Snapshots};
 use device::{Config, ConfigError, Setting};
 use metrics::{LifeReport, RunResult, WearWindow};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use sweep::{Grid, Outcome};
-use trace::formats::{OpenOptions, Order, open, summarise};
 
 /// Name and description of everything of a kind, as `nandarium list` shows them.
 pub fn items(what: Listing) -> Vec<(String, String)> {
@@ -127,14 +127,14 @@ pub fn life_page(report: &LifeReport) -> String {
     life::page::render(report)
 }
 
-/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`, `clamp` or `sort`.
+/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`, `clamp` or `sort`,
+/// `gap_limit` a time such as `1h`.
 ///
 /// # Errors
-/// It cannot be read, and the text says where it stumbled; there is no such order.
-pub fn trace_info(file: &str, format: Option<String>, order: Option<&str>) -> Result<(String, Value), String> {
-    let order = order.map(|name| Order::from_name(name).ok_or_else(|| format!("order is `{name}`; give error, clamp or sort"))).transpose()?;
-    let options = OpenOptions { format, order, ..OpenOptions::default() };
-    let summary = open(file, &options).and_then(|mut records| summarise(&mut records)).map_err(|error| error.to_string())?;
-    let document = serde_json::to_value(&summary).map_err(|error| error.to_string())?;
-    Ok((traces::text(file, &summary), document))
+/// It cannot be read, and the text says where it stumbled; no such order, no time.
+pub fn trace_info(file: &str, format: Option<String>, order: Option<&str>, gap_limit: Option<&str>) -> Result<(String, Value), String> {
+    let order = order.map(|name| OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp or sort")));
+    let gap_limit = gap_limit.map(|text| arguments::gap_limit(text).map_err(|problem| format!("gap_limit is `{text}`: {problem}")));
+    let input = TraceInput { file: file.to_owned(), format, order: order.transpose()?, gap_limit: gap_limit.transpose()? };
+    traces::told(&input).map_err(|failure| failure.message)
 }

@@ -49,8 +49,8 @@ pub fn life(
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
-#[pyo3(signature = (path, format=None, order=None))]
-pub fn trace_info(py: Python<'_>, path: &str, format: Option<String>, order: Option<&str>) -> PyResult<(String, String)> {
-    let told = py.detach(|| cli::trace_info(path, format, order));
+#[pyo3(signature = (path, format=None, order=None, gap_limit=None))]
+pub fn trace_info(py: Python<'_>, path: &str, format: Option<String>, order: Option<&str>, gap_limit: Option<&str>) -> PyResult<(String, String)> {
+    let told = py.detach(|| cli::trace_info(path, format, order, gap_limit));
     told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }

@@ -5,6 +5,7 @@ use crate::arguments::{OrderArgument, TraceCommand, TraceConvertArguments, Trace
 use crate::failure::Failure;
 use crate::output;
 use crate::table::{Grid, count, share, size, time};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -35,19 +36,24 @@ fn records(input: &TraceInput) -> Result<Records, Failure> {
 }
 
 fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
-    let input = &arguments.input;
+    let (text, document) = told(&arguments.input)?;
+    output::print(&if arguments.json { pretty(&document) } else { text })
+}
+
+/// What a trace holds, and the command that runs it: as text, and as the document of `--json`.
+///
+/// # Errors
+/// It cannot be read; the text says where it stumbled.
+pub fn told(input: &TraceInput) -> Result<(String, Value), Failure> {
     let summary = summarise(&mut records(input)?)?;
-    if arguments.json {
-        let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;
-        document["command"] = command(input).into();
-        return output::print(&pretty(&document));
-    }
+    let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;
+    document["command"] = command(input).into();
     let mut text = text(&input.file, &summary);
     if let Some(note) = summary.statistics.gaps_note(input.gap_limit) {
         let _ = writeln!(text, "gaps        {note}");
     }
     let _ = writeln!(text, "\nrun it      {}", command(input));
-    output::print(&text)
+    Ok((text, document))
 }
 
 /// What runs the trace as it was read.
