@@ -95,6 +95,8 @@ struct Whole {
     max: u64,
     read: fn(&str) -> Result<u64, QuantityError>,
     show: fn(u64) -> String,
+    /// What a value looks like, where the default is none.
+    example: Option<&'static str>,
 }
 
 impl Whole {
@@ -111,7 +113,7 @@ impl Whole {
             let accepted = |text: &str| (self.read)(text).ok().filter(|value| (self.min..=self.max).contains(value));
             let least = (self.show)(self.min);
             // Nothing is no example.
-            let usual = default.into_iter().chain([least.as_str()]).find(|text| accepted(text).is_some_and(|value| value > 0));
+            let usual = default.into_iter().chain(self.example).chain([least.as_str()]).find(|text| accepted(text).is_some_and(|value| value > 0));
             error.narrow(|text| accepted(text).is_some(), usual);
             format!("{}; {}", error.found(), error.remedy(&self.range()))
         })?;
@@ -139,12 +141,12 @@ impl ParameterKind {
 
     /// Kinds that are whole numbers.
     fn whole(&self) -> Option<Whole> {
-        let whole = |min, max, read, show| Some(Whole { min, max, read, show });
+        let whole = |min, max, read, show| Some(Whole { min, max, read, show, example: None });
         match *self {
             ParameterKind::Size { min, max } => whole(min, max, quantity::parse_size, format_size),
             ParameterKind::Duration { max } => whole(0, max, quantity::parse_duration, format_duration),
             ParameterKind::Count { min, max } => whole(min, max, quantity::parse_count, |count| count.to_string()),
-            ParameterKind::Rate => whole(1, u64::MAX, quantity::parse_rate, format_rate),
+            ParameterKind::Rate => Some(Whole { min: 1, max: u64::MAX, read: quantity::parse_rate, show: format_rate, example: Some("400MB/s") }),
             _ => None,
         }
     }
