@@ -154,7 +154,7 @@ lint: web/dist/report.js ## clippy and the type checker
 	cd web && npm run --silent check
 
 bench: ## speed, with the hash of each result
-	$(CARGO) run --release -p nandarium-bench
+	$(CARGO) run --profile dist -p nandarium-bench
 
 bench-serving: build ## the block device server against another, by fio
 	$(CARGO) run --release -p nandarium-bench -- --serving

@@ -1,7 +1,7 @@
 //! Several results side by side, with ratios to the first.
 
 use super::grid::Grid;
-use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, size, time};
+use super::numbers::{NONE, bandwidth, count, duration, latency, rate, ratio, size, time};
 use super::run::wrapped;
 use metrics::RunResult;
 use std::fmt::Write;
@@ -114,12 +114,12 @@ fn lines() -> Vec<Line> {
             (histogram.count() > 0).then(|| histogram.clone())
         };
         let name = op.name();
-        lines.push(line(format!("{name} latency mean"), time, move |result| histogram(result).map(|h| h.mean())));
+        lines.push(line(format!("{name} latency mean"), latency, move |result| histogram(result).map(|h| h.mean())));
         for (percentile, at) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
             let value = move |result: &RunResult| histogram(result).map(|h| h.percentile(at) as f64);
-            lines.push(line(format!("{name} latency {percentile}"), time, value));
+            lines.push(line(format!("{name} latency {percentile}"), latency, value));
         }
-        lines.push(line(format!("{name} latency max"), time, move |result| histogram(result).map(|h| h.max() as f64)));
+        lines.push(line(format!("{name} latency max"), latency, move |result| histogram(result).map(|h| h.max() as f64)));
     }
     lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf));
     for cause in CAUSES {

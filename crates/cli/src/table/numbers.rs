@@ -29,6 +29,11 @@ pub fn time(nanos: f64) -> String {
     scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
 }
 
+/// A latency; 0 is that of a request that waited for no flash, such as a read of pages never written.
+pub fn latency(nanos: f64) -> String {
+    if nanos == 0.0 { "no flash".to_owned() } else { time(nanos) }
+}
+
 /// Seconds of wall-clock time: `1.83 s`.
 pub fn duration(seconds: f64) -> String {
     time(seconds * 1e9)

@@ -1,7 +1,7 @@
 //! One result.
 
 use super::grid::Grid;
-use super::numbers::{NONE, bandwidth, count, duration, rate, ratio, share, size, time};
+use super::numbers::{NONE, bandwidth, count, duration, latency as as_latency, rate, ratio, share, size, time};
 use metrics::{LatencyRecorder, PERCENTILES, RunResult};
 use std::fmt::Write;
 use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
@@ -74,9 +74,9 @@ fn latency(result: &RunResult) -> String {
     grid.row(["latency", "mean"].into_iter().chain(names).chain(["max"]));
     for (op, recorder) in timed(result) {
         let histogram = recorder.histogram();
-        let percentiles = PERCENTILES.map(|(_, share)| time(histogram.percentile(share) as f64));
-        let cells = [format!("  {}", op.name()), time(histogram.mean())].into_iter();
-        grid.row(cells.chain(percentiles).chain([time(histogram.max() as f64)]));
+        let percentiles = PERCENTILES.map(|(_, share)| as_latency(histogram.percentile(share) as f64));
+        let cells = [format!("  {}", op.name()), as_latency(histogram.mean())].into_iter();
+        grid.row(cells.chain(percentiles).chain([as_latency(histogram.max() as f64)]));
     }
     if timed(result).next().is_none() { String::new() } else { grid.render("") }
 }
