@@ -24,11 +24,36 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
         return output::print(&format!("{answer:#}\n"));
     }
     let mut text = String::new();
-    let rows: Vec<_> = answer.as_object().into_iter().flatten().collect();
+    write_rows(&mut text, answer, 0);
+    output::print(&text)
+}
+
+/// A row for each member: a group of plain values on one line, a group of groups as a heading over its rows.
+fn write_rows(text: &mut String, group: &Value, depth: usize) {
+    let rows: Vec<_> = group.as_object().into_iter().flatten().collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in rows {
-        let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-        writeln!(text, "{name:width$}  {value}").map_err(Failure::failed)?;
+        let indent = 2 * depth;
+        match value.as_object() {
+            Some(members) if depth == 0 || members.values().any(Value::is_object) => {
+                let _ = writeln!(text, "{:indent$}{name}", "");
+                write_rows(text, value, depth + 1);
+            }
+            Some(members) => {
+                let members: Vec<_> = members.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+                let _ = writeln!(text, "{:indent$}{name:width$}  {}", "", members.join(", "));
+            }
+            None => {
+                let _ = writeln!(text, "{:indent$}{name:width$}  {}", "", plain(value));
+            }
+        }
     }
-    output::print(&text)
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

@@ -60,3 +60,28 @@ fn a_file_name_that_a_shell_would_split_is_quoted() {
     let out = said(nandarium(&["trace", "info", odd.to_str().unwrap()])).out;
     assert!(out.ends_with("/it'\\''s a $trace.nandarium.csv'\n"), "{out}");
 }
+
+/// Two devices, the second written at an odd address beyond the default drive.
+const TWO_DEVICES: &str = "0,0,W,0,4096\n1000,1,W,8900001280,4096\n2000,1,R,8900001280,4096\n";
+
+#[test]
+fn a_trace_of_several_devices_beyond_the_drive_runs_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = trace(folder.path(), TWO_DEVICES);
+    let noted = |more: &[&str]| {
+        let plain = ["run", "--workload", &path, "--json", "--no-snapshots", "--set", "drive.precondition=none"];
+        let said = said(nandarium(&[&plain[..], more].concat()));
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.out
+    };
+    let grown = noted(&[]);
+    for part in ["The 2 devices of the trace lie side by side in one space of 8.29GiB", "drive.capacity = 8489MiB was chosen, in place of 8GiB"] {
+        assert!(grown.contains(part), "{part} in {grown}");
+    }
+    let packed = noted(&["--set", "drive.capacity=1GiB"]);
+    assert!(packed.contains("is moved to free places on it, in regions of 1 MiB"), "{packed}");
+    for key in ["workload.fit", "workload.devices"] {
+        let refused = said(nandarium(&["run", "--workload", &path, "--set", &format!("{key}=error")]));
+        assert!(refused.code == 2 && refused.err.contains(key), "{key}: {} {}", refused.code, refused.err);
+    }
+}

@@ -111,7 +111,7 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     let mut size = wanted;
     for _ in 0..ENLARGEMENTS {
         size = size.next_multiple_of(STEP);
-        config.choose("drive.capacity", &quantity::format_size(size))?;
+        config.choose("drive.capacity", &quantity::exact_size(size))?;
         plan = DrivePlan::new(config.clone())?;
         let seen = plan.host_sectors() * SECTOR_BYTES;
         if seen >= wanted {
@@ -125,7 +125,7 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     } else {
         format!("the trace touches {} of the {} it reaches to, packed in regions of 1 MiB", told(touched), told(span))
     };
-    chosen.push(format!("drive.capacity = {} was chosen, in place of {}: {why}. Give drive.capacity for another size; workload.fit says what becomes of addresses beyond it.", quantity::format_size(size), quantity::format_size(capacity)));
+    chosen.push(format!("drive.capacity = {} was chosen, in place of {}: {why}. Give drive.capacity for another size; workload.fit says what becomes of addresses beyond it.", quantity::exact_size(size), quantity::format_size(capacity)));
     Ok(plan)
 }
 

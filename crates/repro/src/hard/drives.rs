@@ -116,14 +116,14 @@ pub fn bench(options: &Options, shape: Shape) -> Result<Bench, StudyError> {
     };
     let is_volatile = matches!(kind, Kind::Volatile | Kind::LogCache);
     let settings = [
-        ("drive.capacity", quantity::format_size(capacity(options))),
+        ("drive.capacity", quantity::exact_size(capacity(options))),
         ("drive.over_provisioning", format!("{spare}%")),
         ("flash.part", options.setting(&PART).to_owned()),
         ("flash.channels", "4".to_owned()),
         ("flash.dies_per_channel", ways.to_string()),
         ("flash.pages_per_block", "64".to_owned()),
         ("ftl.kind", mapping.to_owned()),
-        ("ftl.map_cache", quantity::format_size(capacity(options) / CACHED)),
+        ("ftl.map_cache", quantity::exact_size(capacity(options) / CACHED)),
         ("engine.seed", options.seed.to_string()),
         ("remap.kind", driver.to_owned()),
         ("remap.log", format!("{held}%")),

@@ -62,13 +62,22 @@ fn damage_to_the_file_of_a_drive_is_told_and_reads_as_an_error() {
     serving.end();
 }
 
+fn stats(serving: &Serving) -> serde_json::Value {
+    serde_json::from_str(&serving.ctl(&["stats"])).unwrap()
+}
+
 #[test]
 fn commands_cut_power_and_let_things_fail() {
     let serving = Serving::begin(&small(&["--set", "buffer.kind=page-lru"]));
     assert!(serving.ctl(&["smart"]).contains("\"power_cuts\": 0"));
-    assert!(serving.ctl(&["stats"]).contains("\"flash.programs.total\": 0"));
+    assert_eq!(stats(&serving)["since_start"]["flash"]["programs"]["total"], 0);
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'f' * 4096, 0)", "-c", "h.flush()", "-c", "h.pwrite(b'v' * 4096, 8192)"]);
+    assert!(stats(&serving)["since_power_on"]["counters"]["buffer.page_misses"].as_u64() > Some(0));
     assert!(serving.ctl(&["power-cut", "7"]).contains("\"power_cuts\": 1"));
+    // What the server measured survives the cut; what the drive counts in its memory does not.
+    let after = stats(&serving);
+    assert!(after["since_start"]["power_cuts"] == 1 && after["since_start"]["requests"]["write"]["requests"] == 2, "{after}");
+    assert_eq!(after["since_power_on"]["counters"]["buffer.page_misses"], 0, "{after}");
     // What was flushed is there; what only the volatile buffer had is not.
     let look = "assert h.pread(4096, 0) == b'f' * 4096 and h.pread(4096, 8192) == b'\\0' * 4096";
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", look]);
@@ -140,8 +149,8 @@ fn a_drive_whose_dies_are_dead_is_broken_and_not_full() {
 fn counters_of_superpages_are_those_of_their_chips() {
     let serving = Serving::begin(&small(&["--stack", "superpage"]));
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * (1 << 20), 0)", "-c", "h.flush()"]);
-    let stats: serde_json::Value = serde_json::from_str(&serving.ctl(&["stats"])).unwrap();
-    let programs = stats["flash.programs.total"].as_u64().unwrap();
+    let stats = stats(&serving);
+    let programs = stats["since_start"]["flash"]["programs"]["total"].as_u64().unwrap();
     assert_eq!(programs * 4096, 1 << 20, "{stats}");
     serving.end();
 }
