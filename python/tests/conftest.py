@@ -39,10 +39,14 @@ def console(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
     return subprocess.run([str(command), *arguments], capture_output=True, text=True, timeout=120, **options)
 
 
+def program() -> str:
+    """The program built from the same sources (NANDARIUM), or else the installed command."""
+    return os.environ.get("NANDARIUM") or str(Path(sys.executable).parent / "nandarium")
+
+
 def native(*arguments: str) -> dict[str, Any]:
-    """The result of the program built from the same sources (NANDARIUM), or else of the installed command."""
-    program = os.environ.get("NANDARIUM") or str(Path(sys.executable).parent / "nandarium")
-    done = subprocess.run([program, *arguments, "--json", "--quiet", "--no-snapshots"], capture_output=True, text=True, timeout=120, check=True)
+    """The result of that program."""
+    done = subprocess.run([program(), *arguments, "--json", "--quiet", "--no-snapshots"], capture_output=True, text=True, timeout=120, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
