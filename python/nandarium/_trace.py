@@ -71,8 +71,8 @@ class TraceInfo(Record):
         longest_gap: the longest time between two records; ``None`` for fewer than two.
         gaps_over_minute: times between two records that are longer than a minute.
         sizes: of reads and writes ``bytes_mean``, ``bytes_min``, ``bytes_p50``, ``bytes_p90``, ``bytes_p99``, ``bytes_max``; ``None`` without any.
-        aligned_4k_share: share of reads and writes whose start and size are multiples of 4 KiB, 0 to 1.
-        sequential_share: share of reads and writes that start where the one before on their device ended, 0 to 1.
+        aligned_4k_share: share of reads and writes whose start and size are multiples of 4 KiB, 0 to 1; None without any.
+        sequential_share: share of reads and writes that start where the one before on their device ended, 0 to 1; None without any.
         rewrite_share: share of the written bytes that go where something was written before, 0 to 1; ``None`` where it was not counted.
         footprint_mib: chunks of 1 MiB that are touched.
         end_bytes_max: the highest end of a request: a drive must be at least that large.
@@ -93,8 +93,8 @@ class TraceInfo(Record):
     longest_gap: Record | None
     gaps_over_minute: int
     sizes: Record | None
-    aligned_4k_share: float
-    sequential_share: float
+    aligned_4k_share: float | None
+    sequential_share: float | None
     rewrite_share: float | None
     footprint_mib: int
     end_bytes_max: int

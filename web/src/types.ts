@@ -62,9 +62,9 @@ export interface BlockMap {
 }
 
 export interface AddressMap {
-  time_bins: number;
+  rows: number;
   address_bins: number;
-  interval_ns: number;
+  requests_per_row: number;
   sectors_per_bin: number;
   /** Requests per cell; cell (t, a) is at t * address_bins + a. */
   reads: Num[];

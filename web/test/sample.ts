@@ -184,9 +184,9 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       wear: blockMap(random, 32, 64, () => Math.round(14 + 30 * random() ** 2)),
       valid: blockMap(random, 32, 64, () => Math.min(1, 0.35 + 0.65 * random() ** 0.5)),
       address: {
-        time_bins: 160,
+        rows: 160,
         address_bins: addresses,
-        interval_ns: 75_000_000,
+        requests_per_row: 16,
         sectors_per_bin: 262_144,
         reads: map(20),
         writes: map(9),
@@ -237,7 +237,7 @@ export function emptySample(): Result {
     heatmaps: {
       wear: { rows: 0, columns: 0, values: [], row_label: "die", column_label: "block" },
       valid: { rows: 0, columns: 0, values: [], row_label: "die", column_label: "block" },
-      address: { time_bins: 0, address_bins: 0, interval_ns: 0, sectors_per_bin: 0, reads: [], writes: [] },
+      address: { rows: 0, address_bins: 0, requests_per_row: 0, sectors_per_bin: 0, reads: [], writes: [] },
     },
     notes: [],
   };

@@ -44,8 +44,7 @@ mod tests {
     fn what_the_page_advises_can_be_set() {
         const CAUSES: &str = include_str!("../../../web/src/causes.ts");
         let keys = device::config::all_keys();
-        let quoted = |name: &str| CAUSES.split(name).skip(1).filter_map(|rest| rest.split('"').nth(1)).collect::<Vec<_>>();
-        let advised = quoted(" key: ");
+        let advised: Vec<_> = CAUSES.split(" key: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(advised.len() > 20, "{advised:?}");
         for key in advised {
             assert!(keys.iter().any(|known| known.key == key), "{key} is no key");

@@ -148,12 +148,14 @@ mod tests {
         assert_eq!((logs.effective_share, logs.warning()), (None, None));
     }
 
+    /// Segments of code zones have two spare blocks each, as published: enough for updates that are rare.
     #[test]
-    fn no_built_in_stack_lacks_spare_flash() {
+    fn of_the_built_in_stacks_only_those_with_zones_lack_spare_flash() {
         for stack in stacks() {
-            let spare = plan(stack.name, &[]).spare();
-            eprintln!("{}: {}", stack.name, spare.sentence());
-            assert_eq!(spare.warning(), None, "{}", stack.name);
+            let plan = plan(stack.name, &[]);
+            let warning = plan.spare().warning();
+            assert!(warning.is_none() || plan.zones.is_some(), "{}: {warning:?}", stack.name);
+            assert!(warning.is_none_or(|warning| warning.ends_with("raise zones.spare_blocks.")), "{}", stack.name);
         }
     }
 }

@@ -139,7 +139,7 @@ impl RunResult {
     /// The JSON form.
     pub fn to_json(&self) -> Value {
         let both = self.reads_and_writes();
-        let by_op = |name: HostOp| waits_of(&self.latency[name.index()]);
+        let by_op = |name: HostOp| waits_of(&self.latency[name.index()], self.sim_ns > 0);
         let mut host = Map::new();
         let mut latency = Map::new();
         for op in HostOp::ALL {
@@ -147,7 +147,7 @@ impl RunResult {
             host.insert(op.name().into(), json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}));
             latency.insert(op.name().into(), latency_json(&self.latency[op.index()], self.sim_ns > 0));
         }
-        let both = waits_of(&both);
+        let both = waits_of(&both, self.sim_ns > 0);
         json!({
             "schema": SCHEMA,
             "hash": format!("{:016x}", self.hash),
@@ -215,12 +215,12 @@ impl RunResult {
         for erases in self.erases.iter().flatten() {
             *histogram.entry(*erases).or_insert(0_u64) += 1;
         }
-        let blocks = histogram.values().sum::<u64>().max(1) as f64;
+        let blocks = histogram.values().sum::<u64>() as f64;
         let sum: f64 = histogram.iter().map(|(erases, count)| f64::from(*erases) * *count as f64).sum();
         json!({
-            "min": histogram.keys().next().copied().unwrap_or(0),
-            "mean": sum / blocks,
-            "max": histogram.keys().next_back().copied().unwrap_or(0),
+            "min": histogram.keys().next(),
+            "mean": (!histogram.is_empty()).then_some(sum / blocks),
+            "max": histogram.keys().next_back(),
             "bad_blocks": self.erases.iter().filter(|erases| erases.is_none()).count(),
             "histogram": histogram.into_iter().collect::<Vec<_>>(),
         })
@@ -228,6 +228,10 @@ impl RunResult {
 
     fn series_json(&self) -> Value {
         let (interval, samples) = &self.series;
+        // Where no time is counted nothing has a place in it.
+        let samples = if self.sim_ns == 0 { &[] } else { samples.as_slice() };
+        // The last interval ends with the run.
+        let covered = |index: usize| (*interval).min(self.sim_ns.saturating_sub(index as u64 * *interval)).max(1);
         let column = |value: &dyn Fn(usize, &Sample) -> f64| -> Vec<f64> {
             samples.iter().enumerate().map(|(index, sample)| value(index, sample)).collect()
         };
@@ -242,7 +246,7 @@ impl RunResult {
             "write_requests": column(&|_, s| s.requests[1] as f64),
             "read_bytes": column(&|_, s| s.bytes[0] as f64),
             "write_bytes": column(&|_, s| s.bytes[1] as f64),
-            "queue_depth": column(&|_, s| s.occupancy as f64 / *interval as f64),
+            "queue_depth": column(&|index, s| s.occupancy as f64 / covered(index) as f64),
             "read_latency_mean_ns": latency(0, &|s| mean(s, 0)),
             "write_latency_mean_ns": latency(1, &|s| mean(s, 1)),
             "read_latency_max_ns": latency(0, &|s| s.latency_max[0] as f64),
@@ -267,10 +271,9 @@ impl RunResult {
             "wear": block_map(&wear, blocks_per_die),
             "valid": block_map(&valid, blocks_per_die),
             "address": {
-                "time_bins": rows,
+                "rows": rows,
                 "address_bins": self.addresses.bins,
                 "requests_per_row": self.addresses.requests_per_row,
-                "interval_ns": self.sim_ns / rows.max(1) as u64,
                 "sectors_per_bin": self.addresses.sectors_per_bin,
                 "reads": self.addresses.counts(0),
                 "writes": self.addresses.counts(1),
@@ -321,7 +324,11 @@ fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     Value::Object(map)
 }
 
-fn waits_of(recorder: &LatencyRecorder) -> Value {
+/// Without requests nothing has waited.
+fn waits_of(recorder: &LatencyRecorder, is_timed: bool) -> Value {
+    if !is_timed || recorder.histogram().count() == 0 {
+        return json!({"direct": null, "root": null, "service_ns": null});
+    }
     let tails: [(&str, Tail); 3] =
         [("all", recorder.tail(1.0)), ("p99", recorder.tail(0.01)), ("p999", recorder.tail(0.001))];
     let waits = |pick: fn(&Tail) -> &[f64; WAIT_KINDS]| -> Value {

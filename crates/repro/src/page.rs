@@ -138,7 +138,7 @@ mod tests {
         assert!(!page.contains("http"), "the page needs nothing from elsewhere");
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
         // Verdicts were below all figures.
-        let (first, own, all) = (at("0 of 1 judged rows pass, 1 miss: 3.1a"), at("class=\"beside\""), at("<tr id=\"row-3.1a\">"));
+        let (first, own, all) = (at("0 of 1 judged rows pass, 1 miss: 3.1a"), at("class=\"cards beside\""), at(" id=\"row-3.1a\""));
         assert!(first < at("id=\"hit-ratio\"") && at("id=\"hit-ratio\"") < own && own < at("one x, &lt;s&gt;") && own < all);
         assert_eq!(page.matches("Nothing that this figure counts happened").count(), 1);
     }

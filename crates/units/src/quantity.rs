@@ -172,7 +172,7 @@ impl Kind {
     /// The units that may be meant by something that is none.
     fn meant(&self, unit: &str) -> Vec<&'static str> {
         // `Gb/s` and `Mbps` are bits, which no unit here is.
-        let is_bits = self.name == RATE.name && unit.chars().any(|c| c.is_uppercase()) && unit.contains('b');
+        let is_bits = self.name == RATE.name && unit.chars().any(char::is_uppercase) && unit.contains('b');
         let same = |name: &&(&'static str, u64)| name.0.eq_ignore_ascii_case(unit);
         if let Some((name, _)) = self.units.iter().find(same).filter(|_| !is_bits) {
             return vec![name];

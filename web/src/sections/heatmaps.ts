@@ -1,5 +1,5 @@
 import { derived, empty, h, metric, section, type Child } from "../dom";
-import { count, percent, plain, size, time, type Format } from "../format";
+import { count, percent, plain, size, type Format } from "../format";
 import { heatmap, type HeatmapSpec } from "../parts/heatmap";
 import { histogram } from "../parts/histogram";
 import { table } from "../parts/table";
@@ -15,7 +15,7 @@ export function heatmaps(run: Run): HTMLElement {
     "maps",
     "Maps of the drive",
     null,
-    maps?.address && maps.address.time_bins * maps.address.address_bins > 0
+    maps?.address && maps.address.rows * maps.address.address_bins > 0
       ? addressMap(maps.address)
       : empty("No address map was recorded."),
     maps?.valid && maps.valid.rows * maps.valid.columns > 0
@@ -51,10 +51,10 @@ function addressSpec(map: AddressMap, op: "reads" | "writes"): HeatmapSpec {
   const top = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
   const bytes = map.sectors_per_bin * SECTOR_BYTES;
   return {
-    title: `Address over time, ${op}`,
-    description: `Host ${op} by address and simulated time, at most ${count(top)} in a cell, colours on a logarithmic scale.`,
+    title: `Addresses of ${op}, request after request`,
+    description: `Host ${op} by address, from the first request to the last, at most ${count(top)} in a cell, colours on a logarithmic scale.`,
     rows: map.address_bins,
-    columns: map.time_bins,
+    columns: map.rows,
     upward: true,
     value: (row, column) => values[column * map.address_bins + row] || null,
     spread: (value) => Math.log(value),
@@ -63,9 +63,9 @@ function addressSpec(map: AddressMap, op: "reads" | "writes"): HeatmapSpec {
     missing: "nothing",
     rowName: (row) => `from ${size(row * bytes)}`,
     describe: (row, column, value) =>
-      `${time(column * map.interval_ns)} to ${time((column + 1) * map.interval_ns)}, address ${size(row * bytes)} to ${size((row + 1) * bytes)}: ${count(value ?? 0)} ${op}`,
+      `requests ${count(column * map.requests_per_row + 1)} to ${count((column + 1) * map.requests_per_row)}, address ${size(row * bytes)} to ${size((row + 1) * bytes)}: ${count(value ?? 0)} ${op}`,
     yLabels: [size(map.address_bins * bytes), "address 0"],
-    xLabels: ["0", time(map.time_bins * map.interval_ns)],
+    xLabels: ["first request", `request ${count(map.rows * map.requests_per_row)}`],
   };
 }
 

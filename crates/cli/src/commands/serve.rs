@@ -19,10 +19,13 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         settings.push(Setting::from_argument(text)?);
     }
     for own in Drive::own_settings() {
-        if let Some(set) = settings.iter().find(|set| set.key == own.key && set.value != own.value) {
+        let given = settings.iter().find(|set| set.key == own.key);
+        if let Some(set) = given.filter(|set| set.value != own.value) {
             return Err(Failure::usage(format!("--set {}={}: a drive that is served needs {} = {}; leave it out", set.key, set.value, own.key, own.value)));
         }
-        settings.push(own);
+        if given.is_none() {
+            settings.push(Setting { of_stack: true, ..own });
+        }
     }
     let config = Config::load(&arguments.stack, &settings)?;
     memory::check(&DrivePlan::new(config.clone())?, true)?;

@@ -99,8 +99,9 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
         let range = format!("{} to {}", size(sizes.bytes_min), size(sizes.bytes_max));
         line("sizes", format!("{}, {}, {range}", of("mean", sizes.bytes_mean as u64), percentiles.join(", ")));
     }
-    let (aligned, sequential) = (share(summary.aligned_4k_share), share(summary.sequential_share));
-    line("pattern", format!("{aligned} aligned to 4 KiB, {sequential} sequential"));
+    if let (Some(aligned), Some(sequential)) = (summary.aligned_4k_share, summary.sequential_share) {
+        line("pattern", format!("{} aligned to 4 KiB, {} sequential", share(aligned), share(sequential)));
+    }
     if let Some(rewrites) = summary.rewrite_share {
         line("rewrites", format!("{} of the written bytes go where the trace wrote before (pages of 4 KiB)", share(rewrites)));
     }

@@ -75,7 +75,7 @@ fn a_trace_of_several_devices_beyond_the_drive_runs_by_its_name() {
         said.out
     };
     let grown = noted(&[]);
-    for part in ["The 2 devices of the trace lie side by side in one space of 8.29GiB", "drive.capacity = 8489MiB was chosen, in place of 8GiB"] {
+    for part in ["The 2 devices of the trace lie side by side in one space of 8.29GiB", "drive.capacity = 8512MiB was chosen, in place of 8GiB"] {
         assert!(grown.contains(part), "{part} in {grown}");
     }
     let packed = noted(&["--set", "drive.capacity=1GiB"]);

@@ -58,7 +58,7 @@ pub(super) fn keys(plan: &DrivePlan, source: &WorkloadSource) -> Vec<(&'static s
     ];
     let unused = unused.into_iter().filter(|(_, is_unused, _)| *is_unused);
     let unused = unused.map(|(key, _, why)| (key, why.to_owned()));
-    let stripes = stripe::unused(values).into_iter().chain(zones::unused(values)).map(|(key, why)| (key, why.to_string()));
+    let stripes = stripe::unused(values).into_iter().chain(zones::unused(values));
     let kind = values.name("remap.kind");
     let is_foreign = |key: &str| plan.remap.is_none() || only_of(key).is_some_and(|only| only != kind);
     let driver = crate::remapped::parameters().into_iter().filter(|known| is_foreign(known.key));

@@ -42,6 +42,11 @@ fn drive(mib: u64) -> TraceOptions {
     TraceOptions::new(mib * MIB / 512)
 }
 
+/// Refuses several devices, and addresses beyond the drive.
+fn strict(mib: u64) -> TraceOptions {
+    TraceOptions { devices: DevicePolicy::Error, fit: Fit::Error, ..drive(mib) }
+}
+
 #[test]
 fn bytes_are_rounded_outward_and_times_start_at_zero() {
     let rows = "1000,0,W,100,500,1\n1500,0,R,1023,2,0\n1600,0,F,0,0,0\n";
@@ -66,7 +71,7 @@ fn devices_that_no_drive_can_hold_are_not_given_the_advice_that_is_followed() {
 #[test]
 fn several_devices_are_refused_selected_or_laid_end_to_end() {
     let rows = "0,3,W,0,4096,0\n10,7,W,0,1048577,0\n20,9,R,512,512,0\n";
-    let error = replay(rows, &drive(100)).unwrap_err();
+    let error = replay(rows, &strict(100)).unwrap_err();
     for part in ["3 devices", "3 (1 records), 7 (1 records), 9", "devices = NUMBER", "devices = concat"] {
         assert!(error.contains(part), "{part} in {error}");
     }
@@ -77,14 +82,14 @@ fn several_devices_are_refused_selected_or_laid_end_to_end() {
     let concat = TraceOptions { devices: DevicePolicy::Concat, ..drive(100) };
     let requests = replay(rows, &concat).unwrap();
     assert_eq!(places(&requests), [(0, 0, 8), (10, 2048, 2049), (20, 3 * 2048 + 1, 1)]);
-    let error = replay(rows, &TraceOptions { devices: DevicePolicy::Concat, ..drive(3) }).unwrap_err();
+    let error = replay(rows, &TraceOptions { devices: DevicePolicy::Concat, ..strict(3) }).unwrap_err();
     assert!(error.contains("concatenation of 3 devices ends at byte 4194304"), "{error}");
 }
 
 #[test]
 fn addresses_beyond_the_drive_are_refused_before_anything_runs() {
     let rows = "0,0,W,0,4096,0\n10,0,W,1048576,4096,0\n";
-    let error = replay(rows, &drive(1)).unwrap_err();
+    let error = replay(rows, &strict(1)).unwrap_err();
     for part in ["ends at byte 1052672", "the drive has 1048576", "modulo, compact or scale"] {
         assert!(error.contains(part), "{part} in {error}");
     }
@@ -161,12 +166,12 @@ fn a_stream_is_checked_as_it_comes() {
     };
     let rows = "0,0,W,0,4096,0\n1,1,W,1048576,4096,0\n";
     assert_eq!(places(&stream("0,0,W,0,4096,0\n", &drive(1)).unwrap()), [(0, 0, 8)]);
-    let error = stream(rows, &drive(1)).unwrap_err();
+    let error = stream(rows, &strict(1)).unwrap_err();
     assert!(error.contains("devices") && error.contains("request number 2"), "{error}");
-    let error = stream(rows, &TraceOptions { devices: DevicePolicy::Select(1), ..drive(1) }).unwrap_err();
+    let error = stream(rows, &TraceOptions { devices: DevicePolicy::Select(1), ..strict(1) }).unwrap_err();
     assert!(error.contains("request number 2 in order") && error.contains("1052672"), "{error}");
     for options in [
-        TraceOptions { devices: DevicePolicy::Concat, ..drive(1) },
+        TraceOptions { devices: DevicePolicy::Concat, ..strict(1) },
         TraceOptions { fit: Fit::Scale, ..drive(1) },
     ] {
         assert!(stream(rows, &options).unwrap_err().contains("needs a first pass"));

@@ -23,8 +23,8 @@ fn a_summary_counts_what_is_there() {
     );
     assert_eq!(summary.footprint_mib, 3);
     assert_eq!(summary.end_bytes_max, 1 << 30);
-    assert!((summary.aligned_4k_share - 0.5).abs() < 1e-12);
-    assert!((summary.sequential_share - 0.25).abs() < 1e-12);
+    assert!((summary.aligned_4k_share.unwrap() - 0.5).abs() < 1e-12);
+    assert!((summary.sequential_share.unwrap() - 0.25).abs() < 1e-12);
 }
 
 #[test]

@@ -106,7 +106,8 @@ impl Fitter {
             append(out, Run { first: place * CHUNK_SECTORS + first % CHUNK_SECTORS, sectors: end - first });
             first = end;
         }
-        self.moved += u64::from(is_moved);
+        // That compaction moves everything is what was asked for.
+        self.moved += u64::from(is_moved && self.fit == Fit::Auto);
         Ok(())
     }
 

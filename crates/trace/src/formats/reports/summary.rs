@@ -36,10 +36,10 @@ pub struct TraceSummary {
     pub gaps_over_minute: u64,
     /// Sizes of reads and writes; `None` without any.
     pub sizes: Option<SizeSummary>,
-    /// Share of reads and writes whose start and size are multiples of 4 KiB; 0 to 1.
-    pub aligned_4k_share: f64,
-    /// Share of reads and writes that start where the one before on their device ended; 0 to 1.
-    pub sequential_share: f64,
+    /// Share of reads and writes whose start and size are multiples of 4 KiB; 0 to 1. `None` without any.
+    pub aligned_4k_share: Option<f64>,
+    /// Share of reads and writes that start where the one before on their device ended; 0 to 1. `None` without any.
+    pub sequential_share: Option<f64>,
     /// Share of the written bytes that go to pages of 4 KiB written before, on the same device; 0 to 1.
     /// `None` without writes, or when they touch more than 1 TiB. Trims change nothing about it.
     pub rewrite_share: Option<f64>,
@@ -185,7 +185,7 @@ impl Tally {
 
     fn summary(&self, records: &Records) -> TraceSummary {
         let data: u64 = self.sizes.values().sum();
-        let share = |part: u64| if data == 0 { 0.0 } else { part as f64 / data as f64 };
+        let share = |part: u64| (data > 0).then(|| part as f64 / data as f64);
         let duration_ns = self.last_ns.unsigned_abs();
         TraceSummary {
             format: records.format().name,
