@@ -144,7 +144,9 @@ pub(crate) fn real<const N: usize>(from: &mut SnapshotReader, name: &'static str
 impl<T: Keep> Keep for Vec<T> {
     fn put(&self, out: &mut SnapshotWriter) {
         put_whole(out, "items", &[self.len() as u64]);
-        self.iter().for_each(|item| item.put(out));
+        for item in self {
+            item.put(out);
+        }
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {

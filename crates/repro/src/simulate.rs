@@ -158,9 +158,13 @@ impl Keep for Measurement {
         put_whole(out, "counts", &[*requests, *host_page_writes, cache.0, cache.1, *ram_bytes, *buffer_ram_bytes, *elapsed_ns, *hash]);
         put_real(out, "times", &[*response_ns, *flash_ns]);
         put_whole(out, "merges", merges);
-        [reads, writes].iter().for_each(|response| response.put(out));
+        for response in [reads, writes] {
+            response.put(out);
+        }
         flash.put(out);
-        [counters, buffer, stripe, zones].iter().for_each(|counters| counters.put(out));
+        for counters in [counters, buffer, stripe, zones] {
+            counters.put(out);
+        }
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {

@@ -8,6 +8,7 @@ use crate::row::Class;
 #[cfg(test)]
 use crate::target::Targets;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// A published study.
 #[derive(Debug)]
@@ -203,12 +204,12 @@ impl Findings {
         let [pass, fail] = [Verdict::Pass, Verdict::Fail].map(|verdict| self.count(verdict));
         let mut text = format!("{pass} of {} judged rows pass", pass + fail);
         if fail > 0 {
-            text += &format!(", {fail} miss: {}", missed.join(", "));
+            let _ = write!(text, ", {fail} miss: {}", missed.join(", "));
         }
         for (verdict, what) in [(Verdict::Recorded, "recorded"), (Verdict::NotRun, "not run")] {
             let count = self.count(verdict);
             if count > 0 {
-                text += &format!("; {count} {what}");
+                let _ = write!(text, "; {count} {what}");
             }
         }
         text

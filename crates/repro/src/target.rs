@@ -123,7 +123,7 @@ impl Target {
         let (mut note, _) = spoken(note);
         if !is_whole && matches!(verdict, Verdict::Pass | Verdict::Fail) {
             verdict = Verdict::NotRun;
-            note = [ABSENT, &note].join(" ").trim_end().to_owned();
+            note = if note.is_empty() { ABSENT.to_owned() } else { format!("{ABSENT} {note}") };
         }
         Row {
             id: self.id,

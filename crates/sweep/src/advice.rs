@@ -4,6 +4,7 @@ use crate::front::{Cost, Front};
 use crate::metric::Metric;
 use crate::summary::{Cell, Summary};
 use crate::words::{listed, shown, shown_cell};
+use std::fmt::Write as _;
 
 /// Prices that are the same but for the order of sums.
 const EQUAL: f64 = 1e-9;
@@ -229,12 +230,12 @@ impl Look<'_> {
         let mut text = format!("All designs have the same spare space and memory. {} has the shortest {tail}, {}", (self.name)(chosen), self.value(chosen));
         let next = self.shortest(others().filter(|at| !same.contains(at) && *at != chosen));
         if let Some(next) = next {
-            text += &format!("; {} ({}) is longer {}", (self.name)(next), self.value(next), self.sure());
+            let _ = write!(text, "; {} ({}) is longer {}", (self.name)(next), self.value(next), self.sure());
         }
         text.push('.');
         let names: Vec<String> = std::iter::once(best).chain(same).filter(|at| *at != chosen && self.front.unbeaten.contains(at)).map(self.name).collect();
         if !names.is_empty() {
-            text += &format!(" It cannot be told from {}.", listed(&names));
+            let _ = write!(text, " It cannot be told from {}.", listed(&names));
         }
         Advice { recommended: Some(chosen), best: None, knee: None, text }
     }

@@ -170,11 +170,14 @@ pub fn identity(plan: &Plan, build: &str, more: &str) -> Result<String, PlanErro
     Ok(hex(&hasher.finalize()[..8]))
 }
 
+/// Settings of a stack by itself, and keys with values that are given beside them.
+pub(crate) type StackSettings = (Vec<Setting>, Vec<(String, String)>);
+
 /// What each stack of a plan sets by itself, and what all runs are given and it adds to that.
 ///
 /// # Errors
 /// A stack or key that does not exist.
-pub(crate) fn stack_settings(plan: &Plan) -> Result<Vec<(Vec<Setting>, Vec<(String, String)>)>, PlanError> {
+pub(crate) fn stack_settings(plan: &Plan) -> Result<Vec<StackSettings>, PlanError> {
     let settings = |text: &String| {
         let stack = Stack::read(plan, text)?;
         Ok((stack.read.1.clone(), plan.set.iter().chain(&stack.own).cloned().collect()))

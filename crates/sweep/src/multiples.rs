@@ -7,6 +7,9 @@ use crate::summary::Summary;
 use crate::{tail, words};
 use figures::{Figure, Look, Panel, Series, Shape, section_with};
 
+/// Values by line and category.
+type Cells = Vec<Vec<Option<f64>>>;
+
 /// Most lines of a panel: there are so many colours.
 pub(crate) const MOST_SERIES: usize = 8;
 /// Most panels of a figure.
@@ -87,7 +90,7 @@ impl Arrangement {
         let (scale, show) = words::axis(metric, largest);
         let empty = || vec![vec![None; categories.len()]; names.len()];
         // Values and halves of their intervals, in panels in the order of what they show, as what is along them.
-        let mut drawn: Vec<(String, [Vec<Vec<Option<f64>>>; 2])> = Vec::new();
+        let mut drawn: Vec<(String, [Cells; 2])> = Vec::new();
         let mut in_order = cells;
         let ranks = |summary: &Summary| self.panels.iter().map(|dimension| (dimension.of)(summary)).collect::<Vec<_>>();
         in_order.sort_by_cached_key(|(summary, _)| (summary.point.stack, summary.point.workload, ranks(summary)));

@@ -36,7 +36,8 @@ pub(crate) fn is_load(key: &str) -> bool {
 fn own_load(plan: &Plan, base: &[Setting], given: &[(String, String)]) -> BTreeMap<String, String> {
     let base = base.iter().map(|setting| (setting.key.clone(), setting.value.clone()));
     let mut keys: BTreeMap<String, String> = base.chain(given.iter().cloned()).filter(|(key, _)| is_load(key)).collect();
-    keys.retain(|key, _| !plan.axes.iter().any(|axis| axis.key == key) && !(plan.repetitions > 1 && SEEDS.contains(&key.as_str())));
+    let varies = |key: &str| plan.axes.iter().any(|axis| axis.key == key) || plan.repetitions > 1 && SEEDS.contains(&key);
+    keys.retain(|key, _| !varies(key));
     keys
 }
 

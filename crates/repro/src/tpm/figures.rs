@@ -9,7 +9,8 @@ use crate::simulate::Measurement;
 
 /// All figures, in the order of the publication.
 pub fn figures(results: &Results, traces: &[Trace]) -> Vec<Figure> {
-    let each: [&dyn Fn(&Results, &[Trace]) -> Figure; 5] = [&hit_ratio, &operations, &response, &responses, &erases];
+    type Draw = fn(&Results, &[Trace]) -> Figure;
+    let each: [Draw; 5] = [hit_ratio, operations, response, responses, erases];
     each.iter().flat_map(|figure| cells::figures(|| vec![figure(results, traces)])).collect()
 }
 

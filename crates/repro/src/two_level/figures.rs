@@ -29,8 +29,9 @@ const OVER_SIZES: &str = "over MB of buffer, 8 of them for blocks in the two-lev
 
 /// All figures, in the order of the publication.
 pub fn figures(results: &Results) -> Vec<Figure> {
+    type Group = fn(&Results) -> Vec<Figure>;
     let mut figures = trace(results);
-    let groups: [&dyn Fn(&Results) -> Vec<Figure>; 3] = [&compared, &page_part, &ablations];
+    let groups: [Group; 3] = [compared, page_part, ablations];
     figures.extend(groups.iter().flat_map(|group| cells::figures(|| group(results))));
     let single: [&dyn Fn(&Results) -> Figure; 3] = [&thresholds, &log_blocks, &others];
     figures.extend(single.iter().flat_map(|figure| cells::figures(|| vec![figure(results)])));
