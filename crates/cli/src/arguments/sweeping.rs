@@ -39,7 +39,7 @@ pub struct SweepArguments {
     /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install nandarium[cluster]`).
     #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
     pub scheduler: Option<String>,
-    /// The latency that designs are judged by, over the plan's own: write_p99_ns, for example; by default the highest percentile
+    /// The latency that designs are judged by, over the plan's own: `write_p99_ns`, for example; by default the highest percentile
     /// with requests enough.
     #[arg(long, value_name = "METRIC")]
     pub tail: Option<String>,

@@ -91,7 +91,9 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
 
 fn items_grid(what: Listing) -> Grid {
     let mut grid = Grid::new(2);
-    items(what).into_iter().for_each(|item| grid.row([item.name, item.doc]));
+    for item in items(what) {
+        grid.row([item.name, item.doc]);
+    }
     grid
 }
 

@@ -6,6 +6,7 @@ use crate::failure::{Failure, INTERRUPTED, MISSED};
 use crate::{output, settings, table, watch};
 use repro::{Findings, Kept, Options, Row, STUDIES, Scale, Study, Verdict};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
@@ -77,12 +78,12 @@ fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Kept> {
     let Options { scale, seed, traces, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
     for setting in study.settings {
-        identity += &format!("{} = {}\n", setting.name, options.setting(setting));
+        let _ = writeln!(identity, "{} = {}", setting.name, options.setting(setting));
     }
     for (name, path) in traces {
         let path = Path::new(path);
         // The name tells its format.
-        identity += &format!("{name}: {} {}\n", path.file_name()?.display(), sweep::file_digest(path).ok()?);
+        let _ = writeln!(identity, "{name}: {} {}", path.file_name()?.display(), sweep::file_digest(path).ok()?);
     }
     Some(Kept::new(folder, study.name, identity))
 }

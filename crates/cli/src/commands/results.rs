@@ -75,7 +75,7 @@ fn set_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
     if found.is_empty() {
         return Ok(None);
     }
-    let place = (1_u32..).map(|number| folder.join(EARLIER).join(number.to_string())).find(|place| !place.exists());
+    let place = (1..=u32::MAX).map(|number| folder.join(EARLIER).join(number.to_string())).find(|place| !place.exists());
     let place = place.ok_or_else(|| io::Error::other("too many earlier results"))?;
     std::fs::create_dir_all(&place)?;
     for path in found {
