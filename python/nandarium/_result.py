@@ -44,11 +44,11 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Wear:
-    """Erases of blocks: fewest, mean and most of the good ones, and how many are bad."""
+    """Erases of blocks: fewest, mean and most of the good ones (None without any), and how many are bad."""
 
-    min: int
-    mean: float
-    max: int
+    min: int | None
+    mean: float | None
+    max: int | None
     bad_blocks: int
 
 
@@ -164,13 +164,16 @@ class Result:
 
     @property
     def waiting(self) -> dict[str, dict[str, float]]:
-        """Mean nanoseconds a read or write waited, by what was in the way: of all of them, of the slowest 1 % (``p99``) and 0.1 % (``p999``)."""
-        return self.data["waiting"]  # type: ignore[no-any-return]
+        """Mean nanoseconds a read or write waited, by what was in the way: of all of them, of the slowest 1 % (``p99``) and 0.1 % (``p999``).
+
+        Empty without requests or without time.
+        """
+        return self.data["waiting"] or {}
 
     @property
     def waiting_root(self) -> dict[str, dict[str, float]]:
         """As `waiting`, by what was at the head of the queue."""
-        return self.data["waiting_root"]  # type: ignore[no-any-return]
+        return self.data["waiting_root"] or {}
 
     @cached_property
     def wear(self) -> Wear:

@@ -35,7 +35,7 @@ def result(run: Result) -> str:
     head = ["latency", "requests", "mean", "p50", "p99", "p99.9", "max"]
     each = [(op, getattr(run.latency, op)) for op in ("read", "write", "trim", "flush")]
     rows = [(op, _html.count(of.count), *map(_html.time, (of.mean, of.p50, of.p99, of.p999, of.max))) for op, of in each if of.count]
-    waits = (run.waiting.get("p99") or {}).items()
+    waits = run.waiting.get("p99", {}).items()
     longest = sorted(((cause, ns) for cause, ns in waits if ns), key=lambda pair: -pair[1])[:6]
     programs = [(cause, factor) for cause, factor in run.waf_by_cause.items() if cause != "total"]
     pictures = _html.side_by_side(

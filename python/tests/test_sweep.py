@@ -175,8 +175,8 @@ def test_an_empty_text_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_sweep_without_a_single_result_warns(tmp_path: Path) -> None:
-    (tmp_path / "far.csv").write_text(f"time_ns,device,op,offset_bytes,length_bytes\n0,0,W,{1 << 50},4096\n")
-    plan: dict[str, Any] = {"workloads": [str(tmp_path / "far.csv")], "set": SMALL, "repetitions": 2}
+    (tmp_path / "torn.csv").write_text("time_ns,device,op,offset_bytes,length_bytes\n0,0,W,0,4096\n10,0,W,\n")
+    plan: dict[str, Any] = {"workloads": [str(tmp_path / "torn.csv")], "set": SMALL, "repetitions": 2}
     with pytest.warns(RuntimeWarning, match="no run was measured, 2 failed; the first: "):
         assert nd.sweep(plan).counts == {"failed": 2}
     assert nd.sweep({**plan, "workloads": [*plan["workloads"], "zipf"]}).counts == {"complete": 2, "failed": 2}
