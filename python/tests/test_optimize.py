@@ -106,7 +106,7 @@ def test_designs_within_the_intervals_beat_nobody() -> None:
     costs = {trial: [(float(search.trials[name][at]), float(search.trials[f"{name}_ci95"][at])) for name in GOALS] for at, trial in enumerate(search.trials["trial"].tolist())}
 
     def is_below(one: tuple[float, float], other: tuple[float, float]) -> bool:
-        return other[0] - one[0] > max(np.hypot(one[1], other[1]), 1e-9 * abs(other[0]))
+        return bool(other[0] - one[0] > max(np.hypot(one[1], other[1]), 1e-9 * abs(other[0])))
 
     def beats(one: int, other: int) -> bool:
         pairs = list(zip(costs[one], costs[other], strict=True))
@@ -155,7 +155,7 @@ def test_mistakes_are_said_before_anything_is_tried(tmp_path: Path) -> None:
         with pytest.raises(error, match=words):
             optimize(SPACE, **given)
     with pytest.raises(nd.ClusterError, match="client is 5; give a distributed.Client"):
-        optimize(SPACE, trials=1, client=5)  # type: ignore[arg-type]
+        optimize(SPACE, trials=1, client=5)
 
 
 def test_a_search_that_was_killed_goes_on(tmp_path: Path) -> None:
