@@ -24,7 +24,7 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 (cd "$dist" && sha256sum --check --quiet SHA256SUMS)
 told="$("$program" "${run[@]}" | grep -o 'hash [0-9a-f]*')"
 
-inside() { local root="$1"; shift; env -i PATH=/venv/bin:/usr/bin:/bin HOME=/tmp chroot "$root" "$@"; }
+inside() { local root="$1"; shift; env -i PATH=/venv/bin:/usr/sbin:/usr/bin:/bin HOME=/tmp chroot "$root" "$@"; }
 
 mkdir -p "$work/empty/tmp"
 cp "$program" "$work/empty/nandarium"

@@ -52,13 +52,14 @@ impl Spare {
 
     /// How much there is and how much of it is effective, in a sentence.
     pub fn sentence(&self) -> String {
-        let Self { blocks, in_reserve, .. } = self;
+        let Self { in_reserve, .. } = self;
+        let blocks = in_blocks(self.blocks);
         match self.effective_share {
             Some(share) => format!(
-                "Of {blocks:.1} spare blocks {in_reserve} are in reserve (open, kept erased, or for the map), which leaves {:.1} % of the data to clean with.",
+                "Of {blocks} spare blocks {in_reserve} are in reserve (open, kept erased, or for the map), which leaves {:.1} % of the data to clean with.",
                 share * 100.0
             ),
-            None => format!("There are {blocks:.1} spare blocks, which are log blocks or kept for merging."),
+            None => format!("There are {blocks} spare blocks, which are log blocks or kept for merging."),
         }
     }
 
@@ -76,11 +77,17 @@ impl Spare {
             format!("raise drive.over_provisioning to \"{raised}%\" or more, or use smaller blocks (flash.pages_per_block) or fewer planes")
         };
         Some(format!(
-            "Hardly any spare flash is effective: {in_reserve} of {blocks:.1} spare blocks are in reserve (open, kept erased, or for the map), \
+            "Hardly any spare flash is effective: {in_reserve} of {} spare blocks are in reserve (open, kept erased, or for the map), \
              which leaves {:.1} % of the data to clean with. Below {least} % random writes over the whole drive are slow, as nearly every program is a copy: {remedy}.",
+            in_blocks(blocks),
             share * 100.0
         ))
     }
+}
+
+/// A number of blocks, with a decimal only where data ends within a block.
+fn in_blocks(blocks: f64) -> String {
+    if blocks.fract() == 0.0 { format!("{blocks}") } else { format!("{blocks:.1}") }
 }
 
 impl DrivePlan {
