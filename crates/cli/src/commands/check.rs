@@ -51,8 +51,10 @@ fn stack(path: &str) -> Result<(), Failure> {
     let nothing = Config::resolve(String::new(), &[])?.resolved == config.resolved;
     let remark = if nothing { "note: it sets nothing; every key has its default\n" } else { "" };
     let plan = DrivePlan::new(config)?;
+    let spare = plan.spare();
+    let spare = spare.warning().unwrap_or_else(|| spare.sentence());
     output::print(&format!(
-        "{path}: a good stack: {} pages for the user, {} blocks of {} pages on {} dies\n{remark}",
+        "{path}: a good stack: {} pages for the user, {} blocks of {} pages on {} dies\n{spare}\n{remark}",
         plan.user_pages,
         plan.geometry.blocks(),
         plan.geometry.pages_per_block,

@@ -61,7 +61,8 @@ pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
         }
         grid.row(row);
     }
-    let mut text = format!("{} stacks under {}  ({arrivals})\n\n", results.len(), first.workload);
+    let stacks = if results.len() == 1 { "stack" } else { "stacks" };
+    let mut text = format!("{} {stacks} under {}  ({arrivals})\n\n", results.len(), first.workload);
     text.push_str(&grid.render(""));
     for note in notes {
         let _ = write!(text, "\nnote      {}", wrapped(note));

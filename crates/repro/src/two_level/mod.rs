@@ -48,7 +48,7 @@ pub(crate) static STUDY: Study = Study {
              buffers it is compared with both ways are run, because it does not say theirs.",
     traces: &NAMES,
     settings: &[LOG_BLOCKS, STATE],
-    least: Scale::one_over(256),
+    least: Scale::one_over(128),
     shown: &[
         ("write-sizes", &["1.19a"]),
         ("random-writes", &["1.19b", "1.19c"]),

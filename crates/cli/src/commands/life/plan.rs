@@ -100,29 +100,34 @@ fn ended_early(result: &RunResult) -> Option<Failure> {
 /// What of a run matters when it has no answer.
 struct Facts {
     requests: u64,
-    /// It took no more than it was allowed to, or its trace ended before.
-    is_limited: bool,
+    /// Most it may take (`workload.requests`); the largest number where there is no limit.
+    limit: u64,
     repeat: u64,
 }
 
 impl Facts {
     fn of(result: &RunResult) -> Self {
         let setting = |key: &str| result.config.get(key).and_then(|value| value.parse::<u64>().ok());
-        let requests = result.requests();
         Self {
-            requests,
-            is_limited: setting("workload.requests").is_some_and(|limit| requests >= limit),
+            requests: result.requests(),
+            limit: setting("workload.requests").unwrap_or(u64::MAX),
             repeat: setting("workload.repeat").unwrap_or(1),
         }
     }
 
     fn failure(&self, error: &LifetimeError) -> Failure {
         let more = match error {
-            LifetimeError::TooShort { factor, .. } if self.is_limited => {
-                format!(" (here: --requests {:.0})", (self.requests as f64 * factor).ceil())
-            }
             LifetimeError::TooShort { factor, .. } => {
-                format!(" (here, where the trace ended after {} requests: --set workload.repeat={:.0})", self.requests, (self.repeat as f64 * factor).ceil())
+                let [requests, repeat] = [self.requests, self.repeat].map(|count| (count as f64 * factor).ceil());
+                match (self.requests >= self.limit, requests > self.limit as f64) {
+                    (true, _) if self.repeat == 1 => format!(" (here: --requests {requests:.0})"),
+                    (true, _) => format!(" (here: --requests {requests:.0} --set workload.repeat={repeat:.0})"),
+                    // Either limit alone would end the run too early, and ask for the other.
+                    (false, true) => {
+                        format!(" (here, where the trace ended after {} requests: --set workload.repeat={repeat:.0} --requests {requests:.0})", self.requests)
+                    }
+                    (false, false) => format!(" (here, where the trace ended after {} requests: --set workload.repeat={repeat:.0})", self.requests),
+                }
             }
             _ => String::new(),
         };
