@@ -103,6 +103,12 @@ fn files_that_are_not_there_or_not_traces_are_named() {
     refused(nandarium(&["check", &cut]), 2, &["fetch or pack it again"]);
 }
 
+/// What a later option wins over was taken whatever it said.
+#[test]
+fn a_wrong_value_is_refused_where_another_wins_over_it_too() {
+    refused(run_tiny(&["--requests", "2000", "--set", "workload.requests=abc"]), 2, &["workload.requests", "abc"]);
+}
+
 #[test]
 fn traces_that_do_not_fit_are_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();

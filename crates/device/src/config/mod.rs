@@ -149,10 +149,12 @@ impl Config {
         let keys = all_keys();
         let mut problems = Vec::new();
         let mut chosen: BTreeMap<&'static str, &Setting> = BTreeMap::new();
+        // What a later one wins over is looked at as well: a wrong value is a mistake wherever it stands.
+        let mut overridden = Vec::new();
         for setting in settings {
             match find_key(&keys, &setting.key) {
                 Some(parameter) => {
-                    chosen.insert(parameter.key, setting);
+                    overridden.extend(chosen.insert(parameter.key, setting));
                 }
                 None => problems.push(ConfigError::unknown_key(setting, &keys)),
             }
@@ -162,6 +164,9 @@ impl Config {
         for parameter in &keys {
             let default = parameter.default.map(|text| config.set(parameter, text, "the default"));
             problems.extend(default.and_then(Result::err));
+            for setting in overridden.iter().filter(|setting| find_key(&keys, &setting.key).is_some_and(|known| known.key == parameter.key)) {
+                problems.extend(config.set(parameter, &setting.value, &setting.place).err());
+            }
             if let Some(setting) = chosen.get(parameter.key) {
                 problems.extend(config.set(parameter, &setting.value, &setting.place).err());
             }
