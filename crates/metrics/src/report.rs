@@ -306,11 +306,15 @@ fn by_cause(value: impl Fn(usize) -> Value, total: Value) -> Value {
     Value::Object(map)
 }
 
-/// Without time, and without requests, there is no latency.
+/// Without time, and without requests, there is no latency, and nothing has waited.
+fn is_measured(recorder: &LatencyRecorder, is_timed: bool) -> bool {
+    is_timed && recorder.histogram().count() > 0
+}
+
 fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     let histogram = recorder.histogram();
     let mut map = Map::new();
-    let is_known = is_timed && histogram.count() > 0;
+    let is_known = is_measured(recorder, is_timed);
     let known = |value: Value| if is_known { value } else { Value::Null };
     map.insert("count".into(), json!(histogram.count()));
     map.insert("mean".into(), known(json!(histogram.mean())));
@@ -324,9 +328,8 @@ fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     Value::Object(map)
 }
 
-/// Without requests nothing has waited.
 fn waits_of(recorder: &LatencyRecorder, is_timed: bool) -> Value {
-    if !is_timed || recorder.histogram().count() == 0 {
+    if !is_measured(recorder, is_timed) {
         return json!({"direct": null, "root": null, "service_ns": null});
     }
     let tails: [(&str, Tail); 3] =

@@ -154,19 +154,19 @@ impl Config {
         for setting in settings {
             match find_key(&keys, &setting.key) {
                 Some(parameter) => {
-                    overridden.extend(chosen.insert(parameter.key, setting));
+                    overridden.extend(chosen.insert(parameter.key, setting).map(|before| (parameter, before)));
                 }
                 None => problems.push(ConfigError::unknown_key(setting, &keys)),
             }
         }
         let given = chosen.iter().filter(|(_, setting)| !setting.of_stack).map(|(key, _)| *key).collect();
         let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given };
+        for (parameter, setting) in overridden {
+            problems.extend(config.set(parameter, &setting.value, &setting.place).err());
+        }
         for parameter in &keys {
             let default = parameter.default.map(|text| config.set(parameter, text, "the default"));
             problems.extend(default.and_then(Result::err));
-            for setting in overridden.iter().filter(|setting| find_key(&keys, &setting.key).is_some_and(|known| known.key == parameter.key)) {
-                problems.extend(config.set(parameter, &setting.value, &setting.place).err());
-            }
             if let Some(setting) = chosen.get(parameter.key) {
                 problems.extend(config.set(parameter, &setting.value, &setting.place).err());
             }

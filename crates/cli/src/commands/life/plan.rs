@@ -119,15 +119,17 @@ impl Facts {
         let more = match error {
             LifetimeError::TooShort { factor, .. } => {
                 let [requests, repeat] = [self.requests, self.repeat].map(|count| (count as f64 * factor).ceil());
-                match (self.requests >= self.limit, requests > self.limit as f64) {
-                    (true, _) if self.repeat == 1 => format!(" (here: --requests {requests:.0})"),
-                    (true, _) => format!(" (here: --requests {requests:.0} --set workload.repeat={repeat:.0})"),
-                    // Either limit alone would end the run too early, and ask for the other.
-                    (false, true) => {
-                        format!(" (here, where the trace ended after {} requests: --set workload.repeat={repeat:.0} --requests {requests:.0})", self.requests)
-                    }
-                    (false, false) => format!(" (here, where the trace ended after {} requests: --set workload.repeat={repeat:.0})", self.requests),
+                let has_ended = self.requests < self.limit;
+                // Either limit alone would end the run too early, and ask for the other.
+                let mut options = Vec::new();
+                if has_ended || self.repeat > 1 {
+                    options.push(format!("--set workload.repeat={repeat:.0}"));
                 }
+                if requests > self.limit as f64 {
+                    options.push(format!("--requests {requests:.0}"));
+                }
+                let when = if has_ended { format!(", where the trace ended after {} requests", self.requests) } else { String::new() };
+                format!(" (here{when}: {})", options.join(" "))
             }
             _ => String::new(),
         };
