@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-test web-test python-environment lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks \
   dist dist-test
 
 build: web/dist/report.js ## everything, release mode
@@ -68,18 +68,21 @@ locked:
 	    echo "the lock file beside $$manifest is behind: cargo update --workspace --manifest-path $$manifest, and commit it" >&2; exit 1; }; \
 	done
 
+# Two at a time, as many of them use one core.
 test: setup locked web/dist/report.js ## all tests, lints included
-	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
-	$(CARGO) test --workspace
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(MAKE) --no-print-directory page-test python-test TESTED=1
-	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
+	$(MAKE) --no-print-directory -j2 rust-test web-test python-environment fuzz lint page-test python-test TESTED=1 FUZZ_SECONDS=10
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
 ifdef TESTED
 NANDARIUM := $(TARGET)/debug/nandarium
 endif
-BUILT := $(if $(TESTED),,build)
+BUILT := $(if $(TESTED),rust-test,build)
+
+rust-test: web/dist/report.js
+	$(CARGO) test --workspace
+
+web-test: web/dist/report.js
+	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 
 # The page as the program writes it, not as its own tests do.
 page-test: $(BUILT)
@@ -96,12 +99,14 @@ PYTHON_PROFILE ?= dev
 
 # The Python package as a new user installs it: a fresh virtual environment, pip, the command, then its tests, the examples
 # of its documentation, and the type checker over package, stubs and tests.
-python-test: $(BUILT)
+python-environment:
 	@[[ -n "$(PYTHON)" ]] || { echo "the Python package needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
 	  "or give its path: make python-test PYTHON=/path/to/python3" >&2; exit 1; }
 	rm -rf $(VENV)
 	"$(PYTHON)" -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+
+python-test: $(BUILT) python-environment
 	PATH="$$(realpath $(VENV))/bin:$$PATH" MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation .
 	$(VENV)/bin/nandarium --version
@@ -166,14 +171,18 @@ crash: ## the crash campaign
 
 FUZZ_TARGETS := nbd_conversation stack_file trace_detect trace_read trace_replay
 FUZZ_SECONDS ?= 60
+# What LLVM has to put into the code, so that libFuzzer sees which of it an input reaches.
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ := $(TARGET)/fuzz
 
+# With a target triple, so that build scripts are compiled without those flags. Two run at a time.
 fuzz: ## the readers of traces and stack files, and the NBD protocol, a minute each (FUZZ_SECONDS)
-	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-fuzz
-	mkdir -p $(TARGET)
-	for target in $(FUZZ_TARGETS); do log=$(TARGET)/fuzz-$$target.log; \
-	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none $$target -- \
-	    -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1 >$$log 2>&1 || { tail -n 60 $$log; exit 1; }; \
-	  echo "fuzz $$target: $$(grep -h number_of_executed_units $$log)"; done
+	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_TARGET_DIR=$(FUZZ) $(CARGO) build --quiet --release --manifest-path fuzz/Cargo.toml --target $(MACHINE)-unknown-linux-gnu
+	echo $(FUZZ_TARGETS) | xargs -n 1 -P 2 bash -c 'log=$(FUZZ)/$$0.log; mkdir -p fuzz/corpus/$$0 $(FUZZ)/artifacts; \
+	  $(FUZZ)/$(MACHINE)-unknown-linux-gnu/release/$$0 -artifact_prefix=$(FUZZ)/artifacts/$$0- \
+	    -max_total_time=$(FUZZ_SECONDS) -timeout=20 -print_final_stats=1 fuzz/corpus/$$0 >$$log 2>&1 || { tail -n 60 $$log; exit 255; }; \
+	  echo "fuzz $$0: $$(grep -h number_of_executed_units $$log)"'
 
 golden: web/dist/report.js ## refresh the golden results; say in CHANGELOG.md why they change
 	GOLDEN=write $(CARGO) test -p nandarium --test suite golden

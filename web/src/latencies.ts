@@ -1,5 +1,5 @@
 import { metric } from "./dom";
-import { NONE, time, type Format } from "./format";
+import { count, NONE, time, type Format } from "./format";
 import type { Op, Run } from "./types";
 
 /** No time passes in such a run: its latencies are no measurements. */
@@ -14,9 +14,24 @@ const ZERO: Record<Op, string> = {
   flush: "0 ns: these flushes had nothing to wait for.",
 };
 
+/** Requests that a percentile takes, so that it is more than the slowest few. */
+const NEEDED: Record<string, number> = { p50: 20, p90: 100, p99: 1_000, p999: 10_000, p9999: 100_000 };
+
+/** The highest percentile up to p99 that there are requests enough for; with less, the longest latency. */
+export function tailKey(run: Run, op: Op): string {
+  const latency = run.result.latency_ns[op] as unknown as Record<string, unknown> | undefined;
+  return ["p99", "p90", "p50"].find((key) => typeof latency?.[key] === "number") ?? "max";
+}
+
 /** A latency of the result. None at all is said as what it is, and is not taken for a fast drive. */
 export function latencyMetric(run: Run, op: Op, key: string): HTMLElement {
   if (isCounted(run)) return metric(run, ["latency_ns", op, key], () => NONE, "No time passes in this run (engine.time = none).");
+  const requests = run.result.latency_ns[op]?.count ?? 0;
+  const needed = NEEDED[key] ?? 0;
+  if (requests > 0 && requests < needed) {
+    const why = `Ten requests lie beyond a percentile, or it is not told: this one takes ${count(needed)} ${op}s, and there are ${count(requests)}.`;
+    return metric(run, ["latency_ns", op, key], time, why);
+  }
   const isZero = (run.result.latency_ns[op] as unknown as Record<string, unknown> | undefined)?.[key] === 0;
   const format: Format = (value) => (value === 0 ? "no flash" : time(value));
   return metric(run, ["latency_ns", op, key], format, isZero ? ZERO[op] : null);

@@ -1,4 +1,4 @@
-import { append, h } from "./dom";
+import { append, h, type Child } from "./dom";
 import { tabs } from "./parts/tabs";
 import { amplification } from "./sections/amplification";
 import { comparison } from "./sections/comparison";
@@ -8,6 +8,7 @@ import { header } from "./sections/header";
 import { heatmaps } from "./sections/heatmaps";
 import { latency, overlaidLatency } from "./sections/latency";
 import { memory } from "./sections/memory";
+import { opening } from "./sections/opening";
 import { provenance } from "./sections/provenance";
 import { timeline } from "./sections/timeline";
 import { runLabel, whySlow } from "./sections/waiting";
@@ -59,13 +60,14 @@ function brand(text: string): HTMLElement {
   );
 }
 
-function page(results: readonly Result[]): HTMLElement[] {
+function page(results: readonly Result[]): Child[] {
   const runs = results.map((result, index): Run => ({ index, letter: letter(index), name: result.stack, result }));
   const [only] = runs;
   if (!only) return [brand("report"), h("p", { class: "empty" }, "This report holds no result.")];
   if (runs.length === 1) return [brand("run report"), details(only)];
   return [
     brand(`comparison of ${runs.length} runs`),
+    opening(runs),
     comparison(runs),
     whySlow(runs),
     overlaidLatency(runs),

@@ -39,8 +39,10 @@ export interface RecordedLatency {
   count: number;
   mean: Num;
   p50: Num;
+  p90: Num;
   p99: Num;
   p999: Num;
+  p9999: Num;
   max: Num;
 }
 

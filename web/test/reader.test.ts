@@ -259,6 +259,26 @@ describe("a reader", { skip: MISSING }, () => {
     await both.close();
   });
 
+  test("reads what a comparison says before its tables", async () => {
+    const { page: shown } = await open([page(), dftl(), page()]);
+    const told = await shown.locator("#report > .advice").allTextContents();
+    assert.equal(told.length, 2);
+    assert.match(told[0] ?? "", /^B .* against A .*: .* IOPS, .* read p9.*, .* write p9.*WAF.*\.$/);
+    assert.match(told[1] ?? "", /^C .* gave the result of A .*, to the last command/);
+    await shown.close();
+  });
+
+  test("is told no percentile that too few requests lie beyond", async () => {
+    const result = page();
+    result.latency_ns.read = { ...result.latency_ns.read, count: 318, p99: null, p999: null, p9999: null };
+    const { page: shown } = await open([result]);
+    const cell = shown.locator('#run-0-latency [data-key="latency_ns.read.p999"]');
+    assert.equal(await cell.textContent(), "\u2013");
+    assert.match((await cell.getAttribute("title")) ?? "", /takes 10,000 reads, and there are 318/);
+    assert.ok(await shown.locator('#run-0-figures [data-key="latency_ns.read.p90"]').first().isVisible(), "the highest there is");
+    await shown.close();
+  });
+
   test("sees what the run was made from, and can copy its command", async () => {
     const { page: shown } = await open([page()]);
     const section = shown.locator("#run-0-provenance");

@@ -203,7 +203,7 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
       stack: { path: "stacks/mine.toml", sha256: "fedcba9876543210".repeat(4) },
     },
     recorded_latency_ns: {
-      read: { count: 1_339_001, mean: 412_345, p50: 130_000, p99: 7_654_321, p999: 21_000_000, max: 98_000_000 },
+      read: { count: 1_339_001, mean: 412_345, p50: 130_000, p90: 1_200_000, p99: 7_654_321, p999: 21_000_000, p9999: 55_000_000, max: 98_000_000 },
       write: null,
     },
   };

@@ -74,10 +74,10 @@ pub struct SessionArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of workload and drive (workload.seed and engine.seed).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub seed: Option<u64>,
     /// Requests to run (workload.requests).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub requests: Option<u64>,
     /// Format of a trace (workload.format).
     #[arg(long, value_name = "NAME")]
@@ -141,7 +141,7 @@ pub struct ReproArguments {
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<String>,
     /// Seed of generators and drives.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub seed: u64,
     /// A trace file instead of a generated trace (any format of `nandarium list formats`); may be
     /// given several times.
@@ -195,6 +195,11 @@ pub struct TraceInput {
     /// Cut longer gaps between two requests to this, for example 1h (the key `workload.gap_limit`).
     #[arg(long, value_name = "DURATION", value_parser = gap_limit)]
     pub gap_limit: Option<u64>,
+}
+
+/// A whole number, with the errors that keys have.
+pub fn count(text: &str) -> Result<u64, String> {
+    units::quantity::parse_count(text).map_err(|error| error.to_string())
 }
 
 /// A duration, in nanoseconds.
@@ -315,7 +320,7 @@ pub struct CodeArguments {
     #[arg(long, value_name = "N", default_value_t = 60, requires = "search", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub seconds: u64,
     /// Seed of those.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "search")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "search", value_parser = count)]
     pub seed: u64,
     /// Print JSON.
     #[arg(long)]
@@ -346,7 +351,7 @@ pub struct SuperpageArguments {
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     pub bytes: String,
     /// Seed of the places.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     pub seed: u64,
     /// Overwrite a file, a device or an export.
     #[arg(long)]

@@ -3,7 +3,9 @@
 use device::session::{Phase, Watcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repro::{Kept, Monitor};
+use std::collections::HashSet;
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -32,6 +34,9 @@ pub fn stop() -> &'static AtomicBool {
 pub struct Stage {
     bars: MultiProgress,
     quiet: bool,
+    /// Remarks that need not be made: they have been, or come with the result.
+    remarked: Mutex<HashSet<String>>,
+    has_remarks: bool,
 }
 
 impl Stage {
@@ -41,7 +46,13 @@ impl Stage {
         if quiet || !std::io::stderr().is_terminal() {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { bars, quiet }
+        Self { bars, quiet, remarked: Mutex::default(), has_remarks: !quiet }
+    }
+
+    /// Makes no remarks where the result, which has them as notes, is printed on the same terminal.
+    pub fn with_result_as_text(self, is_text: bool) -> Self {
+        let is_read_below = is_text && std::io::stdout().is_terminal();
+        Self { has_remarks: self.has_remarks && !is_read_below, ..self }
     }
 
     /// A watcher for a session called `name`.
@@ -49,7 +60,7 @@ impl Stage {
         let bar = self.bars.add(ProgressBar::no_length());
         bar.set_style(style("{prefix}"));
         bar.set_prefix(name.to_owned());
-        Session { stage: self, bar, started: Instant::now() }
+        Session { stage: self, bar, lines: Lines::new(self.quiet), phase: None, started: Instant::now() }
     }
 }
 
@@ -260,6 +271,9 @@ fn style(template: &str) -> ProgressStyle {
 pub struct Session<'a> {
     stage: &'a Stage,
     bar: ProgressBar,
+    lines: Lines,
+    /// What is done, and its requests if that is known.
+    phase: Option<(Phase, Option<u64>)>,
     started: Instant,
 }
 
@@ -271,6 +285,7 @@ impl Watcher for Session<'_> {
         }));
         self.bar.reset();
         self.bar.set_message(phase.name());
+        self.phase = Some((phase, requests));
         match requests {
             Some(requests) => self.bar.set_length(requests),
             None => self.bar.unset_length(),
@@ -280,6 +295,14 @@ impl Watcher for Session<'_> {
 
     fn progress(&mut self, done: u64) -> bool {
         self.bar.set_position(done);
+        self.lines.tell(LINE_EVERY, || {
+            let (name, count) = (self.bar.prefix(), crate::table::count(done));
+            match self.phase {
+                Some((phase, Some(all))) if all > 0 => format!("{name}: {}, {} %", phase.name(), done.saturating_mul(100) / all),
+                Some((phase, _)) => format!("{name}: {}, {count} requests", phase.name()),
+                None => format!("{name}: {count} requests"),
+            }
+        });
         !STOP.load(Ordering::Relaxed)
     }
 
@@ -288,7 +311,9 @@ impl Watcher for Session<'_> {
     }
 
     fn remark(&mut self, text: &str) {
-        if !self.stage.quiet {
+        // Stacks of a comparison have much in common.
+        let is_new = || self.stage.remarked.lock().is_ok_and(|mut remarked| remarked.insert(text.to_owned()));
+        if self.stage.has_remarks && is_new() {
             let line = format!("note: {text}");
             self.stage.bars.suspend(|| crate::output::complain(&line));
         }

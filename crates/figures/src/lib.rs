@@ -19,3 +19,4 @@ pub use figure::{Figure, Look, Panel, Series, Shape, quoted};
 pub use page::{Page, each, section, section_with};
 pub use scatter::{Group, Point, Scatter};
 pub use svg::{escape, number};
+pub use tables::frame;

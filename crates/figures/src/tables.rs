@@ -3,6 +3,14 @@
 /// Tables with fewer columns fit on a phone as they are.
 const COLUMNS_MIN: usize = 5;
 
+/// Tables with more rows scroll in a frame of their own.
+const ROWS_WHOLE: usize = 20;
+
+/// Classes of the element around a table that may be wide.
+pub fn frame(rows: usize) -> &'static str {
+    if rows > ROWS_WHOLE { "wide tall" } else { "wide" }
+}
+
 /// The page with the name of its column in each cell of wide tables (`data-label`, class `cards`), and with the roles that a table
 /// loses where it is not shown as one. Tables with cells over several rows or columns stay as they are.
 pub(crate) fn labelled(html: &str) -> String {

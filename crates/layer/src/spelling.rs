@@ -1,7 +1,7 @@
 //! Names that may be meant by a word that is none.
 
-/// The name that `found` may stand for: one that is the same but for its case, one with these initials, one that begins so, or
-/// else the one spelled most alike, if it is close enough.
+/// The name that `found` may stand for: one that is the same but for its case, one with these initials, one that begins so, one
+/// that has it as a word, or else the one spelled most alike, if it is close enough.
 pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = found.to_lowercase();
     if wanted.is_empty() {
@@ -12,10 +12,8 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
         let fitting = names.iter().filter(|name| fits(&name.to_lowercase()));
         fitting.min_by_key(|name| (name.len(), **name)).copied()
     };
-    let has_initials = |name: &str| {
-        let words = || name.split(['-', '_', ' ']).filter(|word| !word.is_empty());
-        words().count() > 1 && words().filter_map(|word| word.chars().next()).eq(wanted.chars())
-    };
+    let has_initials = |name: &str| words(name).count() > 1 && words(name).filter_map(|word| word.chars().next()).eq(wanted.chars());
+    let has_word = |name: &str| words(name).any(|word| word == wanted);
     let alike = || {
         let scored = names.iter().map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), *name));
         // A word of which every letter would change says nothing.
@@ -23,12 +21,29 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
         scored.min().filter(|(distance, name)| is_near(*distance, name)).map(|(_, name)| name)
     };
     let is_begun = |name: &str| name.starts_with(&wanted);
-    shortest(&|name| name == wanted).or_else(|| shortest(&has_initials)).or_else(|| shortest(&is_begun)).or_else(alike)
+    shortest(&|name| name == wanted).or_else(|| shortest(&has_initials)).or_else(|| shortest(&is_begun)).or_else(|| shortest(&has_word)).or_else(alike)
 }
 
-/// `; did you mean …` when one of `names` is close to `found`, otherwise nothing.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(['-', '_', ' ']).filter(|word| !word.is_empty())
+}
+
+/// Names with a word that one letter makes of `found`, where the words have three letters or more.
+fn near_words<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let wanted = found.to_lowercase();
+    let is_near = |word: &str| wanted.len().min(word.len()) > 2 && strsim::damerau_levenshtein(&wanted, &word.to_lowercase()) == 1;
+    names.filter(|name| words(name).any(is_near)).collect()
+}
+
+/// `; did you mean …` when `names` has one that is close to `found`, or some with a word that is, otherwise nothing.
 pub fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
-    closest(found, names).map_or_else(String::new, |name| format!("; did you mean `{name}`"))
+    let names: Vec<&str> = names.collect();
+    let meant = closest(found, names.iter().copied()).map_or_else(|| near_words(found, names.iter().copied()), |name| vec![name]);
+    match meant.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!("; did you mean `{only}`"),
+        Some((last, others)) => format!("; did you mean `{}` or `{last}`", others.join("`, `")),
+    }
 }
 
 #[cfg(test)]
@@ -41,6 +56,9 @@ mod tests {
         for (found, meant) in [("fast", "fast-4k"), ("op", "over-provisioning"), ("fofo", "fifo"), ("FA", "fast-4k"), ("FIFO", "fifo"), ("fast_16K", "fast-16k")] {
             assert_eq!(did_you_mean(found, names.into_iter()), format!("; did you mean `{meant}`"));
         }
+        let names = ["cflru", "block-lru", "page-lru", "mlc-4k", "tlc-16k"];
+        assert_eq!(did_you_mean("lru", names.into_iter()), "; did you mean `page-lru`");
+        assert_eq!(did_you_mean("qlc", names.into_iter()), "; did you mean `mlc-4k` or `tlc-16k`");
         for found in ["xyzzy", "", "99"] {
             assert_eq!(did_you_mean(found, names.into_iter()), "", "{found}");
         }

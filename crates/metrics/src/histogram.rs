@@ -12,6 +12,14 @@ const BUCKETS: usize = 64 * 59;
 pub const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
 
+/// Durations that have to lie beyond a percentile, so that it is more than the slowest few of them.
+const BEYOND: f64 = 10.0;
+
+/// Durations that a percentile needs: 20 for the median, 1,000 for p99. `share`: of the durations it leaves below, 0..1.
+pub fn needed(share: f64) -> u64 {
+    (BEYOND / (1.0 - share)).round() as u64
+}
+
 /// Counts of durations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histogram {
@@ -104,6 +112,11 @@ impl Histogram {
         0
     }
 
+    /// [`Histogram::percentile`] where there are durations enough for it ([`needed`]): what is shown to people and programs.
+    pub fn supported(&self, share: f64) -> Option<u64> {
+        (self.count >= needed(share)).then(|| self.percentile(share))
+    }
+
     /// Buckets that are not empty: index and count, ascending.
     pub fn filled(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
         self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
@@ -145,5 +158,18 @@ mod tests {
         }
         assert_eq!(histogram.max(), 100_000);
         assert!((histogram.mean() - 50_000.5).abs() < 1e-9);
+    }
+
+    /// The maximum of 318 reads was shown as their p99.9.
+    #[test]
+    fn a_percentile_has_ten_durations_beyond_it_or_is_not_told() {
+        let mut histogram = Histogram::default();
+        for value in 1..=999 {
+            histogram.record(value);
+        }
+        assert_eq!((needed(0.5), needed(0.99), needed(0.999)), (20, 1_000, 10_000));
+        assert_eq!((histogram.supported(0.9).is_some(), histogram.supported(0.99)), (true, None));
+        histogram.record(1_000);
+        assert!(histogram.supported(0.99).is_some());
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
-use units::{Nanos, WAIT_KINDS, Wait};
+use units::{HostOp, Nanos, WAIT_KINDS, Wait};
 
 /// Latency histogram and waiting times by bucket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,30 +23,59 @@ impl Default for LatencyRecorder {
     }
 }
 
-/// Latencies of one kind of request as a trace recorded them, ns.
+/// Latencies of one kind of request, ns: as simulated, or as a trace recorded them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecordedOp {
-    /// Requests that had one.
+pub struct Latencies {
+    /// Requests that have one.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Median.
-    pub p50: Nanos,
+    /// Median; as all percentiles at most 1/64 above the exact one, and `None` where fewer than ten requests lie beyond it.
+    pub p50: Option<Nanos>,
+    /// 90th percentile.
+    pub p90: Option<Nanos>,
     /// 99th percentile.
-    pub p99: Nanos,
+    pub p99: Option<Nanos>,
     /// 99.9th percentile.
-    pub p999: Nanos,
+    pub p999: Option<Nanos>,
+    /// 99.99th percentile.
+    pub p9999: Option<Nanos>,
     /// Longest.
     pub max: Nanos,
 }
 
-/// Latencies that a trace recorded, of what was replayed of it.
+impl Latencies {
+    /// Of these latencies; `None` if there are none.
+    pub fn of(latencies: &Histogram) -> Option<Self> {
+        let [p50, p90, p99, p999, p9999] = crate::PERCENTILES.map(|(_, share)| latencies.supported(share));
+        let count = latencies.count();
+        (count > 0).then(|| Self { count, mean: latencies.mean(), p50, p90, p99, p999, p9999, max: latencies.max() })
+    }
+}
+
+/// Latencies that a trace recorded, by operation; `None` for an operation that none was recorded of.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedLatency {
-    /// Reads; `None`: none had one.
-    pub read: Option<RecordedOp>,
-    /// Writes; likewise.
-    pub write: Option<RecordedOp>,
+    /// Reads.
+    pub read: Option<Latencies>,
+    /// Writes.
+    pub write: Option<Latencies>,
+    /// Trims.
+    pub trim: Option<Latencies>,
+    /// Flushes.
+    pub flush: Option<Latencies>,
+}
+
+impl RecordedLatency {
+    /// Those of an operation.
+    pub fn of(&self, op: HostOp) -> Option<Latencies> {
+        match op {
+            HostOp::Read => self.read,
+            HostOp::Write => self.write,
+            HostOp::Trim => self.trim,
+            HostOp::Flush => self.flush,
+        }
+    }
 }
 
 /// What a request waited for.

@@ -9,8 +9,8 @@ mod provenance;
 mod report;
 mod series;
 
-pub use histogram::{Histogram, PERCENTILES};
-pub use latency::{LatencyRecorder, RecordedLatency, RecordedOp, Tail, Waits};
+pub use histogram::{Histogram, PERCENTILES, needed};
+pub use latency::{LatencyRecorder, RecordedLatency, Latencies, Tail, Waits};
 pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use provenance::{Asked, Provenance, SourceFile};

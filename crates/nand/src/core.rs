@@ -12,7 +12,7 @@ use crate::nvram::Nvram;
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
 /// A law of the command waist or of flash itself, broken on purpose by the mutation check. In a
-/// build without the `mutations` feature the choice does not exist.
+/// build without debug assertions the choice does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LawBroken {
     /// Law 2: an erase no longer waits for programs that supersede a page of its block.
@@ -221,7 +221,7 @@ impl FlashCore {
     }
 
     /// Breaks a law, to show that the crash campaign notices.
-    #[cfg(feature = "mutations")]
+    #[cfg(debug_assertions)]
     pub fn break_law(&mut self, law: LawBroken) {
         self.broken = Some(law);
     }
@@ -229,7 +229,7 @@ impl FlashCore {
     /// Whether a law is broken on purpose; constant `false` in an ordinary build.
     #[inline(always)]
     pub fn breaks(&self, law: LawBroken) -> bool {
-        cfg!(feature = "mutations") && self.broken == Some(law)
+        cfg!(debug_assertions) && self.broken == Some(law)
     }
 
     /// State of a block.
@@ -377,7 +377,7 @@ impl FlashCore {
     pub(crate) fn store(&mut self, page: Ppn, content: PageContent) {
         let Some(contents) = self.contents.as_deref_mut() else { return };
         let (what, base, mut oob) = (content.what, content.supersedes, content.oob);
-        if cfg!(feature = "mutations") && self.broken == Some(LawBroken::SequenceAtCompletion) {
+        if cfg!(debug_assertions) && self.broken == Some(LawBroken::SequenceAtCompletion) {
             oob.sequence = self.counters.programs.iter().sum();
         }
         match what {

@@ -26,8 +26,6 @@ pub(crate) const SPARE: &str = "spare_share";
 /// Memory of the controller.
 pub(crate) const MEMORY: &str = "ram_bytes";
 
-/// Requests that have to lie beyond a percentile of a run, so that it is more than the slowest few of them.
-const BEYOND: f64 = 10.0;
 /// Percentiles are read at the upper bound of a bucket, which is at most this share of them above what they are.
 pub(crate) const BUCKET: f64 = 1.0 / 64.0;
 
@@ -126,7 +124,7 @@ impl Metric {
 
     /// Requests of its operation that a run needs for it: ten beyond a percentile, one for every other latency.
     pub fn needed(&self) -> u64 {
-        self.percentile().map_or(1, |share| (BEYOND / (1.0 - share)).round() as u64)
+        self.percentile().map_or(1, metrics::needed)
     }
 
     /// How far a value of it may lie beside what it is, as a share of it, however often it is measured.

@@ -48,10 +48,11 @@ fn summary(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let left_out = findings.standings.len().saturating_sub(MOST_ROWS);
     let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
     format!(
-        "<section id=\"summary\"><h2>Over all {} panels</h2><p class=\"advice\">{}</p><div class=\"wide tall\"><table class=\"numbers\"><thead><tr><th>Design</th>\
+        "<section id=\"summary\"><h2>Over all {} panels</h2><p class=\"advice\">{}</p><div class=\"{}\"><table class=\"numbers\"><thead><tr><th>Design</th>\
          <th>Unbeaten</th><th>Tail within {near}&nbsp;% of the shortest</th></tr></thead><tbody>{rows}</tbody></table></div>{rest}</section>",
         findings.panels.len(),
-        escape(overall)
+        escape(overall),
+        figures::frame(findings.standings.len()),
     )
 }
 

@@ -82,9 +82,9 @@ mod tests {
         let mut outcomes = vec![Some(Outcome::without_result(Status::Impossible, "why".to_owned())); 3];
         outcomes.push(None);
         outcomes[0] = Some(Outcome { status: Status::Complete, error: None, hash: Some("h".to_owned()), metrics: vec![Some(2.5); METRICS.len()] });
-        let mut file = Vec::new();
+        let mut file = tempfile::tempfile().unwrap();
         write_parquet(&grid, &outcomes, &mut file).unwrap();
-        let reader = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().collect::<Result<_, _>>().unwrap();
         let names: Vec<&str> = rows[0].get_column_iter().map(|(name, _)| name.as_str()).collect();
         let at = |name: &str| names.iter().position(|known| *known == name).unwrap();

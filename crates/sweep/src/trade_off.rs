@@ -118,7 +118,8 @@ fn table(grid: &Grid, all: &[Summary], front: &Front) -> String {
     });
     let left_out = front.unbeaten.len().saturating_sub(MOST_ROWS);
     let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
-    format!("<div class=\"wide tall\"><table class=\"numbers\"><thead><tr><th>Design</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{rest}")
+    let frame = figures::frame(front.unbeaten.len());
+    format!("<div class=\"{frame}\"><table class=\"numbers\"><thead><tr><th>Design</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{rest}")
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ pub mod formats;
 mod latency;
 pub mod synthetic;
 
-pub use latency::{LatencySummary, RecordedLatency};
-
+use metrics::RecordedLatency;
 use units::Request;
 
 /// A source of requests.

@@ -219,6 +219,10 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
     }
     let Some(scale) = kind.units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale) else {
         let meant = kind.meant(unit);
+        if let Some((power, rest)) = exponent(unit) {
+            let plain = number.parse::<f64>().ok().map(|number| format!("{}", number * 10_f64.powi(power)));
+            return Err(kind.error(text, "it has an exponent", &plain.unwrap_or_default(), &[rest]));
+        }
         let is_either = kind.name == SIZE.name && meant.len() > 1;
         let problem = if is_either { "its unit says neither binary nor decimal" } else { "its unit is unknown" };
         return Err(kind.error(text, problem, number, &meant));
@@ -234,6 +238,14 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
     let scale = u128::from(scale);
     let total = whole.checked_mul(scale).and_then(|w| part.checked_mul(scale).map(|p| w + p / power));
     total.and_then(|value| u64::try_from(value).ok()).map_or_else(|| fail("it is too large"), Ok)
+}
+
+/// The exponent that a unit begins with where the number is written as `1e3GiB`, and the unit behind it.
+fn exponent(unit: &str) -> Option<(i32, &str)> {
+    let digits = unit.strip_prefix(['e', 'E'])?;
+    let end = digits.find(|c: char| !(c.is_ascii_digit() || matches!(c, '+' | '-'))).unwrap_or(digits.len());
+    let power = digits[..end].parse().ok().filter(|power| (-18..=18).contains(power))?;
+    Some((power, digits[end..].trim_start()))
 }
 
 /// Reads a size; returns bytes.
@@ -315,7 +327,14 @@ pub fn parse_count(text: &str) -> Result<u64, QuantityError> {
         Err(_) => {
             let digits = plain.trim_end_matches(|c: char| !c.is_ascii_digit());
             let problem = if digits.is_empty() { "it has no number" } else { "it takes no unit and no words" };
-            Err(fail(problem, digits.parse().ok()))
+            let times = match plain[digits.len()..].trim() {
+                "k" | "K" => 1_000.0,
+                "M" => 1e6,
+                "G" => 1e9,
+                _ => 1.0,
+            };
+            let meant = digits.parse::<f64>().ok().map(|number| (number * times).round()).filter(|count| (0.0..9e15).contains(count));
+            Err(fail(problem, meant.map(|count| count as u64)))
         }
     }
 }
@@ -458,6 +477,8 @@ mod tests {
             (size, "-8GiB", &["8GiB"]),
             (size, "1,5GiB", &["1.5GiB"]),
             (size, "GiB", &["1GiB"]),
+            (size, "1e3GiB", &["1000GiB"]),
+            (size, "1.5e1 MiB", &["15MiB"]),
             (size, "512 bytes", &["512B"]),
             (size, "1 parsec", &[]),
             (size, "99999999999999999TiB", &[]),
@@ -474,6 +495,8 @@ mod tests {
             (rate, "8Gbps", &[]),
             (rate, "8Gb/s", &[]),
             (count, "1e6", &["1000000"]),
+            (count, "10k", &["10000"]),
+            (count, "1.5M", &["1500000"]),
             (count, "1,000,000", &["1000000"]),
             (count, "8GiB", &["8"]),
             (count, "-3", &["3"]),

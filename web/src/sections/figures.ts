@@ -1,7 +1,7 @@
 import { blamed, blamedFor, type Blamed } from "../breakdown";
 import { derived, h, metric, section, type Child } from "../dom";
 import { count, factor, percent, plain, rate } from "../format";
-import { latencyMetric } from "../latencies";
+import { isCounted, latencyMetric, tailKey } from "../latencies";
 import { causeChip } from "../parts/cause";
 import type { Num, Run } from "../types";
 
@@ -55,7 +55,8 @@ function latency(run: Run, op: "read" | "write"): HTMLElement {
   if ((run.result.latency_ns[op]?.count ?? 0) === 0) {
     return h("div", { class: "tile" }, h("h3", {}, title), h("p", { class: "empty" }, `No ${op}s in this run`));
   }
-  return tile(title, latencyMetric(run, op, "p99"), "p99", [
+  const key = isCounted(run) ? "p99" : tailKey(run, op);
+  return tile(title, latencyMetric(run, op, key), key, [
     ["p50", latencyMetric(run, op, "p50")],
     ["p99.9", latencyMetric(run, op, "p999")],
   ]);

@@ -56,10 +56,15 @@ function notes(result: Result): Child {
   const explained =
     result.status === "complete" ? [] : [STATUS[result.status] ?? `The run ended as \u201c${result.status}\u201d.`];
   const all = [...new Set([...explained, ...(result.defaults ?? []), ...(result.notes ?? [])])];
+  return noteList(all, result.status !== "complete");
+}
+
+/** Notes in a frame of their own; nothing where there are none. */
+export function noteList(all: readonly string[], isWarning: boolean): Child {
   if (all.length === 0) return null;
   return h(
     "aside",
-    { class: result.status === "complete" ? "notes" : "notes warn", "aria-label": "Notes" },
+    { class: isWarning ? "notes warn" : "notes", "aria-label": "Notes" },
     h(
       "ul",
       {},

@@ -24,7 +24,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     memory::check(prepared.plan(), false)?;
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
-    let stage = watch::Stage::new(shared.quiet);
+    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
     let mut watcher = stage.watcher(&name);
     let result = prepared.run(settings::snapshots_of(shared).as_ref(), &mut watcher)?;
     drop(watcher);

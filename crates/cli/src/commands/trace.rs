@@ -106,9 +106,10 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
         line("rewrites", format!("{} of the written bytes go where the trace wrote before (pages of 4 KiB)", share(rewrites)));
     }
     for op in &summary.ops {
-        let Some(latency) = &op.recorded_latency else { continue };
-        let [mean, median, p99] = [latency.mean_ns, latency.p50_ns as f64, latency.p99_ns as f64].map(time);
-        line("latency", format!("{}: mean {mean}, median {median}, p99 {p99}, as recorded", op.op));
+        let Some(latency) = &op.recorded_latency_ns else { continue };
+        let percentiles = [("median", latency.p50), ("p99", latency.p99), ("p99.9", latency.p999)];
+        let told = percentiles.iter().filter_map(|(name, nanos)| Some(format!(", {name} {}", time((*nanos)? as f64))));
+        line("latency", format!("{}: mean {}{}, as recorded", op.op, time(latency.mean), told.collect::<String>()));
     }
     let (touched, end) = (size(summary.footprint_mib << 20), count(summary.end_bytes_max));
     line("addresses", format!("{touched} touched, up to {end} bytes"));
@@ -122,6 +123,8 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
     line("left out", format!("{comments} comments, {zero} of size 0, {other} others; {moved} moved in time"));
     text
 }
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// A time that may be nanoseconds or years.
 fn span(nanos: u64) -> String {
@@ -138,7 +141,8 @@ fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
         let minutes = count(summary.gaps_over_minute);
         lines.push(("pauses", format!("longest {gap_ns}, after request {after} at {at}; {minutes} longer than a minute")));
     }
-    if let Some(peak) = &summary.peak_requests {
+    // In a shorter trace the busiest second is all of it.
+    if let Some(peak) = summary.peak_requests.as_ref().filter(|_| summary.duration_ns > SECOND_NS) {
         let bytes = summary.peak_bytes.map_or(String::new(), |bytes| {
             format!("; {} in the second from {}", size(bytes.per_second), span(bytes.at_ns))
         });

@@ -74,13 +74,18 @@ pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
 /// Notes of what had no effect or did not happen: why a number may be the same. Everything else is told by each run alone.
 fn cautions(results: &[RunResult]) -> String {
     let is_caution = |note: &&String| note.starts_with("No ") || note.starts_with("Only ") || note.contains(" has no effect here because ");
-    let mut text = String::new();
+    // What is true of several stacks is said once.
+    let mut told: Vec<(&String, Vec<&str>)> = Vec::new();
     for result in results {
         for note in result.notes.iter().filter(is_caution) {
-            let _ = write!(text, "\nnote      {}", wrapped(&format!("{}: {note}", result.stack)));
+            match told.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, stacks)) => stacks.push(&result.stack),
+                None => told.push((note, vec![&result.stack])),
+            }
         }
     }
-    text + "\n"
+    let lines = told.iter().map(|(note, stacks)| format!("\nnote      {}", wrapped(&format!("{}: {note}", stacks.join(", ")))));
+    lines.collect::<String>() + "\n"
 }
 
 fn status(result: &RunResult) -> String {
@@ -117,7 +122,7 @@ fn lines() -> Vec<Line> {
         let name = op.name();
         lines.push(line(format!("{name} latency mean"), latency, move |result| histogram(result).map(|h| h.mean())));
         for (percentile, at) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
-            let value = move |result: &RunResult| histogram(result).map(|h| h.percentile(at) as f64);
+            let value = move |result: &RunResult| histogram(result).and_then(|h| h.supported(at)).map(|nanos| nanos as f64);
             lines.push(line(format!("{name} latency {percentile}"), latency, value));
         }
         lines.push(line(format!("{name} latency max"), latency, move |result| histogram(result).map(|h| h.max() as f64)));

@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::numbers::{NONE, bandwidth, count, duration, latency as as_latency, rate, ratio, share, size, time};
-use metrics::{LatencyRecorder, PERCENTILES, RunResult};
+use metrics::{LatencyRecorder, PERCENTILES, Latencies, RunResult, needed};
 use std::fmt::Write;
 use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
 
@@ -66,19 +66,37 @@ fn timed(result: &RunResult) -> impl Iterator<Item = (HostOp, &LatencyRecorder)>
 
 fn latency(result: &RunResult) -> String {
     let mut grid = Grid::new(1);
-    let names = PERCENTILES.map(|(name, _)| match name {
+    let names = PERCENTILES.map(|(name, _)| shown_name(name));
+    grid.row(["latency", "mean"].into_iter().chain(names).chain(["max"]));
+    let mut lacking = None;
+    for (op, recorder) in timed(result) {
+        let Some(simulated) = Latencies::of(recorder.histogram()) else { continue };
+        lacking = lacking.or(PERCENTILES.into_iter().find(|(_, share)| simulated.count < needed(*share)));
+        grid.row(latencies(op.name(), &simulated, as_latency));
+        if let Some(recorded) = result.recorded.and_then(|recorded| recorded.of(op)) {
+            grid.row(latencies(&format!("{}, as recorded", op.name()), &recorded, time));
+        }
+    }
+    let mut text = if timed(result).next().is_none() { String::new() } else { grid.render("") };
+    if let Some((name, share)) = lacking {
+        let _ = writeln!(text, "  ten requests lie beyond a percentile, or it is not told: {} takes {}", shown_name(name), count(needed(share)));
+    }
+    text
+}
+
+fn shown_name(name: &'static str) -> &'static str {
+    match name {
         "p999" => "p99.9",
         "p9999" => "p99.99",
         name => name,
-    });
-    grid.row(["latency", "mean"].into_iter().chain(names).chain(["max"]));
-    for (op, recorder) in timed(result) {
-        let histogram = recorder.histogram();
-        let percentiles = PERCENTILES.map(|(_, share)| as_latency(histogram.percentile(share) as f64));
-        let cells = [format!("  {}", op.name()), as_latency(histogram.mean())].into_iter();
-        grid.row(cells.chain(percentiles).chain([as_latency(histogram.max() as f64)]));
     }
-    if timed(result).next().is_none() { String::new() } else { grid.render("") }
+}
+
+/// A row: mean, percentiles, longest.
+fn latencies(name: &str, of: &Latencies, show: fn(f64) -> String) -> Vec<String> {
+    let percentiles = [of.p50, of.p90, of.p99, of.p999, of.p9999];
+    let cells = percentiles.map(|nanos| nanos.map_or_else(|| NONE.to_owned(), |nanos| show(nanos as f64)));
+    [format!("  {name}"), show(of.mean)].into_iter().chain(cells).chain([show(of.max as f64)]).collect()
 }
 
 /// Who kept the slowest requests waiting.

@@ -21,9 +21,10 @@ fn the_result_has_every_key_scripts_rely_on() {
         }
     }
     for op in ["read", "write"] {
-        for key in ["mean", "p50", "p90", "p99", "p999", "p9999", "max"] {
+        for key in ["mean", "p50", "p90", "p99", "max"] {
             assert!(at(&result, &format!("latency_ns.{op}.{key}")).as_f64().unwrap() > 0.0, "{op}.{key}");
         }
+        assert!(at(&result, &format!("latency_ns.{op}")).as_object().unwrap().get("p9999").unwrap().is_null(), "too few {op}s for it");
     }
     for tail in ["all", "p99", "p999"] {
         for wait in ["host", "gc", "merge", "mapping", "padding", "parity", "bus", "queue", "space"] {

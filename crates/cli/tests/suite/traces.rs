@@ -46,7 +46,7 @@ fn trace_info_as_json_has_null_where_nothing_is_known() {
     for key in ["peak_requests", "peak_bytes", "longest_gap", "rewrite_share", "inter_arrival_ns_mean"] {
         assert_eq!(document.get(key), Some(&Value::Null), "{key}");
     }
-    assert_eq!(document["ops"][0]["recorded_latency"], Value::Null);
+    assert_eq!(document["ops"][0]["recorded_latency_ns"], Value::Null);
     assert_eq!(document["statistics"]["gaps_cut"], json!(0));
     assert_eq!(document["command"], json!(format!("nandarium run --workload {path}")));
 }

@@ -6,7 +6,7 @@ use crate::build::Service;
 use crate::remapped::RemapPlan;
 use crate::{DrivePlan, remapped};
 use layer::LayerReport;
-use metrics::{OpTotals, RecordedLatency, RecordedOp, RunResult, Status};
+use metrics::{OpTotals, RecordedLatency, RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
 use std::collections::BTreeMap;
 use units::{Cause, DieId, HostOp, Nanos, quantity};
@@ -29,7 +29,7 @@ pub struct Measured {
     /// Keys that were not read.
     pub unused: Vec<String>,
     /// Latencies that the trace recorded; `None`: it has none.
-    pub recorded: Option<trace::RecordedLatency>,
+    pub recorded: Option<RecordedLatency>,
 }
 
 /// What a drive tells of itself.
@@ -94,7 +94,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         counters: flash_counters(plan, core, &counters),
         series: sheet.series.finish(counters.programs.map(|count| count * chips)),
         addresses: sheet.addresses,
-        recorded: recorded.map(as_measured),
+        recorded,
         given: plan.config.given.iter().map(|key| (*key).to_owned()).collect(),
         unused,
         provenance: None,
@@ -109,14 +109,6 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     }
     result.hash = hash(core.hash(), sheet.hash, &result);
     result
-}
-
-/// What the trace recorded, under the names of what is measured.
-fn as_measured(recorded: trace::RecordedLatency) -> RecordedLatency {
-    let op = |of: Option<trace::LatencySummary>| {
-        of.map(|of| RecordedOp { count: of.count, mean: of.mean_ns, p50: of.p50_ns, p99: of.p99_ns, p999: of.p999_ns, max: of.max_ns })
-    };
-    RecordedLatency { read: op(recorded.read), write: op(recorded.write) }
 }
 
 fn add_layer(result: &mut RunResult, report: LayerReport) {
@@ -232,6 +224,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     if !plan.is_timed() {
         result.notes.push("Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned());
     }
+    result.notes.extend(too_few_writes(plan, result));
     add_failures(result);
     let read = result.host[HostOp::Read.index()].pages;
     let from_flash = result.flash[0][Cause::Host.index()];
@@ -244,6 +237,20 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
              empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
         ));
     }
+}
+
+/// Where the host wrote less than spare flash holds: the drive cleaned what the preconditioning left, and four writes had a write
+/// amplification of 785.
+fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
+    let written = result.host[HostOp::Write.index()].pages;
+    let spare = u64::from(plan.geometry.pages().saturating_sub(plan.user_pages));
+    let has_cleaned = result.flash[2].iter().sum::<u64>() > 0;
+    (written > 0 && written < spare && has_cleaned).then(|| {
+        format!(
+            "Only {written} pages were written, and spare flash holds {spare}: write amplification tells of the state the drive began in \
+             (drive.precondition). Raise workload.requests, or workload.repeat for a trace."
+        )
+    })
 }
 
 /// What failed.

@@ -2,7 +2,8 @@
 
 use super::SessionError;
 use super::source::{Opened, WorkloadSource};
-use trace::{RecordedLatency, Workload, WorkloadError};
+use metrics::RecordedLatency;
+use trace::{Workload, WorkloadError};
 use units::{Nanos, Request};
 
 /// A source opened again when it ends.

@@ -1,5 +1,8 @@
 //! The mutation check: with any one law broken on purpose, the campaign must fail, and soon.
 
+// Only builds with debug assertions can break a law on purpose.
+#![cfg(debug_assertions)]
+
 use nand::{FlashCore, LawBroken};
 use testkit::crash::{Campaign, Failure};
 

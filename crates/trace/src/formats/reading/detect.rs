@@ -218,11 +218,20 @@ fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {
     TraceError::Ambiguous { path: path.to_owned(), count: fitting.len(), choices: choices.join(" or ") }
 }
 
+/// Whether a file is one line of words between commas.
+fn is_heading(sample: &[u8]) -> bool {
+    let line = sample.trim_ascii();
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b' ');
+    line.contains(&b',') && line.iter().all(is_word) && line.split(|byte| *byte == b',').all(|word| word.first().is_some_and(u8::is_ascii_alphabetic))
+}
+
 /// `partly`: formats that read the first lines.
 fn unrecognised(sample: &[u8], path: &str, partly: &[&'static Format]) -> TraceError {
     let first = sample.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let what = if sample.is_empty() {
         "an empty file".to_owned()
+    } else if is_heading(sample) {
+        format!("a file that has nothing but names of columns: \"{}\"", String::from_utf8_lossy(first).trim())
     } else {
         let shown: String = String::from_utf8_lossy(&first[..first.len().min(80)])
             .chars()

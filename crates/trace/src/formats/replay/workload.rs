@@ -11,7 +11,8 @@ use super::super::{
 };
 use super::fit::{Fitter, Misfit, Run};
 use super::survey::Survey;
-use crate::latency::{LatencyTally, RecordedLatency};
+use crate::latency::LatencyTally;
+use metrics::RecordedLatency;
 use crate::{Workload, WorkloadError};
 
 /// The longest request that keeps both 32-bit sector counts and 4 KiB alignment.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use metrics::Latencies;
 use units::HostOp;
 
 use super::super::reading::extents::Extents;
 use super::super::{ReadStatistics, Records, TraceRecord};
 use super::arrivals::{Arrivals, GapSummary, PeakSummary};
 use super::rewrites::Rewrites;
-use crate::latency::{LatencySummary, LatencyTally};
+use crate::latency::LatencyTally;
 use crate::WorkloadError;
 
 /// What a trace holds.
@@ -61,7 +62,7 @@ pub struct OpSummary {
     /// Sum of their lengths.
     pub bytes: u64,
     /// Response times measured on the traced system; `None` if the trace has none.
-    pub recorded_latency: Option<LatencySummary>,
+    pub recorded_latency_ns: Option<Latencies>,
 }
 
 /// One device.
@@ -194,7 +195,7 @@ impl Tally {
                 .into_iter()
                 .map(|op| {
                     let (records, bytes) = self.ops[op.index()];
-                    OpSummary { op: op.name(), records, bytes, recorded_latency: self.latencies.of(op) }
+                    OpSummary { op: op.name(), records, bytes, recorded_latency_ns: self.latencies.of(op) }
                 })
                 .collect(),
             devices: self.devices(records),

@@ -1,0 +1,51 @@
+import { h, lookup, type Child } from "../dom";
+import { factor, percent } from "../format";
+import type { Op, Run } from "../types";
+import { noteList } from "./header";
+import { runLabel } from "./waiting";
+
+/** A ratio this close to 1 is no difference. */
+const EVEN = 0.01;
+/** From here on a ratio is told as a factor, below it as a percentage. */
+const FACTOR_FROM = 2;
+const TAILS = ["p999", "p99", "p90", "p50"];
+
+/** What a comparison says, a sentence for each run after the first, and the notes that all runs share. */
+export function opening(runs: readonly Run[]): Child {
+  const [first, ...others] = runs;
+  if (!first) return null;
+  const shared = first.result.notes.filter((note) => others.every((run) => run.result.notes.includes(note)));
+  return [others.map((run) => h("p", { class: "advice" }, sentence(first, run))), noteList(shared, false)];
+}
+
+function sentence(first: Run, run: Run): Child {
+  const [name, base] = [runLabel(run), runLabel(first)];
+  if (run.result.hash === first.result.hash) {
+    return [name, " gave the result of ", base, ", to the last command: what differs between them had no effect here."];
+  }
+  const told = [
+    changed(first, run, ["iops"], "more IOPS", "fewer IOPS", "the same IOPS"),
+    ...(["read", "write"] as const).map((op) => tail(first, run, op)),
+    changed(first, run, ["waf", "total"], "more programs for each write (WAF)", "fewer programs for each write (WAF)", "the same WAF"),
+  ].filter((words) => words !== null);
+  if (told.length === 0) return [name, " and ", base, " have no figures in common."];
+  return [name, " against ", base, `: ${told.join(", ")}.`];
+}
+
+/** The highest percentile that both runs have requests enough for. */
+function tail(first: Run, run: Run, op: Op): string | null {
+  const key = TAILS.find((candidate) => [first, run].every((of) => (lookup(of, ["latency_ns", op, candidate]) ?? 0) > 0));
+  if (key === undefined) return null;
+  const name = `${op} ${key === "p999" ? "p99.9" : key}`;
+  return changed(first, run, ["latency_ns", op, key], `longer ${name}`, `shorter ${name}`, `the same ${name}`);
+}
+
+function changed(first: Run, run: Run, path: readonly string[], more: string, less: string, same: string): string | null {
+  const [before, now] = [lookup(first, path), lookup(run, path)];
+  if (before === null || now === null || before <= 0 || now <= 0) return null;
+  const ratio = now / before;
+  if (Math.abs(ratio - 1) < EVEN) return same;
+  const what = ratio > 1 ? more : less;
+  if (ratio < FACTOR_FROM && ratio > 1 / FACTOR_FROM) return `${percent(Math.abs(ratio - 1))} ${what}`;
+  return `${what} by a factor of ${factor(ratio > 1 ? ratio : 1 / ratio)}`;
+}
