@@ -100,7 +100,7 @@ export function sample({ stack, seed, pressure, status = "complete" }: SampleOpt
     );
   return {
     schema: "nandarium.result/1",
-    hash: "9f3c1a77e04b52d8",
+    hash: `9f3c1a77e04b${seed.toString(16).padStart(4, "0")}`,
     seed,
     wall_s: 1.8342,
     sim_ns: 12_000_000_000,

@@ -40,7 +40,9 @@ fn write_rows(text: &mut String, group: &Value, depth: usize) {
                 write_rows(text, value, depth + 1);
             }
             Some(members) => {
-                let members: Vec<_> = members.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+                // What was not measured is left out.
+                let measured = members.iter().filter(|(_, value)| !value.is_null());
+                let members: Vec<_> = measured.map(|(name, value)| format!("{name} {}", plain(value))).collect();
                 let _ = writeln!(text, "{:indent$}{name:width$}  {}", "", members.join(", "));
             }
             None => {

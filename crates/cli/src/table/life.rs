@@ -41,7 +41,7 @@ pub fn life_rows(report: &LifeReport) -> Vec<Vec<String>> {
         rows.push(cells(name, years));
     }
     if let Some(price) = report.price_per_tb_written() {
-        rows.push(cells("price of a TB written".to_owned(), price));
+        rows.push(cells("price of a TB written (currency as given)".to_owned(), price));
     }
     rows
 }
