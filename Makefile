@@ -12,7 +12,7 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json -type f)
 
-.PHONY: demo build test rust-test web-test python-environment lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-serving crash fuzz golden tidy docs setup locked page-test python-test python-costs notebooks \
   dist dist-test
 
 build: web/dist/report.js ## everything, release mode
@@ -70,15 +70,18 @@ locked:
 
 # Two at a time, as many of them use one core.
 test: setup locked web/dist/report.js ## all tests, lints included
-	$(MAKE) --no-print-directory -j2 rust-test web-test python-environment fuzz lint page-test python-test TESTED=1 FUZZ_SECONDS=10
+	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=10
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
 ifdef TESTED
 NANDARIUM := $(TARGET)/debug/nandarium
 endif
-BUILT := $(if $(TESTED),rust-test,build)
+BUILT := $(if $(TESTED),rust-build,build)
 
-rust-test: web/dist/report.js
+rust-build: web/dist/report.js
+	$(CARGO) test --workspace --no-run
+
+rust-test: rust-build
 	$(CARGO) test --workspace
 
 web-test: web/dist/report.js
@@ -91,7 +94,7 @@ page-test: $(BUILT)
 	  --out $(TARGET)/page-test/two >/dev/null
 	folder="$$(realpath $(TARGET))/page-test"; for page in one two; do \
 	  (cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" \
-	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm test); done
+	    REPORT_HTML="$$folder/$$page/report.html" REPORT_JSON="$$folder/$$page/result.json" npm run --silent test:file); done
 
 VENV := $(TARGET)/python
 # As the tests, with debug assertions: what they have compiled is not compiled again. `pip install .` alone builds for speed.

@@ -20,7 +20,11 @@ from ._values import path_of
 
 @dataclass(frozen=True)
 class Latency:
-    """Latencies of one operation, in nanoseconds; all but `count` are ``None`` where nothing of the kind completed."""
+    """Latencies of one operation, in nanoseconds.
+
+    All but `count` are ``None`` where nothing of the kind completed; a percentile also where fewer than ten requests lie beyond it
+    (p99 takes 1,000 requests).
+    """
 
     count: int
     mean: float | None
@@ -266,9 +270,7 @@ class Result:
 
 
 def _latency(of: dict[str, Any]) -> Latency:
-    # What no request waited for has no latency: a 0 would be the fastest of all.
-    values: dict[str, Any] = {name: of[name] if name == "count" or of["count"] else None for name in Latency.__dataclass_fields__}
-    return Latency(**values)
+    return Latency(**{name: of[name] for name in Latency.__dataclass_fields__})
 
 
 def _restored(kept: bytes) -> Result:

@@ -197,8 +197,8 @@ def test_the_cases_cover_what_may_be_absent(documents: dict[str, dict[str, Any]]
     assert {result["status"] for result in results.values()} == {"complete", "worn-out"}
     assert {result["workload"]["loop"] for result in results.values()} == {"closed", "open"}
     assert results["no time"]["iops"] is None and results["reads only"]["waf"]["total"] is None
-    assert results["reads only"]["latency_ns"]["write"]["p99"] is None and results["trims and flushes"]["latency_ns"]["flush"]["p99"] is not None
-    assert results["files"]["recorded_latency_ns"]["read"]["p50"] == 30000 and results["files"]["provenance"]["stack"]["bytes"] > 0
+    assert results["reads only"]["latency_ns"]["write"]["max"] is None and results["trims and flushes"]["latency_ns"]["flush"]["p50"] is not None
+    assert results["files"]["recorded_latency_ns"]["read"]["p50"] is None and results["files"]["provenance"]["stack"]["bytes"] > 0
     assert results["served"]["provenance"] is None and results["served"]["host"]["write"]["requests"] > 0
     assert results["stripes with a lost die"]["counters"]["flash.dies_lost"] == 1 and results["buffer"]["cache"]
     assert results["faults"]["wear"]["bad_blocks"] > 0 and results["faults"]["host"]["read"]["failed"] > 0
