@@ -263,7 +263,7 @@ describe("a reader", { skip: MISSING }, () => {
     const { page: shown } = await open([page(), dftl(), page()]);
     const told = await shown.locator("#report > .advice").allTextContents();
     assert.equal(told.length, 2);
-    assert.match(told[0] ?? "", /^B .* against A .*: .* IOPS, .* read p9.*, .* write p9.*WAF.*\.$/);
+    assert.match(told[0] ?? "", /^B .* against A .*: IOPS .*, read p99\.9 .*, write p99\.9 .*WAF.*\.$/);
     assert.match(told[1] ?? "", /^C .* gave the result of A .*, to the last command/);
     await shown.close();
   });

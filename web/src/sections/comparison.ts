@@ -45,7 +45,7 @@ export function comparison(runs: readonly Run[]): HTMLElement {
   const rows: Child[][] = [
     ["Status", ...runs.map((run): Child => status(run.result))],
     ["Hash", ...runs.map((run): Child => h("code", {}, run.result.hash))],
-    ...ROWS.map((row): Child[] => [
+    ...ROWS.filter((row) => runs.some((run) => lookup(run, row.path))).map((row): Child[] => [
       row.label,
       ...runs.map((run): Child => [row.cell?.(run) ?? metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
     ]),

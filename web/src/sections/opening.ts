@@ -6,7 +6,7 @@ import { runLabel } from "./waiting";
 
 /** A ratio this close to 1 is no difference. */
 const EVEN = 0.01;
-/** From here on a ratio is told as a factor, below it as a percentage. */
+/** From here on a ratio is told as a factor. */
 const FACTOR_FROM = 2;
 const TAILS = ["p999", "p99", "p90", "p50"];
 
@@ -24,9 +24,9 @@ function sentence(first: Run, run: Run): Child {
     return [name, " gave the result of ", base, ", to the last command: what differs between them had no effect here."];
   }
   const told = [
-    changed(first, run, ["iops"], "more IOPS", "fewer IOPS", "the same IOPS"),
+    changed(first, run, ["iops"], "IOPS"),
     ...(["read", "write"] as const).map((op) => tail(first, run, op)),
-    changed(first, run, ["waf", "total"], "more programs for each write (WAF)", "fewer programs for each write (WAF)", "the same WAF"),
+    changed(first, run, ["waf", "total"], "WAF"),
   ].filter((words) => words !== null);
   if (told.length === 0) return [name, " and ", base, " have no figures in common."];
   return [name, " against ", base, `: ${told.join(", ")}.`];
@@ -36,16 +36,14 @@ function sentence(first: Run, run: Run): Child {
 function tail(first: Run, run: Run, op: Op): string | null {
   const key = TAILS.find((candidate) => [first, run].every((of) => (lookup(of, ["latency_ns", op, candidate]) ?? 0) > 0));
   if (key === undefined) return null;
-  const name = `${op} ${key === "p999" ? "p99.9" : key}`;
-  return changed(first, run, ["latency_ns", op, key], `longer ${name}`, `shorter ${name}`, `the same ${name}`);
+  return changed(first, run, ["latency_ns", op, key], `${op} ${key === "p999" ? "p99.9" : key}`);
 }
 
-function changed(first: Run, run: Run, path: readonly string[], more: string, less: string, same: string): string | null {
+function changed(first: Run, run: Run, path: readonly string[], name: string): string | null {
   const [before, now] = [lookup(first, path), lookup(run, path)];
   if (before === null || now === null || before <= 0 || now <= 0) return null;
   const ratio = now / before;
-  if (Math.abs(ratio - 1) < EVEN) return same;
-  const what = ratio > 1 ? more : less;
-  if (ratio < FACTOR_FROM && ratio > 1 / FACTOR_FROM) return `${percent(Math.abs(ratio - 1))} ${what}`;
-  return `${what} by a factor of ${factor(ratio > 1 ? ratio : 1 / ratio)}`;
+  if (Math.abs(ratio - 1) < EVEN) return `the same ${name}`;
+  if (ratio >= FACTOR_FROM) return `${name} ${factor(ratio)} times as high`;
+  return `${name} ${percent(Math.abs(ratio - 1))} ${ratio > 1 ? "higher" : "lower"}`;
 }
