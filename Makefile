@@ -70,7 +70,7 @@ locked:
 
 # Two at a time, as many of them use one core.
 test: setup locked web/dist/report.js ## all tests, lints included
-	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=10
+	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=5
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
 ifdef TESTED
@@ -107,7 +107,7 @@ python-environment:
 	  "or give its path: make python-test PYTHON=/path/to/python3" >&2; exit 1; }
 	rm -rf $(VENV)
 	"$(PYTHON)" -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile -r python/requirements-test.txt
 
 python-test: $(BUILT) python-environment
 	PATH="$$(realpath $(VENV))/bin:$$PATH" MATURIN_PEP517_ARGS="--profile $(PYTHON_PROFILE)" \
