@@ -42,19 +42,17 @@ pub(super) fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {
     }
 }
 
-/// Brings the blocks that coming requests read or invalidate into the cache.
+/// Brings the blocks that coming requests read or invalidate into the cache. `find`: where a logical page is.
 pub(super) fn prefetch_blocks<F: Flash>(
     flash: &F,
     geometry: &Geometry,
-    map: &[u32],
+    find: impl Fn(usize) -> Option<Ppn>,
     blocks: &BlockTable,
     next: &[Request],
 ) {
     let sectors = u64::from(geometry.sectors_per_page());
     for request in next {
-        let entry = map.get((request.first_sector / sectors) as usize).copied().unwrap_or(UNMAPPED);
-        if entry < TRIMMED {
-            let page = Ppn(entry);
+        if let Some(page) = find((request.first_sector / sectors) as usize) {
             if request.op == HostOp::Write {
                 blocks.prefetch(page);
             }

@@ -435,7 +435,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        prefetch_blocks(flash, &self.geometry, &self.map, &self.blocks, next);
+        let find = |logical: usize| self.map.get(logical).filter(|entry| **entry < TRIMMED).map(|entry| Ppn(*entry));
+        prefetch_blocks(flash, &self.geometry, find, &self.blocks, next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

@@ -4,7 +4,8 @@ use super::parameters::Frontiers;
 use super::place::Stream;
 use super::scheme::Scheme;
 use super::state::Frontier;
-use super::{PageMap, TRIMMED};
+use super::PageMap;
+use super::entry::Held;
 use crate::gc::VictimView;
 use nand::{Command, Completion, Flash, FlashCore, Outcome, PayloadId, Program, Read};
 use units::{BlockId, CAUSES, Cause, Ppn};
@@ -107,14 +108,14 @@ impl<S: Scheme> PageMap<S> {
             Some(index) => {
                 failing.remove(index);
             }
-            None => self.blocks.take(victim),
+            None => self.pages.blocks.take(victim),
         }
         let mut pages = std::mem::take(&mut self.lanes[lane].spare_list);
         pages.clear();
         self.prefetch_back_entries(victim);
-        self.blocks.valid_pages(victim, &mut pages);
+        self.pages.blocks.valid_pages(victim, &mut pages);
         for page in pages.iter().take(LOOK_AHEAD) {
-            self.prefetch_back(*page);
+            self.pages.prefetch_entry_of(Ppn(*page));
         }
         if S::DEMAND {
             self.promise(flash, lane, victim, &pages);
@@ -127,7 +128,7 @@ impl<S: Scheme> PageMap<S> {
     fn prefetch_back_entries(&self, block: BlockId) {
         let first = block.index() * self.geometry.pages_per_block as usize;
         for page in (first..first + self.geometry.pages_per_block as usize).step_by(16) {
-            units::prefetch(&self.back, page);
+            self.pages.prefetch_back(page);
         }
     }
 
@@ -150,8 +151,8 @@ impl<S: Scheme> PageMap<S> {
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         let trims = !self.trims.is_empty() && flash.core().block(victim).pins > 0;
         // Tombstones may go to another lane.
-        let leaving = if self.division.sheds && room < self.blocks.valid_count(victim) + 1 { self.tombstones_in(victim) } else { 0 };
-        room >= self.blocks.valid_count(victim) - leaving + u32::from(trims)
+        let leaving = if self.division.sheds && room < self.pages.blocks.valid_count(victim) + 1 { self.tombstones_in(victim) } else { 0 };
+        room >= self.pages.blocks.valid_count(victim) - leaving + u32::from(trims)
     }
 
     fn next_victim<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<(BlockId, Cause)> {
@@ -191,14 +192,14 @@ impl<S: Scheme> PageMap<S> {
     fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
         self.lanes[lane].blocks().filter(|block| {
             let row = flash.core().block(*block);
-            self.blocks.is_candidate(*block) && row.done == row.issued
+            self.pages.blocks.is_candidate(*block) && row.done == row.issued
         })
     }
 
     /// The block with the fewest valid pages among those whose copies find room.
     fn least_admitted<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let blocks = self.settled(flash, lane).filter(|block| !self.pinned_by_homeless(*block));
-        let valid = |block: &BlockId| self.blocks.valid_count(*block);
+        let valid = |block: &BlockId| self.pages.blocks.valid_count(*block);
         // Mostly the first choice is admitted; asking every block would be slow.
         let least = blocks.clone().min_by_key(valid)?;
         if self.admits_copies(flash, lane, least) {
@@ -229,19 +230,19 @@ impl<S: Scheme> PageMap<S> {
     /// The stream whose copies a block holds; all its valid pages are of one kind, or it has none.
     pub(super) fn stream_of(&self, block: BlockId) -> Stream {
         if !S::DEMAND {
-            return self.copy_stream(0);
+            return self.data_stream();
         }
-        let first = self.blocks.valid_pages_of(block).next();
-        self.copy_stream(first.map_or(0, |page| self.back[page as usize]))
+        let first = self.pages.blocks.valid_pages_of(block).next();
+        first.map_or_else(|| self.data_stream(), |page| self.copy_stream(self.pages.back(Ppn(page))))
     }
 
     /// Makes a closed block with pages to spare the open block of a stream.
     pub(super) fn reopen(&mut self, core: &FlashCore, lane: usize, stream: Stream, block: BlockId) {
-        self.blocks.take(block);
+        self.pages.blocks.take(block);
         let frontier = Frontier::reopen(&self.geometry, block, u32::from(core.block(block).done));
         let old = std::mem::replace(self.frontier_mut(lane, stream), frontier);
         if let Some(closed) = old.block {
-            self.blocks.close(closed);
+            self.pages.blocks.close(closed);
         }
     }
 
@@ -254,14 +255,8 @@ impl<S: Scheme> PageMap<S> {
         let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
         let room: u32 = others.map(|(_, other)| (other.free.len().saturating_sub(self.kept) as u32) * pages).sum();
         let blocks = self.settled(flash, lane).filter(|block| !self.pinned_by_homeless(*block));
-        let least = blocks.min_by_key(|block| self.blocks.valid_count(*block))?;
-        (self.blocks.valid_count(least) < room.min(pages)).then_some(least)
-    }
-
-    #[inline]
-    fn prefetch_back(&self, page: u32) {
-        let back = self.back[page as usize];
-        units::prefetch(&self.map, back as usize);
+        let least = blocks.min_by_key(|block| self.pages.blocks.valid_count(*block))?;
+        (self.pages.blocks.valid_count(least) < room.min(pages)).then_some(least)
     }
 
     fn choose<F: Flash>(&mut self, flash: &F, lane: usize) -> Option<(BlockId, Cause)> {
@@ -279,15 +274,15 @@ impl<S: Scheme> PageMap<S> {
         let mut full = 0;
         let choice = loop {
             let view = VictimView {
-                keys: self.blocks.keys(first, count),
-                closed_at: self.blocks.closed_at(first, count),
-                closings: self.blocks.closings(),
+                keys: self.pages.blocks.keys(first, count),
+                closed_at: self.pages.blocks.closed_at(first, count),
+                closings: self.pages.blocks.closings(),
                 rows: &flash.core().blocks()[first.index()..first.index() + count as usize],
                 pages_per_block: self.geometry.pages_per_block,
             };
             let Some(pick) = self.policy.pick(&view, &mut self.stream) else { break None };
             let block = BlockId(first.0 + pick as u32);
-            assert!(self.blocks.is_candidate(block), "the victim policy chose block {block}, no candidate");
+            assert!(self.pages.blocks.is_candidate(block), "the victim policy chose block {block}, no candidate");
             let row = flash.core().block(block);
             let gains = self.gains(lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block
@@ -307,11 +302,11 @@ impl<S: Scheme> PageMap<S> {
             if full == FULL_PICKS {
                 break self.least_gaining(flash, lane);
             }
-            self.blocks.take(block);
+            self.pages.blocks.take(block);
             aside.push(block);
         };
         for block in aside {
-            self.blocks.put_back(block);
+            self.pages.blocks.put_back(block);
         }
         choice.map(|block| (block, Cause::Gc))
     }
@@ -320,8 +315,8 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn least_gaining<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let mut blocks = self.settled(flash, lane);
-        let least = blocks.clone().min_by_key(|block| self.blocks.valid_count(*block))?;
-        if self.blocks.valid_count(least) < self.geometry.pages_per_block {
+        let least = blocks.clone().min_by_key(|block| self.pages.blocks.valid_count(*block))?;
+        if self.pages.blocks.valid_count(least) < self.geometry.pages_per_block {
             return Some(least);
         }
         blocks.find(|block| self.gains(lane, *block))
@@ -330,7 +325,7 @@ impl<S: Scheme> PageMap<S> {
     /// The least worn closed block, when the plane's wear has drifted apart.
     fn cold_block<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let gap = self.settings.level_gap;
-        if gap == 0 || !self.blocks.closings().is_multiple_of(LEVEL_EVERY) {
+        if gap == 0 || !self.pages.blocks.closings().is_multiple_of(LEVEL_EVERY) {
             return None;
         }
         let erases = |block: BlockId| flash.core().block(block).erases;
@@ -354,18 +349,18 @@ impl<S: Scheme> PageMap<S> {
                     continue;
                 }
                 // Old versions it waits for: it goes on when they are dropped.
-                let waits = S::PINNED && self.blocks.valid_count(victim) > 0;
+                let waits = S::PINNED && self.pages.blocks.valid_count(victim) > 0;
                 return if waits { Window::Full } else { Window::Emptied };
             };
             let cause = collection.cause;
             if let Some(&ahead) = collection.pages.get(collection.next + LOOK_AHEAD) {
-                self.prefetch_back(ahead);
+                self.pages.prefetch_entry_of(Ppn(ahead));
             }
             if let Some(&further) = collection.pages.get(collection.next + 2 * LOOK_AHEAD) {
-                units::prefetch(&self.back, further as usize);
+                self.pages.prefetch_back(further as usize);
             }
             let page = Ppn(page);
-            if self.blocks.is_valid(page) && !self.relocate(flash, lane, page, cause) {
+            if self.pages.blocks.is_valid(page) && !self.relocate(flash, lane, page, cause) {
                 return Window::Stalled;
             }
             if let Some(collection) = &mut self.lanes[lane].collection {
@@ -397,20 +392,18 @@ impl<S: Scheme> PageMap<S> {
     /// Moves one valid page. `false`: no room.
     #[inline]
     fn relocate<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, cause: Cause) -> bool {
-        let logical = self.back[page.index()];
-        if logical & TRIMMED != 0 {
-            return self.relocate_tombstone(flash, lane, logical & !TRIMMED);
-        }
-        if S::PINNED && self.map[logical as usize] != page.0 {
+        let back = self.pages.back(page);
+        let logical = match back.held() {
+            Held::Tombstone(slot) => return self.relocate_tombstone(flash, lane, slot),
+            Held::Version(logical) => logical,
+        };
+        if S::PINNED && self.pages.find(logical) != Some(page) {
             return self.meet_old(flash, lane, page).unwrap_or(true);
         }
-        let Some(target) = self.copy_page(lane, logical).or_else(|| self.page_elsewhere(lane, logical)) else {
+        let Some(target) = self.copy_page(lane, back).or_else(|| self.page_elsewhere(lane, back)) else {
             return false;
         };
-        self.map[logical as usize] = target.0;
-        self.back[target.index()] = logical;
-        self.blocks.invalidate(page);
-        self.blocks.validate(target);
+        self.pages.relocate(logical, page, target);
         self.note_relocation(lane, logical, target);
         self.issue_copy(flash, lane, page, target, cause);
         true
@@ -423,7 +416,7 @@ impl<S: Scheme> PageMap<S> {
             page: target,
             supersedes: Some(page),
             what: Program::Copy,
-            logical: self.back[target.index()],
+            logical: self.pages.back(target).bits(),
             sequence: 0, // a copy keeps the number of its source
             cause,
             completion: Completion::Notify(lane as u32),
@@ -452,7 +445,7 @@ impl<S: Scheme> PageMap<S> {
             return false;
         }
         self.release_promise(lane);
-        debug_assert!(self.blocks.valid_count(collection.victim) == 0, "an emptied victim has no valid page");
+        debug_assert!(self.pages.blocks.valid_count(collection.victim) == 0, "an emptied victim has no valid page");
         self.lanes[lane].spare_list = collection.pages;
         self.lanes[lane].erasing += 1;
         if flash.core().breaks(nand::LawBroken::EarlyReuse) {

@@ -8,7 +8,8 @@
 use super::parameters::{kept, least_reserve};
 use super::scheme::Scheme;
 use super::state::{Failing, Frontier};
-use super::{PageMap, TRIMMED};
+use super::PageMap;
+use super::entry::{Back, Held};
 use crate::alloc::Placement;
 use nand::{Flash, FlashCore, Program, ProgramFailure};
 use units::{BlockId, Ppn};
@@ -47,7 +48,7 @@ impl<S: Scheme> PageMap<S> {
             let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
             usable.saturating_sub(reserve + 1) * self.geometry.pages_per_block
         });
-        let pages = self.map.len() as u32;
+        let pages = self.pages.logical_pages();
         let spare = match self.settings.placement {
             Placement::Static => rooms.min() >= Some(pages.div_ceil(self.order.len() as u32)),
             Placement::Dynamic => rooms.sum::<u32>() >= pages,
@@ -70,8 +71,8 @@ impl<S: Scheme> PageMap<S> {
                 return;
             }
         }
-        if self.blocks.is_candidate(block) {
-            self.blocks.take(block);
+        if self.pages.blocks.is_candidate(block) {
+            self.pages.blocks.take(block);
         }
     }
 
@@ -87,13 +88,10 @@ impl<S: Scheme> PageMap<S> {
     /// The page a failed copy was made from stands for it again.
     fn return_copy<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let source = failure.supersedes.expect("a copy has a source");
-        let logical = self.back[failure.page.index()];
         let held = self.is_held(failure.page);
-        if self.map[logical as usize] == failure.page.0 {
-            self.map[logical as usize] = source.0;
-            self.back[source.index()] = logical;
-            self.blocks.invalidate(failure.page);
-            self.blocks.validate(source);
+        let newest = self.pages.back(failure.page).logical().filter(|logical| self.pages.find(*logical) == Some(failure.page));
+        if let Some(logical) = newest {
+            self.pages.relocate(logical, failure.page, source);
             self.entry_changed(self.lane_of(source), logical, source);
             self.go_back_to(flash, source);
         } else if self.return_old(failure, source) {
@@ -130,7 +128,7 @@ impl<S: Scheme> PageMap<S> {
             let lane = self.lane_of_block(block);
             self.lanes[lane].failing.push(Failing { block, settled });
         } else {
-            self.blocks.put_back(block);
+            self.pages.blocks.put_back(block);
         }
     }
 
@@ -169,54 +167,54 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page of this plane for a failed program beyond what its collection was promised: when that
     /// ends there is more room than before.
-    fn rescue_page(&mut self, lane: usize, back: u32) -> Option<Ppn> {
+    fn rescue_page(&mut self, lane: usize, back: Back) -> Option<Ppn> {
         let entry = &self.lanes[lane];
         let copies = self.frontier(lane, self.copy_stream(back));
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
-        let promised = entry.collection.as_ref().map_or(0, |collection| self.blocks.valid_count(collection.victim));
+        let promised = entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
         if room > promised + entry.promised { self.copy_page(lane, back) } else { None }
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
     fn house<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) -> bool {
-        let back = self.back[failure.page.index()];
-        let is_tombstone = back & TRIMMED != 0;
-        let entry = if is_tombstone { failure.page.0 } else { self.map[back as usize] };
-        let newest = entry == failure.page.0;
+        let back = self.pages.back(failure.page);
+        let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));
         // An older version is still needed while what replaced it (a newer program, or a trim) is
         // not on flash yet; after that it is not.
         let needed = newest || flash.is_being_superseded(failure.page) || self.is_held(failure.page);
-        if !needed {
-            let readers_to = if entry < TRIMMED { Ppn(entry) } else { self.trimmed_page(entry) };
+        if let Some(logical) = back.logical().filter(|_| !needed) {
+            let readers_to = self.page_that_stands_for(logical);
             flash.abandon(failure.id, readers_to);
             return true;
         }
         let start = self.lane_of(failure.page);
         let count = self.lanes.len();
-        let steps = if S::PINNED && !is_tombstone { 1 } else { count };
+        let steps = if S::PINNED && !back.is_tombstone() { 1 } else { count };
         let lanes = (0..steps).map(|step| (start + step) % count);
         // What is kept for collection is taken last.
         let target = lanes.clone().find_map(|lane| self.page_to_spare(lane, back));
         let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(lane, back))) else {
             return false;
         };
-        if is_tombstone {
-            self.move_tombstone(back & !TRIMMED, target);
-            // Several writes may supersede one tombstone: all of them must keep its new block.
-            while flash.retarget(failure.page, target) {}
-        } else if newest {
-            self.map[back as usize] = target.0;
-            self.blocks.invalidate(failure.page);
-            self.blocks.validate(target);
-            self.entry_changed(self.lane_of(target), back, target);
-        } else {
-            flash.retarget(failure.page, target);
-            self.move_hold(flash, failure.page, target);
+        match back.held() {
+            Held::Tombstone(slot) => {
+                self.move_tombstone(slot, target);
+                // Several writes may supersede one tombstone: all of them must keep its new block.
+                while flash.retarget(failure.page, target) {}
+            }
+            Held::Version(logical) if newest => {
+                self.pages.relocate(logical, failure.page, target);
+                self.entry_changed(self.lane_of(target), logical, target);
+            }
+            Held::Version(_) => {
+                flash.retarget(failure.page, target);
+                self.move_hold(flash, failure.page, target);
+                self.pages.label(target, back);
+            }
         }
-        self.back[target.index()] = back;
         let outcome = flash.place_again(self.owner, failure.id, target);
-        if is_tombstone {
-            self.if_done_durable(flash, outcome, target, back & !TRIMMED);
+        if let Held::Tombstone(slot) = back.held() {
+            self.if_done_durable(flash, outcome, target, slot);
         }
         true
     }

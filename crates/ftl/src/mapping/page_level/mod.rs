@@ -10,17 +10,12 @@
 //! Protects: each logical page maps to one valid page or to one tombstone; valid counts agree with
 //! the maps; nothing is erased that an acknowledged state still needs; translation pages on flash differ
 //! from the map only in entries a scheme knows to be dirty.
-//!
-//! ```text
-//! map entry   0xxx…   flash page          back entry   0xxx…  logical page
-//!             10xx…   tombstone on flash               1xxx…  tombstone
-//!             11xx…   trim not yet logged
-//!             1111…   never written
-//! ```
 
 mod collect;
+mod entry;
 mod fail;
 mod old;
+mod pages;
 mod parameters;
 mod place;
 mod promise;
@@ -33,9 +28,8 @@ mod trim_log;
 
 use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
-use crate::blocks::BlockTable;
 use crate::gc::{VictimPolicy, build_victim};
-use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
+use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
 use crate::mapping::{Layout, Builder, Mapping, VersionedEntry};
 use engine::random::Stream;
 use layer::{
@@ -46,7 +40,9 @@ use nand::{
     Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
     ProgramFailure, Read,
 };
+use entry::Entry;
 use old::OldVersions;
+use pages::Pages;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
@@ -54,9 +50,7 @@ use state::{Division, Lane};
 use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
 use trim_log::TrimLog;
-use units::{Cause, Geometry, HostOp, Ppn, Request};
-
-const PENDING: u32 = 1 << 30;
+use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
 /// Tokens of commands this mapping hears of: a copy names its plane, a tombstone its slot.
 const TOMBSTONE_TOKEN: u32 = 1 << 31;
@@ -68,11 +62,7 @@ pub(crate) struct PageMap<S> {
     settings: Settings,
     policy: Box<dyn VictimPolicy>,
     stream: Stream,
-    /// Map entry of each logical page: the user's, then the translation pages.
-    map: Vec<u32>,
-    /// Back entry of each flash page; meaningful while the page is valid or being placed.
-    back: Vec<u32>,
-    blocks: BlockTable,
+    pages: Pages,
     lanes: Vec<Lane>,
     division: Division,
     /// Planes collect one after the other.
@@ -81,8 +71,6 @@ pub(crate) struct PageMap<S> {
     order: Vec<u32>,
     turn: usize,
     old: OldVersions,
-    /// Number for the writes of the operation under way, instead of the next one.
-    as_old_as: Option<u64>,
     sequence: u64,
     trims: TrimLog,
     /// Programs that failed and found no room yet.
@@ -151,16 +139,13 @@ impl<S: Scheme> PageMap<S> {
             owner: context.owner,
             policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
             stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
-            map: units::table((context.user_pages + shape.count) as usize, UNMAPPED),
-            back: units::table(geometry.pages() as usize, UNMAPPED),
-            blocks: BlockTable::new(geometry),
+            pages: Pages::new(geometry, context.user_pages + shape.count),
             lanes,
             division,
             in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
             order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
             old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             turn: 0,
-            as_old_as: None,
             sequence: 1,
             trims: TrimLog::new(geometry.page_bytes, context.stripes.map_or(0, |stripes| stripes.may_fail)),
             homeless: VecDeque::new(),
@@ -196,18 +181,19 @@ impl<S: Scheme> PageMap<S> {
         self.sequence
     }
 
-    /// The sequence number of a write under a stripe layer.
-    fn number_for(&mut self, logical: u32) -> u64 {
-        let sequence = self.as_old_as.unwrap_or_else(|| self.next_sequence());
+    /// The sequence number of a write under a stripe layer: `given`, or the next one.
+    fn number_for(&mut self, logical: Lpn, given: Option<u64>) -> u64 {
+        let sequence = given.unwrap_or_else(|| self.next_sequence());
         self.old.number(logical, sequence);
         sequence
     }
 
-    fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+    /// `sequence`: number of its writes, in place of the next ones.
+    fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp, sequence: Option<u64>) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
-            let logical = op.first + index;
+            let logical = Lpn(op.first + index);
             let Some(page) = self.host_page_with_room(flash, logical) else {
                 self.starve(flash);
                 let (outcome, _) = flash.close(join);
@@ -215,7 +201,7 @@ impl<S: Scheme> PageMap<S> {
             };
             let known = self.translate(flash, op, index, join, true);
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
-            let write = Write { logical, page, mask, payload, known, keep: op.kept, cause: op.cause };
+            let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
         }
         answer(flash, join)
@@ -223,10 +209,10 @@ impl<S: Scheme> PageMap<S> {
 
     #[inline]
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
-        let Write { logical, page, mask, payload, known, keep, cause } = *write;
-        let old = self.map[logical as usize];
-        let mut sequence = if S::PINNED { self.number_for(logical) } else { self.next_sequence() };
-        let mapped = old < TRIMMED;
+        let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
+        let old = self.pages.entry(logical);
+        let mut sequence = if S::PINNED { self.number_for(logical, sequence) } else { self.next_sequence() };
+        let mapped = old.is_page();
         let keep = S::PINNED && keep;
         let kept = keep && self.old.keep(logical, old);
         if keep {
@@ -235,28 +221,25 @@ impl<S: Scheme> PageMap<S> {
         let merge = mapped && mask != self.geometry.full_mask();
         let mut after = if S::DATA_FIRST { None } else { known };
         let mut release = None;
-        let supersedes = if mapped {
-            let old = Ppn(old);
+        let supersedes = if let Some(old) = old.on_flash() {
             if !kept {
-                self.blocks.invalidate(old);
+                self.pages.drop(old);
             }
             if merge {
                 // Which page to read is known only with the entry, whatever the scheme.
                 after = read_missing(flash, self.owner, &self.geometry, old, mask, join, known);
             }
             Some(old)
-        } else if old == UNMAPPED {
+        } else if old == Entry::NOWHERE {
             None
         } else {
-            let (page, held) = self.leave_trim(old);
+            let (page, held) = self.leave_trim(old.place());
             release = held;
             Some(page)
         };
-        self.map[logical as usize] = page.0;
-        self.back[page.index()] = logical;
-        self.blocks.validate(page);
+        self.pages.place(logical, page);
         if S::DEMAND {
-            self.translation.scheme.placed(logical, page.0);
+            self.translation.scheme.placed(logical.0, page.0);
             let lane = self.lane_of(page);
             self.lanes[lane].moved_full = false;
         }
@@ -264,7 +247,7 @@ impl<S: Scheme> PageMap<S> {
             page,
             supersedes,
             what: Program::Data { payload, merge },
-            logical,
+            logical: logical.0,
             sequence,
             cause,
             completion: Completion::Join(join),
@@ -285,19 +268,19 @@ impl<S: Scheme> PageMap<S> {
         let full = self.geometry.full_mask();
         let whole = self.geometry.sectors_per_page() as u8;
         for index in 0..op.pages {
-            let logical = op.first + index;
+            let logical = Lpn(op.first + index);
             let room = self.admits_access(flash, logical);
             let known = self.translate(flash, op, index, join, room);
-            let entry = self.map[logical as usize];
+            let entry = self.pages.entry(logical);
             let entry = if S::PINNED && op.kept { self.old.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
-            if entry >= TRIMMED {
+            let Some(page) = entry.on_flash() else {
                 read_zeros(flash, payload, mask);
                 continue;
-            }
+            };
             let read = Read {
-                page: Ppn(entry),
+                page,
                 cause: op.cause,
                 // Counting bits is slow on processors without the instruction; most masks are full.
                 sectors: if mask == full { whole } else { mask.count_ones() as u8 },
@@ -364,12 +347,14 @@ impl<S: Scheme> PageMap<S> {
 /// One page of a host write with a place to go to.
 #[derive(Clone, Copy)]
 struct Write {
-    logical: u32,
+    logical: Lpn,
     page: Ppn,
     mask: u64,
     payload: PayloadId,
     /// The command after which its map entry is known, if that is still under way.
     known: Option<CommandId>,
+    /// Its sequence number; `None`: the next one.
+    sequence: Option<u64>,
     /// What it replaces is kept, unless an older version is.
     keep: bool,
     cause: Cause,
@@ -383,7 +368,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         }
         let answer = match op.op {
             HostOp::Read => self.submit_read(flash, op),
-            HostOp::Write => self.submit_write(flash, op),
+            HostOp::Write => self.submit_write(flash, op, None),
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => self.submit_flush(flash, op),
         };
@@ -437,7 +422,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         let sectors = u64::from(self.geometry.sectors_per_page());
         for request in soon {
             let logical = (request.first_sector / sectors) as usize;
-            units::prefetch(&self.map, logical);
+            self.pages.prefetch_entry(logical);
             if S::PINNED {
                 self.old.prefetch(logical);
             }
@@ -448,7 +433,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        prefetch_blocks(flash, &self.geometry, &self.map, &self.blocks, next);
+        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), &self.pages.blocks, next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
@@ -458,8 +443,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
-        let map = if S::DEMAND { self.translation_bytes() } else { self.map.len() as u64 * 4 };
-        report.ram_bytes = map + self.old.ram_bytes() + self.blocks.ram_bytes() + self.trims.ram_bytes();
+        let map = if S::DEMAND { self.translation_bytes() } else { self.pages.map_bytes() };
+        report.ram_bytes = map + self.old.ram_bytes() + self.pages.blocks.ram_bytes() + self.trims.ram_bytes();
         self.report_translation(&mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trimmed_pages);
@@ -467,7 +452,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         report.counters.insert("tombstone_pages", self.trims.live_pages());
         report.counters.insert("tombstones_to_copy", self.trims.short.len() as u64);
         report.valid_pages =
-            (0..self.geometry.blocks()).map(|b| self.blocks.valid_count(units::BlockId(b)) as u16).collect();
+            (0..self.geometry.blocks()).map(|b| self.pages.blocks.valid_count(units::BlockId(b)) as u16).collect();
         reports.push(report);
     }
 

@@ -9,16 +9,14 @@
 //! ```
 
 use super::scheme::Scheme;
-use super::{PageMap, TRIMMED, UNMAPPED};
+use super::PageMap;
+use super::entry::{Back, Entry, Held};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
 use layer::{Answer, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
 use nand::{Contents, Flash, FlashCore, PageKind, ProgramFailure};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{BlockId, DieId, Ppn};
-
-/// Entry of a page whose old version was never written, or trimmed.
-const ZERO: u32 = TRIMMED;
+use units::{BlockId, DieId, Lpn, Ppn};
 
 /// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
 pub(super) const FRESH: u64 = 1 << 63;
@@ -37,14 +35,15 @@ pub(super) enum Found {
 /// Old versions by logical page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OldVersions {
-    /// A flash page, `ZERO`, or `UNMAPPED` for none; empty where nothing is ever kept.
-    table: Vec<u32>,
+    /// A flash page, [`Entry::ZEROS`] of a page that was never written or trimmed, or [`Entry::NOWHERE`] for none; empty where
+    /// nothing is ever kept.
+    table: Vec<Entry>,
     /// Flash pages in it.
     pages: u64,
     /// Collection moves them at once instead of waiting.
     moves: bool,
     /// Logical pages of which it does in any case.
-    to_be_moved: BTreeSet<u32>,
+    to_be_moved: BTreeSet<Lpn>,
     wanted: Vec<u32>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
     numbers: Vec<u64>,
@@ -54,26 +53,26 @@ impl OldVersions {
     pub fn new(stripes: Option<Stripes<'_>>, logical_pages: usize, has_contents: bool) -> Self {
         let Some(stripes) = stripes else { return Self::default() };
         let numbers = if has_contents { vec![0; logical_pages] } else { Vec::new() };
-        Self { table: units::table(logical_pages, UNMAPPED), moves: stripes.moves_old, numbers, ..Self::default() }
+        Self { table: units::table(logical_pages, Entry::NOWHERE), moves: stripes.moves_old, numbers, ..Self::default() }
     }
 
     /// A page is written with this number.
     #[inline]
-    pub fn number(&mut self, logical: u32, sequence: u64) {
-        if let Some(number) = self.numbers.get_mut(logical as usize) {
+    pub fn number(&mut self, logical: Lpn, sequence: u64) {
+        if let Some(number) = self.numbers.get_mut(logical.index()) {
             *number = sequence;
         }
     }
 
     /// What `logical` mapped to until now is its old version, if it has none. `true`: the page stays valid.
     #[inline]
-    pub fn keep(&mut self, logical: u32, entry: u32) -> bool {
-        let old = &mut self.table[logical as usize];
-        if *old != UNMAPPED {
+    pub fn keep(&mut self, logical: Lpn, entry: Entry) -> bool {
+        let old = &mut self.table[logical.index()];
+        if *old != Entry::NOWHERE {
             return false;
         }
-        let mapped = entry < TRIMMED;
-        *old = if mapped { entry } else { ZERO };
+        let mapped = entry.is_page();
+        *old = if mapped { entry } else { Entry::ZEROS };
         self.pages += u64::from(mapped);
         mapped
     }
@@ -86,14 +85,14 @@ impl OldVersions {
 
     /// The number of a write as it goes to flash.
     #[inline]
-    pub fn mark(&self, logical: u32, sequence: u64) -> u64 {
-        if self.table[logical as usize] == ZERO { sequence | FRESH } else { sequence }
+    pub fn mark(&self, logical: Lpn, sequence: u64) -> u64 {
+        if self.table[logical.index()] == Entry::ZEROS { sequence | FRESH } else { sequence }
     }
 
     /// The entry to read for the old version, if there is one.
     #[inline]
-    pub fn entry(&self, logical: u32) -> Option<u32> {
-        self.table.get(logical as usize).copied().filter(|entry| *entry != UNMAPPED)
+    pub fn entry(&self, logical: Lpn) -> Option<Entry> {
+        self.table.get(logical.index()).copied().filter(|entry| *entry != Entry::NOWHERE)
     }
 
     /// Valid pages that are nobody's newest version.
@@ -101,8 +100,8 @@ impl OldVersions {
         self.pages
     }
 
-    fn is(&self, logical: u32, page: Ppn) -> bool {
-        self.table.get(logical as usize) == Some(&page.0)
+    fn is(&self, logical: Lpn, page: Ppn) -> bool {
+        self.table.get(logical.index()) == Some(&Entry::page(page))
     }
 
     /// Bytes a controller needs for it.
@@ -111,7 +110,7 @@ impl OldVersions {
     }
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("page.old", self.table.iter().copied());
+        writer.put_u32("page.old", self.table.iter().map(|entry| entry.bits()));
     }
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -120,60 +119,54 @@ impl OldVersions {
             let problem = "the number of pages differs".to_owned();
             return Err(SnapshotError::Unfit { section: "page.old", problem });
         }
-        self.pages = table.iter().filter(|entry| **entry < TRIMMED).count() as u64;
-        self.table = table;
+        self.table = table.into_iter().map(Entry::from_bits).collect();
+        self.pages = self.table.iter().filter(|entry| entry.is_page()).count() as u64;
         Ok(())
     }
 }
 
 /// Copies of old versions that were not chosen, by logical page.
-pub(super) type OldCopies = BTreeMap<u32, Vec<u32>>;
+pub(super) type OldCopies = BTreeMap<Lpn, Vec<Ppn>>;
 
 impl<S: Scheme> PageMap<S> {
     /// Collection met a valid page that is not the newest version. `None`: it stays where it is until it
     /// is dropped; otherwise whether it found room elsewhere in the plane.
     pub(super) fn meet_old<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn) -> Option<bool> {
-        let logical = self.back[page.index()];
+        let back = self.pages.back(page);
+        let logical = back.logical()?;
         debug_assert!(self.old.is(logical, page), "a valid page is the newest version or kept");
         let collection = self.lanes[lane].collection.as_ref().expect("a page is met by a collection");
         let cause = collection.cause;
         if !self.old.moves && !self.old.to_be_moved.contains(&logical) {
-            self.old.wanted.push(logical);
+            self.old.wanted.push(logical.0);
             return None;
         }
-        let Some(target) = self.copy_page(lane, logical) else { return Some(false) };
+        let Some(target) = self.copy_page(lane, back) else { return Some(false) };
         self.old.to_be_moved.remove(&logical);
-        self.old.table[logical as usize] = target.0;
-        self.back[target.index()] = logical;
-        self.blocks.invalidate(page);
-        self.blocks.validate(target);
+        self.old.table[logical.index()] = Entry::page(target);
+        self.pages.stand_in(page, target);
         self.issue_copy(flash, lane, page, target, cause);
         Some(true)
     }
 
     /// A copy of an old version failed: the page it was made from stands for it again. `false`: it was no old version.
     pub(super) fn return_old(&mut self, failure: &ProgramFailure, source: Ppn) -> bool {
-        let logical = self.back[failure.page.index()];
-        if !self.old.is(logical, failure.page) {
-            return false;
+        let logical = self.pages.back(failure.page).logical().filter(|logical| self.old.is(*logical, failure.page));
+        if let Some(logical) = logical {
+            self.old.table[logical.index()] = Entry::page(source);
+            self.pages.stand_in(failure.page, source);
         }
-        self.old.table[logical as usize] = source.0;
-        self.back[source.index()] = logical;
-        self.blocks.invalidate(failure.page);
-        self.blocks.validate(source);
-        true
+        logical.is_some()
     }
 
     /// Every kept page is valid, its own and not the newest version.
     pub(super) fn check_old(&self) -> Result<(), String> {
         let mut pages = 0;
-        for (logical, &entry) in self.old.table.iter().enumerate() {
-            if entry >= TRIMMED {
-                continue;
-            }
+        for (logical, entry) in (0..).map(Lpn).zip(&self.old.table) {
+            let Some(page) = entry.on_flash() else { continue };
             pages += 1;
-            if !self.blocks.is_valid(Ppn(entry)) || self.back[entry as usize] != logical as u32 || self.map[logical] == entry {
-                return Err(format!("the old version of logical page {logical} is page {entry}, which is not its own"));
+            if !self.pages.blocks.is_valid(page) || self.pages.back(page) != Back::data(logical) || self.pages.find(logical) == Some(page) {
+                return Err(format!("the old version of logical page {logical} is page {page}, which is not its own"));
             }
         }
         if pages == self.old.pages { Ok(()) } else { Err(format!("{pages} old versions, but {} counted", self.old.pages)) }
@@ -187,7 +180,7 @@ impl<S: Scheme> PageMap<S> {
         let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
         self.sequence = self.sequence.max(stripes.given);
         let bounds = self.bounds(&stripes, image, contents, found);
-        let mut best = vec![0_u64; self.map.len()];
+        let mut best = vec![0_u64; self.pages.logical_pages() as usize];
         for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
             let oob = contents.oob(page.0);
             let logical = oob.logical as usize;
@@ -197,29 +190,28 @@ impl<S: Scheme> PageMap<S> {
             if !covered || sequence < best[logical] {
                 continue;
             }
-            let others = copies.entry(oob.logical).or_default();
+            let others = copies.entry(Lpn(oob.logical)).or_default();
             if sequence > best[logical] {
                 others.clear();
             } else {
-                others.push(self.old.table[logical]);
+                others.extend(self.old.table[logical].on_flash());
             }
-            (best[logical], self.old.table[logical]) = (sequence, page.0);
+            (best[logical], self.old.table[logical]) = (sequence, Entry::page(page));
         }
         for (logical, bound) in bounds.iter().enumerate() {
             let entry = self.old.table[logical];
             if bound.is_none() {
                 continue;
             }
-            if entry == UNMAPPED {
-                self.old.table[logical] = ZERO;
+            let Some(page) = entry.on_flash() else {
+                self.old.table[logical] = Entry::ZEROS;
                 continue;
-            }
-            self.back[entry as usize] = logical as u32;
-            self.blocks.validate(Ppn(entry));
+            };
+            self.pages.keep(page, Back::data(Lpn(logical as u32)));
             self.old.pages += 1;
         }
         copies.retain(|_, others| !others.is_empty());
-        for (logical, found) in (0..).zip(found) {
+        for (logical, found) in (0..).map(Lpn).zip(found) {
             if let Found::Written(sequence) = found {
                 self.old.number(logical, *sequence);
             }
@@ -236,11 +228,11 @@ impl<S: Scheme> PageMap<S> {
         };
         let live = |logical: u32| {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
-            parities.filter(|parity| !self.lanes[self.home(*parity)].dead)
+            parities.filter(|parity| !self.lanes[self.home(Lpn(*parity))].dead)
         };
         let is_torn = |logical: &u32| live(*logical).any(|parity| parity == *logical) && live(*logical).any(|parity| number(parity) != number(*logical));
         // Before the first one there was nothing.
-        let mut torn: BTreeMap<u32, BTreeSet<u64>> = (0..self.map.len() as u32).filter(is_torn).map(|logical| (logical, [0].into())).collect();
+        let mut torn: BTreeMap<u32, BTreeSet<u64>> = (0..self.pages.logical_pages()).filter(is_torn).map(|logical| (logical, [0].into())).collect();
         if !torn.is_empty() {
             for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
                 let oob = contents.oob(page.0);
@@ -257,27 +249,25 @@ impl<S: Scheme> PageMap<S> {
             let bound = stripes.shape.covered_until(logical).or_else(|| common(live(logical).next()?))?;
             (number(logical) > bound).then_some(bound)
         };
-        (0..self.map.len() as u32).map(bound).collect()
+        (0..self.pages.logical_pages()).map(bound).collect()
     }
 
     /// Whether a page holds an old version.
-    pub(super) fn is_old(&self, page: u32) -> bool {
-        self.old.is(self.back[page as usize], Ppn(page))
+    pub(super) fn is_old(&self, page: Ppn) -> bool {
+        self.pages.back(page).logical().is_some_and(|logical| self.old.is(logical, page))
     }
 
     /// Another copy of an old version, outside of `block`.
-    pub(super) fn other_old(&self, page: u32, block: BlockId, copies: &OldCopies) -> Option<u32> {
-        let others = copies.get(&self.back[page as usize])?;
-        others.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
+    pub(super) fn other_old(&self, logical: Lpn, block: BlockId, copies: &OldCopies) -> Option<Ppn> {
+        copies.get(&logical)?.iter().copied().find(|copy| self.geometry.block_of(*copy) != block)
     }
 
     /// Lets another copy of an old version stand for it.
-    pub(super) fn exchange_old(&mut self, page: u32, other: u32) {
-        let logical = self.back[page as usize];
-        self.old.table[logical as usize] = other;
-        self.back[other as usize] = logical;
-        self.blocks.invalidate(Ppn(page));
-        self.blocks.validate(Ppn(other));
+    pub(super) fn exchange_old(&mut self, page: Ppn, other: Ppn) {
+        if let Some(logical) = self.pages.back(page).logical() {
+            self.old.table[logical.index()] = Entry::page(other);
+            self.pages.stand_in(page, other);
+        }
     }
 
     /// Lanes of a die.
@@ -295,9 +285,11 @@ impl<S: Scheme> PageMap<S> {
 
     /// A program for a lost die will never be done.
     pub(super) fn lose_program<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
-        let back = self.back[failure.page.index()];
-        if back & TRIMMED != 0 && back != UNMAPPED {
-            self.log_again(flash, back & !TRIMMED);
+        let back = self.pages.back(failure.page);
+        if let Held::Tombstone(slot) = back.held()
+            && back != Back::NOTHING
+        {
+            self.log_again(flash, slot);
         }
         flash.abandon(failure.id, failure.page);
     }
@@ -305,14 +297,12 @@ impl<S: Scheme> PageMap<S> {
 
 impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     fn drop_old(&mut self, flash: &mut F, logical: u32) {
-        let entry = std::mem::replace(&mut self.old.table[logical as usize], UNMAPPED);
-        if entry >= TRIMMED {
-            return;
-        }
+        let entry = std::mem::replace(&mut self.old.table[logical as usize], Entry::NOWHERE);
+        let Some(page) = entry.on_flash() else { return };
         self.old.pages -= 1;
-        self.old.to_be_moved.remove(&logical);
-        self.blocks.invalidate(Ppn(entry));
-        let block = self.geometry.block_of(Ppn(entry));
+        self.old.to_be_moved.remove(&Lpn(logical));
+        self.pages.drop(page);
+        let block = self.geometry.block_of(page);
         let lane = self.lane_of_block(block);
         if self.lanes[lane].collection.as_ref().is_some_and(|collection| collection.victim == block) {
             self.collect(flash, lane);
@@ -320,20 +310,19 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn old(&self, logical: u32) -> Old {
-        match self.old.entry(logical) {
+        match self.old.entry(Lpn(logical)) {
             None => Old::None,
-            Some(ZERO) => Old::Zero,
+            Some(Entry::ZEROS) => Old::Zero,
             Some(_) => Old::Page,
         }
     }
 
     fn is_written(&self, logical: u32) -> bool {
-        self.map[logical as usize] < TRIMMED
+        self.pages.find(Lpn(logical)).is_some()
     }
 
     fn place_of(&self, logical: u32) -> Option<Ppn> {
-        let entry = self.map[logical as usize];
-        (entry < TRIMMED).then_some(Ppn(entry))
+        self.pages.find(Lpn(logical))
     }
 
     fn sequence(&self) -> u64 {
@@ -345,10 +334,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer {
-        self.as_old_as = Some(sequence);
-        let answer = self.submit_write(flash, op);
-        self.as_old_as = None;
-        answer
+        self.submit_write(flash, op, Some(sequence))
     }
 
     fn take_wanted(&mut self, wanted: &mut Vec<u32>) {
@@ -356,12 +342,12 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn move_old(&mut self, flash: &mut F, logical: u32) {
-        let Some(entry) = self.old.entry(logical).filter(|entry| *entry < TRIMMED) else { return };
-        self.old.to_be_moved.insert(logical);
-        let block = self.geometry.block_of(Ppn(entry));
-        let lane = self.geometry.lane_of(block) as usize;
+        let Some(page) = self.old.entry(Lpn(logical)).and_then(Entry::on_flash) else { return };
+        self.old.to_be_moved.insert(Lpn(logical));
+        let block = self.geometry.block_of(page);
+        let lane = self.lane_of_block(block);
         if let Some(collection) = self.lanes[lane].collection.as_mut().filter(|collection| collection.victim == block) {
-            collection.add(Ppn(entry));
+            collection.add(page);
             self.collect(flash, lane);
         }
     }
@@ -391,17 +377,16 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
                 *lane = (*lane as usize - from.start + to.start) as u32;
             }
         }
-        for logical in 0..self.map.len() {
-            let entry = self.map[logical];
-            if entry < TRIMMED && from.contains(&self.lane_of(Ppn(entry))) {
-                self.map[logical] = UNMAPPED;
-                self.blocks.invalidate(Ppn(entry));
+        for logical in self.pages.all() {
+            if let Some(page) = self.pages.find(logical).filter(|page| from.contains(&self.lane_of(*page))) {
+                self.pages.unmap(logical, Entry::NOWHERE);
+                self.pages.drop(page);
             }
-            let old = self.old.table[logical];
-            if old < TRIMMED && from.contains(&self.lane_of(Ppn(old))) {
-                self.old.table[logical] = UNMAPPED;
+            let old = self.old.table[logical.index()].on_flash();
+            if let Some(page) = old.filter(|page| from.contains(&self.lane_of(*page))) {
+                self.old.table[logical.index()] = Entry::NOWHERE;
                 self.old.pages -= 1;
-                self.blocks.invalidate(Ppn(old));
+                self.pages.drop(page);
             }
         }
         self.keep_reserve(flash.core());
@@ -413,10 +398,10 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn forget_old(&mut self, logical: u32) {
-        let entry = std::mem::replace(&mut self.old.table[logical as usize], ZERO);
-        if entry < TRIMMED {
+        let entry = std::mem::replace(&mut self.old.table[logical as usize], Entry::ZEROS);
+        if let Some(page) = entry.on_flash() {
             self.old.pages -= 1;
-            self.blocks.invalidate(Ppn(entry));
+            self.pages.drop(page);
         }
     }
 }

@@ -12,10 +12,11 @@
 use super::parameters::Frontiers;
 use super::scheme::{MOST_WRITE_BACKS, Scheme};
 use super::state::Frontier;
-use super::{PageMap, TRIMMED};
+use super::PageMap;
+use super::entry::Back;
 use crate::alloc::Placement;
 use nand::Flash;
-use units::Ppn;
+use units::{Lpn, Ppn};
 
 /// A stream of programs with an open block of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,27 +34,31 @@ pub(super) enum Stream {
 impl<S: Scheme> PageMap<S> {
     /// The stream of a page that needs a place outside of collection; `back` is its back entry.
     #[inline]
-    pub(super) fn host_stream(&self, back: u32) -> Stream {
+    pub(super) fn host_stream(&self, back: Back) -> Stream {
         if !S::DEMAND {
             return Stream::Host;
         }
-        let tombstone = back & TRIMMED != 0;
-        if !tombstone && back >= self.translation.shape.user_pages || tombstone && S::OWN_BLOCKS {
-            Stream::Translation
-        } else if S::OWN_BLOCKS {
-            Stream::Own(self.translation.shape.page_of(back))
-        } else {
-            Stream::Host
+        match back.logical() {
+            Some(logical) if logical.0 >= self.translation.shape.user_pages => Stream::Translation,
+            Some(logical) if S::OWN_BLOCKS => Stream::Own(self.translation.shape.page_of(logical.0)),
+            None if S::OWN_BLOCKS => Stream::Translation,
+            _ => Stream::Host,
         }
     }
 
     /// The stream of a page that collection moves.
     #[inline]
-    pub(super) fn copy_stream(&self, back: u32) -> Stream {
+    pub(super) fn copy_stream(&self, back: Back) -> Stream {
         match self.host_stream(back) {
             Stream::Host if self.settings.frontiers == Frontiers::Separate => Stream::Copies,
             stream => stream,
         }
+    }
+
+    /// The stream of user data that collection moves, where all of it shares one.
+    #[inline]
+    pub(super) fn data_stream(&self) -> Stream {
+        self.copy_stream(Back::data(Lpn(0)))
     }
 
     /// The open block of a stream, as seen from a plane.
@@ -88,24 +93,24 @@ impl<S: Scheme> PageMap<S> {
         let page = frontier.take();
         if S::DEMAND && frontier.is_full() && matches!(stream, Stream::Translation | Stream::Own(_)) {
             let full = std::mem::replace(frontier, Frontier::NONE);
-            self.blocks.close(full.block.expect("an open block was filled"));
+            self.pages.blocks.close(full.block.expect("an open block was filled"));
         }
         page
     }
 
     /// Gives back the page just taken for a host write of `logical`, before anything was programmed.
     #[cold]
-    pub(super) fn put_back(&mut self, logical: u32, page: Ppn) {
+    pub(super) fn put_back(&mut self, logical: Lpn, page: Ppn) {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page);
-        let stream = self.host_stream(logical);
+        let stream = self.host_stream(Back::data(logical));
         let reopened = Frontier::reopen(&self.geometry, block, position);
         let lane = self.lane_of(page);
         let frontier = self.frontier_mut(lane, stream);
         if frontier.block != Some(block) {
             debug_assert!(frontier.block.is_none(), "the page given back was taken last");
             *frontier = reopened;
-            self.blocks.take(block);
+            self.pages.blocks.take(block);
             return;
         }
         *frontier = reopened;
@@ -118,13 +123,13 @@ impl<S: Scheme> PageMap<S> {
         let opened = Frontier::open(&self.geometry, block);
         let closed = std::mem::replace(self.frontier_mut(lane, stream), opened);
         if let Some(closed) = closed.block {
-            self.blocks.close(closed);
+            self.pages.blocks.close(closed);
         }
     }
 
     /// A page for the host, without touching anything if there is none.
     #[inline]
-    pub(super) fn host_page<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
+    pub(super) fn host_page<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
         if S::OWN_BLOCKS {
             return self.own_page(flash, logical);
         }
@@ -136,8 +141,8 @@ impl<S: Scheme> PageMap<S> {
 
     /// The lane that a page never leaves, where pages have one.
     #[inline]
-    pub(super) fn home(&self, logical: u32) -> usize {
-        self.order[self.division.run_of(logical) % self.order.len()] as usize
+    pub(super) fn home(&self, logical: Lpn) -> usize {
+        self.order[self.division.run_of(logical.0) % self.order.len()] as usize
     }
 
     /// The next plane in striping order.
@@ -164,8 +169,8 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// A page in the block of the translation page of `logical`, or in the next plane's free block.
-    fn own_page<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
-        let stream = self.host_stream(logical);
+    fn own_page<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
+        let stream = self.host_stream(Back::data(logical));
         for _ in 0..=self.order.len() {
             if !self.frontier(0, stream).is_full() && self.leaves_copies_room(0, stream) {
                 return Some(self.take(0, stream));
@@ -249,12 +254,12 @@ impl<S: Scheme> PageMap<S> {
             }
             block
         });
-        full.into_iter().flatten().for_each(|block| self.blocks.close(block));
+        full.into_iter().flatten().for_each(|block| self.pages.blocks.close(block));
         full.iter().any(Option::is_some)
     }
 
     /// A page for a copy, or for a record that collection writes, in this plane.
-    pub(super) fn copy_page(&mut self, lane: usize, back: u32) -> Option<Ppn> {
+    pub(super) fn copy_page(&mut self, lane: usize, back: Back) -> Option<Ppn> {
         let stream = self.copy_stream(back);
         if self.frontier(lane, stream).is_full() {
             if self.lanes[lane].free.is_empty() {
@@ -269,14 +274,14 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// A page in another plane than `lane`, from what that one can spare. Collects nothing.
-    pub(super) fn page_elsewhere(&mut self, lane: usize, back: u32) -> Option<Ppn> {
-        let count = if S::PINNED && back & TRIMMED == 0 { 1 } else { self.lanes.len() };
+    pub(super) fn page_elsewhere(&mut self, lane: usize, back: Back) -> Option<Ppn> {
+        let count = if S::PINNED && !back.is_tombstone() { 1 } else { self.lanes.len() };
         let total = self.lanes.len();
         (1..count).find_map(|step| self.page_to_spare((lane + step) % total, back))
     }
 
     /// A page of this plane that is promised to no collection. Collects nothing.
-    pub(super) fn page_to_spare(&mut self, lane: usize, back: u32) -> Option<Ppn> {
+    pub(super) fn page_to_spare(&mut self, lane: usize, back: Back) -> Option<Ppn> {
         let stream = self.host_stream(back);
         let spare_block = self.lanes[lane].free.len() > self.kept;
         let room = self.frontier(lane, stream).room();
@@ -309,7 +314,7 @@ impl<S: Scheme> PageMap<S> {
     /// Valid pages of a lane.
     fn valid_in(&self, lane: usize) -> u32 {
         let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
-        (first..first + count).map(|block| self.blocks.valid_count(units::BlockId(block))).sum()
+        (first..first + count).map(|block| self.pages.blocks.valid_count(units::BlockId(block))).sum()
     }
 
     /// A page for a record that an operation of the host makes necessary.

@@ -3,9 +3,9 @@
 use super::place::Stream;
 use super::scheme::Scheme;
 use super::translation::Translation;
-use super::{PageMap, TRIMMED};
+use super::PageMap;
 use nand::Flash;
-use units::BlockId;
+use units::{BlockId, Ppn};
 
 /// What emptying a block takes.
 struct Need {
@@ -40,10 +40,9 @@ impl<S: Scheme> PageMap<S> {
     /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without a
     /// valid page this is not known: it counts as data.
     fn held_translation<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
-        let first = self.geometry.page_at(block, 0).index();
-        let programmed = &self.back[first..first + usize::from(flash.core().block(block).issued)];
-        let known = programmed.iter().find(|back| **back & TRIMMED == 0);
-        known.is_some_and(|back| *back as usize >= self.user_pages())
+        let programmed = self.pages.backs(self.geometry.page_at(block, 0), usize::from(flash.core().block(block).issued));
+        let known = programmed.iter().find_map(|back| back.logical());
+        known.is_some_and(|logical| logical.index() >= self.user_pages())
     }
 
     /// Translation pages with entries of these pages. `pages`: of user data, in a block.
@@ -51,11 +50,8 @@ impl<S: Scheme> PageMap<S> {
         self.translation.look += 1;
         let mut touched = 0;
         for page in pages {
-            let back = self.back[*page as usize];
-            if back & TRIMMED != 0 {
-                continue;
-            }
-            let seen = &mut self.translation.seen[self.translation.shape.page_of(back) as usize];
+            let Some(logical) = self.pages.back(Ppn(*page)).logical() else { continue };
+            let seen = &mut self.translation.seen[self.translation.shape.page_of(logical.0) as usize];
             touched += u64::from(*seen != self.translation.look);
             *seen = self.translation.look;
         }
@@ -83,9 +79,8 @@ impl<S: Scheme> PageMap<S> {
         let trims = !self.trims.is_empty() && flash.core().block(block).pins > 0;
         let mut need = Need { stream: Stream::Copies, data: u32::from(trims), translation: 0, updates: 0 };
         let mut user = 0;
-        for page in self.blocks.valid_pages_of(block) {
-            let back = self.back[page as usize];
-            match self.copy_stream(back) {
+        for page in self.pages.blocks.valid_pages_of(block) {
+            match self.copy_stream(self.pages.back(Ppn(page))) {
                 Stream::Translation => need.translation += 1,
                 stream => {
                     need.stream = stream;
@@ -109,16 +104,16 @@ impl<S: Scheme> PageMap<S> {
         let room = self.frontier(lane, Stream::Translation).room();
         let translation_room = room.saturating_sub(self.translation.promised_in(lane));
         // Whatever a block holds, this many pages of either kind are enough; most are admitted so.
-        let most = self.blocks.valid_count(victim) + 1;
+        let most = self.pages.blocks.valid_count(victim) + 1;
         if !S::OWN_BLOCKS {
-            let data_room = self.frontier(lane, self.copy_stream(0)).room();
+            let data_room = self.frontier(lane, self.data_stream()).room();
             if blocks(most.saturating_sub(data_room)) + blocks(most.saturating_sub(translation_room)) <= free {
                 return true;
             }
         }
         let need = self.need(flash, victim);
         let translation = need.translation + if updates { need.updates } else { 0 };
-        let stream = if S::OWN_BLOCKS { need.stream } else { self.copy_stream(0) };
+        let stream = if S::OWN_BLOCKS { need.stream } else { self.data_stream() };
         let data_room = if need.data == 0 { 0 } else { self.frontier(lane, stream).room() };
         let more = blocks(need.data.saturating_sub(data_room)) + blocks(translation.saturating_sub(translation_room));
         more <= free

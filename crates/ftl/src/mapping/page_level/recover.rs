@@ -13,18 +13,20 @@ use super::scheme::Scheme;
 use super::place::Stream;
 use super::old::{FRESH, Found, OldCopies};
 use super::trim_log::decode;
-use super::{PageMap, TRIMMED, UNMAPPED};
+use super::PageMap;
+use super::entry::{Back, Entry, Held};
+use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
 use nand::{Contents, FlashCore, Oob, PageKind};
 use std::collections::BTreeMap;
-use units::{BlockId, DieId, Ppn};
+use units::{BlockId, DieId, Lpn, Ppn};
 
 /// Newest version of a logical page found so far.
 #[derive(Clone, Copy)]
 struct Newest {
     sequence: u64,
-    page: u32,
+    page: Option<Ppn>,
 }
 
 /// What out-of-band areas say.
@@ -35,12 +37,12 @@ struct Scan {
     /// Pages with records of the drive's own.
     metadata: Vec<Ppn>,
     /// Copies of newest versions that were not chosen, by logical page.
-    copies: BTreeMap<u32, Vec<u32>>,
+    copies: BTreeMap<Lpn, Vec<Ppn>>,
 }
 
 /// Copies of newest versions that were not chosen, by logical page, and of old ones.
 struct Copies {
-    newest: BTreeMap<u32, Vec<u32>>,
+    newest: BTreeMap<Lpn, Vec<Ppn>>,
     old: OldCopies,
 }
 
@@ -58,21 +60,19 @@ impl<S: Scheme> PageMap<S> {
         }
         let Scan { mut newest, fresh, metadata, copies } = ftl.scan(image, contents);
         let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence));
-        for (logical, best) in newest.iter().enumerate() {
-            if best.page != UNMAPPED {
-                ftl.map[logical] = best.page;
-                ftl.back[best.page as usize] = logical as u32;
-                ftl.blocks.validate(Ppn(best.page));
+        for (logical, best) in (0..).map(Lpn).zip(&newest) {
+            if let Some(page) = best.page {
+                ftl.pages.place(logical, page);
             }
         }
         for block in written_blocks(image) {
-            ftl.blocks.close(block);
+            ftl.pages.blocks.close(block);
         }
         if S::DEMAND {
             ftl.reopen_translation(image);
         }
         let found = newest.iter().zip(trims).map(|(newest, trim)| match trim {
-            _ if newest.page != UNMAPPED => Found::Written(newest.sequence),
+            _ if newest.page.is_some() => Found::Written(newest.sequence),
             Some(sequence) => Found::Trimmed(sequence),
             None => Found::Nothing,
         });
@@ -89,8 +89,8 @@ impl<S: Scheme> PageMap<S> {
     /// Looks at the out-of-band area of every page there is.
     fn scan(&mut self, image: &FlashCore, contents: &Contents) -> Scan {
         let mut scan = Scan {
-            newest: vec![Newest { sequence: 0, page: UNMAPPED }; self.map.len()],
-            fresh: vec![0; self.map.len()],
+            newest: vec![Newest { sequence: 0, page: None }; self.pages.logical_pages() as usize],
+            fresh: vec![0; self.pages.logical_pages() as usize],
             metadata: Vec::new(),
             copies: BTreeMap::new(),
         };
@@ -111,22 +111,23 @@ impl<S: Scheme> PageMap<S> {
         let done = |page: Ppn| image.block(self.geometry.block_of(page)).done;
         let sequence = oob.sequence & !FRESH;
         let best = &mut scan.newest[oob.logical as usize];
-        let found = Newest { sequence, page: page.0 };
+        let found = Newest { sequence, page: Some(page) };
         if found.sequence > best.sequence {
             *best = found;
             scan.fresh[oob.logical as usize] = if oob.sequence & FRESH == 0 { 0 } else { sequence };
-            scan.copies.remove(&oob.logical);
+            scan.copies.remove(&Lpn(oob.logical));
         } else if found.sequence == best.sequence {
-            let (this, other) = (done(page), done(Ppn(best.page)));
-            let kept = if self.is_reopened(oob.logical) { this < other } else { this > other };
-            let loser = if kept { std::mem::replace(best, found) } else { found };
-            scan.copies.entry(oob.logical).or_default().push(loser.page);
+            let Some(known) = best.page else { return };
+            let (this, other) = (done(page), done(known));
+            let kept = if self.is_reopened(Lpn(oob.logical)) { this < other } else { this > other };
+            let loser = if kept { std::mem::replace(best, found).page } else { found.page };
+            scan.copies.entry(Lpn(oob.logical)).or_default().extend(loser);
         }
     }
 
     /// Whether the open block of this page's stream goes on after a power cut.
-    fn is_reopened(&self, logical: u32) -> bool {
-        matches!(self.copy_stream(logical), Stream::Translation | Stream::Own(_))
+    fn is_reopened(&self, logical: Lpn) -> bool {
+        matches!(self.copy_stream(Back::data(logical)), Stream::Translation | Stream::Own(_))
     }
 
     /// Goes on with open blocks of translation pages and of their data.
@@ -134,11 +135,11 @@ impl<S: Scheme> PageMap<S> {
         let mut pages = Vec::new();
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let done = u32::from(image.block(block).done);
-            if !self.blocks.is_candidate(block) || done == self.geometry.pages_per_block {
+            if !self.pages.blocks.is_candidate(block) || done == self.geometry.pages_per_block {
                 continue;
             }
             pages.clear();
-            self.blocks.valid_pages(block, &mut pages);
+            self.pages.blocks.valid_pages(block, &mut pages);
             if pages.is_empty() {
                 continue;
             }
@@ -155,9 +156,8 @@ impl<S: Scheme> PageMap<S> {
     /// scan found what they said.
     fn note_stale(&mut self, image: &FlashCore) {
         for page in 0..self.translation.shape.count {
-            let at = self.map[self.user_pages() + page as usize];
-            let contents = image.contents.as_deref().filter(|_| at != UNMAPPED);
-            let record = contents.and_then(|contents| contents.record(at));
+            let at = self.pages.find(self.translation_lpn(page));
+            let record = at.and_then(|at| image.contents.as_deref()?.record(at.0));
             if !self.record_agrees(page, record) {
                 self.translation.stale[page as usize] = true;
                 self.translation.repairs.push(page);
@@ -167,11 +167,11 @@ impl<S: Scheme> PageMap<S> {
 
     /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
     fn keep_collectable(&mut self, lane: usize, image: &FlashCore, copies: &Copies) {
-        let closed = self.lanes[lane].blocks().filter(|block| self.blocks.is_candidate(*block));
+        let closed = self.lanes[lane].blocks().filter(|block| self.pages.blocks.is_candidate(*block));
         let mut closed: Vec<BlockId> = closed.collect();
-        closed.sort_by_key(|block| (self.blocks.valid_count(*block), image.block(*block).done));
+        closed.sort_by_key(|block| (self.pages.blocks.valid_count(*block), image.block(*block).done));
         let Some(&emptiest) = closed.first() else { return };
-        let ready = !self.lanes[lane].free.is_empty() || self.blocks.valid_count(emptiest) == 0;
+        let ready = !self.lanes[lane].free.is_empty() || self.pages.blocks.valid_count(emptiest) == 0;
         if ready || closed.iter().any(|block| self.give_up_copies(*block, copies)) {
             return;
         }
@@ -188,58 +188,56 @@ impl<S: Scheme> PageMap<S> {
     /// Lets copies in other blocks stand for all valid pages of `block`. `false`: some have none.
     fn give_up_copies(&mut self, block: BlockId, copies: &Copies) -> bool {
         let mut pages = Vec::new();
-        self.blocks.valid_pages(block, &mut pages);
-        let other = |page: u32| {
-            let copies = copies.newest.get(&self.back[page as usize])?;
-            copies.iter().copied().find(|copy| self.geometry.block_of(Ppn(*copy)) != block)
+        self.pages.blocks.valid_pages(block, &mut pages);
+        let other = |logical: Lpn| {
+            let copies = copies.newest.get(&logical)?;
+            copies.iter().copied().find(|copy| self.geometry.block_of(*copy) != block)
         };
         let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
-        for page in pages {
-            let back = self.back[page as usize];
-            if self.is_old(page) {
-                let Some(other) = self.other_old(page, block, &copies.old) else { return false };
-                olds.push((page, other));
-            } else if back & TRIMMED != 0 {
-                let Some(mut others) = self.other_tombstones(block, back & !TRIMMED) else { return false };
-                trims.append(&mut others);
-            } else {
-                let Some(other) = other(page) else { return false };
-                moves.push((page, other));
+        for page in pages.into_iter().map(Ppn) {
+            match self.pages.back(page).held() {
+                Held::Version(logical) if self.is_old(page) => {
+                    let Some(other) = self.other_old(logical, block, &copies.old) else { return false };
+                    olds.push((page, other));
+                }
+                Held::Version(logical) => {
+                    let Some(other) = other(logical) else { return false };
+                    moves.push((logical, page, other));
+                }
+                Held::Tombstone(slot) => {
+                    let Some(mut others) = self.other_tombstones(block, slot) else { return false };
+                    trims.append(&mut others);
+                }
             }
         }
-        for (page, other) in moves {
-            let logical = self.back[page as usize];
-            self.map[logical as usize] = other;
-            self.back[other as usize] = logical;
-            self.blocks.invalidate(Ppn(page));
-            self.blocks.validate(Ppn(other));
+        for (logical, page, other) in moves {
+            self.pages.relocate(logical, page, other);
         }
         for (page, other) in olds {
             self.exchange_old(page, other);
         }
-        for (logical, slot) in trims {
-            self.bury_copy(self.map[logical as usize] & !TRIMMED);
-            self.map[logical as usize] = TRIMMED | slot;
+        for (logical, from, slot) in trims {
+            self.bury_copy(from);
+            self.pages.unmap(logical, Entry::tombstone(slot));
             self.revive(slot);
         }
         true
     }
 
-    /// For each page trimmed by tombstone `slot`, one in another block that says the same.
-    fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(u32, u32)>> {
+    /// For each page trimmed by tombstone `slot`: the page, that slot, and the slot of one in another block that says the same.
+    fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(Lpn, u32, u32)>> {
         if self.trims.has_copies(slot) {
             return None; // they stay together
         }
-        let trimmed = (0..self.map.len() as u32).filter(|logical| self.map[*logical as usize] == TRIMMED | slot);
+        let trimmed = self.pages.all().filter(|logical| self.pages.entry(*logical) == Entry::tombstone(slot));
         let outside = |page: u32| self.geometry.block_of(Ppn(page)) != block;
-        trimmed.map(|logical| Some((logical, self.trims.twin(slot, logical, outside)?))).collect()
+        trimmed.map(|logical| Some((logical, slot, self.trims.twin(slot, logical.0, outside)?))).collect()
     }
 
     /// One more page is trimmed by a restored tombstone.
     fn revive(&mut self, slot: u32) {
         for (slot, page) in self.trims.revive(slot) {
-            self.back[page.index()] = TRIMMED | slot;
-            self.blocks.validate(page);
+            self.pages.keep(page, Back::tombstone(slot));
         }
     }
 
@@ -271,12 +269,12 @@ impl<S: Scheme> PageMap<S> {
         for (logical, tombstone) in by.iter().enumerate() {
             let Some((sequence, index)) = *tombstone else { continue };
             let best = &mut newest[logical];
-            if best.page == UNMAPPED || best.sequence > sequence {
+            if best.page.is_none() || best.sequence > sequence {
                 continue;
             }
-            best.page = UNMAPPED;
+            best.page = None;
             let slot = slots[index as usize];
-            self.map[logical] = TRIMMED | slot;
+            self.pages.unmap(Lpn(logical as u32), Entry::tombstone(slot));
             self.revive(slot);
         }
         by.into_iter().map(|tombstone| Some(tombstone?.0)).collect()

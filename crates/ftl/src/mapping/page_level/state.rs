@@ -2,8 +2,8 @@
 
 use super::collect::Collection;
 use super::scheme::Scheme;
-use super::{PENDING, PageMap, TRIMMED, UNMAPPED};
-use crate::blocks::BlockTable;
+use super::PageMap;
+use crate::mapping::common::UNMAPPED;
 use crate::mapping::Stripes;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{BlockRow, FlashCore};
@@ -220,24 +220,9 @@ impl Lane {
 impl<S: Scheme> PageMap<S> {
     /// Every invariant of the mapping.
     pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
-        let valid = self.blocks.check()?;
-        let mut mapped = 0_u64;
+        let valid = self.pages.blocks.check()?;
         let mut trimmed = vec![0_u32; self.trims.slots()];
-        for (logical, &entry) in self.map.iter().enumerate() {
-            if entry < TRIMMED {
-                mapped += 1;
-                let page = Ppn(entry);
-                if !self.blocks.is_valid(page) || self.back[page.index()] != logical as u32 {
-                    return Err(format!("logical page {logical} maps to page {page}, which is not its own"));
-                }
-                let block = core.block(self.geometry.block_of(page));
-                if self.geometry.page_in_block(page) >= u32::from(block.issued) {
-                    return Err(format!("logical page {logical} maps to page {page}, never programmed"));
-                }
-            } else if entry != UNMAPPED && entry & PENDING == 0 {
-                trimmed[(entry & !TRIMMED) as usize] += 1;
-            }
-        }
+        let mapped = self.pages.check(core, &mut trimmed)?;
         self.trims.check(&trimmed)?;
         let metadata = self.trims.live_pages();
         let old = self.old.pages();
@@ -255,9 +240,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("page.map", self.map.iter().copied());
-        writer.put_u32("page.back", self.back.iter().copied());
-        self.blocks.save(writer);
+        self.pages.save(writer);
         self.trims.save(writer);
         self.old.save(writer);
         let numbers = [self.turn as u64, self.sequence, u64::from(self.retired_blocks), self.kept as u64];
@@ -281,13 +264,7 @@ impl<S: Scheme> PageMap<S> {
 
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
-        let map = reader.get_u32("page.map")?;
-        let back = reader.get_u32("page.back")?;
-        if map.len() != self.map.len() || back.len() != self.back.len() {
-            return Err(unfit("the number of pages differs"));
-        }
-        let mut blocks = BlockTable::new(self.geometry);
-        blocks.load(reader)?;
+        self.pages.load(reader)?;
         self.trims.load(reader)?;
         self.old.load(reader)?;
         let numbers = reader.get_u64("page.numbers")?;
@@ -305,10 +282,6 @@ impl<S: Scheme> PageMap<S> {
             }
         }
         self.empty_lanes = self.lanes.iter().filter(|lane| lane.free.is_empty()).count();
-        // Copied, not moved: the tables in place are laid out for random access.
-        self.map.copy_from_slice(&map);
-        self.back.copy_from_slice(&back);
-        self.blocks = blocks;
         self.turn = *turn as usize % self.order.len();
         self.sequence = *sequence;
         self.retired_blocks = *retired as u32;

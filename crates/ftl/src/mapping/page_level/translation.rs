@@ -9,16 +9,17 @@
 
 use super::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::state::Frontier;
-use super::{PageMap, TRIMMED, UNMAPPED};
+use super::PageMap;
+use super::entry::{Back, Entry};
 use layer::{LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Command, CommandId, Completion, Flash, JoinId, Outcome, PayloadId, Program, Read, RecordId};
-use units::{Cause, Ppn};
+use units::{Cause, Lpn, Ppn};
 
 /// Token of a translation program that nobody counts.
 pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
 
 /// Marks an entry of a record on flash that memory held a newer version of.
-const OUTDATED: u32 = u32::MAX - 1;
+const OUTDATED: Entry = Entry::from_bits(u32::MAX - 1);
 
 /// What happened to translation pages since counting began.
 #[derive(Clone, Copy, Debug, Default)]
@@ -195,7 +196,13 @@ impl<S: Scheme> PageMap<S> {
     /// The user's logical pages.
     #[inline]
     pub(super) fn user_pages(&self) -> usize {
-        self.map.len() - self.translation.shape.count as usize
+        (self.pages.logical_pages() - self.translation.shape.count) as usize
+    }
+
+    /// Logical page of a translation page.
+    #[inline]
+    pub(super) fn translation_lpn(&self, page: u32) -> Lpn {
+        Lpn(self.pages.logical_pages() - self.translation.shape.count + page)
     }
 
     /// Collects where blocks went to translation pages, as after a block of data: to be called where nothing is decided
@@ -209,7 +216,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page for a host write, with room for the translation pages its entry may cost.
     #[inline]
-    pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: u32) -> Option<Ppn> {
+    pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
         if !S::DEMAND {
             let page = self.host_page(flash, logical);
             if S::PINNED && page.is_none() && self.trims.extra > 0 && self.make_way(flash) {
@@ -218,7 +225,7 @@ impl<S: Scheme> PageMap<S> {
             return page;
         }
         self.collect_opened(flash);
-        if self.translation.scheme.is_free(logical) {
+        if self.translation.scheme.is_free(logical.0) {
             return self.host_page(flash, logical);
         }
         // Finding a page may start a collection that uses up the room found before; what is decided
@@ -238,11 +245,11 @@ impl<S: Scheme> PageMap<S> {
 
     /// Whether the entry of `logical` can be used, and brought in if it is missing.
     #[inline]
-    pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: u32) -> bool {
+    pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
         self.collect_opened(flash);
         !S::DEMAND
             || self.has_translation_room(S::WRITE_BACKS)
-            || self.translation.scheme.is_free(logical)
+            || self.translation.scheme.is_free(logical.0)
             || self.make_translation_room(flash, S::WRITE_BACKS)
     }
 
@@ -260,22 +267,21 @@ impl<S: Scheme> PageMap<S> {
         if !S::DEMAND {
             return None;
         }
-        let logical = op.first + index;
-        let page = self.translation.shape.page_of(logical);
+        let logical = Lpn(op.first + index);
+        let page = self.translation.shape.page_of(logical.0);
         // What others may wait for must not go away with an operation that is taken back.
         let completion =
             if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
-        if !room && !self.translation.scheme.is_free(logical) {
+        if !room && !self.translation.scheme.is_free(logical.0) {
             self.translation.counters.misses += 1;
             self.translation.counters.uncached += 1;
             return self.fetch(flash, page, completion, None);
         }
-        let at = self.map[logical as usize];
         let access = Access {
-            logical,
+            logical: logical.0,
             request_end: op.first + op.pages - 1,
             change: op.op != units::HostOp::Read,
-            at: (at < TRIMMED).then_some(at),
+            at: self.pages.find(logical).map(|page| page.0),
         };
         let mut plan = Plan::default();
         self.translation.scheme.access(&access, &mut plan);
@@ -352,11 +358,8 @@ impl<S: Scheme> PageMap<S> {
         completion: Completion,
         after: Option<CommandId>,
     ) -> Option<CommandId> {
-        let at = self.map[self.user_pages() + page as usize];
-        if at == UNMAPPED {
-            return after;
-        }
-        let read = self.mapping_read(Ppn(at), completion, after);
+        let Some(at) = self.pages.find(self.translation_lpn(page)) else { return after };
+        let read = self.mapping_read(at, completion, after);
         let loading = flash.read(self.owner, read).pending();
         self.translation.counters.reads += 1;
         self.translation.loading[page as usize] = loading;
@@ -365,9 +368,8 @@ impl<S: Scheme> PageMap<S> {
 
     /// Programs a translation page with what memory knows.
     pub(super) fn program_translation<F: Flash>(&mut self, flash: &mut F, update: &Update, target: Ppn) -> Outcome {
-        let logical = (self.user_pages() + update.page as usize) as u32;
-        let old = self.map[logical as usize];
-        let supersedes = (old != UNMAPPED).then_some(Ppn(old));
+        let logical = self.translation_lpn(update.page);
+        let supersedes = self.pages.find(logical);
         let mut after = update.after;
         if let Some(old) = supersedes {
             if update.read {
@@ -375,13 +377,11 @@ impl<S: Scheme> PageMap<S> {
                 after = flash.read(self.owner, read).pending();
                 self.translation.counters.reads += 1;
             }
-            self.blocks.invalidate(old);
+            self.pages.drop(old);
         }
         let record = self.record(flash, update.page);
         let sequence = self.next_sequence();
-        self.map[logical as usize] = target.0;
-        self.back[target.index()] = logical;
-        self.blocks.validate(target);
+        self.pages.place(logical, target);
         self.translation.awaits_update[update.page as usize] = false;
         self.translation.stale[update.page as usize] = false;
         self.translation.counters.writes += 1;
@@ -389,7 +389,7 @@ impl<S: Scheme> PageMap<S> {
             page: target,
             supersedes,
             what: Program::Record(record),
-            logical,
+            logical: logical.0,
             sequence,
             cause: Cause::Mapping,
             completion: update.completion,
@@ -402,17 +402,17 @@ impl<S: Scheme> PageMap<S> {
     fn record<F: Flash>(&self, flash: &mut F, page: u32) -> Option<RecordId> {
         let contents = flash.core_mut().contents.as_deref_mut()?;
         let range = self.translation.shape.range(page);
-        Some(contents.take_record(range.flat_map(|logical| self.entry_on_flash(logical).to_le_bytes()).collect()))
+        Some(contents.take_record(range.flat_map(|logical| self.entry_on_flash(Lpn(logical)).bits().to_le_bytes()).collect()))
     }
 
-    fn entry_on_flash(&self, logical: u32) -> u32 {
-        let entry = self.map[logical as usize];
-        if self.translation.scheme.is_dirty(logical) {
+    fn entry_on_flash(&self, logical: Lpn) -> Entry {
+        let entry = self.pages.entry(logical);
+        if self.translation.scheme.is_dirty(logical.0) {
             OUTDATED
-        } else if entry >= TRIMMED {
-            UNMAPPED
-        } else {
+        } else if entry.is_page() {
             entry
+        } else {
+            Entry::NOWHERE
         }
     }
 
@@ -423,25 +423,25 @@ impl<S: Scheme> PageMap<S> {
 
     /// The first entry of a translation page on flash that differs from a clean one in memory: its
     /// logical page, and both entries.
-    fn first_difference(&self, page: u32, record: Option<&[u8]>) -> Option<(u32, u32, u32)> {
+    fn first_difference(&self, page: u32, record: Option<&[u8]>) -> Option<(u32, Entry, Entry)> {
         let range = self.translation.shape.range(page);
         let mut words = record.unwrap_or_default().chunks_exact(4).map(|word| {
-            u32::from_le_bytes(word.try_into().expect("four bytes"))
+            Entry::from_bits(u32::from_le_bytes(word.try_into().expect("four bytes")))
         });
         range.into_iter().find_map(|logical| {
-            let on_flash = words.next().unwrap_or(UNMAPPED);
-            let expected = self.entry_on_flash(logical);
+            let on_flash = words.next().unwrap_or(Entry::NOWHERE);
+            let expected = self.entry_on_flash(Lpn(logical));
             (expected != OUTDATED && expected != on_flash).then_some((logical, on_flash, expected))
         })
     }
 
     /// Collection moved a page: its entry changes in memory, or its translation page is noted.
     #[inline]
-    pub(super) fn note_relocation(&mut self, lane: usize, logical: u32, to: Ppn) {
+    pub(super) fn note_relocation(&mut self, lane: usize, logical: Lpn, to: Ppn) {
         if !S::DEMAND {
             return;
         }
-        if logical as usize >= self.user_pages() {
+        if logical.index() >= self.user_pages() {
             self.translation.counters.copies += 1;
         }
         self.entry_changed(lane, logical, to);
@@ -449,12 +449,12 @@ impl<S: Scheme> PageMap<S> {
 
     /// A page is somewhere else without the host's doing; `lane` sees to its translation page.
     #[inline]
-    pub(super) fn entry_changed(&mut self, lane: usize, logical: u32, to: Ppn) {
-        if !S::DEMAND || logical as usize >= self.user_pages() {
+    pub(super) fn entry_changed(&mut self, lane: usize, logical: Lpn, to: Ppn) {
+        if !S::DEMAND || logical.index() >= self.user_pages() {
             return;
         }
-        let page = self.translation.shape.page_of(logical);
-        if self.translation.scheme.relocated(logical, to.0) || self.translation.awaits_update[page as usize] {
+        let page = self.translation.shape.page_of(logical.0);
+        if self.translation.scheme.relocated(logical.0, to.0) || self.translation.awaits_update[page as usize] {
             return;
         }
         self.translation.awaits_update[page as usize] = true;
@@ -463,7 +463,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
     pub(super) fn update_after_collection<F: Flash>(&mut self, flash: &mut F, lane: usize, page: u32) -> bool {
-        let back = (self.user_pages() + page as usize) as u32;
+        let back = Back::data(self.translation_lpn(page));
         // In turn, as for the host: kept in the plane that is collected, translation pages would gather
         // where most is collected, and make for still more.
         let Some(target) = self.translation_page().or_else(|| self.copy_page(lane, back)) else {
@@ -559,24 +559,24 @@ impl<S: Scheme> PageMap<S> {
             if self.translation.stale[page as usize] || self.translation.awaits_update[page as usize] {
                 continue;
             }
-            let at = self.map[self.user_pages() + page as usize];
-            if at != UNMAPPED {
-                let position = self.geometry.page_in_block(Ppn(at));
-                if position >= u32::from(core.block(self.geometry.block_of(Ppn(at))).done) {
+            let at = self.pages.find(self.translation_lpn(page));
+            if let Some(at) = at {
+                let position = self.geometry.page_in_block(at);
+                if position >= u32::from(core.block(self.geometry.block_of(at)).done) {
                     continue; // on its way
                 }
-                let oob = contents.oob(at);
-                if oob.logical as usize != self.user_pages() + page as usize {
+                let oob = contents.oob(at.0);
+                if oob.logical != self.translation_lpn(page).0 {
                     return Err(format!(
                         "the directory says translation page {page} is at {at}, which holds logical page {}",
                         oob.logical
                     ));
                 }
             }
-            let record = if at == UNMAPPED { None } else { contents.record(at) };
+            let record = at.and_then(|at| contents.record(at.0));
             if let Some((logical, on_flash, known)) = self.first_difference(page, record) {
                 return Err(format!(
-                    "translation page {page} at {at} says logical page {logical} is at {on_flash}, but it is clean and at {known}"
+                    "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean and at {known:?}"
                 ));
             }
         }
@@ -588,8 +588,8 @@ impl<S: Scheme> PageMap<S> {
         let mut pages = Vec::new();
         for block in (0..self.geometry.blocks()).map(units::BlockId) {
             pages.clear();
-            self.blocks.valid_pages(block, &mut pages);
-            let mut streams = pages.iter().map(|page| self.host_stream(self.back[*page as usize]));
+            self.pages.blocks.valid_pages(block, &mut pages);
+            let mut streams = pages.iter().map(|page| self.host_stream(self.pages.back(Ppn(*page))));
             let first = streams.next();
             if let Some(other) = streams.find(|stream| Some(*stream) != first) {
                 return Err(format!("block {block} holds pages of {first:?} and of {other:?}"));

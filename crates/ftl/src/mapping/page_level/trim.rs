@@ -7,13 +7,15 @@
 
 use super::scheme::Scheme;
 use super::trim_log::{PendingPage, encode};
-use super::{PENDING, PageMap, TOMBSTONE_TOKEN, TRIMMED, UNMAPPED};
+use super::entry::{Back, Entry, Place};
+use super::{PageMap, TOMBSTONE_TOKEN};
+use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
 use nand::{
     Cancel, Command, Completion, Flash, LawBroken, Outcome, PayloadId, Program, Read,
 };
-use units::{BlockId, Cause, Ppn};
+use units::{BlockId, Cause, Lpn, Ppn};
 
 impl<S: Scheme> PageMap<S> {
     pub(super) fn submit_trim<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
@@ -22,9 +24,9 @@ impl<S: Scheme> PageMap<S> {
         // Only looking entries up takes commands.
         let join = S::DEMAND.then(|| flash.open(op.owner, op.token, Cancel::Never));
         for index in 0..op.pages {
-            let logical = op.first + index;
+            let logical = Lpn(op.first + index);
             // A trim is advice: a page trimmed in part keeps its contents.
-            if op.mask_at(index, full) != full || self.map[logical as usize] >= TRIMMED {
+            if op.mask_at(index, full) != full || self.pages.find(logical).is_none() {
                 continue;
             }
             if !self.admits_trim(flash, logical) {
@@ -36,9 +38,9 @@ impl<S: Scheme> PageMap<S> {
                 self.translate(flash, op, index, join, true);
             }
             // Read only now: making room may have moved the page.
-            let old = Ppn(self.map[logical as usize]);
-            if !(op.kept && self.old.keep(logical, old.0)) {
-                self.blocks.invalidate(old);
+            let old = self.pages.find(logical).expect("it was there before room was made");
+            if !(op.kept && self.old.keep(logical, Entry::page(old))) {
+                self.pages.drop(old);
             }
             self.add_pending(flash, logical, old, sequence);
             self.trimmed_pages += 1;
@@ -48,33 +50,37 @@ impl<S: Scheme> PageMap<S> {
 
     /// Sees to it that a trim can be noted and its map entry changed. `false`: no room now.
     #[inline]
-    fn admits_trim<F: Flash>(&mut self, flash: &mut F, logical: u32) -> bool {
+    fn admits_trim<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
         let noted = self.trims.ranges.len() < self.trims.capacity || self.log_trims(flash, None);
         noted && self.admits_access(flash, logical)
     }
 
     /// Unmaps a page whose last version (or last tombstone) is at `old`, which stays held.
-    fn add_pending<F: Flash>(&mut self, flash: &mut F, logical: u32, old: Ppn, sequence: u64) {
+    fn add_pending<F: Flash>(&mut self, flash: &mut F, logical: Lpn, old: Ppn, sequence: u64) {
         if !flash.core().breaks(LawBroken::TrimHoldsOff) {
             flash.hold(self.geometry.block_of(old));
         }
-        self.map[logical as usize] = TRIMMED | PENDING | self.trims.pending.len() as u32;
+        self.pages.unmap(logical, Entry::in_log(self.trims.pending.len() as u32));
         self.trims.pending.push(PendingPage { old: old.0, sequence });
-        self.trims.add_range(logical, sequence);
+        self.trims.add_range(logical.0, sequence);
     }
 
     /// A trimmed page is written again: what the new version supersedes, and the block whose hold
     /// its program replaces.
-    pub(super) fn leave_trim(&mut self, entry: u32) -> (Ppn, Option<BlockId>) {
-        if entry & PENDING != 0 {
-            let pending = &mut self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize];
-            let old = Ppn(std::mem::replace(&mut pending.old, UNMAPPED));
-            return (old, Some(self.geometry.block_of(old)));
+    pub(super) fn leave_trim(&mut self, place: Place) -> (Ppn, Option<BlockId>) {
+        match place {
+            Place::InLog(number) => {
+                let pending = &mut self.trims.pending[number as usize];
+                let old = Ppn(std::mem::replace(&mut pending.old, UNMAPPED));
+                (old, Some(self.geometry.block_of(old)))
+            }
+            Place::Tombstone(slot) => {
+                let page = Ppn(self.trims.at(slot).page);
+                self.bury(slot);
+                (page, None)
+            }
+            Place::Page(_) | Place::Nowhere => unreachable!("the page is trimmed"),
         }
-        let slot = entry & !TRIMMED;
-        let page = Ppn(self.trims.at(slot).page);
-        self.bury(slot);
-        (page, None)
     }
 
     /// One page fewer is trimmed by this tombstone and its copies; the last one makes their pages invalid.
@@ -91,13 +97,13 @@ impl<S: Scheme> PageMap<S> {
         let done = tombstone.waiting == 0;
         let copies = std::mem::take(&mut tombstone.copies);
         let page = Ppn(tombstone.page);
-        self.blocks.invalidate(page);
+        self.pages.drop(page);
         self.trims.live_pages -= 1;
         for copy in copies {
             let tombstone = self.trims.at(copy);
             tombstone.live = 0;
             let (page, done) = (Ppn(tombstone.page), tombstone.waiting == 0);
-            self.blocks.invalidate(page);
+            self.pages.drop(page);
             self.trims.live_pages -= 1;
             if done {
                 self.trims.remove(copy);
@@ -115,7 +121,7 @@ impl<S: Scheme> PageMap<S> {
         tombstone.live -= 1;
         if tombstone.live == 0 {
             let page = Ppn(tombstone.page);
-            self.blocks.invalidate(page);
+            self.pages.drop(page);
             self.trims.live_pages -= 1;
         }
     }
@@ -145,9 +151,9 @@ impl<S: Scheme> PageMap<S> {
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // What a full lane collects its tombstones for is room.
-                Some(lane) if self.division.sheds => self.page_elsewhere(lane, TRIMMED).or_else(|| self.copy_page(lane, TRIMMED)),
+                Some(lane) if self.division.sheds => self.page_elsewhere(lane, Back::RECORD).or_else(|| self.copy_page(lane, Back::RECORD)),
                 // Broken up by later writes the log may need more than the collection was promised.
-                Some(lane) => self.copy_page(lane, TRIMMED).or_else(|| self.page_elsewhere(lane, TRIMMED)),
+                Some(lane) => self.copy_page(lane, Back::RECORD).or_else(|| self.page_elsewhere(lane, Back::RECORD)),
                 None => self.record_page(flash).or_else(|| self.record_page_beyond_collection()),
             };
             let Some(page) = page else { return false };
@@ -175,7 +181,7 @@ impl<S: Scheme> PageMap<S> {
     /// take.
     #[inline]
     pub(super) fn gains(&self, lane: usize, block: BlockId) -> bool {
-        self.blocks.valid_count(block) < self.geometry.pages_per_block || self.division.sheds && self.sheds_tombstones(lane, block)
+        self.pages.blocks.valid_count(block) < self.geometry.pages_per_block || self.division.sheds && self.sheds_tombstones(lane, block)
     }
 
     #[cold]
@@ -185,7 +191,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     pub(super) fn tombstones_in(&self, block: BlockId) -> u32 {
-        self.blocks.valid_pages_of(block).filter(|page| self.back[*page as usize] & TRIMMED != 0).count() as u32
+        self.pages.blocks.valid_pages_of(block).filter(|page| self.pages.back(Ppn(*page)).is_tombstone()).count() as u32
     }
 
     /// Nothing of the log is left to be written, so nothing has to wait for it.
@@ -203,7 +209,7 @@ impl<S: Scheme> PageMap<S> {
         let ranges = std::mem::take(&mut self.trims.ranges);
         for range in ranges {
             for logical in range.first..range.first + range.count {
-                if self.is_pending(logical, range.sequence) {
+                if self.is_pending(Lpn(logical), range.sequence) {
                     self.trims.add_range(logical, range.sequence);
                 }
             }
@@ -214,10 +220,11 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// Whether the last thing that happened to a page is the trim `sequence`, not logged yet.
-    fn is_pending(&self, logical: u32, sequence: u64) -> bool {
-        let entry = self.map[logical as usize];
-        let pending = entry != UNMAPPED && entry & (TRIMMED | PENDING) == TRIMMED | PENDING;
-        pending && self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize].sequence == sequence
+    fn is_pending(&self, logical: Lpn, sequence: u64) -> bool {
+        match self.pages.entry(logical).place() {
+            Place::InLog(number) => self.trims.pending[number as usize].sequence == sequence,
+            _ => false,
+        }
     }
 
     fn program_tombstone<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
@@ -273,7 +280,7 @@ impl<S: Scheme> PageMap<S> {
         let lanes_per_die = self.division.lanes / self.geometry.dies();
         let is_other = |lane: &usize| !dies.contains(&units::DieId(*lane as u32 / lanes_per_die));
         let others: Vec<usize> = self.order.iter().map(|lane| *lane as usize).filter(is_other).collect();
-        let spared = others.iter().find_map(|lane| self.page_to_spare(*lane, TRIMMED));
+        let spared = others.iter().find_map(|lane| self.page_to_spare(*lane, Back::RECORD));
         spared.or_else(|| others.iter().find_map(|lane| self.page_beyond_collection(*lane)))
     }
 
@@ -288,21 +295,22 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn page_beyond_collection(&mut self, lane: usize) -> Option<Ppn> {
         let entry = &self.lanes[lane];
-        let candidates = entry.blocks().filter(|block| self.blocks.is_candidate(*block));
-        let cheapest = candidates.map(|block| self.blocks.valid_count(block)).min();
-        let promised = entry.collection.as_ref().map_or(0, |collection| self.blocks.valid_count(collection.victim));
-        let room = self.frontier(lane, self.copy_stream(TRIMMED)).room() + entry.free.len() as u32 * self.geometry.pages_per_block;
+        let candidates = entry.blocks().filter(|block| self.pages.blocks.is_candidate(*block));
+        let cheapest = candidates.map(|block| self.pages.blocks.valid_count(block)).min();
+        let promised = entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
+        let room = self.frontier(lane, self.copy_stream(Back::RECORD)).room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         // One for the trims that are logged on the way, and one for this.
         let is_left = room >= promised.max(cheapest.unwrap_or(0)) + 2;
-        if is_left && !entry.dead { self.copy_page(lane, TRIMMED) } else { None }
+        if is_left && !entry.dead { self.copy_page(lane, Back::RECORD) } else { None }
     }
 
     /// Programs a tombstone or a copy of one.
     fn issue_tombstone<F: Flash>(&mut self, flash: &mut F, page: Ppn, slot: u32, record: Option<nand::RecordId>, sequence: u64) {
-        self.back[page.index()] = TRIMMED | slot;
         if self.trims.at(slot).live > 0 {
             self.trims.live_pages += 1;
-            self.blocks.validate(page);
+            self.pages.keep(page, Back::tombstone(slot));
+        } else {
+            self.pages.label(page, Back::tombstone(slot));
         }
         let command = Command {
             page,
@@ -331,12 +339,12 @@ impl<S: Scheme> PageMap<S> {
         let ranges = self.trims.at(slot).ranges.clone();
         let (mut live, mut held) = (0, Vec::new());
         for range in &ranges {
-            for logical in range.first..range.first + range.count {
-                let entry = self.map[logical as usize];
+            for logical in (range.first..range.first + range.count).map(Lpn) {
+                let Place::InLog(number) = self.pages.entry(logical).place() else { unreachable!("the log was compacted") };
                 debug_assert!(self.is_pending(logical, range.sequence), "the log was compacted");
-                let pending = &mut self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize];
+                let pending = &mut self.trims.pending[number as usize];
                 held.push(std::mem::replace(&mut pending.old, UNMAPPED));
-                self.map[logical as usize] = TRIMMED | slot;
+                self.pages.unmap(logical, Entry::tombstone(slot));
                 live += 1;
             }
         }
@@ -401,8 +409,8 @@ impl<S: Scheme> PageMap<S> {
         flash.read(self.owner, read);
         self.keep_copies(flash, slot);
         for range in ranges {
-            for logical in range.first..range.first + range.count {
-                if self.map[logical as usize] == TRIMMED | slot {
+            for logical in (range.first..range.first + range.count).map(Lpn) {
+                if self.pages.entry(logical) == Entry::tombstone(slot) {
                     self.add_pending(flash, logical, page, range.sequence);
                     self.bury(slot);
                 }
@@ -433,8 +441,8 @@ impl<S: Scheme> PageMap<S> {
         self.trims.carried.extend(held);
         self.keep_copies(flash, slot);
         for range in ranges {
-            for logical in range.first..range.first + range.count {
-                if self.map[logical as usize] != TRIMMED | slot {
+            for logical in (range.first..range.first + range.count).map(Lpn) {
+                if self.pages.entry(logical) != Entry::tombstone(slot) {
                     continue;
                 }
                 if self.trims.ranges.len() >= self.trims.capacity {
@@ -499,23 +507,26 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// The page that holds what a trimmed page's map entry stands for: its tombstone, or the last
-    /// version while the trim is not logged.
-    pub(super) fn trimmed_page(&mut self, entry: u32) -> Ppn {
-        if entry & PENDING != 0 {
-            return Ppn(self.trims.pending[(entry & !(TRIMMED | PENDING)) as usize].old);
+    /// The page that says what a logical page is: its newest version, its tombstone, or the last version while its
+    /// trim is not logged.
+    pub(super) fn page_that_stands_for(&mut self, logical: Lpn) -> Ppn {
+        match self.pages.entry(logical).place() {
+            Place::Page(page) => page,
+            Place::InLog(number) => Ppn(self.trims.pending[number as usize].old),
+            Place::Tombstone(slot) => Ppn(self.trims.at(slot).page),
+            Place::Nowhere => unreachable!("an older version of the page is on flash"),
         }
-        Ppn(self.trims.at(entry & !TRIMMED).page)
     }
 
     /// The tombstone in `slot` is programmed at another page.
     pub(super) fn move_tombstone(&mut self, slot: u32, to: Ppn) {
         let tombstone = self.trims.at(slot);
         let from = Ppn(std::mem::replace(&mut tombstone.page, to.0));
-        let live = tombstone.live > 0;
-        if live {
-            self.blocks.invalidate(from);
-            self.blocks.validate(to);
+        let is_needed = tombstone.live > 0;
+        if is_needed {
+            self.pages.stand_in(from, to);
+        } else {
+            self.pages.label(to, Back::tombstone(slot));
         }
     }
 }

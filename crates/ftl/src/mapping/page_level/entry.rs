@@ -1,0 +1,163 @@
+//! Entries of the map and of the back map: the one file that knows their bits.
+//!
+//! ```text
+//! map entry   0xxx…  flash page              back entry   0xxx…  logical page
+//!             10xx…  tombstone on flash                   1xxx…  tombstone
+//!             11xx…  trim in the log
+//!             1111…  nowhere: never written
+//! ```
+
+use units::{Lpn, Ppn};
+
+const TRIMMED: u32 = 1 << 31;
+const IN_LOG: u32 = 1 << 30;
+
+/// Where a logical page is. As it lies in snapshots and in records on flash: four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Entry(u32);
+
+/// What an [`Entry`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On this flash page.
+    Page(Ppn),
+    /// Trimmed by the tombstone in this slot.
+    Tombstone(u32),
+    /// Trimmed by the log, where this is its number.
+    InLog(u32),
+    /// Never written.
+    Nowhere,
+}
+
+impl Entry {
+    /// Never written.
+    pub const NOWHERE: Self = Self(u32::MAX);
+    /// Trimmed, whatever by.
+    pub const ZEROS: Self = Self(TRIMMED);
+
+    #[inline(always)]
+    pub const fn page(page: Ppn) -> Self {
+        Self(page.0)
+    }
+
+    #[inline]
+    pub const fn tombstone(slot: u32) -> Self {
+        Self(TRIMMED | slot)
+    }
+
+    #[inline]
+    pub const fn in_log(number: u32) -> Self {
+        Self(TRIMMED | IN_LOG | number)
+    }
+
+    /// Whether the page has data on flash.
+    #[inline(always)]
+    pub const fn is_page(self) -> bool {
+        self.0 < TRIMMED
+    }
+
+    /// The flash page with its data, if there is one.
+    #[inline(always)]
+    pub fn on_flash(self) -> Option<Ppn> {
+        self.is_page().then_some(Ppn(self.0))
+    }
+
+    #[inline]
+    pub fn place(self) -> Place {
+        if self.is_page() {
+            Place::Page(Ppn(self.0))
+        } else if self == Self::NOWHERE {
+            Place::Nowhere
+        } else if self.0 & IN_LOG != 0 {
+            Place::InLog(self.0 & !(TRIMMED | IN_LOG))
+        } else {
+            Place::Tombstone(self.0 & !TRIMMED)
+        }
+    }
+
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+/// What a [`Back`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// A version of this logical page.
+    Version(Lpn),
+    /// The tombstone in this slot.
+    Tombstone(u32),
+}
+
+/// What a flash page holds. Four bytes, as an [`Entry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub(super) struct Back(u32);
+
+impl Back {
+    /// Nothing yet.
+    pub const NOTHING: Self = Self(u32::MAX);
+    /// A record whose slot does not matter.
+    pub const RECORD: Self = Self(TRIMMED);
+
+    #[inline(always)]
+    pub const fn data(logical: Lpn) -> Self {
+        Self(logical.0)
+    }
+
+    #[inline]
+    pub const fn tombstone(slot: u32) -> Self {
+        Self(TRIMMED | slot)
+    }
+
+    /// Whether it is a tombstone, and no version of a logical page.
+    #[inline(always)]
+    pub const fn is_tombstone(self) -> bool {
+        self.0 & TRIMMED != 0
+    }
+
+    #[inline(always)]
+    pub const fn held(self) -> Held {
+        if self.is_tombstone() { Held::Tombstone(self.0 & !TRIMMED) } else { Held::Version(Lpn(self.0)) }
+    }
+
+    /// The logical page it holds a version of.
+    #[inline(always)]
+    pub fn logical(self) -> Option<Lpn> {
+        (!self.is_tombstone()).then_some(Lpn(self.0))
+    }
+
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_says_one_thing() {
+        for (entry, place) in [
+            (Entry::page(Ppn(7)), Place::Page(Ppn(7))),
+            (Entry::tombstone(7), Place::Tombstone(7)),
+            (Entry::in_log(7), Place::InLog(7)),
+            (Entry::NOWHERE, Place::Nowhere),
+        ] {
+            assert_eq!((entry.place(), Entry::from_bits(entry.bits())), (place, entry));
+            assert_eq!(entry.is_page(), matches!(place, Place::Page(_)));
+        }
+        assert_eq!(Back::data(Lpn(3)).held(), Held::Version(Lpn(3)));
+        assert_eq!(Back::tombstone(3).held(), Held::Tombstone(3));
+        assert!(Back::RECORD.is_tombstone() && Back::NOTHING.logical().is_none());
+    }
+}

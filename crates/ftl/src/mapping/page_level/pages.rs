@@ -1,0 +1,184 @@
+//! Which flash page each logical page is on, and what each flash page holds.
+//!
+//! *Protects*: the newest version of a logical page is a valid page that names it, and no other page is valid but tombstones
+//! and old versions that are kept. Only this file writes the maps and makes pages valid or invalid.
+
+use super::entry::{Back, Entry, Place};
+use crate::blocks::BlockTable;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::FlashCore;
+use units::{Geometry, Lpn, Ppn};
+
+/// The map, the back map and what is valid. 4 bytes a logical page, 4 bytes and a bit a flash page.
+pub(super) struct Pages {
+    geometry: Geometry,
+    /// Of each logical page: the user's, then the translation pages.
+    map: Vec<Entry>,
+    /// Of each flash page; meaningful while the page is valid or being placed.
+    back: Vec<Back>,
+    pub blocks: BlockTable,
+}
+
+impl Pages {
+    /// Nothing is written.
+    pub fn new(geometry: Geometry, logical_pages: u32) -> Self {
+        Self {
+            geometry,
+            map: units::table(logical_pages as usize, Entry::NOWHERE),
+            back: units::table(geometry.pages() as usize, Back::NOTHING),
+            blocks: BlockTable::new(geometry),
+        }
+    }
+
+    /// Logical pages, translation pages included.
+    #[inline]
+    pub fn logical_pages(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// All logical pages.
+    pub fn all(&self) -> impl Iterator<Item = Lpn> + use<> {
+        (0..self.map.len() as u32).map(Lpn)
+    }
+
+    #[inline(always)]
+    pub fn entry(&self, logical: Lpn) -> Entry {
+        self.map[logical.index()]
+    }
+
+    /// The flash page with the newest version, if there is one.
+    #[inline(always)]
+    pub fn find(&self, logical: Lpn) -> Option<Ppn> {
+        self.map[logical.index()].on_flash()
+    }
+
+    /// As [`Pages::find`], of a page that may not be there.
+    #[inline]
+    pub fn find_soon(&self, logical: usize) -> Option<Ppn> {
+        self.map.get(logical)?.on_flash()
+    }
+
+    #[inline(always)]
+    pub fn back(&self, page: Ppn) -> Back {
+        self.back[page.index()]
+    }
+
+    /// What the pages of a block hold, `count` of them from its first one on.
+    pub fn backs(&self, first: Ppn, count: usize) -> &[Back] {
+        &self.back[first.index()..first.index() + count]
+    }
+
+    /// The newest version goes to `page`. What it replaces is the caller's to drop.
+    #[inline(always)]
+    pub fn place(&mut self, logical: Lpn, page: Ppn) {
+        self.map[logical.index()] = Entry::page(page);
+        self.back[page.index()] = Back::data(logical);
+        self.blocks.validate(page);
+    }
+
+    /// The newest version moves from one page to another.
+    #[inline(always)]
+    pub fn relocate(&mut self, logical: Lpn, from: Ppn, to: Ppn) {
+        self.map[logical.index()] = Entry::page(to);
+        self.back[to.index()] = Back::data(logical);
+        self.blocks.invalidate(from);
+        self.blocks.validate(to);
+    }
+
+    /// `to` holds what `from` held, be it an old version or a tombstone.
+    pub fn stand_in(&mut self, from: Ppn, to: Ppn) {
+        self.back[to.index()] = self.back[from.index()];
+        self.blocks.invalidate(from);
+        self.blocks.validate(to);
+    }
+
+    /// A page that is no newest version holds something.
+    pub fn label(&mut self, page: Ppn, back: Back) {
+        self.back[page.index()] = back;
+    }
+
+    /// As [`Pages::label`], and the page is valid.
+    pub fn keep(&mut self, page: Ppn, back: Back) {
+        self.label(page, back);
+        self.blocks.validate(page);
+    }
+
+    /// Nobody needs what a page holds.
+    #[inline(always)]
+    pub fn drop(&mut self, page: Ppn) {
+        self.blocks.invalidate(page);
+    }
+
+    /// A logical page is trimmed, or nowhere any more; its last version is the caller's to drop.
+    #[inline]
+    pub fn unmap(&mut self, logical: Lpn, entry: Entry) {
+        debug_assert!(!entry.is_page(), "an entry that names a page is written as that page is placed");
+        self.map[logical.index()] = entry;
+    }
+
+    #[inline]
+    pub fn prefetch_entry(&self, logical: usize) {
+        units::prefetch(&self.map, logical);
+    }
+
+    #[inline]
+    pub fn prefetch_back(&self, page: usize) {
+        units::prefetch(&self.back, page);
+    }
+
+    /// Brings the entry of what a page holds.
+    #[inline]
+    pub fn prefetch_entry_of(&self, page: Ppn) {
+        units::prefetch(&self.map, self.back[page.index()].bits() as usize);
+    }
+
+    /// Bytes of the map.
+    pub fn map_bytes(&self) -> u64 {
+        self.map.len() as u64 * 4
+    }
+
+    /// Every newest version is on a page of its own that was programmed. Returns the pages mapped, and adds to
+    /// `trimmed` what each tombstone trims.
+    ///
+    /// # Errors
+    /// The first logical page of which that is not so, in words.
+    pub fn check(&self, core: &FlashCore, trimmed: &mut [u32]) -> Result<u64, String> {
+        let mut mapped = 0;
+        for logical in self.all() {
+            match self.entry(logical).place() {
+                Place::Page(page) => {
+                    mapped += 1;
+                    if !self.blocks.is_valid(page) || self.back(page) != Back::data(logical) {
+                        return Err(format!("logical page {logical} maps to page {page}, which is not its own"));
+                    }
+                    let block = core.block(self.geometry.block_of(page));
+                    if self.geometry.page_in_block(page) >= u32::from(block.issued) {
+                        return Err(format!("logical page {logical} maps to page {page}, never programmed"));
+                    }
+                }
+                Place::Tombstone(slot) => trimmed[slot as usize] += 1,
+                Place::InLog(_) | Place::Nowhere => {}
+            }
+        }
+        Ok(mapped)
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u32("page.map", self.map.iter().map(|entry| entry.bits()));
+        writer.put_u32("page.back", self.back.iter().map(|back| back.bits()));
+        self.blocks.save(writer);
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let map = reader.get_u32("page.map")?;
+        let back = reader.get_u32("page.back")?;
+        if map.len() != self.map.len() || back.len() != self.back.len() {
+            return Err(SnapshotError::Unfit { section: "page", problem: "the number of pages differs".to_owned() });
+        }
+        self.blocks.load(reader)?;
+        // Written in place: the tables are laid out for random access.
+        self.map.iter_mut().zip(map).for_each(|(entry, bits)| *entry = Entry::from_bits(bits));
+        self.back.iter_mut().zip(back).for_each(|(back, bits)| *back = Back::from_bits(bits));
+        Ok(())
+    }
+}
