@@ -54,7 +54,6 @@ pub struct Oracle {
     volatile: bool,
     number: u32,
     violation: Option<String>,
-    reads: u64,
 }
 
 impl Oracle {
@@ -70,7 +69,6 @@ impl Oracle {
             volatile: false,
             number: 0,
             violation: None,
-            reads: 0,
         }
     }
 
@@ -82,18 +80,6 @@ impl Oracle {
     /// The first violation seen, in words.
     pub fn violation(&self) -> Option<&str> {
         self.violation.as_deref()
-    }
-
-    /// Sectors whose contents were checked so far.
-    pub fn sectors_checked(&self) -> u64 {
-        self.reads
-    }
-
-    /// Whether the newest version of a sector has been acknowledged: no write of it is under way, or
-    /// was given up.
-    pub fn is_settled(&self, sector: u64) -> bool {
-        let known = self.known(sector);
-        known.acknowledged == known.submitted
     }
 
     fn known(&self, sector: u64) -> Known {
@@ -162,7 +148,6 @@ impl Oracle {
 
     /// Checks one sector a read returned.
     pub fn check_read(&mut self, id: u32, sector: u64, value: u64) {
-        self.reads += 1;
         let Some(pending) = &self.pending[id as usize] else { return };
         let floor = pending.floor[(sector - pending.request.first_sector) as usize];
         self.check(sector, value, floor, "a read");

@@ -80,6 +80,16 @@ pub enum Value {
 }
 
 impl Parameter {
+    /// A key with a default.
+    pub const fn new(key: &'static str, kind: ParameterKind, default: &'static str, doc: &'static str) -> Self {
+        Self { key, kind, default: Some(default), doc }
+    }
+
+    /// A key that may be absent.
+    pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
+        Self { key, kind, default: None, doc }
+    }
+
     /// Reads a value as written in a file or after `--set`.
     ///
     /// # Errors

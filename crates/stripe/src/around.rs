@@ -12,13 +12,12 @@
 //! gc-aware   the others alone, as many as are needed
 //! ```
 
-use crate::jobs::members;
 use crate::settings::Reads;
 use crate::striped::Striped;
 use crate::token;
 use layer::{Answer, OpHandle, Outbox, PageOp, cells};
 use nand::{Backlog, Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, members};
 
 /// A page that is being read around its chip.
 #[derive(Clone, Copy, Debug)]

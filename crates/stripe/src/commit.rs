@@ -9,14 +9,14 @@
 //! Order: read, program the parity, then at one moment: old versions are dropped, the entry leaves memory. A power
 //! cut before that moment finds an orphan parity page and everything else as it was.
 
-use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards, members};
+use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token;
 use layer::{Answer, cells};
 use nand::{Flash, PayloadId};
-use units::Cause;
+use units::{Cause, members};
 
 impl<F: Flash> Striped<F> {
     /// A job begins that is nothing but a commit.

@@ -279,13 +279,3 @@ impl Jobs {
         cells.map(|cell| std::mem::replace(cell, PayloadId::NONE)).filter(|cell| *cell != PayloadId::NONE)
     }
 }
-
-/// The members of a set, ascending.
-pub(crate) fn members(set: u64) -> impl Iterator<Item = u32> {
-    let mut left = set;
-    std::iter::from_fn(move || {
-        let member = (left != 0).then(|| left.trailing_zeros());
-        left &= left.wrapping_sub(1);
-        member
-    })
-}

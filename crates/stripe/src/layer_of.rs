@@ -1,13 +1,12 @@
 //! The stripe layer as seen from above: operations, events, checks, reports, snapshots.
 
-use crate::jobs::members;
 use crate::scheme::Delay;
 use crate::striped::{Counters, Striped};
 use layer::{
     Answer, LayerReport, Old, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{Event, Flash, Owner, PayloadId};
-use units::{HostOp, Request, SECTOR_BYTES};
+use units::{HostOp, Request, SECTOR_BYTES, members};
 
 /// Commits under way at once while the host has nothing to do.
 const IDLE_COMMITS: usize = 4;

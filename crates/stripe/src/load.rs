@@ -9,12 +9,12 @@
 //! ```
 //! A lost page that is newer follows from the second, any other one from the first.
 
-use crate::jobs::{Cell, Job, Shards, members};
+use crate::jobs::{Cell, Job, Shards};
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use layer::Old;
 use nand::{Flash, PayloadId};
-use units::Cause;
+use units::{Cause, members};
 
 /// How far reading got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

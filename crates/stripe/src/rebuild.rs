@@ -1,6 +1,6 @@
 //! Lost chips: which pages of a stripe they take along, reading without them, and filling a spare.
 
-use crate::jobs::{Cell, Job, Kind, NONE, Phase, Shards, members};
+use crate::jobs::{Cell, Job, Kind, NONE, Phase, Shards};
 use crate::layout::{Member, StripeLayout};
 use crate::load::Loaded;
 use crate::striped::Striped;
@@ -8,7 +8,7 @@ use crate::token;
 use layer::{Answer, STRIPE_OWNER};
 use nand::{Flash, Nvram, NvramId, PayloadId};
 use std::collections::BTreeMap;
-use units::{Cause, DieId};
+use units::{Cause, DieId, members};
 
 /// A spare in the place of a lost die, as far as it has been filled.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 //! written, and nobody was told that they were: their parity is computed from what is there.
 
 use crate::cache::Entry;
-use crate::jobs::{Job, Kind, Reason, members};
+use crate::jobs::{Job, Kind, Reason};
 use crate::layout::{MOST_DATA, Member};
 use crate::rebuild::{FILLED, GONE, KIND, REPLACED, Replaced};
 use crate::scheme::Delay;
@@ -13,7 +13,7 @@ use crate::striped::Striped;
 use layer::{Old, STRIPE_OWNER};
 use nand::{Flash, FlashCore, NvramPage, PayloadId};
 use std::collections::{BTreeMap, BTreeSet};
-use units::DieId;
+use units::{DieId, members};
 
 /// Where the sets of pages without an old version, and of trimmed ones, begin in a note.
 const ZEROS: u32 = MOST_DATA;

@@ -18,7 +18,7 @@ use crate::choice;
 use crate::cache::Cache;
 use crate::code::Code;
 use crate::flush::Flushes;
-use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason, members};
+use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason};
 use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
 use crate::scheme::Scheme;
@@ -28,7 +28,7 @@ use crate::trims::Trims;
 use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
 use nand::{Flash, NvramId, Owner, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, members};
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]

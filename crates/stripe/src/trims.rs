@@ -4,13 +4,13 @@
 //! down before it. Jobs that have to wait for that wait together, so that a trim of many stripes is a few pages of
 //! tombstones and not some for each stripe.
 
-use crate::jobs::{Job, Kind, NONE, Phase, Reason, members};
+use crate::jobs::{Job, Kind, NONE, Phase, Reason};
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token;
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, members};
 
 /// Jobs whose trims have to be on flash before they go on.
 #[derive(Debug, Default)]

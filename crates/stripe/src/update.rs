@@ -1,13 +1,13 @@
 //! Writes and trims of data pages, up to the point where all of it is on flash.
 
-use crate::jobs::{Cell, Job, Kind, Phase, Shards, members};
+use crate::jobs::{Cell, Job, Kind, Phase, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token;
 use layer::{Answer, Old, Outbox, cells};
 use nand::{Flash, PayloadId};
-use units::Cause;
+use units::{Cause, members};
 
 impl<F: Flash> Striped<F> {
     /// A job begins. `false`: it waits for something.

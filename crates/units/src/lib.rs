@@ -10,12 +10,17 @@ mod geometry;
 mod memory;
 pub mod quantity;
 mod request;
+mod set;
 
 pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn};
 pub use cause::{CAUSES, Cause, DIE_CAUSES, WAIT_KINDS, Wait};
 pub use geometry::{Geometry, GeometryError, Reciprocal, Shape};
 pub use memory::{prefetch, table};
 pub use request::{HostOp, Request, SECTOR_BYTES};
+pub use set::members;
 
 /// Simulated time or a duration, in nanoseconds.
 pub type Nanos = u64;
+
+/// An hour.
+pub const HOUR: Nanos = 3_600_000_000_000;

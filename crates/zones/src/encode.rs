@@ -4,13 +4,12 @@
 //! Simplified: the off-line phase begins with the first idle moment after its period is over.
 //! Protects: a code block counts only if no source of it was written since its encoding began.
 
-use crate::read::members;
 use crate::settings::{Settings, Stale};
 use crate::zoned::{NONE, Zoned, token};
 use layer::{Answer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, cells};
 use nand::{Flash, PayloadId};
 use std::collections::{HashMap, HashSet, VecDeque};
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, members};
 
 /// A group of a row being encoded.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,9 @@
 //! The layer as seen from above: operations, events, checks, reports, snapshots.
 
-use crate::read::members;
 use crate::zoned::{NONE, Zoned};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Event, Flash, Owner};
-use units::{HostOp, Ppn, Request, SECTOR_BYTES};
+use units::{HostOp, Ppn, Request, SECTOR_BYTES, members};
 
 /// What a page holds on flash.
 enum Cells {

@@ -2,9 +2,9 @@
 //!
 //! A policy is a line in [`READ_POLICIES`] and a function that gets a view of one group of one row.
 
-use crate::read::members;
 use code::Known;
 use nand::Backlog;
+use units::members;
 
 /// What is known of a group when a read of some of its data blocks arrives.
 #[derive(Clone, Copy, Debug)]

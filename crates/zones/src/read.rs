@@ -13,17 +13,7 @@ use crate::queue::Sub;
 use crate::zoned::{NONE, Zoned, token};
 use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId, WaitVector};
-use units::{Cause, DieId, HostOp, Nanos, Wait};
-
-/// The members of a set, ascending.
-pub(crate) fn members(set: u32) -> impl Iterator<Item = u32> {
-    let mut left = set;
-    std::iter::from_fn(move || {
-        let member = (left != 0).then(|| left.trailing_zeros());
-        left &= left.wrapping_sub(1);
-        member
-    })
-}
+use units::{Cause, DieId, HostOp, Nanos, Wait, members};
 
 impl<F: Flash> Zoned<F> {
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {

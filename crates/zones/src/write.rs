@@ -11,11 +11,10 @@
 use crate::jobs::{Job, Phase};
 use crate::layout::Place;
 use crate::queue::Sub;
-use crate::read::members;
 use crate::zoned::{NONE, Zoned, token};
 use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
-use units::{Cause, HostOp};
+use units::{Cause, HostOp, members};
 
 impl<F: Flash> Zoned<F> {
     pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {

@@ -8,7 +8,7 @@ mod presets;
 pub use error::ConfigError;
 pub use keys::{all_keys, find_key};
 pub use layer::spelling::did_you_mean;
-pub use presets::{Part, Preset, parts, stacks};
+pub use presets::{Preset, parts, stacks};
 
 use layer::{Parameter, Value, Values};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@ use super::{ConfigError, Setting, file};
 use layer::Named;
 use std::sync::LazyLock;
 
-/// A built-in stack.
+/// A built-in stack or flash part.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name.
@@ -20,25 +20,9 @@ impl Preset {
     }
 }
 
-/// A built-in flash part.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// Name.
-    pub name: &'static str,
-    /// Its file.
-    pub text: &'static str,
-}
-
-impl Part {
-    /// What it is, in a line.
-    pub fn description(&self) -> String {
-        file::description(self.text)
-    }
-}
-
 macro_rules! embedded {
-    ($kind:ident, $folder:literal, [$($name:literal),* $(,)?]) => {
-        vec![$($kind {
+    ($folder:literal, [$($name:literal),* $(,)?]) => {
+        vec![$(Preset {
             name: $name,
             text: include_str!(concat!("../../../../presets/", $folder, "/", $name, ".toml")),
         }),*]
@@ -47,7 +31,7 @@ macro_rules! embedded {
 
 /// All built-in stacks, alphabetically.
 pub fn stacks() -> Vec<Preset> {
-    embedded!(Preset, "stacks", [
+    embedded!("stacks", [
         "bast", "block", "block-lru", "block-only", "cbm", "cdftl", "cflru", "dftl", "fab", "fast", "fra", "hard", "hard-log-cache", "hard-shrd", "lb-clock", "leaftl", "nftl", "page",
         "page-only", "raid-elastic", "raid0", "raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "striping-coded", "striping-eager", "striping-gc-aware", "striping-in-turn", "striping-interleave",
         "striping-mirror", "striping-single-queue", "striping-static", "superpage", "tpftl", "tpm", "two-level",
@@ -56,15 +40,15 @@ pub fn stacks() -> Vec<Preset> {
 }
 
 /// All built-in parts, alphabetically.
-pub fn parts() -> Vec<Part> {
-    embedded!(Part, "parts", ["fast-4k", "mlc-4k", "slc-2k", "slc-2k-serial", "tlc-16k", "znand-2k"])
+pub fn parts() -> Vec<Preset> {
+    embedded!("parts", ["fast-4k", "mlc-4k", "slc-2k", "slc-2k-serial", "tlc-16k", "znand-2k"])
 }
 
 /// Names of the built-in parts, with what each is.
 pub(super) fn part_choices() -> Vec<Named> {
     // Read from their files once, to be kept as long as the program runs.
     static CHOICES: LazyLock<Vec<Named>> = LazyLock::new(|| {
-        let described = |part: &Part| (part.name, &*part.description().leak());
+        let described = |part: &Preset| (part.name, &*part.description().leak());
         parts().iter().map(described).collect()
     });
     CHOICES.clone()

@@ -2,17 +2,12 @@
 
 use layer::{Named, Parameter, ParameterKind as Kind, Values};
 use remap::{Hard, HostReport, Layout, LayoutError, LogCache, LogLayout, LogOptions, LogReport, Machine, OpenError, Options, Partial, ReadSectors, Report, WriteCache};
-use units::{Geometry, Nanos, SECTOR_BYTES, quantity};
+use units::{Geometry, HOUR, SECTOR_BYTES, quantity};
 
-const HOUR: Nanos = 3_600_000_000_000;
 /// Bytes of a page, the unit of the driver's map.
 const PAGE_BYTES: u64 = 4096;
 /// Bytes of a virtual superpage over a drive that maps no larger unit than a page of the driver.
 const USUAL_SUPERPAGE: u64 = 16 << 10;
-
-const fn key(key: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Parameter {
-    Parameter { key, kind, default: Some(default), doc }
-}
 
 const KINDS: [Named; 3] = [
     ("none", "requests go to the drive as they are"),
@@ -31,24 +26,24 @@ const CACHES: [Named; 2] = [
 /// The keys, in display order.
 pub fn parameters() -> Vec<Parameter> {
     vec![
-        key("remap.kind", Kind::Choice(|| KINDS.to_vec()), "none", "A driver of the host over the drive. With one the host sees the driver's size."),
+        Parameter::new("remap.kind", Kind::Choice(|| KINDS.to_vec()), "none", "A driver of the host over the drive. With one the host sees the driver's size."),
         Parameter {
             key: "remap.superpage",
             kind: Kind::Size { min: 4 << 10, max: 4 << 20 },
             default: None,
             doc: "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are multiples of. Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
         },
-        key("remap.segment", Kind::Size { min: 8 << 10, max: 16 << 20 }, "512KiB", "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its header included."),
-        key("remap.log", Kind::Share { max: 0.5 }, "10%", "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as four segments have to fit."),
-        key("remap.hold_back", Kind::Share { max: 0.9 }, "10%", "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; a small drive gives more."),
-        key("remap.timeout", Kind::Duration { max: HOUR }, "2ms", "How long a page waits for others before its virtual superpage, or its segment, is written all the same. Without time (engine.time = none) it waits until nothing else can happen."),
-        key("remap.partial", Kind::Choice(|| PARTIALS.to_vec()), "pad", "What is written of a virtual superpage that is not full then (remap.timeout)."),
-        key("remap.write_cache", Kind::Choice(|| CACHES.to_vec()), "through", "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut."),
-        key("remap.bypass", Kind::Switch, "false", "Write whole superpages in place where one virtual superpage holds exactly their pages."),
-        key("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is emptied is free only when the journal leads away from it. So the journal is written before its superpages are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and oltp, 200,000 requests, 256 MiB)."),
-        key("remap.var_background", Kind::Share { max: 1.0 }, "5%", "Share of virtual superpages that reclamation keeps free while the host is idle."),
-        key("remap.idle_after", Kind::Duration { max: HOUR }, "100ms", "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back."),
-        key("remap.trim", Kind::Switch, "false", "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp (200,000 requests, 256 MiB)."),
+        Parameter::new("remap.segment", Kind::Size { min: 8 << 10, max: 16 << 20 }, "512KiB", "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its header included."),
+        Parameter::new("remap.log", Kind::Share { max: 0.5 }, "10%", "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as four segments have to fit."),
+        Parameter::new("remap.hold_back", Kind::Share { max: 0.9 }, "10%", "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; a small drive gives more."),
+        Parameter::new("remap.timeout", Kind::Duration { max: HOUR }, "2ms", "How long a page waits for others before its virtual superpage, or its segment, is written all the same. Without time (engine.time = none) it waits until nothing else can happen."),
+        Parameter::new("remap.partial", Kind::Choice(|| PARTIALS.to_vec()), "pad", "What is written of a virtual superpage that is not full then (remap.timeout)."),
+        Parameter::new("remap.write_cache", Kind::Choice(|| CACHES.to_vec()), "through", "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut."),
+        Parameter::new("remap.bypass", Kind::Switch, "false", "Write whole superpages in place where one virtual superpage holds exactly their pages."),
+        Parameter::new("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is emptied is free only when the journal leads away from it. So the journal is written before its superpages are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and oltp, 200,000 requests, 256 MiB)."),
+        Parameter::new("remap.var_background", Kind::Share { max: 1.0 }, "5%", "Share of virtual superpages that reclamation keeps free while the host is idle."),
+        Parameter::new("remap.idle_after", Kind::Duration { max: HOUR }, "100ms", "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back."),
+        Parameter::new("remap.trim", Kind::Switch, "false", "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp (200,000 requests, 256 MiB)."),
     ]
 }
 

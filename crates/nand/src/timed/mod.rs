@@ -115,11 +115,6 @@ impl TimedFlash {
         self.core
     }
 
-    /// Commands issued and not completed.
-    pub fn in_progress(&self) -> u32 {
-        self.slab.live
-    }
-
     /// Time each die has been busy so far, ns.
     pub fn die_busy_ns(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.meters.iter().map(Meter::total)
