@@ -1,6 +1,6 @@
 //! Turning a configuration into a drive.
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, keys};
 use crate::clocked::Clocked;
 use crate::remapped::RemapPlan;
 use crate::state::Fill;
@@ -221,12 +221,8 @@ impl DrivePlan {
             cache_read: values.on("flash.cache_read"),
             cache_program: values.on("flash.cache_program"),
             read_priority: values.on("flash.read_priority"),
-            uninterrupted: values.name("flash.cleaning") == "uninterrupted",
-            suspend: match values.name("flash.suspend") {
-                "erase" => SuspendOption::Erase,
-                "program-erase" => SuspendOption::ProgramErase,
-                _ => SuspendOption::Off,
-            },
+            uninterrupted: keys::CLEANING.read(values),
+            suspend: keys::SUSPEND.read(values),
             suspend_ns: values.whole("flash.suspend_time"),
             read_in_flight: values.on("flash.read_in_flight"),
         }
@@ -274,7 +270,7 @@ impl DrivePlan {
                 Fill::PAGES
             )));
         }
-        if values.real("flash.fault.read") > 0.0 && values.name("engine.contents") == "none" {
+        if values.real("flash.fault.read") > 0.0 && keys::CONTENTS.read(values) == ContentsKind::None {
             return Err(together(
                 "flash.fault.read needs contents to lose: set engine.contents to \"stamp\"".to_owned(),
             ));
@@ -338,26 +334,23 @@ impl DrivePlan {
 
     /// Whether commands take time.
     pub fn is_timed(&self) -> bool {
-        self.config.values.name("engine.time") == "virtual"
+        keys::TIME.read(&self.config.values)
     }
 
     /// How requests are served.
     pub fn service(&self) -> Service {
-        match self.config.values.name("engine.service") {
-            _ if !self.is_timed() => Service::Counted,
-            "serial" => Service::Serial,
-            _ => Service::Parallel,
+        if !self.is_timed() {
+            Service::Counted
+        } else if keys::SERVICE.read(&self.config.values) {
+            Service::Serial
+        } else {
+            Service::Parallel
         }
     }
 
     /// Factory-fresh flash.
     pub fn fresh_core(&self) -> FlashCore {
-        let contents = match self.config.values.name("engine.contents") {
-            "stamp" => ContentsKind::Stamp,
-            "bytes" => ContentsKind::Bytes,
-            _ => ContentsKind::None,
-        };
-        let mut core = FlashCore::new(self.geometry, contents);
+        let mut core = FlashCore::new(self.geometry, keys::CONTENTS.read(&self.config.values));
         let bad = self.config.values.real("flash.fault.factory_bad");
         let mut stream = Stream::new(self.seed(), "flash.factory");
         for block in (0..self.geometry.blocks()).map(BlockId) {
@@ -373,7 +366,7 @@ impl DrivePlan {
     /// `carries`: it holds the host's cells, and nothing is checked.
     pub fn least_table_bytes(&self, carries: bool) -> [u64; 2] {
         let (user, pages) = (u64::from(self.user_pages), u64::from(self.geometry.pages()));
-        let has_contents = self.config.values.name("engine.contents") != "none";
+        let has_contents = keys::CONTENTS.read(&self.config.values) != ContentsKind::None;
         // The map in both directions; 16 bytes a sector of what is expected.
         let maps = 4 * (user + pages);
         let expected = if has_contents && !carries { 16 * self.host_sectors() } else { 0 };

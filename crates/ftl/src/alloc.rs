@@ -1,6 +1,6 @@
 //! In which order pages go to channels, dies and planes.
 
-use layer::Named;
+use layer::{Choices, Named};
 use units::Geometry;
 
 /// The striping orders: the first letter varies fastest (c channel, d die behind a channel, p plane).
@@ -22,9 +22,14 @@ pub enum Placement {
     Static,
 }
 
-/// Values of `ftl.allocation.placement`.
-pub const PLACEMENTS: [Named; 2] =
-    [("dynamic", "a page goes to the next plane with room"), ("static", "a page goes to the plane that its logical page number names")];
+/// Where a page goes, by name.
+pub const PLACEMENTS: Choices<Placement> = Choices {
+    key: "ftl.allocation.placement",
+    table: &[
+        ("dynamic", "a page goes to the next plane with room", Placement::Dynamic),
+        ("static", "a page goes to the plane that its logical page number names", Placement::Static),
+    ],
+};
 
 /// Planes of the drive in the order in which consecutive pages use them.
 ///

@@ -8,6 +8,7 @@
 //! empties, so layers never re-enter each other.
 
 pub mod cells;
+mod choices;
 mod flushes;
 mod hint;
 pub mod parameter;
@@ -20,6 +21,7 @@ mod waited;
 
 pub use flushes::{FlushLine, Serials};
 pub use hint::translated;
+pub use choices::Choices;
 pub use parameter::{Named, Parameter, ParameterKind, Value, Values};
 pub use slots::Slots;
 pub use waited::{Waited, charge, charge_space};

@@ -4,7 +4,7 @@ use super::Piece;
 use crate::parameters::{Area, Shape};
 use crate::store::Store;
 use layer::recency::{Links, List};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Choices, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// Which writes bring a block to the head of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +25,20 @@ pub(crate) enum Padding {
     Never,
 }
 
+/// When a logical block that leaves is completed.
+pub(super) const PADDING: Choices<Padding> = Choices {
+    key: "buffer.padding",
+    table: &[
+        ("always", "whenever one leaves", Padding::Always),
+        ("half", "when at least half of its pages are there", Padding::Half),
+        ("never", "never", Padding::Never),
+    ],
+};
+
 impl Padding {
     /// What `buffer.padding` says.
     pub fn read(values: &Values) -> Self {
-        match values.name("buffer.padding") {
-            "always" => Self::Always,
-            "half" => Self::Half,
-            _ => Self::Never,
-        }
+        PADDING.read(values)
     }
 
     /// Whether a block with `held` of `pages` is completed.

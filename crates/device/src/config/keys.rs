@@ -1,7 +1,8 @@
 //! Every configuration key: the drive's own, and those the tables of layers and policies declare.
 
 use super::presets::part_choices;
-use layer::{Named, Parameter, ParameterKind as Kind};
+use layer::{Choices, Named, Parameter, ParameterKind as Kind};
+use nand::{ContentsKind, SuspendOption};
 use units::HOUR;
 
 const PRECONDITIONS: [Named; 5] = [
@@ -11,15 +12,36 @@ const PRECONDITIONS: [Named; 5] = [
     ("overwrite", "as fill, then random page writes of twice the capacity"),
     ("steady", "as overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does not become so"),
 ];
-const SERVICES: [Named; 2] = [
-    ("parallel", "dies and channels work side by side"),
-    ("serial", "the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work"),
-];
-const CONTENTS: [Named; 3] = [
-    ("none", "nothing"),
-    ("stamp", "a version stamp a sector, with which every read is checked"),
-    ("bytes", "the bytes of every sector, with memory for blocks that hold something"),
-];
+/// Whether commands take time.
+pub(crate) const TIME: Choices<bool> =
+    Choices { key: "engine.time", table: &[("none", "commands complete at once and are only counted", false), ("virtual", "discrete events in integer nanoseconds", true)] };
+/// How requests share the drive: whether one at a time holds all of it.
+pub(crate) const SERVICE: Choices<bool> = Choices {
+    key: "engine.service",
+    table: &[
+        ("parallel", "dies and channels work side by side", false),
+        ("serial", "the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the times of all flash commands it causes, collection and mapping included, so response = waiting for the server + service. A host link takes no time then, and idle time starts no work", true),
+    ],
+};
+/// What pages hold.
+pub(crate) const CONTENTS: Choices<ContentsKind> = Choices {
+    key: "engine.contents",
+    table: &[
+        ("none", "nothing", ContentsKind::None),
+        ("stamp", "a version stamp a sector, with which every read is checked", ContentsKind::Stamp),
+        ("bytes", "the bytes of every sector, with memory for blocks that hold something", ContentsKind::Bytes),
+    ],
+};
+/// Whether nothing of a die runs between the commands of a collection.
+pub(crate) const CLEANING: Choices<bool> = Choices {
+    key: "flash.cleaning",
+    table: &[("interleaved", "they may, in order of arrival", false), ("uninterrupted", "not before it has ended or waits for something else", true)],
+};
+/// What a read may interrupt.
+pub(crate) const SUSPEND: Choices<SuspendOption> = Choices {
+    key: "flash.suspend",
+    table: &[("off", "nothing", SuspendOption::Off), ("erase", "an erase", SuspendOption::Erase), ("program-erase", "a program or an erase", SuspendOption::ProgramErase)],
+};
 const LOOPS: [Named; 3] = [
     ("auto", "open for traces, closed for generators"),
     ("open", "requests arrive at their own time"),
@@ -43,9 +65,9 @@ const DRIVE: &[Parameter] = &[
     Parameter::new("drive.over_provisioning", Kind::Share { max: 10.0 }, "15%", "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each plane."),
     Parameter::new("drive.precondition", Kind::Choice(|| PRECONDITIONS.to_vec()), "auto", "State of the drive before the measured run."),
     Parameter::new("drive.fill", Kind::Share { max: 1.0 }, "100%", "Share of the drive that drive.precondition writes, in stretches of 256 pages evenly spread over it; the rest stays unwritten, which leaves cleaning more room."),
-    Parameter::new("engine.time", Kind::Choice(|| vec![("none", "commands complete at once and are only counted"), ("virtual", "discrete events in integer nanoseconds")]), "virtual", "Whether commands take time."),
-    Parameter::new("engine.service", Kind::Choice(|| SERVICES.to_vec()), "parallel", "How requests share virtual time."),
-    Parameter::new("engine.contents", Kind::Choice(|| CONTENTS.to_vec()), "none", "What pages hold."),
+    Parameter::new("engine.time", Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time."),
+    Parameter::new("engine.service", Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time."),
+    Parameter::new("engine.contents", Kind::Choice(|| CONTENTS.named()), "none", "What pages hold."),
     Parameter::new("engine.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the drive's own random streams (victim choice, faults)."),
     Parameter::new("host.link_bandwidth", Kind::Rate, "unlimited", "Bytes a second the host link moves in each direction."),
     Parameter::new("host.queue_limit", Kind::Count { min: 1, max: 1 << 20 }, "1024", "Open loop: requests the drive takes at once; further ones wait in the host's queue."),
@@ -69,8 +91,8 @@ const FLASH: &[Parameter] = &[
     Parameter::new("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred."),
     Parameter::new("flash.cache_program", Kind::Switch, "false", "Transfer the next page while the last one is programmed."),
     Parameter::new("flash.read_priority", Kind::Switch, "false", "Queued reads go before queued programs and erases of their die."),
-    Parameter::new("flash.cleaning", Kind::Choice(|| vec![("interleaved", "they may, in order of arrival"), ("uninterrupted", "not before it has ended or waits for something else")]), "interleaved", "Whether other commands of a die may run between those of a collection or merge."),
-    Parameter::new("flash.suspend", Kind::Choice(|| vec![("off", "nothing"), ("erase", "an erase"), ("program-erase", "a program or an erase")]), "off", "What a read may interrupt; all but off imply flash.read_priority."),
+    Parameter::new("flash.cleaning", Kind::Choice(|| CLEANING.named()), "interleaved", "Whether other commands of a die may run between those of a collection or merge."),
+    Parameter::new("flash.suspend", Kind::Choice(|| SUSPEND.named()), "off", "What a read may interrupt; all but off imply flash.read_priority."),
     Parameter::new("flash.suspend_time", Kind::Duration { max: HOUR }, "0ns", "Time added to a command by each interruption."),
     Parameter::new("flash.read_in_flight", Kind::Switch, "false", "Answer a read of a page under way from the controller's buffer instead of waiting for the flash."),
     Parameter::new("flash.fault.program", Kind::Share { max: 1.0 }, "0%", "Chance that a program fails (its block is given up)."),

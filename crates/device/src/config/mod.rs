@@ -2,7 +2,7 @@
 
 mod error;
 mod file;
-mod keys;
+pub(crate) mod keys;
 mod presets;
 
 pub use error::ConfigError;

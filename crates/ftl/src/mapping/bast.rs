@@ -9,7 +9,7 @@
 use super::Mapping;
 use super::log_block::{self, InPlace, LogMap, Put, Scheme};
 use engine::random::Stream;
-use layer::{Parameter, ParameterKind, Values};
+use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
 use units::Ppn;
 
@@ -23,6 +23,16 @@ enum Victim {
     /// Any.
     Random,
 }
+
+const VICTIM: Choices<Victim> = Choices {
+    key: "ftl.bast.victim",
+    table: &[("lru", "the one written longest ago", Victim::Lru), ("fifo", "the one opened longest ago", Victim::Fifo), ("random", "any", Victim::Random)],
+};
+/// Whether the first pages of a logical block go to a log block.
+const FIRST_WRITE: Choices<bool> = Choices {
+    key: "ftl.bast.first_write",
+    table: &[("data", "in place, into a data block", false), ("log", "into a log block that becomes a data block", true)],
+};
 
 /// Log blocks by logical block.
 pub(super) struct Bast {
@@ -40,14 +50,14 @@ fn parameters() -> Vec<Parameter> {
     let mut parameters = log_block::common();
     parameters.extend([
         Parameter {
-            key: "ftl.bast.victim",
-            kind: ParameterKind::Choice(|| vec![("lru", "the one written longest ago"), ("fifo", "the one opened longest ago"), ("random", "any")]),
+            key: VICTIM.key,
+            kind: ParameterKind::Choice(|| VICTIM.named()),
             default: Some("lru"),
             doc: "Which log block is merged when all are in use.",
         },
         Parameter {
-            key: "ftl.bast.first_write",
-            kind: ParameterKind::Choice(|| vec![("data", "in place, into a data block"), ("log", "into a log block that becomes a data block")]),
+            key: FIRST_WRITE.key,
+            kind: ParameterKind::Choice(|| FIRST_WRITE.named()),
             default: Some("data"),
             doc: "Where the first pages of a logical block go.",
         },
@@ -93,13 +103,7 @@ impl LogMap<Bast> {
 
 impl Scheme for Bast {
     fn new(values: &Values, seed: u64) -> Self {
-        let victim = match values.name("ftl.bast.victim") {
-            "fifo" => Victim::Fifo,
-            "random" => Victim::Random,
-            _ => Victim::Lru,
-        };
-        let first_write_to_log = values.name("ftl.bast.first_write") == "log";
-        Self { victim, first_write_to_log, stream: Stream::new(seed, "ftl.bast") }
+        Self { victim: VICTIM.read(values), first_write_to_log: FIRST_WRITE.read(values), stream: Stream::new(seed, "ftl.bast") }
     }
 
     #[inline]

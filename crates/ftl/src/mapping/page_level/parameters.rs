@@ -5,10 +5,8 @@ use crate::alloc::{ORDERS, PLACEMENTS, Placement};
 use crate::gc::{VICTIMS, victims};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
-use layer::{Parameter, ParameterKind, Values};
+use layer::{Choices, Parameter, ParameterKind, Values};
 use units::quantity;
-
-const PLACEMENT: &str = "ftl.allocation.placement";
 
 /// Bytes of a map entry on a translation page.
 const ENTRY_BYTES: u32 = 4;
@@ -21,6 +19,27 @@ pub(super) enum Frontiers {
     /// They go to the same block.
     Shared,
 }
+
+const FRONTIERS: Choices<Frontiers> = Choices {
+    key: "ftl.gc.frontier",
+    table: &[
+        ("separate", "copies go to a block of their own", Frontiers::Separate),
+        ("shared", "copies go to the open block of the host", Frontiers::Shared),
+    ],
+};
+/// Whether translation pages have one open block in the whole drive.
+const ONE_WRITE_POINTER: Choices<bool> = Choices {
+    key: "ftl.translation.write_pointers",
+    table: &[
+        ("plane", "one in each plane", false),
+        ("one", "one for the whole drive", true),
+    ],
+};
+/// Whether the directory of translation pages counts to the cache.
+const COVERS_DIRECTORY: Choices<bool> = Choices {
+    key: "ftl.map_cache_covers",
+    table: &[("entries", "cached entries alone, as published figures count", false), ("directory", "the directory of translation pages as well", true)],
+};
 
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
@@ -44,13 +63,11 @@ pub(super) struct Settings {
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let placement = values.name(PLACEMENT);
-        let frontier = values.name("ftl.gc.frontier");
         Self {
             order: values.name("ftl.allocation.order").to_owned(),
-            one_translation_block: values.name("ftl.translation.write_pointers") == "one",
-            placement: if placement == "static" { Placement::Static } else { Placement::Dynamic },
-            frontiers: if frontier == "shared" { Frontiers::Shared } else { Frontiers::Separate },
+            one_translation_block: ONE_WRITE_POINTER.read(values),
+            placement: PLACEMENTS.read(values),
+            frontiers: FRONTIERS.read(values),
             free_blocks: values.whole("ftl.gc.free_blocks") as u32,
             background_free_blocks: values.whole("ftl.gc.background_free_blocks") as u32,
             window: values.whole("ftl.gc.copies_in_flight") as u32,
@@ -101,9 +118,10 @@ pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Res
             if charged_bytes::<S>(values, shape) > 0 { ", or set ftl.map_cache_covers to \"entries\"" } else { "" },
         ));
     }
-    if S::DEMAND && values.name(PLACEMENT) == "static" {
+    if S::DEMAND && PLACEMENTS.read(values) == Placement::Static {
         return Err(format!(
-            "{PLACEMENT} is static, but translation pages have no home plane; set it to \"dynamic\", or use ftl.kind = \"page\""
+            "{} is static, but translation pages have no home plane; set it to \"dynamic\", or use ftl.kind = \"page\"",
+            PLACEMENTS.key
         ));
     }
     let translation = shape.count.div_ceil(layout.pages_per_block);
@@ -113,10 +131,7 @@ pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Res
 
 /// Bytes that the directory of translation pages takes from the cache's budget.
 fn charged_bytes<S: Scheme>(values: &Values, shape: TranslationShape) -> u64 {
-    match values.name("ftl.map_cache_covers") {
-        "directory" => u64::from(shape.count) * S::DIRECTORY_BYTES,
-        _ => 0,
-    }
+    if COVERS_DIRECTORY.read(values) { u64::from(shape.count) * S::DIRECTORY_BYTES } else { 0 }
 }
 
 /// Bytes of map entries that may be cached.
@@ -154,8 +169,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             doc: "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the first letter varies fastest.",
         },
         Parameter {
-            key: PLACEMENT,
-            kind: ParameterKind::Choice(|| PLACEMENTS.to_vec()),
+            key: PLACEMENTS.key,
+            kind: ParameterKind::Choice(|| PLACEMENTS.named()),
             default: Some("dynamic"),
             doc: "Which plane a page goes to.",
         },
@@ -172,8 +187,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count), whether data or translation pages took them; 0: not before the host finds no page.",
         },
         Parameter {
-            key: "ftl.gc.frontier",
-            kind: ParameterKind::Choice(|| vec![("separate", "copies go to a block of their own"), ("shared", "copies go to the open block of the host")]),
+            key: FRONTIERS.key,
+            kind: ParameterKind::Choice(|| FRONTIERS.named()),
             default: Some("separate"),
             doc: "Where collection copies valid pages to.",
         },
@@ -213,7 +228,7 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
 pub(in crate::mapping) fn demand() -> Vec<Parameter> {
     let mut parameters = common();
     // Translation pages have no home plane, and a plane filled with them could not keep its data.
-    parameters.retain(|parameter| parameter.key != PLACEMENT);
+    parameters.retain(|parameter| parameter.key != PLACEMENTS.key);
     parameters.extend([
         Parameter {
             key: "ftl.map_cache",
@@ -222,8 +237,8 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
             doc: "Memory for cached map entries, for mappings that keep the map on flash.",
         },
         Parameter {
-            key: "ftl.map_cache_covers",
-            kind: ParameterKind::Choice(|| vec![("entries", "cached entries alone, as published figures count"), ("directory", "the directory of translation pages as well")]),
+            key: COVERS_DIRECTORY.key,
+            kind: ParameterKind::Choice(|| COVERS_DIRECTORY.named()),
             default: Some("entries"),
             doc: "What ftl.map_cache pays for.",
         },
@@ -234,8 +249,8 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
             doc: "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page holds.",
         },
         Parameter {
-            key: "ftl.translation.write_pointers",
-            kind: ParameterKind::Choice(|| vec![("plane", "one in each plane"), ("one", "one for the whole drive")]),
+            key: ONE_WRITE_POINTER.key,
+            kind: ParameterKind::Choice(|| ONE_WRITE_POINTER.named()),
             default: Some("plane"),
             doc: "How many open blocks of translation pages there are.",
         },
