@@ -73,7 +73,7 @@ pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
 
 /// Notes of what had no effect or did not happen: why a number may be the same. Everything else is told by each run alone.
 fn cautions(results: &[RunResult]) -> String {
-    let is_caution = |note: &&String| note.starts_with("No ") || note.starts_with("Only ") || note.contains(" has no effect here because ");
+    let is_caution = |note: &&String| note.starts_with("No ") || note.starts_with("Only ") || note.starts_with("Hardly ") || note.contains(" has no effect here because ");
     // What is true of several stacks is said once.
     let mut told: Vec<(&String, Vec<&str>)> = Vec::new();
     for result in results {
