@@ -64,11 +64,6 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// Whether a note of a result says what was chosen for the run, or why its numbers may mislead.
-fn is_for_all(note: &str) -> bool {
-    ["drive.", "The ", "Only ", "Hardly ", "No "].iter().any(|begin| note.starts_with(begin))
-}
-
 /// Texts of a list.
 fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
@@ -85,7 +80,7 @@ impl Outcome {
         let status = result["status"].as_str()?;
         let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
         let hash = result["hash"].as_str().map(str::to_owned);
-        let notes = texts(&result["notes"]).filter(|note| is_for_all(note)).map(str::to_owned).collect();
+        let notes = texts(&result["notes"]).filter(|note| metrics::is_caution(note)).map(str::to_owned).collect();
         Some(Self { status, error: None, hash, metrics: METRICS.iter().map(|metric| metric.of(result)).collect(), notes })
     }
 
