@@ -82,7 +82,7 @@ rust-build: web/dist/report.js
 	$(CARGO) test --workspace --no-run
 
 rust-test: rust-build
-	$(CARGO) test --workspace
+	MAKEFLAGS= $(CARGO) test --workspace
 
 web-test: web/dist/report.js
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test

@@ -74,10 +74,10 @@ pub struct SessionArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of workload and drive (workload.seed and engine.seed).
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub seed: Option<u64>,
     /// Requests to run (workload.requests).
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub requests: Option<u64>,
     /// Format of a trace (workload.format).
     #[arg(long, value_name = "NAME")]
@@ -141,7 +141,7 @@ pub struct ReproArguments {
     #[arg(long, value_name = "SHARE")]
     pub scale: Option<String>,
     /// Seed of generators and drives.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = count)]
     pub seed: u64,
     /// A trace file instead of a generated trace (any format of `nandarium list formats`); may be
     /// given several times.
@@ -351,7 +351,7 @@ pub struct SuperpageArguments {
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     pub bytes: String,
     /// Seed of the places.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = count)]
     pub seed: u64,
     /// Overwrite a file, a device or an export.
     #[arg(long)]

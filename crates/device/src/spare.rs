@@ -52,15 +52,21 @@ impl Spare {
 
     /// How much there is and how much of it is effective, in a sentence.
     pub fn sentence(&self) -> String {
-        let Self { in_reserve, .. } = self;
         let blocks = in_blocks(self.blocks);
         match self.effective_share {
             Some(share) => format!(
-                "Of {blocks} spare blocks {in_reserve} are in reserve (open, kept erased, or for the map), which leaves {:.1} % of the data to clean with.",
+                "Of {blocks} spare blocks {} in reserve (open, kept erased, or for the map), which leaves {:.1} % of the data to clean with.",
+                self.reserved(),
                 share * 100.0
             ),
             None => format!("There are {blocks} spare blocks, which are log blocks or kept for merging."),
         }
+    }
+
+    /// How many are in reserve, in words: a plane may want more than there are.
+    fn reserved(&self) -> String {
+        let wanted = self.in_reserve as f64;
+        if wanted < self.blocks { format!("{wanted} are") } else { format!("all are ({wanted} are wanted)") }
     }
 
     /// What to say where less than [`Spare::LEAST_EFFECTIVE`] is effective: what is the case, the limit and how to mend it.
@@ -77,9 +83,10 @@ impl Spare {
             format!("raise drive.over_provisioning to \"{raised}%\" or more, or use smaller blocks (flash.pages_per_block) or fewer planes")
         };
         Some(format!(
-            "Hardly any spare flash is effective: {in_reserve} of {} spare blocks are in reserve (open, kept erased, or for the map), \
+            "Hardly any spare flash is effective: of {} spare blocks {} in reserve (open, kept erased, or for the map), \
              which leaves {:.1} % of the data to clean with. Below {least} % random writes over the whole drive are slow, as nearly every program is a copy: {remedy}.",
             in_blocks(blocks),
+            self.reserved(),
             share * 100.0
         ))
     }

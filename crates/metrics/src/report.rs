@@ -50,6 +50,11 @@ pub struct OpTotals {
     pub failed: u64,
 }
 
+/// Whether a note says what was chosen for a run, or why its numbers may mislead: several runs together tell it once.
+pub fn is_caution(note: &str) -> bool {
+    ["drive.", "The ", "Only ", "Hardly ", "No "].iter().any(|begin| note.starts_with(begin))
+}
+
 /// Everything a run measured. Serialized whole, to be held elsewhere and read by the same build; [`RunResult::to_json`]
 /// is for everybody else.
 #[derive(Clone, Debug, Serialize, Deserialize)]

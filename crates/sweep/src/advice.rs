@@ -6,8 +6,6 @@ use crate::summary::{Cell, Summary};
 use crate::words::{listed, shown, shown_cell};
 use std::fmt::Write as _;
 
-/// Prices that are the same but for the order of sums.
-const EQUAL: f64 = 1e-9;
 /// A knee lies at least so far below the straight line from the first to the last price, as a share of the fall between them.
 const BEND: f64 = 0.1;
 
@@ -105,7 +103,7 @@ impl Look<'_> {
         let mut levels: Vec<(f64, usize)> = Vec::new();
         for at in candidates {
             match levels.last_mut() {
-                Some((known, shortest)) if of(at) - *known <= EQUAL * known.abs() => {
+                Some((known, shortest)) if of(at) - *known <= price.rounding() * known.abs() => {
                     if self.tail(at).mean < self.tail(*shortest).mean {
                         *shortest = at;
                     }
@@ -159,7 +157,7 @@ impl Look<'_> {
     }
 
     fn has_price(&self, at: usize, price: &Metric, cost: f64) -> bool {
-        self.all[at].mean(price.name).is_some_and(|of| (of - cost).abs() <= EQUAL * cost.abs())
+        self.all[at].mean(price.name).is_some_and(|of| (of - cost).abs() <= price.rounding() * cost.abs())
     }
 
     /// How sure it is that the next lower price is worse.

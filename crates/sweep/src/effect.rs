@@ -75,7 +75,7 @@ mod tests {
         let grid = Grid::expand(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap();
         let outcome = |run: &Run| {
             let hash = hash(run)?;
-            Some(Outcome { status: Status::Complete, error: None, hash: Some(hash), metrics: vec![None; METRICS.len()] })
+            Some(Outcome { status: Status::Complete, error: None, hash: Some(hash), metrics: vec![None; METRICS.len()], notes: Vec::new() })
         };
         let outcomes: Vec<_> = grid.runs.iter().map(outcome).collect();
         notes(&grid, &outcomes)

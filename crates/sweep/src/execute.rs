@@ -60,12 +60,19 @@ pub struct Outcome {
     pub hash: Option<String>,
     /// Its metrics, by place in [`METRICS`].
     pub metrics: Vec<Option<f64>>,
+    /// What was chosen for it, and what to look out for, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Texts of a list.
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 impl Outcome {
     /// One that was not measured.
     pub fn without_result(status: Status, error: String) -> Self {
-        Self { status, error: Some(error), hash: None, metrics: vec![None; METRICS.len()] }
+        Self { status, error: Some(error), hash: None, metrics: vec![None; METRICS.len()], notes: Vec::new() }
     }
 
     /// What a result says.
@@ -73,14 +80,15 @@ impl Outcome {
         let status = result["status"].as_str()?;
         let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
         let hash = result["hash"].as_str().map(str::to_owned);
-        Some(Self { status, error: None, hash, metrics: METRICS.iter().map(|metric| metric.of(result)).collect() })
+        let notes = texts(&result["notes"]).filter(|note| metrics::is_caution(note)).map(str::to_owned).collect();
+        Some(Self { status, error: None, hash, metrics: METRICS.iter().map(|metric| metric.of(result)).collect(), notes })
     }
 
     /// As it is kept, with the run it belongs to.
     pub fn to_json(&self, run: &Value) -> Value {
         let metrics: Map<String, Value> =
             METRICS.iter().zip(&self.metrics).filter_map(|(metric, value)| Some((metric.name.to_owned(), json!((*value)?)))).collect();
-        json!({"schema": SCHEMA, "status": self.status.name(), "error": self.error, "hash": self.hash, "metrics": metrics, "run": run})
+        json!({"schema": SCHEMA, "status": self.status.name(), "error": self.error, "hash": self.hash, "metrics": metrics, "notes": self.notes, "run": run})
     }
 
     /// Reads what [`Outcome::to_json`] wrote.
@@ -92,6 +100,7 @@ impl Outcome {
             error: text("error"),
             hash: text("hash"),
             metrics: METRICS.iter().map(|metric| value["metrics"][metric.name].as_f64()).collect(),
+            notes: texts(&value["notes"]).map(str::to_owned).collect(),
         })
     }
 }

@@ -115,7 +115,8 @@ impl Findings {
         }
         let standings = if panels.len() > 1 { standings(grid, all, &panels) } else { Vec::new() };
         let overall = (panels.len() > 1).then(|| overall(grid, &panels, &standings));
-        let mut notes = tail::missing(all);
+        let mut notes = of_runs(outcomes);
+        notes.extend(tail::missing(all));
         notes.extend(effect::notes(grid, outcomes));
         if grid.plan.repetitions == 1 && verdicts.iter().filter(|verdict| verdict.is_unbeaten.is_some()).count() > 1 {
             notes.push(SINGLE.to_owned());
@@ -163,6 +164,32 @@ fn standings(grid: &Grid, all: &[Summary], panels: &[Judged]) -> Vec<Standing> {
     standings
 }
 
+/// What results say of themselves: notes that differ in their numbers alone are told once, as the first run has them.
+fn of_runs(outcomes: &[Option<Outcome>]) -> Vec<String> {
+    // Without its numbers, as first told, how often, and whether always with these numbers.
+    let mut told: Vec<(String, &str, usize, bool)> = Vec::new();
+    let mut runs = 0;
+    for outcome in outcomes.iter().flatten().filter(|outcome| outcome.hash.is_some()) {
+        runs += 1;
+        for note in &outcome.notes {
+            let form: String = note.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+            match told.iter_mut().find(|(known, ..)| *known == form) {
+                Some((_, first, count, is_same)) => {
+                    *count += 1;
+                    *is_same &= *first == note;
+                }
+                None => told.push((form, note, 1, true)),
+            }
+        }
+    }
+    let words = |(_, note, count, is_same)| match (count == runs, is_same) {
+        (true, true) => String::from(note),
+        (_, true) => format!("In {count} of {runs} runs: {note}"),
+        (_, false) => format!("In {count} of {runs} runs, with these or other numbers: {note}"),
+    };
+    told.into_iter().map(words).collect()
+}
+
 /// What is recommended for all panels, and a combination of that design.
 fn overall(grid: &Grid, panels: &[Judged], standings: &[Standing]) -> (String, Option<usize>) {
     let compared = panels.iter().filter(|judged| judged.front.as_ref().is_ok_and(|front| front.candidates.len() > 1)).count();
@@ -171,12 +198,12 @@ fn overall(grid: &Grid, panels: &[Judged], standings: &[Standing]) -> (String, O
         return (format!("Nothing is recommended for all {} panels: designs could be compared in {compared} of them.", panels.len()), None);
     }
     let others = if compared < panels.len() { format!(" (of {}: in the others nothing could be compared)", panels.len()) } else { String::new() };
-    let everywhere = standings.iter().filter(|standing| standing.near >= compared);
+    let everywhere = || standings.iter().filter(|standing| standing.near >= compared);
     // The lowest price, and of one price what comes nearest to the shortest.
-    let chosen = everywhere.min_by(|a, b| {
-        let prices = a.price.unwrap_or_default().total_cmp(&b.price.unwrap_or_default());
-        prices.then(a.ratio.total_cmp(&b.ratio))
-    });
+    let price = |standing: &Standing| standing.price.unwrap_or_default();
+    let lowest = everywhere().map(price).fold(f64::INFINITY, f64::min);
+    let rounding = price_of_all(panels).map_or(0.0, Metric::rounding);
+    let chosen = everywhere().filter(|standing| price(standing) <= lowest * (1.0 + rounding)).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
     if let Some(standing) = chosen {
         let what = match (price_of_all(panels), standing.price) {
             (Some(price), Some(cost)) => format!("the least {} whose tail stays within {near} of the shortest in each of {compared} panels{others}: {}", price.short, shown(price, cost)),
@@ -205,7 +232,7 @@ pub(crate) mod tests {
             let of = measure(run);
             let value = |metric: &Metric| of.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
             let hash = Some(format!("{of:?}"));
-            Some(Outcome { status: Status::Complete, error: None, hash, metrics: METRICS.iter().map(value).collect() })
+            Some(Outcome { status: Status::Complete, error: None, hash, metrics: METRICS.iter().map(value).collect(), notes: Vec::new() })
         };
         let outcomes: Vec<_> = grid.runs.iter().map(outcome).collect();
         let all = Summary::all(&grid, &outcomes);
@@ -294,7 +321,7 @@ pub(crate) mod tests {
         let grid = Grid::expand(Plan::parse(&text, "p.toml", Path::new("."), &[]).unwrap(), "build").unwrap();
         let outcome = |run: &Run| {
             let status = if run.point.values[0] == 1 && run.repetition == 1 { Status::WornOut } else { Status::Complete };
-            Some(Outcome { status, error: None, hash: None, metrics: vec![Some(1.0); METRICS.len()] })
+            Some(Outcome { status, error: None, hash: None, metrics: vec![Some(1.0); METRICS.len()], notes: Vec::new() })
         };
         let outcomes: Vec<_> = grid.runs.iter().map(outcome).collect();
         let all = Summary::all(&grid, &outcomes);
@@ -316,5 +343,15 @@ pub(crate) mod tests {
         assert_eq!(findings.overall.as_deref(), Some("drive.over_provisioning 15% is the least spare space whose tail stays within 10 % of the shortest in each of 2 panels: 15 %."));
         assert_eq!(findings.standings.len(), 4);
         assert!(findings.standings.iter().all(|standing| standing.compared == 2 && standing.unbeaten >= 1));
+    }
+
+    #[test]
+    fn notes_of_runs_are_told_once() {
+        let with = |notes: &[&str]| {
+            let notes = notes.iter().map(|note| (*note).to_owned()).collect();
+            Some(Outcome { status: Status::Complete, error: None, hash: Some("h".to_owned()), metrics: vec![None; METRICS.len()], notes })
+        };
+        let all = [with(&["The drive was chosen.", "Only 5 pages were written."]), with(&["The drive was chosen.", "Only 70 pages were written."]), with(&["The drive was chosen."]), None];
+        assert_eq!(of_runs(&all), ["The drive was chosen.", "In 2 of 3 runs, with these or other numbers: Only 5 pages were written."]);
     }
 }

@@ -6,12 +6,9 @@
 //! Where there is one repetition, only the width of a bucket of the histogram is known of a percentile, and nothing of the rest.
 
 use crate::grid::Grid;
-use crate::metric::{MEMORY, Metric, SPARE};
+use crate::metric::{MEMORY, Metric, SPARE, SUMS};
 use crate::summary::Summary;
 use crate::tail;
-
-/// Differences below this share are those of sums in another order.
-const EQUAL: f64 = 1e-9;
 
 /// A cost of a combination: its mean, and how far that may be from what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,12 +22,12 @@ pub struct Cost {
 impl Cost {
     /// What is known of a metric: its mean, and half of its interval, if there is one.
     pub fn new(metric: &Metric, mean: f64, half: Option<f64>) -> Self {
-        Self { mean, half: half.unwrap_or(metric.resolution() * mean.abs()) }
+        Self { mean, half: half.unwrap_or(metric.resolution() * mean.abs()).max(metric.rounding() * mean.abs()) }
     }
 
     /// Whether it is below another one by more than the intervals allow.
     pub fn is_below(self, other: Self) -> bool {
-        other.mean - self.mean > self.half.hypot(other.half).max(EQUAL * other.mean.abs())
+        other.mean - self.mean > self.half.hypot(other.half).max(SUMS * other.mean.abs())
     }
 
     /// What a combination costs; `None`: it was not measured.
@@ -82,7 +79,7 @@ impl Front {
         let is_everywhere = |metric: &&'static Metric| measured.iter().all(|summary| summary.mean(metric.name).is_some());
         let differs = |metric: &&'static Metric| {
             let first = measured[0].mean(metric.name).unwrap_or_default();
-            measured.iter().any(|summary| (summary.mean(metric.name).unwrap_or_default() - first).abs() > EQUAL * first.abs())
+            measured.iter().any(|summary| (summary.mean(metric.name).unwrap_or_default() - first).abs() > metric.rounding() * first.abs())
         };
         let price = [SPARE, MEMORY].into_iter().filter_map(Metric::named).filter(is_everywhere).find(differs);
         let more = Metric::named("waf").into_iter().filter(is_everywhere).chain(price);

@@ -23,6 +23,8 @@ const fn metric(name: &'static str, pointer: &'static str, unit: &'static str, s
 
 /// The spare space a drive has: what was asked for, and what whole blocks, parity and reserves add to it.
 pub(crate) const SPARE: &str = "spare_share";
+/// Differences below this share are those of sums in another order.
+pub(crate) const SUMS: f64 = 1e-9;
 /// Memory of the controller.
 pub(crate) const MEMORY: &str = "ram_bytes";
 
@@ -130,6 +132,12 @@ impl Metric {
     /// How far a value of it may lie beside what it is, as a share of it, however often it is measured.
     pub(crate) fn resolution(&self) -> f64 {
         if self.percentile().is_some() { BUCKET } else { 0.0 }
+    }
+
+    /// Prices that differ by less than this share are one price: spare space comes in whole blocks, and mappings round
+    /// differently.
+    pub(crate) fn rounding(&self) -> f64 {
+        if self.name == SPARE { 0.02 } else { SUMS }
     }
 
     /// The metric of this name.

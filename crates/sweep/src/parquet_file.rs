@@ -81,7 +81,7 @@ mod tests {
         let grid = Grid::new(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap();
         let mut outcomes = vec![Some(Outcome::without_result(Status::Impossible, "why".to_owned())); 3];
         outcomes.push(None);
-        outcomes[0] = Some(Outcome { status: Status::Complete, error: None, hash: Some("h".to_owned()), metrics: vec![Some(2.5); METRICS.len()] });
+        outcomes[0] = Some(Outcome { status: Status::Complete, error: None, hash: Some("h".to_owned()), metrics: vec![Some(2.5); METRICS.len()], notes: Vec::new() });
         let mut file = tempfile::tempfile().unwrap();
         write_parquet(&grid, &outcomes, &mut file).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();

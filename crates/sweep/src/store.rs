@@ -155,7 +155,7 @@ mod tests {
 
     fn measured() -> Outcome {
         let metrics = (0..METRICS.len()).map(|at| (at != 3).then_some(at as f64)).collect();
-        Outcome { status: Status::Complete, error: None, hash: Some("1".to_owned()), metrics }
+        Outcome { status: Status::Complete, error: None, hash: Some("1".to_owned()), metrics, notes: Vec::new() }
     }
 
     /// A store in which such a run is kept, and which keeps it again.

@@ -153,7 +153,7 @@ mod tests {
     fn a_metric_that_one_repetition_lacks_is_absent() {
         let outcome = |value: Option<f64>| {
             let metrics = METRICS.iter().map(|metric| if metric.name == "waf" { Some(2.0) } else { value }).collect();
-            Some(Outcome { status: Status::Complete, error: None, hash: None, metrics })
+            Some(Outcome { status: Status::Complete, error: None, hash: None, metrics, notes: Vec::new() })
         };
         let point = Point { stack: 0, workload: 0, values: Vec::new() };
         let summary = Summary::of(&point, &[outcome(Some(1.0)), outcome(None)]);

@@ -220,8 +220,9 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
     let Some(scale) = kind.units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale) else {
         let meant = kind.meant(unit);
         if let Some((power, rest)) = exponent(unit) {
-            let plain = number.parse::<f64>().ok().map(|number| format!("{}", number * 10_f64.powi(power)));
-            return Err(kind.error(text, "it has an exponent", &plain.unwrap_or_default(), &[rest]));
+            let plain = number.parse::<f64>().ok().map(|number| trimmed_to(number * 10_f64.powi(power), 6));
+            let units = if rest.is_empty() { kind.usual } else { &[rest] };
+            return Err(kind.error(text, "it has an exponent", &plain.unwrap_or_default(), units));
         }
         let is_either = kind.name == SIZE.name && meant.len() > 1;
         let problem = if is_either { "its unit says neither binary nor decimal" } else { "its unit is unknown" };
@@ -296,6 +297,9 @@ pub fn parse_share(text: &str) -> Result<f64, QuantityError> {
     }
 }
 
+/// What people group digits with.
+const GROUPING: [char; 3] = [',', '\'', ' '];
+
 /// Reads a whole number without a unit; digits may be grouped with `_`.
 ///
 /// # Errors
@@ -312,8 +316,8 @@ pub fn parse_count(text: &str) -> Result<u64, QuantityError> {
     if plain.chars().all(|c| c.is_ascii_digit()) && !plain.is_empty() {
         return Err(fail("it is too large", None));
     }
-    let grouped: String = plain.split([',', '\'']).collect();
-    let is_grouped = plain.split([',', '\'']).skip(1).all(|group| group.len() == 3);
+    let grouped: String = plain.split(GROUPING).collect();
+    let is_grouped = plain.split(GROUPING).skip(1).all(|group| group.len() == 3);
     if let Some(count) = grouped.parse().ok().filter(|_| is_grouped) {
         return Err(fail("its digits may only be grouped with `_`", Some(count)));
     }
@@ -351,7 +355,11 @@ fn format_scaled(value: u64, units: &[(&str, u64)]) -> String {
 
 /// With two decimals at most.
 fn trimmed(value: f64) -> String {
-    let text = format!("{value:.2}");
+    trimmed_to(value, 2)
+}
+
+fn trimmed_to(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
@@ -479,6 +487,9 @@ mod tests {
             (size, "GiB", &["1GiB"]),
             (size, "1e3GiB", &["1000GiB"]),
             (size, "1.5e1 MiB", &["15MiB"]),
+            (size, "4.35e2GiB", &["435GiB"]),
+            (size, "1e3", &["1000B", "1000KiB", "1000MiB", "1000GiB", "1000TiB"]),
+            (count, "1 000", &["1000"]),
             (size, "512 bytes", &["512B"]),
             (size, "1 parsec", &[]),
             (size, "99999999999999999TiB", &[]),

@@ -1,4 +1,4 @@
-import { blamedFor, requestsIn, waitingShare, type View } from "../breakdown";
+import { blamedFor, slowest, waitingShare, type View } from "../breakdown";
 import { causeStyle, type Advice } from "../causes";
 import { h, type Child } from "../dom";
 import { count, percent } from "../format";
@@ -15,11 +15,11 @@ const ADVICE_MAX = 3;
 
 /** What the slowest requests waited for and what can be tried, in a sentence; null where no request was measured. */
 export function advice(run: Run): HTMLElement | null {
-  const waited = waitingShare(run, VIEW, "p99");
-  const requests = Math.ceil(requestsIn(run, VIEW.scope) / 100);
+  const { slice, name, requests } = slowest(run, VIEW.scope);
+  const waited = waitingShare(run, VIEW, slice);
   if (waited === null || requests === 0) return null;
-  const [first, second] = blamedFor(run, VIEW, "p99");
-  const subject = h("strong", {}, `The slowest 1\u202f% of requests (${count(requests)})`);
+  const [first, second] = blamedFor(run, VIEW, slice);
+  const subject = h("strong", {}, `${name} requests (${count(requests)})`);
   if (!first || waited < NEGLIGIBLE) {
     const own = `${percent(1 - waited)} of their time is their own flash and transfer time.`;
     return h("p", { class: "advice quiet" }, subject, ` hardly waited: ${own}`);

@@ -18,8 +18,9 @@ interface Row {
   cell?: (run: Run) => HTMLElement;
 }
 
-/** A ratio this close to 1 is neither better nor worse. */
+/** A ratio this close to 1 is neither better nor worse; percentiles are known to 1/64. */
 const EVEN = 0.01;
+const EVEN_LATENCY = 1 / 64;
 
 const ROWS: readonly Row[] = [
   { label: "IOPS", format: plain, better: "higher", path: ["iops"] },
@@ -50,8 +51,10 @@ export function comparison(runs: readonly Run[]): HTMLElement {
       ...runs.map((run): Child => [row.cell?.(run) ?? metric(run, row.path, row.format), first && run !== first ? ratio(first, run, row) : null]),
     ]),
     ["GC share of programs", ...runs.map((run): Child => derived(run, "gc_share", gcShare(run), percent))],
-    ["Slowest 1\u202f% of reads waited for", ...runs.map((run): Child => tailCause(run, "read") ?? NONE)],
-    ["Slowest 1\u202f% of writes waited for", ...runs.map((run): Child => tailCause(run, "write") ?? NONE)],
+    ...(["read", "write"] as const)
+      .map((op): Child[] => [`Slowest 1\u202f% of ${op}s waited for`, ...runs.map((run): Child => tailCause(run, op))])
+      .filter(([, ...causes]) => causes.some((cause) => cause))
+      .map(([label, ...causes]): Child[] => [label, ...causes.map((cause): Child => cause ?? NONE)]),
     ["RAM, all layers", ...runs.map((run): Child => derived(run, "ram_bytes_total", ramTotal(run), size))],
   ];
   return section(
@@ -78,7 +81,7 @@ function ratio(first: Run, run: Run, row: Row): HTMLElement {
   const value = lookup(run, row.path);
   const against: Num = base && value !== null ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
-  const change = Math.abs(against - 1) < EVEN ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
+  const change = Math.abs(against - 1) < (row.path[0] === "latency_ns" ? EVEN_LATENCY : EVEN) ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
   const arrow = change === "even" ? "" : against > 1 ? " \u25b2" : " \u25bc";
   return h("span", { class: `ratio ${change}` }, `\u00d7${factor(against)}${arrow} ${change}`);
 }

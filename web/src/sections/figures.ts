@@ -1,4 +1,4 @@
-import { blamed, blamedFor, type Blamed } from "../breakdown";
+import { blamed, blamedFor, slowest, type Blamed } from "../breakdown";
 import { derived, h, metric, section, type Child } from "../dom";
 import { count, factor, percent, plain, rate } from "../format";
 import { isCounted, latencyMetric, tailKey } from "../latencies";
@@ -82,10 +82,10 @@ function verdicts(run: Run): Child[] {
 function tail(run: Run, op: "read" | "write"): Child {
   const latency = run.result.latency_ns[op];
   if (!latency || latency.count === 0) return null;
-  const root = blamedFor(run, { scope: op, blame: "root" }, "p99");
-  const direct = blamedFor(run, { scope: op, blame: "direct" }, "p99");
-  const requests = Math.ceil(latency.count / 100);
-  const subject = h("strong", {}, `The slowest 1\u202f% of ${op}s (${count(requests)})`);
+  const { slice, name, requests } = slowest(run, op);
+  const root = blamedFor(run, { scope: op, blame: "root" }, slice);
+  const direct = blamedFor(run, { scope: op, blame: "direct" }, slice);
+  const subject = h("strong", {}, `${name} ${op}s (${count(requests)})`);
   const [first] = root;
   if (!first) return [subject, " waited for nothing: their time is their own flash and transfer time."];
   const [nearest] = direct;
@@ -98,7 +98,8 @@ function tail(run: Run, op: "read" | "write"): Child {
 
 /** The root cause of what the slowest 1 % of an operation waited for, in a few words; null when nothing was. */
 export function tailCause(run: Run, op: "read" | "write"): Child {
-  const [first] = blamedFor(run, { scope: op, blame: "root" }, "p99");
+  const { slice } = slowest(run, op);
+  const [first] = slice === "p99" ? blamedFor(run, { scope: op, blame: "root" }, slice) : [];
   return first ? [causeChip(first.cause), ` ${percent(first.share)}`] : null;
 }
 

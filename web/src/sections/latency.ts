@@ -88,7 +88,7 @@ export function overlaidLatency(runs: readonly Run[]): HTMLElement {
     "compare-latency",
     "Latency",
     null,
-    any ? h("div", { class: "pair" }, pictures) : empty("No reads or writes."),
+    any ? h("div", { class: "pair" }, pictures) : empty(runs.every(isCounted) ? "No time passes in these runs (engine.time = none)." : "No reads or writes."),
   );
 }
 

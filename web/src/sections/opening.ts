@@ -6,8 +6,10 @@ import { runLabel } from "./waiting";
 
 /** A ratio this close to 1 is no difference. */
 const EVEN = 0.01;
+/** Percentiles are known to 1/64. */
+const EVEN_LATENCY = 1 / 64;
 /** From here on a ratio is told as a factor. */
-const FACTOR_FROM = 2;
+const FACTOR_FROM = 1.95;
 const TAILS = ["p999", "p99", "p90", "p50"];
 
 /** What a comparison says, a sentence for each run after the first, and the notes that all runs share. */
@@ -21,7 +23,9 @@ export function opening(runs: readonly Run[]): Child {
 function sentence(first: Run, run: Run): Child {
   const [name, base] = [runLabel(run), runLabel(first)];
   if (run.result.hash === first.result.hash) {
-    return [name, " gave the result of ", base, ", to the last command: what differs between them had no effect here."];
+    const isSame = JSON.stringify(run.result.config) === JSON.stringify(first.result.config);
+    const why = isSame ? "they have the same configuration." : "what differs between them had no effect here.";
+    return [name, " gave the result of ", base, `, to the last command: ${why}`];
   }
   const told = [
     changed(first, run, ["iops"], "IOPS"),
@@ -43,7 +47,7 @@ function changed(first: Run, run: Run, path: readonly string[], name: string): s
   const [before, now] = [lookup(first, path), lookup(run, path)];
   if (before === null || now === null || before <= 0 || now <= 0) return null;
   const ratio = now / before;
-  if (Math.abs(ratio - 1) < EVEN) return `the same ${name}`;
+  if (Math.abs(ratio - 1) < (path[0] === "latency_ns" ? EVEN_LATENCY : EVEN)) return `the same ${name}`;
   if (ratio >= FACTOR_FROM) return `${name} ${factor(ratio)} times as high`;
   return `${name} ${percent(Math.abs(ratio - 1))} ${ratio > 1 ? "higher" : "lower"}`;
 }

@@ -1,7 +1,8 @@
-import { requestsIn, service, servicePath, SLICES, waiting, waitingPath, type Blame, type Scope, type View } from "../breakdown";
+import { requestsIn, service, servicePath, SLICES, slicesOf, waiting, waitingPath, type Blame, type Scope, type View } from "../breakdown";
 import { causesIn, sum, type Share } from "../causes";
 import { derived, empty, h, metric, section, type Child } from "../dom";
 import { time } from "../format";
+import { isCounted } from "../latencies";
 import { causeChip, causeLegend, causeMeanings } from "../parts/cause";
 import { stackedBars, type Bar } from "../parts/stacked";
 import { table } from "../parts/table";
@@ -82,12 +83,14 @@ function allCauses(runs: readonly Run[]): string[] {
 function drawing(runs: readonly Run[], choice: Choice): HTMLElement[] {
   const shown = runs.filter((run) => requestsIn(run, choice.scope) > 0);
   if (shown.length === 0) {
+    if (runs.every(isCounted)) return [empty("No time passes in these runs (engine.time = none): nothing waits.")];
     return [empty(choice.scope === "both" ? "No reads or writes in this result." : `No ${choice.scope}s in this result.`)];
   }
   const several = runs.length > 1;
-  const parts = SLICES.map(({ slice }) => shown.map((run) => partsOf(run, choice, slice)));
+  const slices = slicesOf(shown, choice.scope);
+  const parts = slices.map(({ slice }) => shown.map((run) => partsOf(run, choice, slice)));
   const longest = (groups: Share[][][]): number => Math.max(...groups.flat().map(sum), 0);
-  const groups = SLICES.map(({ slice, label }, index) => {
+  const groups = slices.map(({ slice, label }, index) => {
     const sums = parts[index] ?? [];
     // Runs are compared within one slice; the slices of one run with each other.
     const full = longest(several ? [sums] : parts);
@@ -123,7 +126,7 @@ export function runLabel(run: Run): Child {
 
 function numbers(runs: readonly Run[], view: View, names: readonly string[]): HTMLElement {
   const several = runs.length > 1;
-  const columns = SLICES.flatMap(({ slice, label }) => runs.map((run) => ({ run, slice, label })));
+  const columns = slicesOf(runs, view.scope).flatMap(({ slice, label }) => runs.map((run) => ({ run, slice, label })));
   const head = columns.map(({ run, label }): Child => (several ? [label, " ", h("span", { class: "tag" }, run.letter)] : label));
   const rows = names.map((cause): Child[] => [
     causeChip(cause),

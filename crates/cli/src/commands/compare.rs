@@ -33,7 +33,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     let all: Result<Vec<Member>, Failure> = arguments.stacks.iter().map(load).collect();
     results::prepare(shared.out.as_deref(), shared.quiet)?;
     watch::catch_interrupts();
-    let stage = watch::Stage::new(shared.quiet);
+    let stage = watch::Stage::new(shared.quiet).with_result_as_text(!shared.json);
     let outcomes: Vec<Result<RunResult, Failure>> = all?
         .into_par_iter()
         .map(|Member { name, prepared, provenance }| {

@@ -31,7 +31,7 @@ pub fn without_effect(results: &[RunResult]) -> Vec<String> {
             format!("{key} = {value} (not {before})")
         }).collect();
         if differ.is_empty() {
-            return None;
+            return Some(format!("{} has the configuration of {}, and gave its result.", other.stack, first.stack));
         }
         let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;
         let why = if has_cleaned { "" } else { ". No block was erased: on a drive that never cleans, nothing that is about cleaning can matter (drive.precondition)" };

@@ -112,7 +112,7 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
         line("latency", format!("{}: mean {}{}, as recorded", op.op, time(latency.mean), told.collect::<String>()));
     }
     let (touched, end) = (size(summary.footprint_mib << 20), count(summary.end_bytes_max));
-    line("addresses", format!("{touched} touched, up to {end} bytes"));
+    line("addresses", format!("{touched} touched, counted in regions of 1 MiB; up to byte {end}"));
     for device in &summary.devices {
         let (requests, start, end) = (count(device.records), count(device.start_bytes), count(device.end_bytes));
         line("device", format!("{}: {requests} requests, bytes {start} to {end}", device.device));

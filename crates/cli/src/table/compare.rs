@@ -71,20 +71,23 @@ pub fn comparison(results: &[RunResult], notes: &[String]) -> String {
     text
 }
 
-/// Notes of what had no effect or did not happen: why a number may be the same. Everything else is told by each run alone.
+/// What was chosen, and why numbers may mislead or be the same. Everything else is told by each run alone.
 fn cautions(results: &[RunResult]) -> String {
-    let is_caution = |note: &&String| note.starts_with("No ") || note.starts_with("Only ") || note.contains(" has no effect here because ");
+    let is_told = |note: &&String| metrics::is_caution(note) || note.contains(" has no effect here because ");
     // What is true of several stacks is said once.
     let mut told: Vec<(&String, Vec<&str>)> = Vec::new();
     for result in results {
-        for note in result.notes.iter().filter(is_caution) {
+        for note in result.notes.iter().filter(is_told) {
             match told.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, stacks)) => stacks.push(&result.stack),
                 None => told.push((note, vec![&result.stack])),
             }
         }
     }
-    let lines = told.iter().map(|(note, stacks)| format!("\nnote      {}", wrapped(&format!("{}: {note}", stacks.join(", ")))));
+    let lines = told.iter().map(|(note, stacks)| {
+        let whose = if stacks.len() == results.len() { String::new() } else { format!("{}: ", stacks.join(", ")) };
+        format!("\nnote      {}", wrapped(&format!("{whose}{note}")))
+    });
     lines.collect::<String>() + "\n"
 }
 

@@ -54,12 +54,21 @@ pub fn share(fraction: f64) -> String {
 
 /// Requests per second, or nothing.
 pub fn rate(per_second: Option<f64>) -> String {
-    per_second.map_or_else(|| NONE.to_owned(), |rate| count(rate.round() as u64))
+    per_second.map_or_else(|| NONE.to_owned(), |rate| if rate < 10.0 { few(rate) } else { count(rate.round() as u64) })
 }
 
 /// Decimal megabytes per second, or nothing.
 pub fn bandwidth(bytes_per_second: Option<f64>) -> String {
-    bytes_per_second.map_or_else(|| NONE.to_owned(), |rate| format!("{:.1}", rate / 1e6))
+    bytes_per_second.map_or_else(|| NONE.to_owned(), |rate| if rate < 1e6 { few(rate / 1e6) } else { format!("{:.1}", rate / 1e6) })
+}
+
+/// Two digits of a small number.
+fn few(number: f64) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (1 - number.log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{number:.digits$}")
 }
 
 /// A ratio with three decimals, or nothing.
@@ -81,5 +90,6 @@ mod tests {
         assert_eq!(size(75_497_472), "72.0 MiB");
         assert_eq!(share(0.661), "66 %");
         assert_eq!(share(0.013), "1.3 %");
+        assert_eq!((rate(Some(0.0738)), rate(Some(8.2)), rate(Some(1_234.4))), ("0.074".to_owned(), "8.2".to_owned(), "1,234".to_owned()));
     }
 }

@@ -107,14 +107,11 @@ fn waiting(result: &RunResult) -> String {
         if recorder.histogram().count() == 0 {
             continue;
         }
-        let tail = recorder.tail(0.01);
-        let _ = writeln!(
-            text,
-            "slowest 1 % of {}s ({}, mean {}): why",
-            op.name(),
-            count(tail.requests),
-            time(tail.latency),
-        );
+        // Of fewer the slowest 1 % are a few requests, which say nothing.
+        let has_tail = recorder.histogram().count() >= needed(0.99);
+        let tail = recorder.tail(if has_tail { 0.01 } else { 1.0 });
+        let which = if has_tail { "slowest 1 % of" } else { "all" };
+        let _ = writeln!(text, "{which} {}s ({}, mean {}): why", op.name(), count(tail.requests), time(tail.latency));
         let mut grid = Grid::new(3);
         let service = format!("own commands and transfers {}", part(tail.service(), tail.latency));
         grid.row(["", "service", service.as_str()]);

@@ -244,8 +244,8 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
 fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     let written = result.host[HostOp::Write.index()].pages;
     let spare = u64::from(plan.geometry.pages().saturating_sub(plan.user_pages));
-    let has_cleaned = result.flash[2].iter().sum::<u64>() > 0;
-    (written > 0 && written < spare && has_cleaned).then(|| {
+    let was_in_use = plan.config.values.name("drive.precondition") != "none";
+    (written > 0 && written < spare && was_in_use).then(|| {
         format!(
             "Only {written} pages were written, and spare flash holds {spare}: write amplification tells of the state the drive began in \
              (drive.precondition). Raise workload.requests, or workload.repeat for a trace."

@@ -101,7 +101,7 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     let told = |bytes: u64| quantity::format_size(bytes.next_multiple_of(1 << 20));
     if fits(&plan, wanted) || !may_grow {
         chosen.push(format!(
-            "The trace touches {} of the {} it reaches to: what lies beyond the {} of the drive is moved to free places on it, in regions of 1 MiB \
+            "The trace touches {} (regions of 1 MiB) of the {} it reaches to: what lies beyond the {} of the drive is moved to free places on it, in regions of 1 MiB \
              (workload.fit = auto; error refuses, a larger drive.capacity moves less).",
             told(touched), told(span), quantity::format_size(capacity),
         ));

@@ -48,7 +48,7 @@ fn interval(report: &LifeReport) -> Interval {
 fn answer(report: &LifeReport) -> String {
     let Interval { values: [earliest, estimate, latest], unit, .. } = interval(report);
     let written = format!(
-        "The host can write about {}{unit}: no block is worn out before {}{unit}, and every block is after {}{unit}.",
+        "The host can write about {}{unit}: no block is worn out before {}{unit}, and perfectly even wear would last until {}{unit}.",
         number(estimate),
         number(earliest),
         number(latest)

@@ -231,7 +231,7 @@ fn unrecognised(sample: &[u8], path: &str, partly: &[&'static Format]) -> TraceE
     let what = if sample.is_empty() {
         "an empty file".to_owned()
     } else if is_heading(sample) {
-        format!("a file that has nothing but names of columns: \"{}\"", String::from_utf8_lossy(first).trim())
+        return TraceError::HeadingOnly { path: path.to_owned(), line: String::from_utf8_lossy(first).trim().to_owned() };
     } else {
         let shown: String = String::from_utf8_lossy(&first[..first.len().min(80)])
             .chars()

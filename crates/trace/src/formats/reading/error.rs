@@ -81,6 +81,14 @@ pub enum TraceError {
         /// All names.
         known: String,
     },
+    /// One line with nothing but names of columns.
+    #[error("{path}: the trace holds no requests: its only line, \"{line}\", names columns")]
+    HeadingOnly {
+        /// The file.
+        path: String,
+        /// The line.
+        line: String,
+    },
     /// Several formats fit the contents.
     #[error(
         "{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them apart; give {choices}"
