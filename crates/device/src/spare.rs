@@ -66,7 +66,13 @@ impl Spare {
     /// How many are in reserve, in words: a plane may want more than there are.
     fn reserved(&self) -> String {
         let wanted = self.in_reserve as f64;
-        if wanted < self.blocks { format!("{wanted} are") } else { format!("all are ({wanted} are wanted)") }
+        if wanted < self.blocks {
+            format!("{wanted} are")
+        } else if wanted > self.blocks {
+            format!("all are ({wanted} are wanted)")
+        } else {
+            "all are".to_owned()
+        }
     }
 
     /// What to say where less than [`Spare::LEAST_EFFECTIVE`] is effective: what is the case, the limit and how to mend it.
