@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(spare.in_reserve, 48);
         assert!((48.8..49.0).contains(&spare.blocks), "{spare:?}");
         let warning = spare.warning().unwrap();
-        assert!(warning.contains("48 of 48.9 spare blocks are in reserve") && warning.contains("leaves 0.2 %"), "{warning}");
+        assert!(warning.contains("of 48.9 spare blocks 48 are in reserve") && warning.contains("leaves 0.2 %"), "{warning}");
         let raised = warning.split("over_provisioning to \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         let mended = plan("dftl", &[&small[..], &[&format!("drive.over_provisioning={raised}")]].concat()).spare();
         assert_eq!(mended.warning(), None, "{mended:?}");

@@ -4,27 +4,15 @@ use serde_json::Value;
 use std::fmt::Write;
 use crate::support::{nandarium, said};
 
-/// The study on drives of a few megabytes.
-fn small(arguments: &[&str]) -> crate::support::Said {
-    said(nandarium(&[&["repro", "tpm", "--scale", "1/512", "--quiet"], arguments].concat()))
+/// The study at its smallest size.
+fn small(study: &str, scale: &str, arguments: &[&str]) -> crate::support::Said {
+    said(nandarium(&[&["repro", study, "--scale", scale, "--quiet"], arguments].concat()))
 }
 
 fn rows(text: &str) -> Vec<Value> {
     let document: Value = serde_json::from_str(text).expect("standard output is one JSON document");
     assert_eq!(document["schema"], "nandarium.repro/1");
     document["rows"].as_array().expect("rows").clone()
-}
-
-#[test]
-fn rows_have_their_keys_and_the_exact_ones_hold() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let said = small(&["--json", "--out", folder.path().to_str().expect("a plain path")]);
-    let rows = rows(&said.out);
-    judged(&rows, &said);
-    let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
-    assert_eq!(self::rows(&written("rows.json")), rows);
-    assert!(written("hit-ratio.csv").starts_with("panel,category,series,value\nWebsearch,128,TPM,"));
-    assert!(written("repro.html").contains("<svg"));
 }
 
 /// Every row has its keys, no exact one misses, and the exit code says whether any does.
@@ -65,7 +53,7 @@ fn parity_costs_exactly_what_was_published() {
 #[test]
 fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
     let run = |threads: &str| {
-        let mut command = nandarium(&["repro", "tpm", "--scale", "1/512", "--quiet", "--seed", "3", "--json"]);
+        let mut command = nandarium(&["repro", "striping", "--scale", "1/4096", "--quiet", "--seed", "3", "--json"]);
         command.env("RAYON_NUM_THREADS", threads);
         said(command).out
     };
@@ -73,8 +61,8 @@ fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_file_stands_in_for_a_generated_trace() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn a_file_stands_in_for_a_generated_trace_and_all_is_written() {
+    let (folder, out) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let path = folder.path().join("Financial2.spc");
     let mut text = String::new();
     for number in 0..4_000_u32 {
@@ -82,8 +70,13 @@ fn a_file_stands_in_for_a_generated_trace() {
         let _ = writeln!(text, "{},{},4096,{op},{}.5", number % 3, number * 7_919 % 20_000, number);
     }
     std::fs::write(&path, text).expect("a trace is written");
-    let said = small(&["--json", "--trace", &format!("financial={}", path.display())]);
+    let out = out.path();
+    let said = small("tpm", "1/64", &["--json", "--trace", &format!("financial={}", path.display()), "--out", out.to_str().expect("a plain path")]);
     let rows = rows(&said.out);
+    let written = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+    assert_eq!(self::rows(&written("rows.json")), rows);
+    assert!(written("hit-ratio.csv").starts_with("panel,category,series,value\nWebsearch,128,TPM,"));
+    assert!(written("repro.html").contains("<svg"));
     let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect("the row").clone();
     assert_eq!(row("3.12b")["workload"], "Financial2.spc");
     assert_eq!(row("3.12b")["verdict"], "fail", "4000 requests are not those of Financial2");
@@ -98,15 +91,15 @@ fn a_file_larger_than_the_drive_is_refused_before_anything_runs() {
     let path = folder.path().join("wide.spc");
     let lines = (0..2000).map(|number| format!("0,{},4096,r,{number}.0\n", number * 4_096));
     std::fs::write(&path, lines.collect::<String>()).expect("a trace is written");
-    let said = small(&["--trace", &format!("websearch={}", path.display())]);
+    let said = small("tpm", "1/64", &["--trace", &format!("websearch={}", path.display())]);
     assert_eq!(said.code, 2, "{}", said.err);
     assert!(said.err.contains("wide.spc") && said.err.contains("--full"), "{}", said.err);
 }
 
 #[test]
 fn the_table_says_what_was_published_and_what_was_measured() {
-    let said = small(&[]);
-    for text in ["3.4 ", "90.93 %", "80 to 97 %", "generated", "not-run", "note: Size 1/512"] {
+    let said = small("striping", "1/4096", &[]);
+    for text in ["0.1 ", "published", "measured", "pass", "note: Size 1/4096"] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
     }
 }
@@ -116,6 +109,7 @@ fn mistakes_are_named_with_what_there_is() {
     for (arguments, wanted) in [
         (&["repro", "tmp"][..], "tpm"),
         (&["repro", "tpm", "--scale", "1/3"], "power of two"),
+        (&["repro", "tpm", "--scale", "1/128"], "its smallest is 1/64"),
         (&["repro", "tpm", "--full", "--scale", "1/2"], "cannot be used with"),
         (&["repro", "tpm", "--trace", "financial"], "NAME=VALUE"),
         (&["repro", "tpm", "--trace", "finance=x.spc"], "systemdisk1"),
