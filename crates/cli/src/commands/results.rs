@@ -25,17 +25,17 @@ pub fn together(documents: &[Value], notes: &[String]) -> Value {
 pub fn without_effect(results: &[RunResult]) -> Vec<String> {
     let Some((first, others)) = results.split_first() else { return Vec::new() };
     let same = others.iter().filter(|other| other.hash == first.hash);
-    let told = same.filter_map(|other| {
+    let told = same.map(|other| {
         let differ: Vec<String> = other.config.iter().filter(|(key, value)| first.config.get(*key) != Some(*value)).map(|(key, value)| {
             let before = first.config.get(key).map_or("nothing", String::as_str);
             format!("{key} = {value} (not {before})")
         }).collect();
         if differ.is_empty() {
-            return Some(format!("{} has the configuration of {}, and gave its result.", other.stack, first.stack));
+            return format!("{} has the configuration of {}, and gave its result.", other.stack, first.stack);
         }
         let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;
         let why = if has_cleaned { "" } else { ". No block was erased: on a drive that never cleans, nothing that is about cleaning can matter (drive.precondition)" };
-        Some(format!("{} gave the result of {}, to the last command: {} had no effect{why}.", other.stack, first.stack, differ.join(", ")))
+        format!("{} gave the result of {}, to the last command: {} had no effect{why}.", other.stack, first.stack, differ.join(", "))
     });
     told.collect()
 }
