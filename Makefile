@@ -81,6 +81,7 @@ BUILT := $(if $(TESTED),rust-build,build)
 rust-build: web/dist/report.js
 	$(CARGO) test --workspace --no-run
 
+# rustdoc hands the flags of make on to what it starts, which warns of them.
 rust-test: rust-build
 	MAKEFLAGS= $(CARGO) test --workspace
 

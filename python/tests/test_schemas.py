@@ -151,7 +151,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     short.write_text("".join(short.read_text().splitlines(keepends=True)[:2]))
     made["trace-info"]["a flush"] = said("trace", "info", str(short), "--format", "nandarium")
 
-    made["repro"]["tpm"] = said("repro", "tpm", "--scale", "1/64", "--out", str(folder / "repro"), "--quiet", code=MISSED)
+    made["repro"]["striping"] = said("repro", "striping", "--scale", "1/4096", "--out", str(folder / "repro"), "--quiet", code=MISSED)
     made["repro"]["written"] = read(folder / "repro/rows.json")
 
     made["list"] = {what: said("list", *what.split()) for what in ("", "keys", "parts")}

@@ -1,4 +1,5 @@
 import { shares, sum, type Share } from "./causes";
+import { NEEDED } from "./quantiles";
 import type { Num, Run, Slice } from "./types";
 
 export type Scope = "both" | "read" | "write";
@@ -15,19 +16,16 @@ export const SLICES: readonly { slice: Slice; label: string }[] = [
   { slice: "p999", label: "Slowest 0.1\u202f%" },
 ];
 
-/** Requests that a slice takes, so that it is more than a few of them. */
-const NEEDED: Record<Slice, number> = { all: 1, p99: 1_000, p999: 10_000 };
-
 /** The slices that some run has requests enough for. */
 export function slicesOf(runs: readonly Run[], scope: Scope): readonly { slice: Slice; label: string }[] {
   const most = Math.max(...runs.map((run) => requestsIn(run, scope)), 0);
-  return SLICES.filter(({ slice }) => most >= NEEDED[slice]);
+  return SLICES.filter(({ slice }) => most >= (NEEDED[slice] ?? 1));
 }
 
 /** The slowest 1 % where there are requests enough for it, otherwise all; and what that is called. */
 export function slowest(run: Run, scope: Scope): { slice: Slice; name: string; requests: number } {
   const all = requestsIn(run, scope);
-  if (all < NEEDED.p99) return { slice: "all", name: "All", requests: all };
+  if (all < (NEEDED.p99 ?? 0)) return { slice: "all", name: "All", requests: all };
   return { slice: "p99", name: "The slowest 1\u202f% of", requests: Math.ceil(all / 100) };
 }
 

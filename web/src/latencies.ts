@@ -1,5 +1,6 @@
 import { metric } from "./dom";
 import { count, NONE, time, type Format } from "./format";
+import { NEEDED } from "./quantiles";
 import type { Op, Run } from "./types";
 
 /** No time passes in such a run: its latencies are no measurements. */
@@ -13,9 +14,6 @@ const ZERO: Record<Op, string> = {
   trim: "0 ns: these trims waited for no flash.",
   flush: "0 ns: these flushes had nothing to wait for.",
 };
-
-/** Requests that a percentile takes, so that it is more than the slowest few. */
-const NEEDED: Record<string, number> = { p50: 20, p90: 100, p99: 1_000, p999: 10_000, p9999: 100_000 };
 
 /** The highest percentile up to p99 that there are requests enough for; with less, the longest latency. */
 export function tailKey(run: Run, op: Op): string {

@@ -9,6 +9,14 @@ const AXIS_WIDTH = 96;
 const LABEL_WIDTH = 64;
 const WIDE = 720;
 
+/** Requests that a percentile takes, so that ten lie beyond it. */
+export const NEEDED: Readonly<Record<string, number>> = { p50: 20, p90: 100, p99: 1_000, p999: 10_000, p9999: 100_000 };
+
+/** A percentile as people write it: p99.9 for p999. */
+export function percentileName(key: string): string {
+  return key.replace(/^p99(9+)$/, "p99.$1");
+}
+
 /**
  * Quantile curves on one grid. Position x stands for the quantile 1 - 1/x, so that every further nine takes the same room:
  * 1 is the fastest request, 2 the median, 100 is p99. The grid ends with the slowest request there is, so that no part of it is empty.

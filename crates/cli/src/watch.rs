@@ -34,9 +34,10 @@ pub fn stop() -> &'static AtomicBool {
 pub struct Stage {
     bars: MultiProgress,
     quiet: bool,
-    /// Remarks that need not be made: they have been, or come with the result.
-    remarked: Mutex<HashSet<String>>,
+    /// Remarks are wanted, and do not stand below with the result.
     has_remarks: bool,
+    /// Those that were made: stacks of a comparison have much in common.
+    remarked: Mutex<HashSet<String>>,
 }
 
 impl Stage {
@@ -311,7 +312,6 @@ impl Watcher for Session<'_> {
     }
 
     fn remark(&mut self, text: &str) {
-        // Stacks of a comparison have much in common.
         let is_new = || self.stage.remarked.lock().is_ok_and(|mut remarked| remarked.insert(text.to_owned()));
         if self.stage.has_remarks && is_new() {
             let line = format!("note: {text}");

@@ -13,7 +13,7 @@ pub struct Choices<T: 'static> {
     pub table: &'static [(&'static str, &'static str, T)],
 }
 
-impl<T: Copy + PartialEq> Choices<T> {
+impl<T: Copy> Choices<T> {
     /// Names with what they do, for [`crate::ParameterKind::Choice`].
     pub fn named(&self) -> Vec<Named> {
         self.table.iter().map(|(name, doc, _)| (*name, *doc)).collect()

@@ -1,7 +1,6 @@
 //! The result of a run and its JSON form (`result.json`). Keys are stable: scripts rely on them.
 
-use crate::histogram::PERCENTILES;
-use crate::latency::{LatencyRecorder, RecordedLatency, Tail};
+use crate::latency::{Latencies, LatencyRecorder, RecordedLatency, Tail};
 use crate::provenance::Provenance;
 use crate::series::{AddressMap, Sample};
 use serde::{Deserialize, Serialize};
@@ -318,19 +317,21 @@ fn is_measured(recorder: &LatencyRecorder, is_timed: bool) -> bool {
 
 fn latency_json(recorder: &LatencyRecorder, is_timed: bool) -> Value {
     let histogram = recorder.histogram();
-    let mut map = Map::new();
-    let is_known = is_measured(recorder, is_timed);
-    let known = |value: Value| if is_known { value } else { Value::Null };
-    map.insert("count".into(), json!(histogram.count()));
-    map.insert("mean".into(), known(json!(histogram.mean())));
-    for (name, share) in PERCENTILES {
-        map.insert(name.into(), known(json!(histogram.supported(share))));
-    }
-    map.insert("max".into(), known(json!(histogram.max())));
+    let known = Latencies::of(histogram).filter(|_| is_timed);
+    let percentile = |of: fn(&Latencies) -> Option<Nanos>| known.as_ref().and_then(of);
     let buckets: Vec<_> =
         histogram.filled().map(|(b, count)| json!([crate::Histogram::upper(b).min(histogram.max()), count])).collect();
-    map.insert("histogram".into(), Value::Array(buckets));
-    Value::Object(map)
+    json!({
+        "count": histogram.count(),
+        "mean": known.map(|of| of.mean),
+        "p50": percentile(|of| of.p50),
+        "p90": percentile(|of| of.p90),
+        "p99": percentile(|of| of.p99),
+        "p999": percentile(|of| of.p999),
+        "p9999": percentile(|of| of.p9999),
+        "max": known.map(|of| of.max),
+        "histogram": buckets,
+    })
 }
 
 fn waits_of(recorder: &LatencyRecorder, is_timed: bool) -> Value {

@@ -1,6 +1,6 @@
 //! Latencies that were measured on the traced system, where a trace has them.
 
-use metrics::{Histogram, RecordedLatency, Latencies};
+use metrics::{Histogram, Latencies, RecordedLatency};
 use units::HostOp;
 
 use crate::formats::TraceRecord;

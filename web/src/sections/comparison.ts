@@ -2,6 +2,7 @@ import { derived, h, lookup, metric, section, type Child } from "../dom";
 import { count, factor, NONE, percent, plain, rate, size, time, type Format } from "../format";
 import { latencyMetric } from "../latencies";
 import { table } from "../parts/table";
+import { percentileName } from "../quantiles";
 import type { Num, Run } from "../types";
 import { gcShare, tailCause } from "./figures";
 import { loopText, status } from "./header";
@@ -18,9 +19,10 @@ interface Row {
   cell?: (run: Run) => HTMLElement;
 }
 
-/** A ratio this close to 1 is neither better nor worse; percentiles are known to 1/64. */
-const EVEN = 0.01;
-const EVEN_LATENCY = 1 / 64;
+/** Whether a ratio is too close to 1 to be a difference; percentiles are known to 1/64. */
+export function isEven(path: readonly string[], ratio: number): boolean {
+  return Math.abs(ratio - 1) < (path[0] === "latency_ns" ? 1 / 64 : 0.01);
+}
 
 const ROWS: readonly Row[] = [
   { label: "IOPS", format: plain, better: "higher", path: ["iops"] },
@@ -28,7 +30,7 @@ const ROWS: readonly Row[] = [
   { label: "Write bandwidth", format: rate, better: "higher", path: ["bandwidth_bytes_per_s", "write"] },
   ...(["read", "write"] as const).flatMap((op) =>
     ["mean", "p50", "p99", "p999", "max"].map((key): Row => ({
-      label: `${op === "read" ? "Read" : "Write"} latency ${key === "p999" ? "p99.9" : key}`,
+      label: `${op === "read" ? "Read" : "Write"} latency ${percentileName(key)}`,
       format: time,
       better: "lower",
       path: ["latency_ns", op, key],
@@ -81,7 +83,7 @@ function ratio(first: Run, run: Run, row: Row): HTMLElement {
   const value = lookup(run, row.path);
   const against: Num = base && value !== null ? value / base : null;
   if (against === null) return h("span", { class: "ratio" }, NONE);
-  const change = Math.abs(against - 1) < (row.path[0] === "latency_ns" ? EVEN_LATENCY : EVEN) ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
+  const change = isEven(row.path, against) ? "even" : against > 1 === (row.better === "higher") ? "better" : "worse";
   const arrow = change === "even" ? "" : against > 1 ? " \u25b2" : " \u25bc";
   return h("span", { class: `ratio ${change}` }, `\u00d7${factor(against)}${arrow} ${change}`);
 }

@@ -3,19 +3,11 @@ import { axisTime, count, percent, time, type Format } from "../format";
 import { isCounted, latencyMetric } from "../latencies";
 import { chart, type ChartSeries } from "../parts/chart";
 import { table } from "../parts/table";
-import { quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
+import { percentileName, quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../quantiles";
 import { ink, runColor } from "../theme";
 import type { Op, Run } from "../types";
 
-export const PERCENTILES: readonly { key: string; label: string }[] = [
-  { key: "mean", label: "mean" },
-  { key: "p50", label: "p50" },
-  { key: "p90", label: "p90" },
-  { key: "p99", label: "p99" },
-  { key: "p999", label: "p99.9" },
-  { key: "p9999", label: "p99.99" },
-  { key: "max", label: "max" },
-];
+const COLUMNS = ["mean", "p50", "p90", "p99", "p999", "p9999", "max"];
 
 const OPS: readonly Op[] = ["read", "write", "trim", "flush"];
 const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 4, 2, 4]];
@@ -39,7 +31,7 @@ export function latency(run: Run): HTMLElement {
     ops.length > 0
       ? table(
           "Latency percentiles",
-          ["", "requests", ...PERCENTILES.map((percentile) => percentile.label)],
+          ["", "requests", ...COLUMNS.map(percentileName)],
           ops.flatMap((op) => rows(run, op)),
           { wide: true, short: true },
         )
@@ -58,12 +50,12 @@ function withoutFlash(run: Run, ops: readonly Op[]): Child {
 
 /** What was simulated, and below it what the trace tells of the drive it was recorded on. */
 function rows(run: Run, op: Op): Child[][] {
-  const simulated = [metric(run, ["latency_ns", op, "count"], count), ...PERCENTILES.map(({ key }) => latencyMetric(run, op, key))];
+  const simulated = [metric(run, ["latency_ns", op, "count"], count), ...COLUMNS.map((key) => latencyMetric(run, op, key))];
   if (!run.result.recorded_latency_ns?.[op]) return [[op, ...simulated]];
   const recorded = (key: string, format: Format): HTMLElement => metric(run, ["recorded_latency_ns", op, key], format);
   return [
     [`${op}, simulated`, ...simulated],
-    [`${op}, as recorded`, recorded("count", count), ...PERCENTILES.map(({ key }) => recorded(key, time))],
+    [`${op}, as recorded`, recorded("count", count), ...COLUMNS.map((key) => recorded(key, time))],
   ];
 }
 

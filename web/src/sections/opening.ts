@@ -1,13 +1,11 @@
 import { h, lookup, type Child } from "../dom";
 import { factor, percent } from "../format";
+import { percentileName } from "../quantiles";
 import type { Op, Run } from "../types";
+import { isEven } from "./comparison";
 import { noteList } from "./header";
 import { runLabel } from "./waiting";
 
-/** A ratio this close to 1 is no difference. */
-const EVEN = 0.01;
-/** Percentiles are known to 1/64. */
-const EVEN_LATENCY = 1 / 64;
 /** From here on a ratio is told as a factor. */
 const FACTOR_FROM = 1.95;
 const TAILS = ["p999", "p99", "p90", "p50"];
@@ -40,14 +38,14 @@ function sentence(first: Run, run: Run): Child {
 function tail(first: Run, run: Run, op: Op): string | null {
   const key = TAILS.find((candidate) => [first, run].every((of) => (lookup(of, ["latency_ns", op, candidate]) ?? 0) > 0));
   if (key === undefined) return null;
-  return changed(first, run, ["latency_ns", op, key], `${op} ${key === "p999" ? "p99.9" : key}`);
+  return changed(first, run, ["latency_ns", op, key], `${op} ${percentileName(key)}`);
 }
 
 function changed(first: Run, run: Run, path: readonly string[], name: string): string | null {
   const [before, now] = [lookup(first, path), lookup(run, path)];
   if (before === null || now === null || before <= 0 || now <= 0) return null;
   const ratio = now / before;
-  if (Math.abs(ratio - 1) < (path[0] === "latency_ns" ? EVEN_LATENCY : EVEN)) return `the same ${name}`;
+  if (isEven(path, ratio)) return `the same ${name}`;
   if (ratio >= FACTOR_FROM) return `${name} ${factor(ratio)} times as high`;
   return `${name} ${percent(Math.abs(ratio - 1))} ${ratio > 1 ? "higher" : "lower"}`;
 }

@@ -8,7 +8,7 @@
 //! Simplified: reads change no order. A flush writes blocks as they are: only what leaves for room is completed.
 //! Protects: one entry a block.
 
-use super::block_list::{BlockList, PADDING as COMPLETION, Padding, Promotion};
+use super::block_list::{BlockList, Padding, Promotion};
 use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
 use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
@@ -24,8 +24,8 @@ const COMPENSATION: Parameter = Parameter {
 
 /// When a block is completed with the pages it lacks.
 pub(super) const PADDING: Parameter = Parameter {
-    key: COMPLETION.key,
-    kind: ParameterKind::Choice(|| COMPLETION.named()),
+    key: Padding::CHOICES.key,
+    kind: ParameterKind::Choice(|| Padding::CHOICES.named()),
     default: Some("half"),
     doc: "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever is set.",
 };
@@ -66,7 +66,7 @@ impl<const ANY: bool> Policy for Blocks<ANY> {
             let list = BlockList::new(&shape, Promotion::Any, false, values.on("buffer.compensation"));
             return Self { list, padding: Padding::Always };
         }
-        Self { list: BlockList::new(&shape, Promotion::Continuation, true, false), padding: Padding::read(values) }
+        Self { list: BlockList::new(&shape, Promotion::Continuation, true, false), padding: Padding::CHOICES.read(values) }
     }
 
     #[inline]

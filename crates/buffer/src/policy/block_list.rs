@@ -25,21 +25,16 @@ pub(crate) enum Padding {
     Never,
 }
 
-/// When a logical block that leaves is completed.
-pub(super) const PADDING: Choices<Padding> = Choices {
-    key: "buffer.padding",
-    table: &[
-        ("always", "whenever one leaves", Padding::Always),
-        ("half", "when at least half of its pages are there", Padding::Half),
-        ("never", "never", Padding::Never),
-    ],
-};
-
 impl Padding {
-    /// What `buffer.padding` says.
-    pub fn read(values: &Values) -> Self {
-        PADDING.read(values)
-    }
+    /// When a logical block that leaves is completed.
+    pub const CHOICES: Choices<Self> = Choices {
+        key: "buffer.padding",
+        table: &[
+            ("always", "whenever one leaves", Self::Always),
+            ("half", "when at least half of its pages are there", Self::Half),
+            ("never", "never", Self::Never),
+        ],
+    };
 
     /// Whether a block with `held` of `pages` is completed.
     pub fn completes(self, held: u32, pages: u32) -> bool {

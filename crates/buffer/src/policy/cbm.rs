@@ -164,7 +164,7 @@ impl Policy for Cbm {
             now: 0,
             threshold: values.real("buffer.cbm.threshold"),
             reads: (f64::from(shape.room()) * values.real("buffer.cbm.read_cache")) as u32,
-            padding: Padding::read(values),
+            padding: Padding::CHOICES.read(values),
             by_block: values.name("buffer.flush_unit") == "block",
         }
     }

@@ -58,7 +58,7 @@ impl Policy for TwoLevel {
         Self {
             pages: PageList::new(),
             blocks: BlockList::new(&shape, Promotion::Continuation, true, false),
-            padding: Padding::read(values),
+            padding: Padding::CHOICES.read(values),
             by_block: values.name("buffer.flush_unit") == "block",
             identify: Identify::new(&shape, values),
             small: 0,

@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
-        // Half of what rows are judged at: here they are only counted. Filling every drive first would take most of the time; with few log blocks a fresh one merges soon.
+        // Half of what rows are judged at: here they are only counted. Filling every drive first would take most of the
+        // time; with few log blocks a fresh one merges soon.
         let settings = [("state", "fresh"), ("log-blocks", "64")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let scale = Scale::one_over(256);
         let options = Options { scale, settings: settings.into(), ..Options::default() };

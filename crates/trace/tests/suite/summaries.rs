@@ -54,6 +54,15 @@ fn peaks_pauses_rewrites_and_recorded_latencies_are_told() {
 }
 
 #[test]
+fn recorded_percentiles_are_told_where_ten_requests_lie_beyond_them() {
+    let rows: String = (0..100).map(|at| format!("{at},0,W,0,4096,0,{}\n", if at < 95 { 200 } else { 300 })).collect();
+    let text = format!("time_ns,device,op,offset_bytes,length_bytes,fua,latency_ns\n{rows}");
+    let summary = summarise(&mut open_bytes(text.as_bytes(), "t", &named("nandarium")).unwrap()).unwrap();
+    let write = summary.ops[1].recorded_latency_ns.unwrap();
+    assert_eq!((write.p50.map(|ns| ns / 4), write.p90.map(|ns| ns / 4), write.p99, write.max), (Some(50), Some(50), None, 300));
+}
+
+#[test]
 fn a_trace_without_times_has_no_peaks_and_no_pauses() {
     let summary = summarise(&mut open_bytes(b"100 2 0 1\n7 1 0 2\n", "t", &named("arc")).unwrap()).unwrap();
     assert_eq!((summary.peak_requests, summary.peak_bytes, summary.longest_gap), (None, None, None));
