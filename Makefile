@@ -159,6 +159,7 @@ notebooks: python-test ## run the worked examples and keep what they show
 	$(VENV)/bin/python python/tests/notebooks.py
 
 lint: web/dist/report.js ## clippy and the type checker
+	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	cd web && npm run --silent check
 

@@ -1,7 +1,7 @@
 //! The benchmark: each row of the speed table with its target, result hash and rates.
 //!
-//! Machines are noisy: where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run before and
-//! after, and each row shows its ratio to the better of the two.
+//! Machines are noisy: where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run
+//! before and after, and each row shows its ratio to the better of the two.
 
 mod rows;
 mod yardstick;
@@ -18,7 +18,8 @@ struct Arguments {
     #[arg(long)]
     smoke: bool,
     /// The rows of one group.
-    #[arg(long, value_name = "GROUP", value_parser = clap::builder::PossibleValuesParser::new(GROUPS.map(|(name, _)| name)))]
+    #[arg(long, value_name = "GROUP",
+          value_parser = clap::builder::PossibleValuesParser::new(GROUPS.map(|(name, _)| name)))]
     only: Option<String>,
     /// Race the block device server of the program beside this one against `nbdkit memory`, by fio, instead.
     #[arg(long, conflicts_with_all = ["smoke", "only"])]
@@ -47,7 +48,8 @@ fn main() {
         print_row(row, references.as_ref().and_then(|r| r.ratio(row)));
     }
     if let Some(folder) = &arguments.out {
-        let lines: Vec<_> = rows.iter().map(|row| row.to_json(references.as_ref().and_then(|r| r.ratio(row)))).collect();
+        let lines: Vec<_> =
+            rows.iter().map(|row| row.to_json(references.as_ref().and_then(|r| r.ratio(row)))).collect();
         let text = json!({"scale": format!("{scale:?}"), "only": arguments.only, "rows": lines,
             "yardsticks": references.as_ref().map(yardstick::References::to_json)});
         write(folder, "bench.json", &text);
@@ -73,10 +75,22 @@ fn race(out: Option<&Path>) {
     };
     println!("{:<10} {:>5} {:>14} {:>14} {:>6}", "pattern", "depth", "nandarium k/s", "nbdkit k/s", "ratio");
     for race in &races {
-        println!("{:<10} {:>5} {:>14.1} {:>14.1} {:>6.2}", race.pattern, race.depth, race.ours / 1e3, race.other / 1e3, race.ratio());
+        println!(
+            "{:<10} {:>5} {:>14.1} {:>14.1} {:>6.2}",
+            race.pattern,
+            race.depth,
+            race.ours / 1e3,
+            race.other / 1e3,
+            race.ratio()
+        );
     }
     if let Some(out) = out {
-        let rows: Vec<_> = races.iter().map(|race| json!({"pattern": race.pattern, "depth": race.depth, "nandarium": race.ours, "nbdkit": race.other})).collect();
+        let row = |race: &bench::serving::Race| {
+            json!({
+                "pattern": race.pattern, "depth": race.depth, "nandarium": race.ours, "nbdkit": race.other,
+            })
+        };
+        let rows: Vec<_> = races.iter().map(row).collect();
         write(out, "serving.json", &json!({"rounds": 5, "seconds": 2, "rows": rows}));
     }
 }

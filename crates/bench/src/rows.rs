@@ -62,7 +62,12 @@ fn drive_it<F: Clocked>(drive: &mut Drive<F>, workload: &str, requests: u64, dep
 }
 
 /// The same with parameters of the workload.
-fn drive_with<F: Clocked>(drive: &mut Drive<F>, workload: &str, parameters: &WorkloadParameters, depth: u32) -> Measured {
+fn drive_with<F: Clocked>(
+    drive: &mut Drive<F>,
+    workload: &str,
+    parameters: &WorkloadParameters,
+    depth: u32,
+) -> Measured {
     let requests = parameters.requests;
     let mut source = build(workload, parameters).expect("benchmark workloads exist");
     let plan = RunPlan {
@@ -283,7 +288,8 @@ fn hybrid(scale: Scale) -> Vec<Row> {
 /// Writes of 4 KiB into a two-level buffer over a drive that does not clean yet: uniform ones, each of
 /// which sends a page away, and skewed ones.
 fn buffered(scale: Scale) -> Vec<Row> {
-    let plan = plan_of("page", scale.gib().0 / 2.0, &["buffer.kind=two-level".to_owned(), "buffer.size=64MiB".to_owned()]);
+    let plan =
+        plan_of("page", scale.gib().0 / 2.0, &["buffer.kind=two-level".to_owned(), "buffer.size=64MiB".to_owned()]);
     let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
@@ -321,20 +327,28 @@ fn striped(scale: Scale) -> Vec<Row> {
     rows
 }
 
-/// Reads of 64 KiB, eight stripe blocks, from zones that are all coded: what counts is the sub-requests that are given to
-/// banks, or taken back. Lazy reads ask for all blocks of two groups and all their code blocks, 16 for each.
+/// Reads of 64 KiB, eight stripe blocks, from zones that are all coded: what counts is the sub-requests that are given
+/// to banks, or taken back. Lazy reads ask for all blocks of two groups and all their code blocks, 16 for each.
 fn coded(scale: Scale) -> Vec<Row> {
     let gib = scale.gib().0 / 4.0;
     let zones = format!("zones.code_zones={}", (gib * 4.0) as u64);
     let rows = [("lazy", "coded reads, lazy"), ("gc-aware", "coded reads, gc-aware")].map(|(reads, name)| {
-        let settings = [zones.clone(), format!("zones.reads={reads}"), "zones.offline_first=at-start".to_owned(), "zones.read_ahead.after=0B".to_owned()];
+        let settings = [
+            zones.clone(),
+            format!("zones.reads={reads}"),
+            "zones.offline_first=at-start".to_owned(),
+            "zones.read_ahead.after=0B".to_owned(),
+        ];
         let plan = plan_of("striping-coded", gib, &settings);
         let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
         drive_it(&mut drive, "sequential-write", u64::from(plan.user_pages) / 32, 32, 1);
         drive.prepare();
         drive.top_mut().reset_counters();
-        let parameters =
-            WorkloadParameters { seed: 2, request_bytes: Some(64 << 10), ..WorkloadParameters::new(drive.sectors(), scale.requests() / 8) };
+        let parameters = WorkloadParameters {
+            seed: 2,
+            request_bytes: Some(64 << 10),
+            ..WorkloadParameters::new(drive.sectors(), scale.requests() / 8)
+        };
         let measured = drive_with(&mut drive, "uniform-read", &parameters, 32);
         let mut reports = Vec::new();
         drive.top().report(&mut reports);

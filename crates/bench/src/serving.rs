@@ -1,9 +1,9 @@
 //! The block device server against another one in the same run: fio, 4 KiB over a unix socket, `nandarium serve` beside
 //! `nbdkit memory`.
 //!
-//! The two take turns, and the best round of each counts: what the machine does beside is noise that only slows. Both hold
-//! their data in memory, and both were written over before; the drive behind ours is mapped, collects garbage and keeps
-//! out-of-band areas, with no time simulated.
+//! The two take turns, and the best round of each counts: what the machine does beside is noise that only slows. Both
+//! hold their data in memory, and both were written over before; the drive behind ours is mapped, collects garbage and
+//! keeps out-of-band areas, with no time simulated.
 
 use serde_json::Value;
 use std::io;
@@ -54,12 +54,25 @@ impl Server {
         let (uri, depth) = (format!("--uri=nbd+unix:///?socket={}", self.1.display()), format!("--iodepth={depth}"));
         let common = ["--name=race", "--ioengine=nbd", "--output-format=json", "--bs=4k", "--randrepeat=1"];
         let aux = format!("--aux-path={}", self.1.parent().unwrap_or(Path::new(".")).display());
-        let output = Command::new("fio").args(common).args([&uri, &depth, &aux, &format!("--rw={pattern}"), &format!("--size={SPAN}")]).args(limits).output()?;
+        let output = Command::new("fio")
+            .args(common)
+            .args([&uri, &depth, &aux, &format!("--rw={pattern}"), &format!("--size={SPAN}")])
+            .args(limits)
+            .output()?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let json = text.find('{').and_then(|at| serde_json::from_str::<Value>(&text[at..]).ok()).filter(|_| output.status.success());
+        let json = text
+            .find('{')
+            .and_then(|at| serde_json::from_str::<Value>(&text[at..]).ok())
+            .filter(|_| output.status.success());
         let direction = if pattern.ends_with("read") { "read" } else { "write" };
         let rate = json.as_ref().and_then(|json| json["jobs"][0][direction]["iops"].as_f64());
-        rate.ok_or_else(|| io::Error::other(format!("fio over {}: {text}{}", self.1.display(), String::from_utf8_lossy(&output.stderr))))
+        rate.ok_or_else(|| {
+            io::Error::other(format!(
+                "fio over {}: {text}{}",
+                self.1.display(),
+                String::from_utf8_lossy(&output.stderr)
+            ))
+        })
     }
 }
 
@@ -70,16 +83,29 @@ impl Drop for Server {
     }
 }
 
-/// Runs all patterns, so many rounds of so many seconds each, with the program `nandarium` at `program`; sockets go into
-/// `folder`.
+/// Runs all patterns, so many rounds of so many seconds each, with the program `nandarium` at `program`; sockets go
+/// into `folder`.
 ///
 /// # Errors
 /// A server or fio cannot be started, or fio fails.
 pub fn race(program: &Path, folder: &Path, rounds: u32, seconds: u32) -> io::Result<Vec<Race>> {
     let (ours, other) = (folder.join("ours"), folder.join("other"));
-    let drive = ["serve", "--quiet", "--stack", "page", "--set", "drive.capacity=1GiB", "--set", "flash.pages_per_block=64", "--socket"];
+    let drive = [
+        "serve",
+        "--quiet",
+        "--stack",
+        "page",
+        "--set",
+        "drive.capacity=1GiB",
+        "--set",
+        "flash.pages_per_block=64",
+        "--socket",
+    ];
     let ours = Server::start(Command::new(program).args(drive).arg(&ours), ours)?;
-    let other = Server::start(Command::new("nbdkit").args(["--foreground", "--unix"]).arg(&other).args(["memory", SPAN]), other)?;
+    let other = Server::start(
+        Command::new("nbdkit").args(["--foreground", "--unix"]).arg(&other).args(["memory", SPAN]),
+        other,
+    )?;
     for server in [&ours, &other] {
         server.requests_per_second("write", 32, &[])?;
     }

@@ -172,7 +172,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let mut index = 0;
         while index < op.pages {
             let rest = self.piece(op, index);
-            let goes_on = |stalled: &Stalled| (stalled.owner, stalled.token, stalled.next) == (op.owner, op.token, rest.first);
+            let goes_on =
+                |stalled: &Stalled| (stalled.owner, stalled.token, stalled.next) == (op.owner, op.token, rest.first);
             let stalled = self.stalled.take().filter(goes_on);
             let (piece, area) = match stalled {
                 // A policy hears of a piece once: its rest does not go on with it. Where blocks move, this one
@@ -230,14 +231,23 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// Puts pages of a piece; how many found room.
-    fn put_piece(&mut self, flash: &mut F, op: &PageOp, index: u32, piece: &Piece, area: Area, outbox: &mut Outbox) -> u32 {
+    fn put_piece(
+        &mut self,
+        flash: &mut F,
+        op: &PageOp,
+        index: u32,
+        piece: &Piece,
+        area: Area,
+        outbox: &mut Outbox,
+    ) -> u32 {
         for page in 0..piece.pages {
             let logical = piece.first + page;
             let found = self.store.find(area, logical);
             if found.is_none() && !self.make_room(flash, area, logical, outbox) {
                 return page;
             }
-            self.counters.cleans_written += u64::from(found.is_some_and(|slot| self.store.slot(slot).state != State::Dirty));
+            self.counters.cleans_written +=
+                u64::from(found.is_some_and(|slot| self.store.slot(slot).state != State::Dirty));
             let slot = found.unwrap_or_else(|| self.store.insert(flash.core_mut(), area, logical));
             let counter = if found.is_some() { &mut self.counters.hits } else { &mut self.counters.misses };
             counter[area.index()] += 1;
@@ -330,13 +340,15 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     fn report_own(&self) -> LayerReport {
-        let Counters { hits, misses, written_back, padding, blocks, completed, block_pages, folded, through, .. } = self.counters;
+        let Counters { hits, misses, written_back, padding, blocks, completed, block_pages, folded, through, .. } =
+            self.counters;
         let shape = &self.store.shape;
         let pages = u64::from(shape.room());
         let mut report = LayerReport {
             name: self.name,
             // Data, an address and a sector mask a page, and the order.
-            ram_bytes: pages * (u64::from(shape.page_bytes) + 4 + u64::from(shape.sectors_per_page.div_ceil(8))) + self.policy.ram_bytes(),
+            ram_bytes: pages * (u64::from(shape.page_bytes) + 4 + u64::from(shape.sectors_per_page.div_ceil(8)))
+                + self.policy.ram_bytes(),
             cache: Some((hits[0] + hits[1], misses[0] + misses[1])),
             ..LayerReport::default()
         };
@@ -392,7 +404,9 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
 
     fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
-            Event::Joined { token, failed, wait } if owner == self.owner => self.on_done(flash, token, failed, wait, outbox),
+            Event::Joined { token, failed, wait } if owner == self.owner => {
+                self.on_done(flash, token, failed, wait, outbox)
+            }
             ref event => self.below.on_event(flash, owner, event, &mut self.inner),
         }
         if !self.inner.is_empty() {

@@ -32,7 +32,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         }
         match self.flush_below(flash, op) {
             Answer::Full { .. } => return false,
-            Answer::Done { failed } => outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None }),
+            Answer::Done { failed } => {
+                outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None })
+            }
             Answer::Pending(_) => {}
         }
         self.write_back.leave_head();

@@ -60,7 +60,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let entry = self.store.slot(slot);
         let (logical, full) = (entry.logical, self.store.shape.full_mask);
         // Of padding nothing was changed below, and a whole newer version makes up for an older one.
-        let is_made_up_for = versions(&self.store, logical).take_while(|other| *other != slot).any(|other| self.store.slot(other).mask == full);
+        let is_made_up_for = versions(&self.store, logical)
+            .take_while(|other| *other != slot)
+            .any(|other| self.store.slot(other).mask == full);
         if entry.is_padding || is_made_up_for {
             return;
         }

@@ -85,7 +85,11 @@ pub(crate) fn common() -> Vec<Parameter> {
             kind: ParameterKind::Choice(|| {
                 vec![
                     ("buffer", "once it is in the buffer"),
-                    ("flash", "once it is on flash: every write goes straight through, and the buffer only serves reads of what its policy keeps"),
+                    (
+                        "flash",
+                        "once it is on flash: every write goes straight through, and the buffer only serves reads of \
+                         what its policy keeps",
+                    ),
                 ]
             }),
             default: Some("buffer"),
@@ -95,7 +99,8 @@ pub(crate) fn common() -> Vec<Parameter> {
             key: "buffer.write_back_pages",
             kind: ParameterKind::Count { min: 0, max: 1 << 20 },
             default: Some("0"),
-            doc: "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every page is there at once.",
+            doc: "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every \
+                page is there at once.",
         },
     ]
 }
@@ -111,7 +116,9 @@ pub(crate) const BLOCK_SIZE: Parameter = Parameter {
 /// How room for blocks is counted.
 pub(crate) const ACCOUNTING: Parameter = Parameter {
     key: "buffer.accounting",
-    kind: ParameterKind::Choice(|| vec![("frames", "a frame for all of its pages"), ("pages", "only the pages it has there")]),
+    kind: ParameterKind::Choice(|| {
+        vec![("frames", "a frame for all of its pages"), ("pages", "only the pages it has there")]
+    }),
     default: Some("frames"),
     doc: "What a logical block takes of the buffer.",
 };
@@ -152,7 +159,9 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
     if !block_bytes.is_multiple_of(u64::from(page)) {
         let [has, unit] = [block_bytes, u64::from(page)].map(quantity::exact_size);
         let near = quantity::size_at_most(block_bytes, u64::from(page)).unwrap_or_else(|| unit.clone());
-        return Err(format!("buffer.block_size is {has}, no whole number of pages of {unit} (flash.page_size); try \"{near}\""));
+        return Err(format!(
+            "buffer.block_size is {has}, no whole number of pages of {unit} (flash.page_size); try \"{near}\""
+        ));
     }
     for area in areas {
         let pages = shape.pages[area.index()];
@@ -164,18 +173,27 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
                 format!("{key} to \"{}\"", size.unwrap_or_default())
             };
             let (what, keys) = match area {
-                Area::Blocks if areas.len() > 1 && !shape.shared => ("logical blocks", format!("{} and {}", raised("buffer.block_buffer"), raised("buffer.size"))),
+                Area::Blocks if areas.len() > 1 && !shape.shared => {
+                    ("logical blocks", format!("{} and {}", raised("buffer.block_buffer"), raised("buffer.size")))
+                }
                 Area::Blocks => ("logical blocks", raised("buffer.size")),
                 Area::Pages => ("single pages", raised("buffer.size")),
             };
-            let by_pages = if least > 1 { ", or set buffer.accounting = pages, by which a block takes room for the pages it has" } else { "" };
+            let by_pages = if least > 1 {
+                ", or set buffer.accounting = pages, by which a block takes room for the pages it has"
+            } else {
+                ""
+            };
             return Err(format!(
-                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} or more{by_pages}"
+                "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} or \
+                 more{by_pages}"
             ));
         }
     }
     if values.name("buffer.acknowledge") == "flash" && values.on("buffer.nonvolatile") {
-        return Err("buffer.acknowledge = flash leaves nothing in the buffer that buffer.nonvolatile could keep; set one of them".to_owned());
+        return Err("buffer.acknowledge = flash leaves nothing in the buffer that buffer.nonvolatile could keep; set \
+            one of them"
+            .to_owned());
     }
     Ok(())
 }

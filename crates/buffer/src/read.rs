@@ -39,7 +39,8 @@ impl Reads {
 
 /// Versions of a page in memory, the newest first. Several may be on their way one behind the other.
 pub(crate) fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
-    let away = std::iter::successors(store.away(logical), |slot| Some(store.slot(*slot).older).filter(|slot| *slot != NONE));
+    let away =
+        std::iter::successors(store.away(logical), |slot| Some(store.slot(*slot).older).filter(|slot| *slot != NONE));
     store.find(Area::Blocks, logical).into_iter().chain(store.find(Area::Pages, logical)).chain(away)
 }
 
@@ -176,7 +177,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 continue;
             }
             // Only whole pages are kept: what a part of one leaves out is not known.
-            let whole = flash.core().contents.as_deref().is_none_or(|contents| contents.payload_mask(payload.offset(page)) == full);
+            let whole = flash
+                .core()
+                .contents
+                .as_deref()
+                .is_none_or(|contents| contents.payload_mask(payload.offset(page)) == full);
             if failed || !whole {
                 self.forget(flash, Area::Pages, slot);
                 continue;

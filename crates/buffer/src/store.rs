@@ -255,7 +255,10 @@ impl Store {
         }
         match entry.place {
             Some(place) => core.nvram.set_mask(place, entry.mask),
-            None => entry.place = Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64)),
+            None => {
+                entry.place =
+                    Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64))
+            }
         }
     }
 
@@ -405,7 +408,9 @@ impl Store {
             for slot in self.pages(area) {
                 let Slot { logical, state, mask, .. } = *self.slot(slot);
                 if self.find(area, logical) != Some(slot) || mask == 0 && !matches!(state, State::Filling(_)) {
-                    return Err(format!("page {logical} in {area:?} has slot {slot}, which holds no sectors or is another's"));
+                    return Err(format!(
+                        "page {logical} in {area:?} has slot {slot}, which holds no sectors or is another's"
+                    ));
                 }
                 held[self.shape.block_of(logical) as usize] += 1;
                 count += 1;

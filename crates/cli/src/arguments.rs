@@ -5,7 +5,10 @@ mod serving;
 mod sweeping;
 
 pub use living::{LifeArguments, LifeQuestion};
-pub use serving::{CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments, ServerArguments};
+pub use serving::{
+    CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
+    ServerArguments,
+};
 pub use sweeping::SweepArguments;
 
 use clap::builder::PossibleValuesParser;
@@ -127,9 +130,13 @@ pub struct CompareArguments {
 
 /// Arguments of `repro`.
 #[derive(Debug, Args)]
-#[command(after_help = "Rows are judged by what was published: E exact, N within a band, T a trend; recorded rows are not judged. \
-Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace websearch=WebSearch1.spc.gz \
---trace financial=Financial2.spc.gz")]
+#[command(
+    after_help = "Rows are judged by what was published: E exact, N within a band, T a trend; recorded rows are not \
+        judged. \
+Exit code 6 if a row misses. Example with files of one's own: nandarium repro tpm --full --trace \
+websearch=WebSearch1.spc.gz \
+--trace financial=Financial2.spc.gz"
+)]
 pub struct ReproArguments {
     /// The study, or all of them.
     #[arg(value_name = "STUDY", value_parser = studies())]
@@ -153,8 +160,8 @@ pub struct ReproArguments {
     /// Print the rows as JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// Write rows.json, repro.html and a CSV file for each figure into this folder. A run that is stopped keeps its finished
-    /// simulations there (else in the user's cache folder), and the same command goes on.
+    /// Write rows.json, repro.html and a CSV file for each figure into this folder. A run that is stopped keeps its
+    /// finished simulations there (else in the user's cache folder), and the same command goes on.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// No progress on standard error.
@@ -305,8 +312,8 @@ pub struct CodeArguments {
     /// Data blocks of a group; without a code or a search: 3 to 8.
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub data: Option<u32>,
-    /// Look for the best code of as many code blocks as data blocks: among all as far as that can be done, by climbing from
-    /// random ones beyond.
+    /// Look for the best code of as many code blocks as data blocks: among all as far as that can be done, by climbing
+    /// from random ones beyond.
     #[arg(long, conflicts_with = "code", requires = "data")]
     pub search: bool,
     /// What has to decode, for a search.
@@ -314,10 +321,12 @@ pub struct CodeArguments {
           value_parser = PossibleValuesParser::new(code::DECODERS.iter().map(|(name, ..)| *name)))]
     pub decoder: String,
     /// Random codes to climb from, where not all can be tried.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "search", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "search",
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub restarts: u64,
     /// Most seconds of climbing; what was found until then is shown.
-    #[arg(long, value_name = "N", default_value_t = 60, requires = "search", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "search",
+          value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub seconds: u64,
     /// Seed of those.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "search", value_parser = count)]
@@ -345,7 +354,8 @@ pub struct SuperpageArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Writes under way at once; for files: writes before each sync.
-    #[arg(short = 'd', long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short = 'd', long, value_name = "N", default_value_t = 32,
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub queue_depth: u32,
     /// Bytes that each size writes, and at least 64 writes.
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]

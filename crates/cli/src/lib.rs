@@ -21,8 +21,8 @@ pub use commands::life::plan::LifePlan;
 pub use commands::sweep::{Elsewhere, set_elsewhere};
 pub use failure::DRIVE_FULL;
 pub use library::{
-    ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, pretty, snapshots, sweep_document, sweep_problem, sweep_text, text,
-    trace_info, write_folder, write_page, write_sweep,
+    ended_early, explanation, failed, items, life_page, life_plan, life_report, life_text, pretty, snapshots,
+    sweep_document, sweep_problem, sweep_text, text, trace_info, write_folder, write_page, write_sweep,
 };
 pub use settings::{program_hash, set_program};
 
@@ -52,7 +52,12 @@ pub fn execute(arguments: Vec<OsString>) -> u8 {
     };
     let colours = std::io::stderr().is_terminal();
     // Whoever calls this as a library may have set up a log of its own.
-    let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(colours).without_time().try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .without_time()
+        .try_init();
     match panics::guarded(|| commands::execute(&arguments.command)) {
         Ok(()) => 0,
         Err(failure) => {

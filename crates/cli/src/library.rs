@@ -1,11 +1,11 @@
 //! What the Python package shares with the command line, so that nothing is said or drawn in two ways.
 
+use crate::arguments::{self, LifeQuestion, Listing, OrderArgument, TraceInput};
 use crate::commands::life::plan::LifePlan;
 use crate::commands::sweep::{self as sweeping, Swept};
 use crate::commands::{explain, life, list, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
-use crate::arguments::{self, LifeQuestion, Listing, OrderArgument, TraceInput};
 use clap::ValueEnum;
 use device::session::{SessionError, Snapshots};
 use device::{Config, ConfigError, Setting};
@@ -100,12 +100,15 @@ pub fn ended_early(result: &RunResult) -> Option<(u8, String)> {
     Some((code, message))
 }
 
-/// A drive whose life is asked for, in steady state unless something else is set. `load` makes its configuration, with settings
-/// laid under those that were given.
+/// A drive whose life is asked for, in steady state unless something else is set. `load` makes its configuration, with
+/// settings laid under those that were given.
 ///
 /// # Errors
 /// The configuration or the question cannot be used.
-pub fn life_plan(load: impl Fn(Vec<Setting>) -> Result<Config, ConfigError>, question: &LifeQuestion) -> Result<LifePlan, String> {
+pub fn life_plan(
+    load: impl Fn(Vec<Setting>) -> Result<Config, ConfigError>,
+    question: &LifeQuestion,
+) -> Result<LifePlan, String> {
     LifePlan::new(|under| Ok(load(under)?), question).map_err(|failure| failure.message)
 }
 
@@ -127,14 +130,23 @@ pub fn life_page(report: &LifeReport) -> String {
     life::page::render(report)
 }
 
-/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`, `clamp` or `sort`,
-/// `gap_limit` a time such as `1h`.
+/// What a trace holds, as `nandarium trace info` prints it, and as the document of `--json`. `order` is `error`,
+/// `clamp` or `sort`, `gap_limit` a time such as `1h`.
 ///
 /// # Errors
 /// It cannot be read, and the text says where it stumbled; no such order, no time.
-pub fn trace_info(file: &str, format: Option<String>, order: Option<&str>, gap_limit: Option<&str>) -> Result<(String, Value), String> {
-    let order = order.map(|name| OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp or sort")));
-    let gap_limit = gap_limit.map(|text| arguments::gap_limit(text).map_err(|problem| format!("gap_limit is `{text}`: {problem}")));
-    let input = TraceInput { file: file.to_owned(), format, order: order.transpose()?, gap_limit: gap_limit.transpose()? };
+pub fn trace_info(
+    file: &str,
+    format: Option<String>,
+    order: Option<&str>,
+    gap_limit: Option<&str>,
+) -> Result<(String, Value), String> {
+    let order = order.map(|name| {
+        OrderArgument::from_str(name, false).map_err(|_| format!("order is `{name}`; give error, clamp or sort"))
+    });
+    let gap_limit =
+        gap_limit.map(|text| arguments::gap_limit(text).map_err(|problem| format!("gap_limit is `{text}`: {problem}")));
+    let input =
+        TraceInput { file: file.to_owned(), format, order: order.transpose()?, gap_limit: gap_limit.transpose()? };
     traces::told(&input).map_err(|failure| failure.message)
 }

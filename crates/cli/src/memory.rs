@@ -16,11 +16,14 @@ const OWN: u64 = 32 << 20;
 pub fn check(plan: &DrivePlan, carries: bool) -> Result<(), Failure> {
     let [at_once, in_all] = plan.least_table_bytes(carries).map(|bytes| bytes + OWN);
     let limits = [(at_once, free()), (at_once, group(Path::new("/sys/fs/cgroup"))), (in_all, address_space())];
-    let Some((needed, (limit, what))) = limits.into_iter().find_map(|(needed, limit)| Some((needed, limit.filter(|(limit, _)| needed > *limit)?))) else {
+    let Some((needed, (limit, what))) =
+        limits.into_iter().find_map(|(needed, limit)| Some((needed, limit.filter(|(limit, _)| needed > *limit)?)))
+    else {
         return Ok(());
     };
     Err(Failure::usage(format!(
-        "drive.capacity = {}: the tables of this drive take at least {} of memory, and {what} {}; lower drive.capacity, raise flash.page_size, or give the program more memory",
+        "drive.capacity = {}: the tables of this drive take at least {} of memory, and {what} {}; lower \
+         drive.capacity, raise flash.page_size, or give the program more memory",
         quantity::format_size(plan.config.values.whole("drive.capacity")),
         rounded(needed),
         rounded(limit),
@@ -35,7 +38,9 @@ fn rounded(bytes: u64) -> String {
 /// What the machine has left.
 fn free() -> Option<(u64, &'static str)> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim_end_matches("kB").trim().parse::<u64>().ok());
+    let kib = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim_end_matches("kB").trim().parse::<u64>().ok())
+    };
     Some(((kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)) << 10, "this machine has left"))
 }
 
@@ -52,7 +57,10 @@ fn group(root: &Path) -> Option<(u64, &'static str)> {
         };
         let own = root.join(path.trim_start_matches('/'));
         // A group has no more than those above it; what cannot be seen from here does not count.
-        let limits = own.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| limit_in(&folder.join(file)));
+        let limits = own
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&root))
+            .filter_map(|folder| limit_in(&folder.join(file)));
         limits.min()
     });
     limits.min().map(|limit| (limit, "its control group may have"))
@@ -66,6 +74,7 @@ fn limit_in(path: &Path) -> Option<u64> {
 /// `ulimit -v`.
 fn address_space() -> Option<(u64, &'static str)> {
     let text = fs::read_to_string("/proc/self/limits").ok()?;
-    let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next()?.parse().ok());
+    let limit =
+        text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next()?.parse().ok());
     limit.map(|limit| (limit, "`ulimit -v` allows"))
 }

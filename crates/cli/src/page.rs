@@ -17,7 +17,9 @@ pub fn render(title: &str, results: &[Value]) -> String {
 fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut places: Vec<(usize, &str, &str)> = values
         .iter()
-        .map(|(name, value)| (template.find(name).expect("the page's own build checks its placeholders"), *name, *value))
+        .map(|(name, value)| {
+            (template.find(name).expect("the page's own build checks its placeholders"), *name, *value)
+        })
         .collect();
     places.sort_unstable();
     let mut page = String::with_capacity(template.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
@@ -49,7 +51,11 @@ mod tests {
         for key in advised {
             assert!(keys.iter().any(|known| known.key == key), "{key} is no key");
         }
-        for cause in units::CAUSES.iter().map(|cause| cause.name()).chain((units::DIE_CAUSES..units::WAIT_KINDS).map(units::Wait::name_at)) {
+        for cause in units::CAUSES
+            .iter()
+            .map(|cause| cause.name())
+            .chain((units::DIE_CAUSES..units::WAIT_KINDS).map(units::Wait::name_at))
+        {
             assert!(CAUSES.contains(&format!("\n  {cause}: {{")), "{cause} has no colour, meaning and advice");
         }
     }

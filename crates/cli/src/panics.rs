@@ -13,7 +13,8 @@ static COMMAND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Remembers the command line for messages.
 pub fn set_command(arguments: &[OsString]) {
-    *COMMAND.lock().unwrap_or_else(PoisonError::into_inner) = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    *COMMAND.lock().unwrap_or_else(PoisonError::into_inner) =
+        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
 }
 
 /// The words of the command line that is being executed; empty where there is none.

@@ -9,7 +9,8 @@ use metrics::{Asked, Provenance, SCHEMA, SourceFile};
 use serde_json::Value;
 use std::path::Path;
 
-/// Where the result of a stack under a workload comes from, both as they were asked for. The files are read for their digests.
+/// Where the result of a stack under a workload comes from, both as they were asked for. The files are read for their
+/// digests.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -50,17 +51,27 @@ pub struct Again {
 /// Reads a `result.json`, for the same run once more.
 ///
 /// # Errors
-/// It is no result of one run, it does not say where it comes from, its workload cannot be repeated, or a file has changed.
+/// It is no result of one run, it does not say where it comes from, its workload cannot be repeated, or a file has
+/// changed.
 pub fn again(path: &Path) -> Result<Again, Failure> {
     let place = path.display().to_string();
     let wrong = |what: &str| Failure::usage(format!("--again {place}: {what}"));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
-    let document: Value = serde_json::from_str(&text).map_err(|error| wrong(&format!("it is no JSON ({error}); give the result.json of `nandarium run --out`")))?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| wrong(&format!("it is no JSON ({error}); give the result.json of `nandarium run --out`")))?;
     if document["schema"] != SCHEMA {
-        return Err(wrong("it is not the result of one run; give the result.json of `nandarium run --out`, or one of those below a comparison's folder"));
+        return Err(wrong(
+            "it is not the result of one run; give the result.json of `nandarium run --out`, or one of those below a \
+             comparison's folder",
+        ));
     }
     let provenance: Option<Provenance> = serde_json::from_value(document["provenance"].clone()).unwrap_or_default();
-    let provenance = provenance.ok_or_else(|| wrong("it does not say where it comes from (provenance): it was written by an older version, or by a program of its own"))?;
+    let provenance = provenance.ok_or_else(|| {
+        wrong(
+            "it does not say where it comes from (provenance): it was written \
+        by an older version, or by a program of its own",
+        )
+    })?;
     if provenance.asked.workload == "-" {
         return Err(wrong("its workload was standard input, which is gone; save the trace to a file and run that"));
     }
@@ -69,9 +80,18 @@ pub fn again(path: &Path) -> Result<Again, Failure> {
     }
     // The stack file may change: the result holds every key of it.
     if let Some(then) = &provenance.workload {
-        let now = file(&then.path)?.ok_or_else(|| wrong(&format!("its trace {} is not there; run it from the folder it was run from, or put the file back", then.path)))?;
+        let now = file(&then.path)?.ok_or_else(|| {
+            wrong(&format!(
+                "its trace {} is not there; run it from the folder it was run from, or put the file back",
+                then.path
+            ))
+        })?;
         if now.sha256 != then.sha256 {
-            return Err(wrong(&format!("its trace {} has changed since: SHA-256 {:.16}… then, {:.16}… now; put the old file back, or run without --again", then.path, then.sha256, now.sha256)));
+            return Err(wrong(&format!(
+                "its trace {} has changed since: SHA-256 {:.16}… then, {:.16}… now; put the old file back, or run \
+                 without --again",
+                then.path, then.sha256, now.sha256
+            )));
         }
     }
     let values = document["config"].as_object().ok_or_else(|| wrong("it has no configuration (config)"))?;
@@ -83,10 +103,18 @@ pub fn again(path: &Path) -> Result<Again, Failure> {
     };
     // A key that this version has no more would be refused as a typing error.
     if let Some(key) = values.keys().find(|key| find_key(&known, key).is_none()) {
-        return Err(wrong(&format!("it has the key {key}, which this version does not know; use version {}", provenance.version)));
+        return Err(wrong(&format!(
+            "it has the key {key}, which this version does not know; use version {}",
+            provenance.version
+        )));
     }
     let settings: Vec<Setting> = values.iter().map(setting).collect();
     let name = document["stack"].as_str().unwrap_or_default().to_owned();
     let hash = document["hash"].as_str().unwrap_or_default().to_owned();
-    Ok(Again { config: Config::resolve(name, &settings)?, workload: provenance.asked.workload.clone(), provenance, hash })
+    Ok(Again {
+        config: Config::resolve(name, &settings)?,
+        workload: provenance.asked.workload.clone(),
+        provenance,
+        hash,
+    })
 }

@@ -79,7 +79,8 @@ pub struct Simulations {
 impl Simulations {
     /// A bar on standard error if that is a terminal, else a line now and then, if the user wants to see it.
     pub fn new(study: &'static str, quiet: bool, kept: Option<Kept>) -> Self {
-        let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study);
+        let bar =
+            bar(quiet, "{prefix} {bar:30} {pos}/{len} simulations, {elapsed} so far; last: {msg}").with_prefix(study);
         Self { study, bar, lines: Lines::new(quiet), kept, told: AtomicBool::new(false) }
     }
 
@@ -153,7 +154,8 @@ pub struct Runs {
 impl Runs {
     /// A bar on standard error if that is a terminal and the user wants to see it.
     pub fn new(name: &str, quiet: bool) -> Self {
-        let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go").with_prefix(name.to_owned());
+        let bar = bar(quiet, "{prefix} {bar:30} {pos}/{len} runs, {elapsed} so far, {eta} to go")
+            .with_prefix(name.to_owned());
         Self { bar, begun: Instant::now(), quiet }
     }
 }
@@ -209,7 +211,10 @@ impl Lines {
     /// Writes how far something has got, unless the last line is less than so many seconds old.
     fn tell(&self, after: u64, how_far: impl FnOnce() -> String) {
         let (now, last) = (self.begun.elapsed().as_secs(), self.last.load(Ordering::Relaxed));
-        if self.is_shown && now >= last + after && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if self.is_shown
+            && now >= last + after
+            && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
             crate::output::complain(&format!("{}, {now} s so far", how_far()));
         }
     }
@@ -299,7 +304,9 @@ impl Watcher for Session<'_> {
         self.lines.tell(LINE_EVERY, || {
             let (name, count) = (self.bar.prefix(), crate::table::count(done));
             match self.phase {
-                Some((phase, Some(all))) if all > 0 => format!("{name}: {}, {} %", phase.name(), done.saturating_mul(100) / all),
+                Some((phase, Some(all))) if all > 0 => {
+                    format!("{name}: {}, {} %", phase.name(), done.saturating_mul(100) / all)
+                }
                 Some((phase, _)) => format!("{name}: {}, {count} requests", phase.name()),
                 None => format!("{name}: {count} requests"),
             }

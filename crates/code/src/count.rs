@@ -36,8 +36,8 @@ pub fn decodable_sets(code: &GroupCode, decoder: Decoder) -> u64 {
     sets::decoded(code, decoder)[code.data() as usize]
 }
 
-/// Ways to read `wanted` when `buffered` is known already: sets of as many blocks as are wanted that decode them. Blocks are
-/// the wanted ones, and code blocks of nothing but wanted and buffered ones.
+/// Ways to read `wanted` when `buffered` is known already: sets of as many blocks as are wanted that decode them.
+/// Blocks are the wanted ones, and code blocks of nothing but wanted and buffered ones.
 pub fn ways(code: &GroupCode, decoder: Decoder, wanted: u32, buffered: u32) -> u64 {
     let known = Known::new(code.clone(), decoder);
     let usable = wanted | code.codes_within(wanted | buffered);

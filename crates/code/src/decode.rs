@@ -5,8 +5,8 @@ use crate::group::GroupCode;
 /// A way to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoder {
-    /// A code block and its sources are a constraint; one with a single unknown element tells it. Cheap, and misses what only
-    /// several constraints together tell.
+    /// A code block and its sources are a constraint; one with a single unknown element tells it. Cheap, and misses
+    /// what only several constraints together tell.
     Peel,
     /// Elimination over GF(2): everything that can be known is.
     Gauss,

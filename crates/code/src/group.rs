@@ -16,7 +16,10 @@ pub const NAMED_CODES: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
     /// No code has this name, and it is no matrix.
-    #[error("no code is called `{0}`; there are regular-1 to regular-N, mirror, parity, peel-best and mds, or write the code blocks as rows of bits, one digit for each data block, such as \"1100 0110 0011 1001\"")]
+    #[error(
+        "no code is called `{0}`; there are regular-1 to regular-N, mirror, parity, peel-best and mds, or write the \
+         code blocks as rows of bits, one digit for each data block, such as \"1100 0110 0011 1001\""
+    )]
     Unknown(String),
     /// More edges than data blocks, or none.
     #[error("{name}: a code block is the sum of 1 to {data} data blocks")]
@@ -94,8 +97,8 @@ impl GroupCode {
         Ok(Self { mds: true, ..Self::regular(n, n)? })
     }
 
-    /// The code of a name (see [`NAMED_CODES`]) or of rows of bits for groups of `data` blocks; the leftmost digit of a row
-    /// is data block 0.
+    /// The code of a name (see [`NAMED_CODES`]) or of rows of bits for groups of `data` blocks; the leftmost digit of a
+    /// row is data block 0.
     ///
     /// # Errors
     /// There is no such code.
@@ -116,7 +119,8 @@ impl GroupCode {
             return Err(CodeError::Unknown(text.to_owned()));
         }
         let row = |word: &str| {
-            let bits = word.bytes().enumerate().fold(0_u64, |bits, (at, digit)| bits | u64::from(digit == b'1') << at.min(63));
+            let bits =
+                word.bytes().enumerate().fold(0_u64, |bits, (at, digit)| bits | u64::from(digit == b'1') << at.min(63));
             let fits = word.len() == data as usize && bits != 0;
             fits.then_some(bits as u32).ok_or_else(|| CodeError::Row { row: word.to_owned(), data })
         };
@@ -162,15 +166,20 @@ impl GroupCode {
 
     /// Code blocks, as elements, whose sources all are among these data blocks.
     pub fn codes_within(&self, data: u32) -> u32 {
-        (0..self.code()).filter(|code| self.sources(*code) & !data == 0).fold(0, |codes, code| codes | 1 << (self.data + code))
+        (0..self.code())
+            .filter(|code| self.sources(*code) & !data == 0)
+            .fold(0, |codes, code| codes | 1 << (self.data + code))
     }
 
     /// Code blocks, as elements, with one of these data blocks among their sources.
     pub fn codes_of(&self, data: u32) -> u32 {
-        (0..self.code()).filter(|code| self.sources(*code) & data != 0).fold(0, |codes, code| codes | 1 << (self.data + code))
+        (0..self.code())
+            .filter(|code| self.sources(*code) & data != 0)
+            .fold(0, |codes, code| codes | 1 << (self.data + code))
     }
 
-    /// Some of `have` whose sum is data block `target`, if there are any. Not for MDS codes, whose sums have coefficients.
+    /// Some of `have` whose sum is data block `target`, if there are any. Not for MDS codes, whose sums have
+    /// coefficients.
     pub fn express(&self, target: u32, have: u32) -> Option<u32> {
         // Row echelon over the data blocks; beside each row, the elements it is the sum of.
         let mut basis = [(0_u32, 0_u32); 32];

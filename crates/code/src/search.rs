@@ -1,7 +1,8 @@
 //! Which code of n data and n code blocks is best.
 //!
-//! Up to n = 6 all codes are tried, one of each that differ in the names of the data blocks only. What a set of code blocks can
-//! do is one word then, a bit for each set of data blocks: its minors for elimination, what it peels for peeling.
+//! Up to n = 6 all codes are tried, one of each that differ in the names of the data blocks only. What a set of code
+//! blocks can do is one word then, a bit for each set of data blocks: its minors for elimination, what it peels for
+//! peeling.
 
 use crate::count::decodable_sets;
 use crate::decode::Decoder;
@@ -48,10 +49,17 @@ impl Names {
     fn of(n: u32) -> Self {
         let mut orders = vec![Vec::new()];
         for _ in 0..n {
-            let longer = |order: &Vec<u32>| (0..n).filter(|name| !order.contains(name)).map(|name| [&order[..], &[name]].concat()).collect::<Vec<_>>();
+            let longer = |order: &Vec<u32>| {
+                (0..n)
+                    .filter(|name| !order.contains(name))
+                    .map(|name| [&order[..], &[name]].concat())
+                    .collect::<Vec<_>>()
+            };
             orders = orders.iter().flat_map(longer).collect();
         }
-        let renamed = |order: &Vec<u32>, row: u32| (0..n).filter(|at| row >> at & 1 == 1).fold(0, |new, at| new | 1 << order[at as usize]);
+        let renamed = |order: &Vec<u32>, row: u32| {
+            (0..n).filter(|at| row >> at & 1 == 1).fold(0, |new, at| new | 1 << order[at as usize])
+        };
         Self(orders.iter().map(|order| (0..1 << n).map(|row| renamed(order, row)).collect()).collect())
     }
 
@@ -64,8 +72,8 @@ impl Names {
         })
     }
 
-    /// No naming makes the rows smaller. What follows then holds without the last row as well, so that codes can be built row
-    /// by row: a smaller form of the first rows would be one of all.
+    /// No naming makes the rows smaller. What follows then holds without the last row as well, so that codes can be
+    /// built row by row: a smaller form of the first rows would be one of all.
     fn is_least(&self, rows: &[u32]) -> bool {
         self.renamed(rows).all(|other| other.as_slice() >= rows)
     }
@@ -82,7 +90,10 @@ impl Names {
         (0..count).fold(vec![Vec::new()], |shorter: Vec<Rows>, _| {
             let longer = |rows: &Rows| {
                 let least = rows.last().copied().unwrap_or(1);
-                (least..1 << n).map(|row| [rows.as_slice(), &[row]].concat()).filter(|rows| self.is_least(rows)).collect::<Vec<_>>()
+                (least..1 << n)
+                    .map(|row| [rows.as_slice(), &[row]].concat())
+                    .filter(|rows| self.is_least(rows))
+                    .collect::<Vec<_>>()
             };
             shorter.par_iter().flat_map_iter(longer).collect()
         })
@@ -176,7 +187,8 @@ pub fn best_of_all(n: u32, goal: Goal) -> Option<Best> {
         return None;
     }
     let names = Names::of(n);
-    let found: Vec<(u64, Vec<Rows>)> = names.all_least(n, n - 1).par_iter().map(|rows| best_last_rows(n, rows, goal)).collect();
+    let found: Vec<(u64, Vec<Rows>)> =
+        names.all_least(n, n - 1).par_iter().map(|rows| best_last_rows(n, rows, goal)).collect();
     let sets = found.iter().map(|(sets, _)| *sets).max()?;
     let best = found.iter().filter(|found| found.0 == sets).flat_map(|(_, codes)| codes);
     let orbits: BTreeSet<(Rows, u64)> = best.map(|rows| names.orbit(rows)).collect();
@@ -196,8 +208,9 @@ pub struct Step {
     pub is_top: bool,
 }
 
-/// Climbs from random codes `restarts` times: row after row is replaced by the best of those that differ in one data block,
-/// until no other row is better. `watch` is told of each step, and returns `false` to stop all climbs where they are.
+/// Climbs from random codes `restarts` times: row after row is replaced by the best of those that differ in one data
+/// block, until no other row is better. `watch` is told of each step, and returns `false` to stop all climbs where they
+/// are.
 ///
 /// # Panics
 /// `n` is not 1 to 16, or there is no restart.

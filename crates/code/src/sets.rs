@@ -1,8 +1,8 @@
 //! How many sets of blocks decode a group, without going through them one by one.
 //!
-//! A set of blocks lacks some data blocks, T, and has some code blocks, C. Elimination decodes it if the columns T of the rows
-//! C are independent; peeling, if some row of C meets T in one column, and so on without that column. Both are found out for
-//! many T or many C at once, a bit for each.
+//! A set of blocks lacks some data blocks, T, and has some code blocks, C. Elimination decodes it if the columns T of
+//! the rows C are independent; peeling, if some row of C meets T in one column, and so on without that column. Both are
+//! found out for many T or many C at once, a bit for each.
 
 use crate::decode::Decoder;
 use crate::group::GroupCode;
@@ -15,7 +15,9 @@ const SPLIT: usize = 4;
 /// By number of blocks: sets of that many that decode all data.
 pub(crate) fn decoded(code: &GroupCode, decoder: Decoder) -> Sizes {
     if code.is_mds() {
-        return std::array::from_fn(|size| if size as u32 >= code.data() { choose(code.elements(), size as u32) } else { 0 });
+        return std::array::from_fn(
+            |size| if size as u32 >= code.data() { choose(code.elements(), size as u32) } else { 0 },
+        );
     }
     match decoder {
         Decoder::Gauss => Rows::of(code).walk(0, &Chosen::nothing(code.data())),
@@ -97,7 +99,9 @@ impl Rows {
     }
 
     fn minors(&self, at: usize, minors: &[u64]) -> u64 {
-        let Some(row) = self.rows.get(at) else { return minors.iter().map(|minors| u64::from(minors.count_ones())).sum() };
+        let Some(row) = self.rows.get(at) else {
+            return minors.iter().map(|minors| u64::from(minors.count_ones())).sum();
+        };
         let with = || {
             let more = wedge(minors, *row);
             if more.iter().all(|minors| *minors == 0) { 0 } else { self.minors(at + 1, &more) }
@@ -129,14 +133,16 @@ fn steps(code: &GroupCode) -> (Vec<u32>, Steps) {
     (ends, steps)
 }
 
-/// The sets that peeling decodes, by size. A word has a bit for each choice among the first code blocks; the choices among
-/// the others are gone through.
+/// The sets that peeling decodes, by size. A word has a bit for each choice among the first code blocks; the choices
+/// among the others are gone through.
 fn peeled(code: &GroupCode) -> Sizes {
     let low = code.code().min(COVERED);
     let all = u64::MAX >> (64 - (1_u32 << low));
     // By set of the first code blocks: the choices with one of them.
     let with: Vec<u64> = (0..1_usize << low)
-        .map(|among| (0..low).filter(|row| among >> row & 1 == 1).fold(0, |with, row| with | !WITHOUT[row as usize] & all))
+        .map(|among| {
+            (0..low).filter(|row| among >> row & 1 == 1).fold(0, |with, row| with | !WITHOUT[row as usize] & all)
+        })
         .collect();
     let (ends, steps) = steps(code);
     let of_high = |(mut known, mut sizes): (Vec<u64>, Sizes), high: u32| {

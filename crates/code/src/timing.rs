@@ -9,16 +9,16 @@ pub fn harmonic(k: u32) -> f64 {
     (1..=k).map(|i| 1.0 / f64::from(i)).sum()
 }
 
-/// By number of blocks that arrived, from 0 on: the probability that they decode the group, if all orders are equally likely.
-/// `counts` are those of [`counts`].
+/// By number of blocks that arrived, from 0 on: the probability that they decode the group, if all orders are equally
+/// likely. `counts` are those of [`counts`].
 pub fn decoded_after(counts: &[(u64, u64)]) -> Vec<f64> {
     counts.iter().map(|(all, decoded)| *decoded as f64 / *all as f64).collect()
 }
 
 /// Mean time until the group is known, in mean service times, and mean number of blocks that arrived until then.
 ///
-/// Idle banks, exponential service times, every block asked for at once, the rest taken back: the j-th block of k arrives
-/// at H(k) - H(k - j), where H is the harmonic number.
+/// Idle banks, exponential service times, every block asked for at once, the rest taken back: the j-th block of k
+/// arrives at H(k) - H(k - j), where H is the harmonic number.
 pub fn completion(code: &GroupCode, decoder: Decoder) -> (f64, f64) {
     completion_of(&counts(code, decoder))
 }

@@ -33,7 +33,8 @@ fn pairs(sets: usize, column: u32, mut change: impl FnMut(usize, usize)) {
     }
 }
 
-/// The minors of a set of rows and one more: the wedge product over GF(2). A column of the row joins the sets without it.
+/// The minors of a set of rows and one more: the wedge product over GF(2). A column of the row joins the sets without
+/// it.
 pub(crate) fn wedge(minors: &[u64], row: u32) -> Vec<u64> {
     let mut sum = vec![0; minors.len()];
     for column in (0..u32::BITS).filter(|column| row >> column & 1 == 1) {

@@ -41,7 +41,8 @@ fn mistakes_are_told() {
 
 fn any_code() -> impl Strategy<Value = GroupCode> {
     (2..9_u32).prop_flat_map(|data| {
-        prop::collection::vec(1..1_u32 << data, 1..9).prop_map(move |rows| GroupCode::new(data, &rows).expect("rows fit"))
+        prop::collection::vec(1..1_u32 << data, 1..9)
+            .prop_map(move |rows| GroupCode::new(data, &rows).expect("rows fit"))
     })
 }
 
@@ -49,7 +50,8 @@ proptest! {
     #[test]
     fn decoders_only_know_what_is_true(code in any_code(), have in any::<u32>(), blocks in any::<[u64; 8]>()) {
         let have = have & (u32::MAX >> (32 - code.elements()));
-        let value = |element| (0..code.data()).filter(|at| code.vector(element) >> at & 1 == 1).fold(0, |sum, at| sum ^ blocks[at as usize]);
+        let bits = |of: u32, most: u32| (0..most).filter(move |at| of >> at & 1 == 1);
+        let value = |element| bits(code.vector(element), code.data()).fold(0, |sum, at| sum ^ blocks[at as usize]);
         let gauss = Known::new(code.clone(), Decoder::Gauss).from(have);
         let peel = Known::new(code.clone(), Decoder::Peel).from(have);
         prop_assert_eq!(have & !peel, 0);
@@ -59,7 +61,7 @@ proptest! {
             prop_assert_eq!(sum.is_some(), gauss >> target & 1 == 1);
             if let Some(of) = sum {
                 prop_assert_eq!(of & !have, 0);
-                let found = (0..code.elements()).filter(|element| of >> element & 1 == 1).fold(0, |sum, element| sum ^ value(element));
+                let found = bits(of, code.elements()).fold(0, |sum, element| sum ^ value(element));
                 prop_assert_eq!(found, blocks[target as usize]);
             }
         }

@@ -1,6 +1,9 @@
 //! What the publication and closed forms say of codes.
 
-use code::{Best, Decoder, GroupCode, Known, Misses, best_by_climbing, best_of_all, completion, counts, decodable_sets, decoded_after, misses, ways};
+use code::{
+    Best, Decoder, GroupCode, Known, Misses, best_by_climbing, best_of_all, completion, counts, decodable_sets,
+    decoded_after, misses, ways,
+};
 use engine::random::Stream;
 
 /// Table 1 of the publication.
@@ -49,7 +52,9 @@ fn what_peeling_misses() {
         &[0, 0, 733, 1424, 2539, 4452, 3291, 0],
     ];
     for (n, row) in (3..).zip(published) {
-        let missed: Vec<u64> = (1..=n).map(|m| decodable_sets(&regular(n, m), Decoder::Gauss) - decodable_sets(&regular(n, m), Decoder::Peel)).collect();
+        let missed: Vec<u64> = (1..=n)
+            .map(|m| decodable_sets(&regular(n, m), Decoder::Gauss) - decodable_sets(&regular(n, m), Decoder::Peel))
+            .collect();
         assert_eq!(missed, row, "n = {n}");
     }
     let of = |n, m| misses(&regular(n, m)).expect("few enough blocks");
@@ -74,7 +79,9 @@ fn with_peeling_two_edges_are_better_than_three_and_47_is_the_best() {
 
 #[test]
 fn the_best_of_all_codes() {
-    for (n, tried, sets, optima) in [(3, 84, 16, 4), (4, 3060, 56, 1), (5, 324_632, 176, 11), (6, 109_453_344, 576, 360)] {
+    for (n, tried, sets, optima) in
+        [(3, 84, 16, 4), (4, 3060, 56, 1), (5, 324_632, 176, 11), (6, 109_453_344, 576, 360)]
+    {
         let best = best_of_all(n, Decoder::Gauss).expect("few enough");
         assert_eq!((best.tried, best.sets, best.optima), (tried, sets, optima), "n = {n}");
         assert_eq!(decodable_sets(&best.code, Decoder::Gauss), sets, "the code shown has as many");
@@ -171,11 +178,21 @@ fn ways_to_serve_the_reads_of_the_example() {
 /// Mean completion times by code, from formulas of order statistics; exponential service, mean 1.
 #[test]
 fn completion_times_follow_order_statistics() {
-    let near = |measured: f64, expected: f64| assert!((measured - expected).abs() < 5e-5, "{measured} against {expected}");
+    let near =
+        |measured: f64, expected: f64| assert!((measured - expected).abs() < 5e-5, "{measured} against {expected}");
     for (n, m, linear, peel) in [
-        (3, 1, 0.9167, 0.9167), (3, 2, 0.6833, 0.6833), (3, 3, 0.8833, 0.8833),
-        (4, 1, 1.0417, 1.0417), (4, 2, 0.7476, 0.7476), (4, 3, 0.6845, 0.7548), (4, 4, 1.0976, 1.0976),
-        (5, 1, 1.1417, 1.1417), (5, 2, 0.8111, 0.8111), (5, 3, 0.7349, 0.7575), (5, 4, 0.7179, 0.8786), (5, 5, 1.2873, 1.2873),
+        (3, 1, 0.9167, 0.9167),
+        (3, 2, 0.6833, 0.6833),
+        (3, 3, 0.8833, 0.8833),
+        (4, 1, 1.0417, 1.0417),
+        (4, 2, 0.7476, 0.7476),
+        (4, 3, 0.6845, 0.7548),
+        (4, 4, 1.0976, 1.0976),
+        (5, 1, 1.1417, 1.1417),
+        (5, 2, 0.8111, 0.8111),
+        (5, 3, 0.7349, 0.7575),
+        (5, 4, 0.7179, 0.8786),
+        (5, 5, 1.2873, 1.2873),
     ] {
         near(completion(&regular(n, m), Decoder::Gauss).0, linear);
         near(completion(&regular(n, m), Decoder::Peel).0, peel);
@@ -188,7 +205,13 @@ fn completion_times_follow_order_statistics() {
     let best = GroupCode::parse("peel-best", 4).expect("a named code");
     near(completion(&best, Decoder::Gauss).0, 0.7310);
     near(completion(&best, Decoder::Peel).0, 0.7345);
-    for (m, decoder, arrived) in [(1, Decoder::Gauss, 5.3429), (2, Decoder::Peel, 4.4286), (3, Decoder::Gauss, 4.2), (3, Decoder::Peel, 4.4571), (4, Decoder::Peel, 5.4714)] {
+    for (m, decoder, arrived) in [
+        (1, Decoder::Gauss, 5.3429),
+        (2, Decoder::Peel, 4.4286),
+        (3, Decoder::Gauss, 4.2),
+        (3, Decoder::Peel, 4.4571),
+        (4, Decoder::Peel, 5.4714),
+    ] {
         near(completion(&regular(4, m), decoder).1, arrived);
     }
     let after = decoded_after(&counts(&regular(4, 2), Decoder::Peel));
@@ -206,13 +229,15 @@ fn completion_times_by_simulation_within_one_percent() {
     let mds = (3..=5).map(|n| GroupCode::mds(n).expect("an MDS code"));
     let best = GroupCode::parse("peel-best", 4).expect("a named code");
     let codes: Vec<GroupCode> = regular.chain(mds).chain([best]).collect();
-    for (code, decoder) in codes.iter().flat_map(|code| [Decoder::Peel, Decoder::Gauss].map(|decoder| (code, decoder))) {
+    for (code, decoder) in codes.iter().flat_map(|code| [Decoder::Peel, Decoder::Gauss].map(|decoder| (code, decoder)))
+    {
         let known = Known::new(code.clone(), decoder);
         let n = code.data();
         let runs = 60_000;
         let mut total = 0.0;
         for _ in 0..runs {
-            let mut arrivals: Vec<(f64, u32)> = (0..2 * n).map(|element| (-(1.0 - stream.unit()).ln(), element)).collect();
+            let mut arrivals: Vec<(f64, u32)> =
+                (0..2 * n).map(|element| (-(1.0 - stream.unit()).ln(), element)).collect();
             arrivals.sort_by(|a, b| a.0.total_cmp(&b.0));
             let mut have = 0;
             let done = arrivals.iter().find(|(_, element)| {
@@ -223,6 +248,10 @@ fn completion_times_by_simulation_within_one_percent() {
         }
         let (expected, _) = completion(known.code(), decoder);
         let measured = total / f64::from(runs);
-        assert!((measured / expected - 1.0).abs() < 0.01, "{}, {decoder:?}: {measured} against {expected}", code.matrix());
+        assert!(
+            (measured / expected - 1.0).abs() < 0.01,
+            "{}, {decoder:?}: {measured} against {expected}",
+            code.matrix()
+        );
     }
 }

@@ -65,7 +65,8 @@ pub trait BlockDevice {
     /// Takes a request now; `tag` comes back with its completion. Its arrival is in the device's time
     /// and not in the future; time since then counts as waiting in a queue.
     fn submit(&mut self, tag: u32, request: &Request);
-    /// As [`BlockDevice::submit`] where requests carry cells: those of a write, as many bytes a sector as contents have.
+    /// As [`BlockDevice::submit`] where requests carry cells: those of a write, as many bytes a sector as contents
+    /// have.
     fn submit_cells(&mut self, tag: u32, request: &Request, cells: &[u8]) {
         assert!(cells.is_empty(), "this device carries no cells");
         self.submit(tag, request);

@@ -1,22 +1,21 @@
 //! Turning a configuration into a drive.
 
-use crate::config::{Config, ConfigError, keys};
 use crate::clocked::Clocked;
+use crate::config::{Config, ConfigError, keys};
+use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::remapped::RemapPlan;
 use crate::state::Fill;
-use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use buffer::Buffer;
 use engine::random::Stream;
 use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
 use layer::{Value, Values};
+use nand::{
+    CommandOptions, ContentsKind, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption, TimedFlash,
+};
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
-use zones::ZonePlan;
-use nand::{
-    CommandOptions, ContentsKind, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption,
-    TimedFlash,
-};
 use units::{BlockId, DieId, Geometry, GeometryError, Shape, quantity};
+use zones::ZonePlan;
 
 /// Everything needed to build drives of one configuration.
 #[derive(Clone, Debug)]
@@ -71,9 +70,14 @@ fn impossible(error: &GeometryError, capacity: u64, page: u64) -> ConfigError {
         GeometryError::TooLarge { value, limit, field: GeometryError::PAGES } => {
             let fitting = (capacity as f64 * (limit as f64 / value as f64) * 0.98) as u64;
             let lower = quantity::size_at_most(fitting, page).unwrap_or_default();
-            format!("lower drive.capacity from {} to \"{lower}\", or raise flash.page_size", quantity::format_size(capacity))
+            format!(
+                "lower drive.capacity from {} to \"{lower}\", or raise flash.page_size",
+                quantity::format_size(capacity)
+            )
         }
-        GeometryError::TooLarge { field: GeometryError::DIES, .. } => "lower flash.channels or flash.dies_per_channel".to_owned(),
+        GeometryError::TooLarge { field: GeometryError::DIES, .. } => {
+            "lower flash.channels or flash.dies_per_channel".to_owned()
+        }
         _ => "lower drive.capacity or raise flash.page_size".to_owned(),
     };
     together(format!("{error}; {remedy}"))
@@ -97,7 +101,9 @@ impl DrivePlan {
             )));
         }
         if !capacity.is_multiple_of(page) {
-            let near = quantity::size_at_most(capacity, page).or_else(|| quantity::size_at_least(capacity, page)).unwrap_or_default();
+            let near = quantity::size_at_most(capacity, page)
+                .or_else(|| quantity::size_at_least(capacity, page))
+                .unwrap_or_default();
             return Err(together(format!(
                 "drive.capacity is {}, no whole number of pages of {} (flash.page_size); try \"{near}\"",
                 config.resolved["drive.capacity"],
@@ -156,8 +162,13 @@ impl DrivePlan {
             let raise = format!("raise it to \"{share:.1}%\"");
             let remedy = match share {
                 // More spare flash than user data is hardly meant, and more than the key takes is no remedy.
-                1000.1.. => "use a smaller flash.pages_per_block, fewer planes (flash.channels, flash.dies_per_channel, flash.planes_per_die) or a larger drive.capacity".to_owned(),
-                100.1.. => format!("use a smaller flash.pages_per_block or fewer planes (flash.channels, flash.dies_per_channel, flash.planes_per_die), or {raise}"),
+                1000.1.. => "use a smaller flash.pages_per_block, fewer planes (flash.channels, \
+                    flash.dies_per_channel, flash.planes_per_die) or a larger drive.capacity"
+                    .to_owned(),
+                100.1.. => format!(
+                    "use a smaller flash.pages_per_block or fewer planes (flash.channels, \
+                    flash.dies_per_channel, flash.planes_per_die), or {raise}"
+                ),
                 _ => format!("{raise}, or use fewer planes or smaller blocks"),
             };
             let logs = values.get("ftl.log.blocks").map_or(String::new(), |_| {
@@ -165,12 +176,19 @@ impl DrivePlan {
             });
             let old = stripes.and_then(|stripes| Some((stripes.most_old(values), stripes.old_keys()?)));
             let logs = match old {
-                Some((old, keys)) if old > 0 => format!("{logs}; {old} old versions have to find room in each plane: lower {keys}"),
+                Some((old, keys)) if old > 0 => {
+                    format!("{logs}; {old} old versions have to find room in each plane: lower {keys}")
+                }
                 _ => logs,
             };
-            let pages = if stripes.is_some_and(|stripes| stripes.layout().parity > 0) { "pages of data and parity" } else { "user pages" };
+            let pages = if stripes.is_some_and(|stripes| stripes.layout().parity > 0) {
+                "pages of data and parity"
+            } else {
+                "user pages"
+            };
             return Err(together(format!(
-                "too little spare flash: {user_pages} {pages} and {reserve} reserved blocks in each of {planes} planes need {needed} flash pages, \
+                "too little spare flash: {user_pages} {pages} and {reserve} reserved blocks in each of {planes} planes \
+                 need {needed} flash pages, \
                  drive.over_provisioning gives {}; {remedy}{logs}",
                 blocks * per_plane,
             )));
@@ -234,16 +252,28 @@ impl DrivePlan {
     /// Something that is no number of a die or channel.
     fn read_deaths(config: &Config, geometry: &Geometry) -> Result<Vec<DieId>, ConfigError> {
         let mut dies = Vec::new();
-        for (key, what, count) in [("flash.fault.dies", "dies", geometry.dies()), ("flash.fault.channels", "channels", geometry.channels)] {
+        for (key, what, count) in
+            [("flash.fault.dies", "dies", geometry.dies()), ("flash.fault.channels", "channels", geometry.channels)]
+        {
             let text = config.values.get(key).map_or("", |_| config.values.name(key));
             for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
                 let number = word.parse::<u32>().ok().filter(|number| *number < count).ok_or_else(|| {
-                    together(format!("`{word}` in {key} is none of the drive's {count} {what}; write numbers from 0 to {}, separated by commas", count - 1))
+                    together(format!(
+                        "`{word}` in {key} is none of the drive's {count} {what}; write numbers from 0 to \
+                        {}, separated by commas",
+                        count - 1
+                    ))
                 })?;
-                if dies.iter().any(|die: &DieId| if what == "dies" { die.0 == number } else { geometry.channel_of(*die).0 == number }) {
-                    return Err(together(format!("{key} names {what} that fail already: `{word}` stands there twice, or in both keys")));
+                if dies.iter().any(
+                    |die: &DieId| if what == "dies" { die.0 == number } else { geometry.channel_of(*die).0 == number },
+                ) {
+                    return Err(together(format!(
+                        "{key} names {what} that fail already: `{word}` stands there twice, or in both keys"
+                    )));
                 }
-                let is_one = |die: &u32| if what == "dies" { *die == number } else { geometry.channel_of(DieId(*die)).0 == number };
+                let is_one = |die: &u32| {
+                    if what == "dies" { *die == number } else { geometry.channel_of(DieId(*die)).0 == number }
+                };
                 dies.extend((0..geometry.dies()).filter(is_one).map(DieId));
             }
         }
@@ -286,7 +316,8 @@ impl DrivePlan {
         }
         let key = if read_priority { "flash.read_priority" } else { "flash.suspend" };
         Err(together(format!(
-            "flash.cleaning = uninterrupted lets nothing run before a collection has ended, and {key} lets reads; set flash.cleaning to \"interleaved\", or {key} to \"{}\"",
+            "flash.cleaning = uninterrupted lets nothing run before a collection has ended, and {key} lets reads; set \
+             flash.cleaning to \"interleaved\", or {key} to \"{}\"",
             if read_priority { "false" } else { "off" }
         )))
     }
@@ -299,7 +330,8 @@ impl DrivePlan {
         let able = mappings().into_iter().filter(|entry| entry.is_versioned);
         let able: Vec<_> = able.map(|entry| entry.name).collect();
         Err(together(format!(
-            "stripe.kind = {} needs a mapping that leaves every page on its chip, and ftl.kind = {} moves pages to any; use ftl.kind = {}",
+            "stripe.kind = {} needs a mapping that leaves every page on its chip, and ftl.kind = {} moves pages to \
+             any; use ftl.kind = {}",
             self.config.values.name("stripe.kind"),
             entry.name,
             able.join(" or ")
@@ -362,8 +394,8 @@ impl DrivePlan {
         core
     }
 
-    /// Bytes of memory that the tables of a drive take at least: at once, and in all when everything has been written, contents apart.
-    /// `carries`: it holds the host's cells, and nothing is checked.
+    /// Bytes of memory that the tables of a drive take at least: at once, and in all when everything has been written,
+    /// contents apart. `carries`: it holds the host's cells, and nothing is checked.
     pub fn least_table_bytes(&self, carries: bool) -> [u64; 2] {
         let (user, pages) = (u64::from(self.user_pages), u64::from(self.geometry.pages()));
         let has_contents = keys::CONTENTS.read(&self.config.values) != ContentsKind::None;

@@ -3,8 +3,8 @@
 mod contents;
 mod stalled;
 
-use crate::clocked::Clocked;
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
+use crate::clocked::Clocked;
 use crate::oracle::Oracle;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
 use nand::{Event, Flash, PayloadId, TimedFlash, WaitVector};
@@ -252,7 +252,8 @@ impl<F: Clocked> Drive<F> {
         let pages = slot.end_page - slot.next_page;
         let head = request.first_sector - (u64::from(first_page) << self.page_shift);
         let tail = (u64::from(slot.end_page) << self.page_shift) - request.end_sector();
-        let head_mask = if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
+        let head_mask =
+            if slot.next_page == first_page { self.full_mask << head & self.full_mask } else { self.full_mask };
         let tail_mask = self.full_mask >> tail;
         if pages == 1 { (head_mask & tail_mask, head_mask & tail_mask) } else { (head_mask, tail_mask) }
     }
@@ -565,8 +566,8 @@ impl Drive<TimedFlash> {
         !self.done.is_empty() || self.woken
     }
 
-    /// Whether nothing will happen by itself any more. The wake-up asked for does not count, and is forgotten: it would come whatever
-    /// the drive does.
+    /// Whether nothing will happen by itself any more. The wake-up asked for does not count, and is forgotten: it would
+    /// come whatever the drive does.
     pub fn is_quiet(&mut self) -> bool {
         self.flash.set_timer(WAKE, None);
         !self.has_news() && self.flash.core().events.is_empty() && !self.flash.is_pending()

@@ -18,8 +18,8 @@ mod state;
 
 pub use block_device::{BlockDevice, Completion, Completions, Progress};
 pub use build::{DrivePlan, Service, mapped_pages, reserve_blocks};
-pub use config::{Config, ConfigError, Setting};
 pub use clocked::Clocked;
+pub use config::{Config, ConfigError, Setting};
 pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;
 pub use remapped::{Driver, RemapPlan, Remapped, counters as remap_counters};

@@ -169,7 +169,8 @@ impl Oracle {
         };
         if !legal && self.violation.is_none() {
             self.violation = Some(format!(
-                "sector {sector}: {who} returned version {} of sector {}, but versions {floor} to {} are legal (last trim {})",
+                "sector {sector}: {who} returned version {} of sector {}, but versions {floor} to {} are legal (last \
+                 trim {})",
                 value >> 32,
                 (value & 0xffff_ffff) as i64 - 1,
                 known.submitted,

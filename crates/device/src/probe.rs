@@ -1,10 +1,11 @@
-//! Finding the superpage of a drive from outside: random aligned writes of growing size, and where the rate stops growing.
+//! Finding the superpage of a drive from outside: random aligned writes of growing size, and where the rate stops
+//! growing.
 //!
 //! Faithful to: the tool of the paper on remapping (Jang and Shin, ITCS 2011), which writes 4 KiB to 1 MiB.
 //! Decided here: sizes between the powers of two, and what a knee is.
 
-/// Bytes of the writes of a sweep: powers of two, and some between them, of which those that are no multiple of the superpage
-/// show what a write costs that covers one in part.
+/// Bytes of the writes of a sweep: powers of two, and some between them, of which those that are no multiple of the
+/// superpage show what a write costs that covers one in part.
 pub const SIZES: [u64; 13] = {
     let mut sizes = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
     let mut at = 0;
@@ -44,8 +45,8 @@ impl Point {
 /// Sizes up to so many times one are compared with it: what much larger writes gain or lose has other reasons.
 const REACH: u64 = 8;
 
-/// The smallest power of two at full speed: it and its multiples up to eight times its size reach [`FULL`] of the best rate per
-/// byte of all sizes up to there. `None` if no size with that many larger ones does.
+/// The smallest power of two at full speed: it and its multiples up to eight times its size reach [`FULL`] of the best
+/// rate per byte of all sizes up to there. `None` if no size with that many larger ones does.
 pub fn knee(points: &[Point]) -> Option<u64> {
     let largest = points.iter().map(|point| point.bytes).max()?;
     let is_full = |size: u64| {
@@ -64,7 +65,8 @@ mod tests {
 
     /// Points of a drive that takes a millisecond for each superpage touched.
     fn model(superpage: u64) -> Vec<Point> {
-        let cost = |bytes: u64| bytes.div_ceil(superpage) as f64 + if bytes.is_multiple_of(superpage) { 0.0 } else { 0.25 };
+        let cost =
+            |bytes: u64| bytes.div_ceil(superpage) as f64 + if bytes.is_multiple_of(superpage) { 0.0 } else { 0.25 };
         SIZES.map(|bytes| Point { bytes, writes: 1000, seconds: cost(bytes) }).to_vec()
     }
 
@@ -98,6 +100,8 @@ mod tests {
     #[test]
     fn rates_are_per_second() {
         let point = Point { bytes: 4096, writes: 500, seconds: 2.0 };
-        assert!((point.writes_per_second() - 250.0).abs() < 1e-9 && (point.bytes_per_second() - 1_024_000.0).abs() < 1e-6);
+        assert!(
+            (point.writes_per_second() - 250.0).abs() < 1e-9 && (point.bytes_per_second() - 1_024_000.0).abs() < 1e-6
+        );
     }
 }

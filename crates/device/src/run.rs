@@ -103,10 +103,18 @@ impl HostMeasurements {
         }
     }
 
-    /// Takes what completed at `now` by the clock that arrivals are told by. `elapsed`: time since the measurements began; `outstanding`:
-    /// requests under way until now; `programs`: flash programs so far.
+    /// Takes what completed at `now` by the clock that arrivals are told by. `elapsed`: time since the measurements
+    /// began; `outstanding`: requests under way until now; `programs`: flash programs so far.
     #[inline]
-    pub fn take(&mut self, completions: &Completions, now: Nanos, elapsed: Nanos, outstanding: u32, counting: Counting, programs: impl FnOnce() -> [u64; DIE_CAUSES]) {
+    pub fn take(
+        &mut self,
+        completions: &Completions,
+        now: Nanos,
+        elapsed: Nanos,
+        outstanding: u32,
+        counting: Counting,
+        programs: impl FnOnce() -> [u64; DIE_CAUSES],
+    ) {
         if self.series.is_over(elapsed) {
             self.series.roll(elapsed, programs(), outstanding);
         }
@@ -152,7 +160,10 @@ pub enum RunError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// A request ends beyond the drive.
-    #[error("request {number} ends at sector {end}, but the drive has {sectors} sectors; enlarge drive.capacity, or choose workload.fit = modulo, compact or scale for a trace")]
+    #[error(
+        "request {number} ends at sector {end}, but the drive has {sectors} sectors; enlarge drive.capacity, or choose \
+         workload.fit = modulo, compact or scale for a trace"
+    )]
     BeyondDrive {
         /// Number of the request, from 1.
         number: u64,
@@ -162,7 +173,11 @@ pub enum RunError {
         sectors: u64,
     },
     /// A request arrives later than the device can tell.
-    #[error("request {number} arrives {arrival} after the first, and a drive of this many dies can be simulated for {limit}; shorten the trace, cut long gaps in it with workload.gap_limit, or set workload.time_scale below 1 (workload.loop = closed does without arrival times)")]
+    #[error(
+        "request {number} arrives {arrival} after the first, and a drive of this many dies can be simulated for \
+         {limit}; shorten the trace, cut long gaps in it with workload.gap_limit, or set workload.time_scale below 1 \
+         (workload.loop = closed does without arrival times)"
+    )]
     TooLate {
         /// Number of the request, from 1.
         number: u64,
@@ -292,8 +307,7 @@ pub fn run_probed<D: BlockDevice>(
 ) -> Result<(Ended, HostMeasurements), RunError> {
     let started = device.now();
     let sheet = HostMeasurements::new(device.sectors(), started);
-    let mut source =
-        Source { workload, batch: Vec::new(), next: 0, taken: 0, limit: plan.limit, ended: false };
+    let mut source = Source { workload, batch: Vec::new(), next: 0, taken: 0, limit: plan.limit, ended: false };
     let mut runner = Runner {
         device,
         plan,

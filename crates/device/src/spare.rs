@@ -12,14 +12,15 @@ use crate::build::{mapping_of, reserve_blocks};
 /// Only where spare flash is effective do pages become invalid before their block has to be collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spare {
-    /// Blocks beyond those that data and parity fill; a fraction where these end within a block. Blocks that are expected to be
-    /// bad from the start do not count.
+    /// Blocks beyond those that data and parity fill; a fraction where these end within a block. Blocks that are
+    /// expected to be bad from the start do not count.
     pub blocks: f64,
-    /// Of these, blocks that hold no data whatever is written: open ones, those kept erased for collection, translation pages,
-    /// old versions that delayed parities need. Of a mapping with log blocks: those for merging and the fewest log blocks.
+    /// Of these, blocks that hold no data whatever is written: open ones, those kept erased for collection, translation
+    /// pages, old versions that delayed parities need. Of a mapping with log blocks: those for merging and the fewest
+    /// log blocks.
     pub in_reserve: u64,
-    /// Spare blocks beyond those in reserve, as a share of data and parity; 0: there are none. `None`: nothing is collected,
-    /// as spare blocks are log blocks, and their number is a choice.
+    /// Spare blocks beyond those in reserve, as a share of data and parity; 0: there are none. `None`: nothing is
+    /// collected, as spare blocks are log blocks, and their number is a choice.
     pub effective_share: Option<f64>,
     /// Blocks that data and parity fill.
     data: f64,
@@ -30,12 +31,14 @@ pub struct Spare {
 }
 
 impl Spare {
-    /// The least effective share with which a drive that is written at random serves its host as one expects of a drive.
+    /// The least effective share with which a drive that is written at random serves its host as one expects of a
+    /// drive.
     ///
-    /// Each collection gains the invalid pages of one block, and these are few where the effective share s is small: where every
-    /// page is as likely to be overwritten as any other, a write costs about 1 / (2 s) programs, 17 of them at 3 %. What is in
-    /// reserve helps a little, as open blocks hold invalid pages as well. Programs for each page written and the 99th percentile
-    /// of writes, measured with `dftl` (4 GiB on 8 dies of `tlc-16k`, uniform writes of 4 KiB, queue depth 32):
+    /// Each collection gains the invalid pages of one block, and these are few where the effective share s is small:
+    /// where every page is as likely to be overwritten as any other, a write costs about 1 / (2 s) programs, 17 of them
+    /// at 3 %. What is in reserve helps a little, as open blocks hold invalid pages as well. Programs for each page
+    /// written and the 99th percentile of writes, measured with `dftl` (4 GiB on 8 dies of `tlc-16k`, uniform writes of
+    /// 4 KiB, queue depth 32):
     ///
     /// | effective | programs | p99    |
     /// |-----------|----------|--------|
@@ -45,9 +48,9 @@ impl Spare {
     /// | 5.5 %     | 8.8      | 0.4 s  |
     /// | 10.7 %    | 4.8      | 0.07 s |
     ///
-    /// With `page` on blocks of 256 KiB it is 21 programs at 0.8 %, 12 at 2.7 %, 10 at 3.5 % and 5.5 at 8.6 %. There is no step in
-    /// these curves. Below 3 % a drive spends more than nine tenths of its programs on copies, and each further per cent that is
-    /// missing costs several more programs a page.
+    /// With `page` on blocks of 256 KiB it is 21 programs at 0.8 %, 12 at 2.7 %, 10 at 3.5 % and 5.5 at 8.6 %. There is
+    /// no step in these curves. Below 3 % a drive spends more than nine tenths of its programs on copies, and each
+    /// further per cent that is missing costs several more programs a page.
     pub const LEAST_EFFECTIVE: f64 = 0.03;
 
     /// How much there is and how much of it is effective, in a sentence.
@@ -55,7 +58,8 @@ impl Spare {
         let blocks = in_blocks(self.blocks);
         match self.effective_share {
             Some(share) => format!(
-                "Of {blocks} spare blocks {} in reserve (open, kept erased, or for the map), which leaves {:.1} % of the data to clean with.",
+                "Of {blocks} spare blocks {} in reserve (open, kept erased, or for the map), which leaves {:.1} % of \
+                 the data to clean with.",
                 self.reserved(),
                 share * 100.0
             ),
@@ -75,8 +79,8 @@ impl Spare {
         }
     }
 
-    /// What to say where less than [`Spare::LEAST_EFFECTIVE`] is effective: what is the case, the limit and how to mend it.
-    /// `None`: enough is effective, or nothing is collected.
+    /// What to say where less than [`Spare::LEAST_EFFECTIVE`] is effective: what is the case, the limit and how to mend
+    /// it. `None`: enough is effective, or nothing is collected.
     pub fn warning(&self) -> Option<String> {
         let share = self.effective_share.filter(|share| *share < Self::LEAST_EFFECTIVE)?;
         let Self { blocks, in_reserve, data, good, zoned, .. } = *self;
@@ -86,11 +90,16 @@ impl Spare {
         } else {
             let needed = (data * (1.0 + Self::LEAST_EFFECTIVE) + in_reserve as f64) / good / data - 1.0;
             let raised = (needed * 1000.0).ceil() / 10.0;
-            format!("raise drive.over_provisioning to \"{raised}%\" or more, or use smaller blocks (flash.pages_per_block) or fewer planes")
+            format!(
+                "raise drive.over_provisioning to \"{raised}%\" or more, or use smaller blocks (flash.pages_per_block) \
+                 or fewer planes"
+            )
         };
         Some(format!(
-            "Hardly any spare flash is effective: of {} spare blocks {} in reserve (open, kept erased, or for the map), \
-             which leaves {:.1} % of the data to clean with. Below {least} % random writes over the whole drive are slow, as nearly every program is a copy: {remedy}.",
+            "Hardly any spare flash is effective: of {} spare blocks {} in reserve (open, kept erased, or for the \
+             map), \
+             which leaves {:.1} % of the data to clean with. Below {least} % random writes over the whole drive are \
+             slow, as nearly every program is a copy: {remedy}.",
             in_blocks(blocks),
             self.reserved(),
             share * 100.0
@@ -111,7 +120,8 @@ impl DrivePlan {
         let spare_dies = self.stripes.map_or(0, |stripes| stripes.spares());
         let planes = u64::from((geometry.dies() - spare_dies) * geometry.planes_per_die);
         // Each segment of a zone has a map and spare blocks of its own.
-        let segments = self.zones.as_ref().map_or(1, |zones| u64::from(zones.layout().zones + zones.layout().code_zones));
+        let segments =
+            self.zones.as_ref().map_or(1, |zones| u64::from(zones.layout().zones + zones.layout().code_zones));
         let mapped = match (&self.stripes, &self.zones) {
             (Some(stripes), _) => stripes.layout().pages(),
             (_, Some(zones)) => zones.layout().mapped_pages(),
@@ -127,7 +137,14 @@ impl DrivePlan {
         let reserve = reserve_blocks(&self.config, self.user_pages).expect("the plan was checked");
         let in_reserve = planes * segments * u64::from(reserve + erased);
         let effective = ((blocks - in_reserve as f64) / data).max(0.0);
-        Spare { blocks, in_reserve, effective_share: kept_erased.map(|_| effective), data, good, zoned: self.zones.is_some() }
+        Spare {
+            blocks,
+            in_reserve,
+            effective_share: kept_erased.map(|_| effective),
+            data,
+            good,
+            zoned: self.zones.is_some(),
+        }
     }
 }
 
@@ -141,15 +158,20 @@ mod tests {
         DrivePlan::new(Config::load(stack, &settings).unwrap()).unwrap()
     }
 
-    /// Nine per cent looked like plenty, and a run was slow without a hint that next to nothing of it was left for cleaning.
+    /// Nine per cent looked like plenty, and a run was slow without a hint that next to nothing of it was left for
+    /// cleaning.
     #[test]
     fn spare_flash_that_is_all_in_reserve_is_told_and_the_remedy_mends_it() {
-        let small = ["drive.capacity=4GiB", "flash.part=tlc-16k", "flash.pages_per_block=576", "flash.dies_per_channel=1"];
+        let small =
+            ["drive.capacity=4GiB", "flash.part=tlc-16k", "flash.pages_per_block=576", "flash.dies_per_channel=1"];
         let spare = plan("dftl", &[&small[..], &["drive.over_provisioning=9%"]].concat()).spare();
         assert_eq!(spare.in_reserve, 48);
         assert!((48.8..49.0).contains(&spare.blocks), "{spare:?}");
         let warning = spare.warning().unwrap();
-        assert!(warning.contains("of 48.9 spare blocks 48 are in reserve") && warning.contains("leaves 0.2 %"), "{warning}");
+        assert!(
+            warning.contains("of 48.9 spare blocks 48 are in reserve") && warning.contains("leaves 0.2 %"),
+            "{warning}"
+        );
         let raised = warning.split("over_provisioning to \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         let mended = plan("dftl", &[&small[..], &[&format!("drive.over_provisioning={raised}")]].concat()).spare();
         assert_eq!(mended.warning(), None, "{mended:?}");
@@ -158,12 +180,22 @@ mod tests {
 
     #[test]
     fn the_share_is_what_is_left_beside_all_that_is_in_reserve() {
-        let small = ["drive.capacity=64MiB", "flash.channels=4", "flash.dies_per_channel=1", "flash.pages_per_block=256", "drive.over_provisioning=50%"];
+        let small = [
+            "drive.capacity=64MiB",
+            "flash.channels=4",
+            "flash.dies_per_channel=1",
+            "flash.pages_per_block=256",
+            "drive.over_provisioning=50%",
+        ];
         // 24 blocks a plane for the 16 of data; one kept, two open, one more kept erased.
         let spare = plan("page", &small).spare();
         assert_eq!((spare.blocks, spare.in_reserve, spare.effective_share), (32.0, 16, Some(0.25)));
         let bad = plan("page", &[&small[..], &["flash.fault.factory_bad=10%"]].concat()).spare();
-        assert_eq!(bad.effective_share.map(|share| (share * 1000.0).round()), Some(100.0), "a tenth of 96 blocks is bad");
+        assert_eq!(
+            bad.effective_share.map(|share| (share * 1000.0).round()),
+            Some(100.0),
+            "a tenth of 96 blocks is bad"
+        );
         let logs = plan("fast", &["drive.capacity=1GiB"]).spare();
         assert_eq!((logs.effective_share, logs.warning()), (None, None));
     }

@@ -43,7 +43,10 @@ pub enum DriveError {
         verb: &'static str,
     },
     /// There is no room and never will be.
-    #[error("the drive is full or worn out: a request waits for room and nothing will ever make some; a larger drive.over_provisioning keeps it going longer")]
+    #[error(
+        "the drive is full or worn out: a request waits for room and nothing will ever make some; a larger \
+         drive.over_provisioning keeps it going longer"
+    )]
     Full,
     /// There is no room, because dies have failed.
     #[error("{dies} of the drive's dies answer nothing any more, and a request waits for room that is gone with them")]

@@ -26,12 +26,18 @@ impl FromStr for Fault {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const FORMS: &str = "write `die N`, `channel N`, `block N`, `reads P%`, `programs P%` or `erases P%`";
-        let (kind, value) = text.trim().split_once(char::is_whitespace).ok_or_else(|| format!("`{text}` is no fault; {FORMS}"))?;
+        let (kind, value) =
+            text.trim().split_once(char::is_whitespace).ok_or_else(|| format!("`{text}` is no fault; {FORMS}"))?;
         let value = value.trim();
         let number = || value.parse::<u32>().map_err(|_| format!("`{value}` is no number of a {kind}; {FORMS}"));
         let chance = || {
-            let share = value.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok()).map(|percent| percent / 100.0);
-            share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| format!("`{value}` is no chance; {FORMS}, from 0% to 100%"))
+            let share = value
+                .strip_suffix('%')
+                .and_then(|percent| percent.trim().parse::<f64>().ok())
+                .map(|percent| percent / 100.0);
+            share
+                .filter(|share| (0.0..=1.0).contains(share))
+                .ok_or_else(|| format!("`{value}` is no chance; {FORMS}, from 0% to 100%"))
         };
         match kind {
             "die" => number().map(Self::Die),

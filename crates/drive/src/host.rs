@@ -30,7 +30,8 @@ impl Host {
         let mut drive = plan.recover(core).map_err(|error| DriveError::Recovery(error.to_string()))?;
         drive.carry_cells();
         let Some(remap) = &plan.remap else { return Ok(Self::Drive(Box::new(drive))) };
-        let driver = Driver::open(remap, &mut drive).map_err(|error| DriveError::Recovery(format!("its driver finds no map: {error}")))?;
+        let driver = Driver::open(remap, &mut drive)
+            .map_err(|error| DriveError::Recovery(format!("its driver finds no map: {error}")))?;
         let mut driven = Remapped::new(drive, driver);
         driven.carry_cells();
         Ok(Self::Driver(Box::new(driven)))

@@ -71,7 +71,8 @@ impl std::fmt::Display for FileDamage {
         let Self { pages, mended, writes } = self;
         write!(
             formatter,
-            "{pages} pages of flash are damaged, and what they hold cannot be read; {mended} records are damaged, and a second copy stands in; \
+            "{pages} pages of flash are damaged, and what they hold cannot be read; {mended} records are damaged, and \
+             a second copy stands in; \
              {writes} writes after the last flush are missing"
         )
     }
@@ -85,7 +86,8 @@ pub(crate) struct Image {
     geometry: Geometry,
     places: Places,
     state: Mutex<State>,
-    /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left it.
+    /// Why the file stopped following. From then on nothing is written to it: it stays as a power cut would have left
+    /// it.
     broken: OnceLock<(io::ErrorKind, String)>,
 }
 
@@ -132,22 +134,17 @@ fn described(file: &File, path: &Path) -> Result<String, DriveError> {
     let mut head = [0; 16];
     let read = file.read_exact_at(&mut head, 0);
     if read.is_ok() && head.starts_with(KINDS[0]) && &head[..8] != MAGIC {
-        let problem = "the file is of another version of the program, which keeps drives in another way; serve it with that one, or remove it";
+        let problem = "the file is of another version of the program, which keeps drives in another way; serve it with \
+            that one, or remove it";
         return Err(foreign(path, problem.to_owned()));
     }
     if read.is_err() || &head[..8] != MAGIC {
-        return Err(foreign(
-            path,
-            "this is not the file of a drive; name another file, or remove this one".to_owned(),
-        ));
+        return Err(foreign(path, "this is not the file of a drive; name another file, or remove this one".to_owned()));
     }
     let mut text = vec![0; (u64::from(word(&head, 8)).min(TABLE - 16)) as usize];
     let read = file.read_exact_at(&mut text, 16);
     if read.is_err() || crc32fast::hash(&text) != word(&head, 12) {
-        return Err(foreign(
-            path,
-            "the description of its drive is damaged; the file cannot be used".to_owned(),
-        ));
+        return Err(foreign(path, "the description of its drive is damaged; the file cannot be used".to_owned()));
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -161,26 +158,13 @@ impl Image {
             buffer: Vec::new(),
         };
         let places = Places::new(&geometry);
-        Self {
-            path: path.to_owned(),
-            file,
-            geometry,
-            places,
-            state: Mutex::new(state),
-            broken: OnceLock::new(),
-        }
+        Self { path: path.to_owned(), file, geometry, places, state: Mutex::new(state), broken: OnceLock::new() }
     }
 
     /// The file at `path`, made if there is none, for a drive described so. `true`: it holds a drive already.
     pub fn open(path: &Path, geometry: Geometry, description: &str) -> Result<(Arc<Self>, bool), DriveError> {
         let failed = |source| DriveError::File { path: path.to_owned(), source };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
         lock(&file, path)?;
         let image = Self::new(path, file, geometry);
         let holds = !image.is_unfinished().map_err(failed)?;
@@ -231,13 +215,10 @@ impl Image {
         }
         let text = description.as_bytes();
         if text.len() as u64 + 16 > TABLE {
-            return Err(
-                self.failed(io::Error::other("the description of the stack is too long for the file"))
-            );
+            return Err(self.failed(io::Error::other("the description of the stack is too long for the file")));
         }
         let head =
-            [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text]
-                .concat();
+            [&MAGIC[..], &(text.len() as u32).to_le_bytes(), &crc32fast::hash(text).to_le_bytes(), text].concat();
         // Whoever finds the description finds all of the drive.
         self.sync()?;
         self.file.write_all_at(&head, 0).map_err(|error| self.failed(error))?;
@@ -267,7 +248,10 @@ impl Image {
                     value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key} = {value}`"))
                 };
                 let [made, own] = [made, own].map(told);
-                return Err(self.foreign(format!("the file is of another drive: it was made with {made}, and this stack has {own}; use that stack, or another file")));
+                return Err(self.foreign(format!(
+                    "the file is of another drive: it was made with {made}, and this stack \
+                    has {own}; use that stack, or another file"
+                )));
             }
         }
         self.check_length()
@@ -276,7 +260,10 @@ impl Image {
     fn check_length(&self) -> Result<(), DriveError> {
         let (has, wanted) = (self.file.metadata().map_or(0, |file| file.len()), self.places.length);
         if has < wanted {
-            return Err(self.foreign(format!("the file has {has} bytes, and its drive {wanted}: it was cut short, and what is missing is lost; restore it from a copy")));
+            return Err(self.foreign(format!(
+                "the file has {has} bytes, and its drive {wanted}: it was cut short, and \
+                what is missing is lost; restore it from a copy"
+            )));
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use crate::host::Host;
 use crate::requests::{Drive, Power};
+use device::Completions;
 use device::run::{Counting, HostMeasurements};
 use device::session::{Inside, Measured, served};
-use device::Completions;
 use layer::LayerReport;
 use metrics::{RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
@@ -46,33 +46,46 @@ impl Drive {
         }));
     }
 
-    /// What was measured since [`Drive::measure`], as the result of a run. `workload` names what the requests were; `wall_s`: seconds by
-    /// the clock. Flash commands and requests count across power cuts; counters of layers begin when power comes. `None`: nothing
-    /// is measured.
+    /// What was measured since [`Drive::measure`], as the result of a run. `workload` names what the requests were;
+    /// `wall_s`: seconds by the clock. Flash commands and requests count across power cuts; counters of layers begin
+    /// when power comes. `None`: nothing is measured.
     pub fn result(&self, workload: &str, wall_s: f64) -> Option<RunResult> {
         let (measuring, core) = (self.measuring.as_ref()?, self.flash()?);
         let mut notes = Vec::new();
         let cuts = self.power_cuts() - measuring.cuts_before;
         if cuts > 0 {
             notes.push(format!(
-                "Power was cut {cuts} times: counters of layers are those since it came back the last time, and requests that were under way are in no count."
+                "Power was cut {cuts} times: counters of layers are those since it came back the last time, and \
+                 requests that were under way are in no count."
             ));
         }
         let (reports, remap) = match &self.power {
             Power::On(host) => (host.reports(), host.driver_report()),
             Power::Off(_) | Power::Between => (Vec::new(), None),
         };
-        let inside = Inside { core, counters: since(&core.counters, &measuring.before), reports, server_busy_ns: None, remap };
+        let inside =
+            Inside { core, counters: since(&core.counters, &measuring.before), reports, server_busy_ns: None, remap };
         let mut sheet = measuring.sheet.clone();
         sheet.ended = self.now();
-        let measured = Measured { workload: workload.to_owned(), queue_depth: None, sheet, status: Status::Complete, wall_s, notes, unused: Vec::new(), recorded: None };
+        let measured = Measured {
+            workload: workload.to_owned(),
+            queue_depth: None,
+            sheet,
+            status: Status::Complete,
+            wall_s,
+            notes,
+            unused: Vec::new(),
+            recorded: None,
+        };
         Some(served(&self.plan, inside, measured))
     }
 }
 
 /// Commands since some moment.
 fn since(now: &Counters, before: &Counters) -> Counters {
-    let by_cause = |now: &[u64; units::DIE_CAUSES], before: &[u64; units::DIE_CAUSES]| std::array::from_fn(|cause| now[cause] - before[cause]);
+    let by_cause = |now: &[u64; units::DIE_CAUSES], before: &[u64; units::DIE_CAUSES]| {
+        std::array::from_fn(|cause| now[cause] - before[cause])
+    };
     Counters {
         reads: by_cause(&now.reads, &before.reads),
         programs: by_cause(&now.programs, &before.programs),
@@ -144,7 +157,9 @@ impl Drive {
     /// Counters of every layer and of a driver of the host, by name, since power came; none without it.
     pub fn layer_counters(&self) -> Vec<(String, u64)> {
         let Power::On(host) = &self.power else { return Vec::new() };
-        let named = |LayerReport { name, counters, .. }: LayerReport| counters.into_iter().map(move |(counter, count)| (format!("{name}.{counter}"), count));
+        let named = |LayerReport { name, counters, .. }: LayerReport| {
+            counters.into_iter().map(move |(counter, count)| (format!("{name}.{counter}"), count))
+        };
         let driver = host.driver_counters().into_iter().map(|(name, count)| (format!("remap.{name}"), count));
         host.reports().into_iter().flat_map(named).chain(driver).collect()
     }
@@ -156,7 +171,11 @@ impl Drive {
         let core = host.drive().flash().core();
         // Chips in lockstep are one to the flash, and as many as there are to the user.
         let chips = self.plan.lockstep.chips();
-        let kinds = [("flash.reads", &core.counters.reads), ("flash.programs", &core.counters.programs), ("flash.erases", &core.counters.erases)];
+        let kinds = [
+            ("flash.reads", &core.counters.reads),
+            ("flash.programs", &core.counters.programs),
+            ("flash.erases", &core.counters.erases),
+        ];
         let mut all = Vec::new();
         for (kind, counts) in kinds {
             all.push((format!("{kind}.total"), FlashCore::total(counts) * chips));

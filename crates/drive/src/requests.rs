@@ -43,8 +43,8 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// A new drive of a built-in stack or of a stack file, with settings as `key=value`. Contents are bytes, and time is
-    /// simulated, whatever the stack says.
+    /// A new drive of a built-in stack or of a stack file, with settings as `key=value`. Contents are bytes, and time
+    /// is simulated, whatever the stack says.
     ///
     /// # Errors
     /// The configuration cannot be used.
@@ -55,7 +55,12 @@ impl Drive {
 
     /// What a drive needs whatever its stack says.
     pub fn own_settings() -> Vec<Setting> {
-        let own = [("engine.contents", "bytes"), ("engine.time", "virtual"), ("engine.service", "parallel"), ("drive.precondition", "none")];
+        let own = [
+            ("engine.contents", "bytes"),
+            ("engine.time", "virtual"),
+            ("engine.service", "parallel"),
+            ("drive.precondition", "none"),
+        ];
         let setting = |(key, value): (&str, &str)| Setting::new(key, value, "a drive with bytes");
         own.into_iter().map(setting).collect()
     }
@@ -70,19 +75,21 @@ impl Drive {
         Ok(Self::assemble(plan, core, None, true))
     }
 
-    /// The drive kept in a file, which is made if there is none. What a killed program left is recovered as after a power
-    /// cut. The file is sparse; what it holds is in memory as well while the drive is open.
+    /// The drive kept in a file, which is made if there is none. What a killed program left is recovered as after a
+    /// power cut. The file is sparse; what it holds is in memory as well while the drive is open.
     ///
     /// # Errors
-    /// The configuration cannot be used, or keeps data in non-volatile memory, which the file does not hold; the file cannot be
-    /// read, is open elsewhere, or is of another drive.
+    /// The configuration cannot be used, or keeps data in non-volatile memory, which the file does not hold; the file
+    /// cannot be read, is open elsewhere, or is of another drive.
     pub fn in_file(config: Config, path: &Path) -> Result<Self, DriveError> {
-        let lines = config.resolved.iter().filter(|(key, _)| is_lasting(key)).map(|(key, value)| format!("{key} = {value}"));
+        let lines =
+            config.resolved.iter().filter(|(key, _)| is_lasting(key)).map(|(key, value)| format!("{key} = {value}"));
         let description = lines.collect::<Vec<_>>().join("\n");
         let plan = DrivePlan::new(config)?;
         let values = &plan.config.values;
         if plan.stripes.is_some() || values.name("buffer.kind") != "none" && values.on("buffer.nonvolatile") {
-            let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use stripe.kind = none or zones and \
+            let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use \
+                stripe.kind = none or zones and \
                  buffer.nonvolatile = false, or keep the drive in memory";
             return Err(DriveError::Unsupported(problem.to_owned()));
         }
@@ -98,7 +105,11 @@ impl Drive {
         }
         let mut drive = Self::assemble(plan, core, Some(image.clone()), !holds);
         drive.damage = damage;
-        if holds { drive.reopen()? } else { image.describe(&description)? }
+        if holds {
+            drive.reopen()?
+        } else {
+            image.describe(&description)?
+        }
         Ok(drive)
     }
 
@@ -118,7 +129,8 @@ impl Drive {
         let place = path.display().to_string();
         let lines = description.lines().filter_map(|line| line.split_once(" = "));
         let lasting = lines.map(|(key, value)| Setting::new(key, value, &place));
-        let plan = DrivePlan::new(Config::resolve(place.clone(), &lasting.chain(Self::own_settings()).collect::<Vec<_>>())?)?;
+        let plan =
+            DrivePlan::new(Config::resolve(place.clone(), &lasting.chain(Self::own_settings()).collect::<Vec<_>>())?)?;
         let mut core = plan.fresh_core();
         let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut core)?;
         let mut drive = Self::assemble(plan, core, None, false);
@@ -136,7 +148,18 @@ impl Drive {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
         let power = if fresh { Power::On(Host::fresh(&plan, core)) } else { Power::Off(Box::new(core)) };
-        Self { plan, power, image, damage: FileDamage::default(), chances, cut_after: None, before: 0, power_cuts: 0, completions: Completions::default(), measuring: None }
+        Self {
+            plan,
+            power,
+            image,
+            damage: FileDamage::default(),
+            chances,
+            cut_after: None,
+            before: 0,
+            power_cuts: 0,
+            completions: Completions::default(),
+            measuring: None,
+        }
     }
 
     /// Bytes that the user sees.
@@ -176,7 +199,10 @@ impl Drive {
     /// [`DriveError::Failed`] if any of them cannot be corrected; the others are not given either.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<(), DriveError> {
         self.check(offset, into.len() as u64)?;
-        for (offset, piece) in (offset..).step_by(PIECE as usize * SECTOR_BYTES as usize).zip(into.chunks_mut(PIECE as usize * SECTOR_BYTES as usize)) {
+        for (offset, piece) in (offset..)
+            .step_by(PIECE as usize * SECTOR_BYTES as usize)
+            .zip(into.chunks_mut(PIECE as usize * SECTOR_BYTES as usize))
+        {
             self.serve(HostOp::Read, offset, piece.len() as u64, &[], false)?;
             piece.copy_from_slice(&self.completions.cells);
         }
@@ -202,13 +228,14 @@ impl Drive {
     fn write_pieces(&mut self, offset: u64, bytes: &[u8], fua: bool) -> Result<(), DriveError> {
         self.check(offset, bytes.len() as u64)?;
         let piece = PIECE as usize * SECTOR_BYTES as usize;
-        (offset..).step_by(piece).zip(bytes.chunks(piece)).try_for_each(|(offset, bytes)| {
-            self.serve(HostOp::Write, offset, bytes.len() as u64, bytes, fua)
-        })
+        (offset..)
+            .step_by(piece)
+            .zip(bytes.chunks(piece))
+            .try_for_each(|(offset, bytes)| self.serve(HostOp::Write, offset, bytes.len() as u64, bytes, fua))
     }
 
-    /// Says that nobody needs these bytes any more: whole pages of them read as zeros from now on, and after a power cut as zeros or,
-    /// unless they were flushed, as what they last were.
+    /// Says that nobody needs these bytes any more: whole pages of them read as zeros from now on, and after a power
+    /// cut as zeros or, unless they were flushed, as what they last were.
     ///
     /// # Errors
     /// As [`Drive::write`].
@@ -258,8 +285,9 @@ impl Drive {
         };
     }
 
-    /// Cuts power after so many more events of the simulation (commands that begin, move data, or end): somewhere in the
-    /// middle of what the host asks for next. The call under way then, and those after it, get [`DriveError::PowerOff`].
+    /// Cuts power after so many more events of the simulation (commands that begin, move data, or end): somewhere in
+    /// the middle of what the host asks for next. The call under way then, and those after it, get
+    /// [`DriveError::PowerOff`].
     pub fn cut_power_after(&mut self, events: u64, seed: u64) {
         self.cut_after = Some((events, seed));
     }
@@ -303,14 +331,17 @@ impl Drive {
             _ => return Ok(()),
         };
         if number >= count {
-            return Err(DriveError::Unsupported(format!("there is no {what} {number}: this drive has {count}, numbered from 0")));
+            return Err(DriveError::Unsupported(format!(
+                "there is no {what} {number}: this drive has {count}, numbered from 0"
+            )));
         }
         let drive = self.host()?.drive_mut();
         if let Fault::Block(block) = fault {
             drive.flash_mut().core_mut().lose_block(BlockId(block));
             return Ok(());
         }
-        let is_meant = |die: &DieId| if what == "die" { die.0 == number } else { geometry.channel_of(*die).0 == number };
+        let is_meant =
+            |die: &DieId| if what == "die" { die.0 == number } else { geometry.channel_of(*die).0 == number };
         (0..geometry.dies()).map(DieId).filter(is_meant).for_each(|die| drive.kill_die(die));
         Ok(())
     }
@@ -323,11 +354,12 @@ impl Drive {
         self.host()?.check().map_err(DriveError::Recovery)
     }
 
-    /// Takes a request and lets no time pass; `tag` comes back with its completion. `cells` are the bytes of a write. Whole sectors
-    /// are asked for by number, at most 2^32 - 1 at once.
+    /// Takes a request and lets no time pass; `tag` comes back with its completion. `cells` are the bytes of a write.
+    /// Whole sectors are asked for by number, at most 2^32 - 1 at once.
     ///
     /// # Errors
-    /// Power is off, the request ends beyond the drive, or the drive's file does not follow any more, and it is no read.
+    /// Power is off, the request ends beyond the drive, or the drive's file does not follow any more, and it is no
+    /// read.
     pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
         self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
         self.check_writable(request.op)?;
@@ -357,8 +389,9 @@ impl Drive {
         Ok(())
     }
 
-    /// Whether nothing will happen by itself any more: with requests under way, they wait for room that nothing will ever make. The
-    /// moment of [`Drive::wake_at`] does not count, and is forgotten. With power off nothing happens either.
+    /// Whether nothing will happen by itself any more: with requests under way, they wait for room that nothing will
+    /// ever make. The moment of [`Drive::wake_at`] does not count, and is forgotten. With power off nothing happens
+    /// either.
     pub fn is_quiet(&mut self) -> bool {
         match &mut self.power {
             Power::On(host) => host.is_quiet(),
@@ -411,7 +444,13 @@ impl Drive {
 
     /// Serves one request by itself; what it read is in `self.completions`.
     fn serve(&mut self, op: HostOp, offset: u64, length: u64, cells: &[u8], fua: bool) -> Result<(), DriveError> {
-        let request = Request { arrival: 0, first_sector: offset / SECTOR_BYTES, sectors: (length / SECTOR_BYTES) as u32, op, fua };
+        let request = Request {
+            arrival: 0,
+            first_sector: offset / SECTOR_BYTES,
+            sectors: (length / SECTOR_BYTES) as u32,
+            op,
+            fua,
+        };
         self.submit(u32::MAX, &request, cells)?;
         let mut completions = std::mem::take(&mut self.completions);
         let done = self.wait_for_it(&mut completions);
@@ -440,8 +479,8 @@ impl Drive {
         }
     }
 
-    /// Requests that wait for room end with an error, where nothing will ever make some ([`Drive::advance`] said `false`): they
-    /// would wait for ever, and others behind them. Whether there were any.
+    /// Requests that wait for room end with an error, where nothing will ever make some ([`Drive::advance`] said
+    /// `false`): they would wait for ever, and others behind them. Whether there were any.
     pub fn refuse_waiting(&mut self) -> bool {
         self.host().is_ok_and(|host| host.drive_mut().refuse_stalled())
     }
@@ -477,7 +516,11 @@ impl Drive {
                 image.settle();
             }
             if image.broken().is_some() {
-                completions.done.iter_mut().filter(|done| done.request.op != HostOp::Read).for_each(|done| done.failed = true);
+                completions
+                    .done
+                    .iter_mut()
+                    .filter(|done| done.request.op != HostOp::Read)
+                    .for_each(|done| done.failed = true);
             }
         }
         if let (Some(measuring), Power::On(host)) = (&mut self.measuring, &mut self.power) {
@@ -511,5 +554,7 @@ impl Drive {
 
 /// Keys of a stack that say what its flash is and what is written there.
 fn is_lasting(key: &str) -> bool {
-    !["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill"].iter().any(|other| key.starts_with(other))
+    !["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill"]
+        .iter()
+        .any(|other| key.starts_with(other))
 }

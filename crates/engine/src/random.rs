@@ -22,9 +22,9 @@ impl Stream {
     /// The stream called `name` under `seed`.
     pub fn new(seed: u64, name: &str) -> Self {
         // FNV-1a over the name keeps streams of one seed apart.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut state = seed ^ hash.rotate_left(32);
         Self { state: std::array::from_fn(|_| splitmix64(&mut state)) }
     }

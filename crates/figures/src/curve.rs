@@ -26,14 +26,19 @@ impl Interval {
         format!("{} {}{}", self.names[which], number(self.values[which]), self.unit)
     }
 
-    /// The interval as a bar from nothing to its high end: full up to the low end, faint from there, with a line at the estimate.
+    /// The interval as a bar from nothing to its high end: full up to the low end, faint from there, with a line at the
+    /// estimate.
     pub fn bar(&self) -> String {
         let [low, estimate, high] = self.values.map(|value| percent((value / self.values[2]).clamp(0.0, 1.0)));
-        let said = each(0..3, |which| format!("<li><i class=\"{}\"></i>{}</li>", ["s0", "estimate", "band"][which], escape(&self.said(which))));
+        let said = each(0..3, |which| {
+            format!("<li><i class=\"{}\"></i>{}</li>", ["s0", "estimate", "band"][which], escape(&self.said(which)))
+        });
         let spoken = escape(&[0, 1, 2].map(|which| self.said(which)).join(", "));
         format!(
-            "<svg class=\"span\" role=\"img\" aria-label=\"{spoken}\"><rect class=\"s0 band\" x=\"0\" width=\"{high}\" height=\"22\"/>\
-             <rect class=\"s0\" x=\"0\" width=\"{low}\" height=\"22\"/><line class=\"estimate\" x1=\"{estimate}\" x2=\"{estimate}\" y1=\"0\" y2=\"22\"/></svg>\
+            "<svg class=\"span\" role=\"img\" aria-label=\"{spoken}\"><rect class=\"s0 band\" x=\"0\" width=\"{high}\" \
+             height=\"22\"/>\
+             <rect class=\"s0\" x=\"0\" width=\"{low}\" height=\"22\"/><line class=\"estimate\" x1=\"{estimate}\" \
+             x2=\"{estimate}\" y1=\"0\" y2=\"22\"/></svg>\
              <ul class=\"legend\">{said}</ul>"
         )
     }
@@ -78,7 +83,8 @@ impl Curve {
         format!(
             "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p><ul class=\"legend\"><li><i class=\"s0\"></i>{}</li>\
              <li><i class=\"band\"></i>{low} to {high}</li><li><i class=\"estimate\"></i>{estimate}</li>\
-             <li><i class=\"published p1\"></i>{}: {}{}</li></ul><div class=\"panels single\"><div>{}</div></div></section>",
+             <li><i class=\"published p1\"></i>{}: {}{}</li></ul><div class=\"panels \
+             single\"><div>{}</div></div></section>",
             self.name,
             escape(self.title),
             escape(&self.caption),
@@ -91,49 +97,70 @@ impl Curve {
     }
 
     fn picture(&self) -> String {
-        let (from, to) = (self.points.first().map_or(0.0, |point| point[0]), self.points.last().map_or(1.0, |point| point[0]));
+        let (from, to) =
+            (self.points.first().map_or(0.0, |point| point[0]), self.points.last().map_or(1.0, |point| point[0]));
         let x = |value: f64| ((value - from) / (to - from)).clamp(0.0, 1.0);
         let y = |value: f64| HEIGHT * (1.0 - (value / self.most).clamp(0.0, 1.0));
         let texts = |values: &[f64]| values.iter().map(|value| number(*value)).collect::<Vec<_>>();
         let (up, along) = (ticks(0.0, self.most), ticks(from, to));
         let (left, below) = (texts(&up), texts(&along));
-        let mut area = Area::new(HEIGHT, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
+        let mut area =
+            Area::new(HEIGHT, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
         area.top = ABOVE;
         area.below += BELOW;
         let mut svg = String::new();
         let [low, estimate, high] = self.interval.values.map(x);
-        put(&mut svg, format_args!(
-            "<rect class=\"s0 band\" x=\"{}\" y=\"0\" width=\"{}\" height=\"{HEIGHT}\"><title>{} to {}</title></rect>",
-            percent(low),
-            percent(high - low),
-            escape(&self.interval.said(0)),
-            escape(&self.interval.said(2))
-        ));
+        put(
+            &mut svg,
+            format_args!(
+                "<rect class=\"s0 band\" x=\"{}\" y=\"0\" width=\"{}\" height=\"{HEIGHT}\"><title>{} to \
+                 {}</title></rect>",
+                percent(low),
+                percent(high - low),
+                escape(&self.interval.said(0)),
+                escape(&self.interval.said(2))
+            ),
+        );
         for (value, text) in up.iter().zip(&left) {
             Area::across(&mut svg, y(*value), text);
         }
         let names: Vec<Name> = along.iter().zip(below).map(|(value, text)| Name { place: x(*value), text }).collect();
         area.names(&mut svg, Names::Scale, &names);
         let level = y(self.level.1);
-        put(&mut svg, format_args!("<line class=\"published p1\" x1=\"0\" x2=\"100%\" y1=\"{level:.1}\" y2=\"{level:.1}\"/>"));
+        put(
+            &mut svg,
+            format_args!("<line class=\"published p1\" x1=\"0\" x2=\"100%\" y1=\"{level:.1}\" y2=\"{level:.1}\"/>"),
+        );
         let at = percent(estimate);
-        put(&mut svg, format_args!(
-            "<line class=\"estimate\" x1=\"{at}\" x2=\"{at}\" y1=\"0\" y2=\"{HEIGHT}\"><title>{}</title></line>",
-            escape(&self.interval.said(1))
-        ));
+        put(
+            &mut svg,
+            format_args!(
+                "<line class=\"estimate\" x1=\"{at}\" x2=\"{at}\" y1=\"0\" y2=\"{HEIGHT}\"><title>{}</title></line>",
+                escape(&self.interval.said(1))
+            ),
+        );
         // Points of a line cannot be per cent: a picture within the picture, stretched along.
-        let path: Vec<String> = self.points.iter().map(|point| format!("{:.1},{:.1}", x(point[0]) * 1000.0, y(point[1]))).collect();
-        put(&mut svg, format_args!(
-            "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\"><polyline class=\"s0\" points=\"{}\"/></svg>",
-            path.join(" ")
-        ));
-        put(&mut svg, format_args!(
-            "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \u{2192}</text>",
-            12.0 - area.left,
-            escape(&self.axes[1]),
-            HEIGHT + 40.0,
-            escape(&self.axes[0])
-        ));
+        let path: Vec<String> =
+            self.points.iter().map(|point| format!("{:.1},{:.1}", x(point[0]) * 1000.0, y(point[1]))).collect();
+        put(
+            &mut svg,
+            format_args!(
+                "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" \
+                 preserveAspectRatio=\"none\"><polyline class=\"s0\" points=\"{}\"/></svg>",
+                path.join(" ")
+            ),
+        );
+        put(
+            &mut svg,
+            format_args!(
+                "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \
+                 \u{2192}</text>",
+                12.0 - area.left,
+                escape(&self.axes[1]),
+                HEIGHT + 40.0,
+                escape(&self.axes[0])
+            ),
+        );
         let spoken = [0, 1, 2].map(|which| self.interval.said(which)).join(", ");
         area.svg(&format!("{}: {spoken}", self.title), &svg)
     }
@@ -144,14 +171,26 @@ mod tests {
     use super::*;
 
     fn interval() -> Interval {
-        Interval { names: ["earliest", "estimate", "latest"].map(str::to_owned), values: [0.3, 0.35, 0.4], unit: " TB".to_owned() }
+        Interval {
+            names: ["earliest", "estimate", "latest"].map(str::to_owned),
+            values: [0.3, 0.35, 0.4],
+            unit: " TB".to_owned(),
+        }
     }
 
     #[test]
     fn a_bar_is_full_to_the_low_end_and_faint_to_the_high_one() {
         let bar = interval().bar();
-        assert!(bar.contains("<rect class=\"s0\" x=\"0\" width=\"75.00%\"") && bar.contains("<rect class=\"s0 band\" x=\"0\" width=\"100.00%\""), "{bar}");
-        assert!(bar.contains("x1=\"87.50%\"") && bar.contains("aria-label=\"earliest 0.3 TB, estimate 0.35 TB, latest 0.4 TB\""), "{bar}");
+        assert!(
+            bar.contains("<rect class=\"s0\" x=\"0\" width=\"75.00%\"")
+                && bar.contains("<rect class=\"s0 band\" x=\"0\" width=\"100.00%\""),
+            "{bar}"
+        );
+        assert!(
+            bar.contains("x1=\"87.50%\"")
+                && bar.contains("aria-label=\"earliest 0.3 TB, estimate 0.35 TB, latest 0.4 TB\""),
+            "{bar}"
+        );
     }
 
     #[test]
@@ -168,8 +207,14 @@ mod tests {
             caption: String::new(),
         };
         let section = curve.section();
-        assert!(section.contains("<rect class=\"s0 band\" x=\"40.00%\" y=\"0\" width=\"40.00%\""), "from 0.3 to 0.4 of 0.2 to 0.45: {section}");
-        assert!(section.contains("points=\"0.0,240.0 400.0,216.0 1000.0,0.0\"") && section.contains("TB &lt;written&gt;"), "{section}");
+        assert!(
+            section.contains("<rect class=\"s0 band\" x=\"40.00%\" y=\"0\" width=\"40.00%\""),
+            "from 0.3 to 0.4 of 0.2 to 0.45: {section}"
+        );
+        assert!(
+            section.contains("points=\"0.0,240.0 400.0,216.0 1000.0,0.0\"") && section.contains("TB &lt;written&gt;"),
+            "{section}"
+        );
         assert!(section.contains("estimate 0.35 TB</li>") && section.contains("spare: 13.5 %</li>"), "{section}");
         for tick in [">0.2<", ">0.25<", ">0.45<", ">100<"] {
             assert!(section.contains(tick), "{tick}: {section}");
@@ -178,7 +223,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_within() {
-        assert_eq!(ticks(0.286, 0.4).iter().map(|tick| number(*tick)).collect::<Vec<_>>(), ["0.3", "0.32", "0.34", "0.36", "0.38", "0.4"]);
+        assert_eq!(
+            ticks(0.286, 0.4).iter().map(|tick| number(*tick)).collect::<Vec<_>>(),
+            ["0.3", "0.32", "0.34", "0.36", "0.38", "0.4"]
+        );
         assert_eq!(ticks(0.0, 100.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
     }
 }

@@ -77,7 +77,8 @@ impl Look {
 
     /// A value with its interval.
     pub(crate) fn value(&self, value: f64, half: Option<f64>) -> String {
-        let half = half.filter(|half| *half > 0.0).map_or_else(String::new, |half| format!(" \u{b1} {}", (self.show)(half)));
+        let half =
+            half.filter(|half| *half > 0.0).map_or_else(String::new, |half| format!(" \u{b1} {}", (self.show)(half)));
         (self.show)(value) + &half
     }
 }
@@ -98,7 +99,13 @@ impl Figure {
                 for (category, value) in panel.categories.iter().zip(&series.values) {
                     let value = value.map(|value| value.to_string()).unwrap_or_default();
                     // Writing to a string cannot fail.
-                    let _ = writeln!(text, "{},{},{},{value}", quoted(&panel.title), quoted(category), quoted(&series.name));
+                    let _ = writeln!(
+                        text,
+                        "{},{},{},{value}",
+                        quoted(&panel.title),
+                        quoted(category),
+                        quoted(&series.name)
+                    );
                 }
             }
         }
@@ -153,7 +160,11 @@ mod tests {
             published: vec![("mean", 0.25)],
             caption: String::new(),
         };
-        assert_eq!(figure.to_csv(), "panel,category,series,value\n,one,\"x, y\",0.5\n,two,\"x, y\",\npublished,,mean,0.25\npublished,,most,0.75\n");
+        assert_eq!(
+            figure.to_csv(),
+            "panel,category,series,value\n,one,\"x, y\",0.5\n,two,\"x, \
+             y\",\npublished,,mean,0.25\npublished,,most,0.75\n"
+        );
         assert_eq!(figure.to_json()["panels"][0]["series"][0]["values"][1], Value::Null);
     }
 }

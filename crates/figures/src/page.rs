@@ -51,9 +51,11 @@ pub fn section_with(figure: &Figure, look: &Look, more: &str) -> String {
         format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&series.name))
     });
     let common = figure.published.len();
-    legend += &each(&figure.panels, |panel| each(panel.published.iter().enumerate(), |(index, (what, value))| {
-        format!("<li><i class=\"published p{}\"></i>{}: {}</li>", common + index, escape(what), number(*value))
-    }));
+    legend += &each(&figure.panels, |panel| {
+        each(panel.published.iter().enumerate(), |(index, (what, value))| {
+            format!("<li><i class=\"published p{}\"></i>{}: {}</li>", common + index, escape(what), number(*value))
+        })
+    });
     legend += &each(figure.published.iter().enumerate(), |(index, (what, value))| {
         format!("<li><i class=\"published p{index}\"></i>{}: {}</li>", escape(what), number(*value))
     });
@@ -71,8 +73,9 @@ pub fn section_with(figure: &Figure, look: &Look, more: &str) -> String {
         Shape::Lines => "lines",
     };
     format!(
-        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p>{more}<ul class=\"legend\">{legend}</ul>\
-         <div class=\"panels {shape}{arrangement}\">{panels}</div><details><summary>Numbers</summary>{}</details></section>",
+        "<section id=\"{name}\"><h2>{}</h2><p class=\"lead\">{}. {}</p>{more}\
+         <ul class=\"legend\">{legend}</ul><div class=\"panels {shape}{arrangement}\">{panels}</div>\
+         <details><summary>Numbers</summary>{}</details></section>",
         escape(figure.title),
         escape(&capital(figure.axis)),
         escape(&figure.caption),
@@ -90,12 +93,16 @@ fn numbers(panel: &Panel, index: usize, look: &Look) -> String {
     let heads = each(&panel.categories, |category| format!("<th>{}</th>", escape(category)));
     let rows = each(panel.series.iter().enumerate(), |(line, series)| {
         let cells = each(series.values.iter().enumerate(), |(category, value)| {
-            format!("<td>{}</td>", value.map_or_else(|| "-".to_owned(), |value| look.value(value, look.half(index, line, category))))
+            format!(
+                "<td>{}</td>",
+                value.map_or_else(|| "-".to_owned(), |value| look.value(value, look.half(index, line, category)))
+            )
         });
         format!("<tr><td>{}</td>{cells}</tr>", escape(&series.name))
     });
     format!(
-        "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>{}</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>",
+        "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>{}</th>{heads}</tr></thead>\
+         <tbody>{rows}</tbody></table></div>",
         escape(&panel.title)
     )
 }

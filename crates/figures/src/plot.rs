@@ -1,7 +1,8 @@
 //! What pictures share: the area that is drawn on, its lines, and the texts along it.
 //!
-//! A picture is as wide as its place on the page. Places along it are per cent of the width, everything else is in pixels of
-//! the page, so texts, points and lines keep their size on any screen; where names need more room the picture scrolls.
+//! A picture is as wide as its place on the page. Places along it are per cent of the width, everything else is in
+//! pixels of the page, so texts, points and lines keep their size on any screen; where names need more room the picture
+//! scrolls.
 
 use crate::svg::escape;
 use std::fmt::Write;
@@ -50,7 +51,8 @@ pub(crate) enum Names {
 impl Names {
     /// What some names are: those of a scale begin with a digit.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let is_scale = names.into_iter().all(|name| name.starts_with(|letter: char| letter.is_ascii_digit()) || name.is_empty());
+        let is_scale =
+            names.into_iter().all(|name| name.starts_with(|letter: char| letter.is_ascii_digit()) || name.is_empty());
         if is_scale { Self::Scale } else { Self::Words }
     }
 
@@ -75,7 +77,12 @@ fn width(text: &str) -> f64 {
 
 impl Area {
     /// An area with room for texts left of it and for names below it.
-    pub fn new<'a>(height: f64, left: impl IntoIterator<Item = &'a str>, kind: Names, names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(
+        height: f64,
+        left: impl IntoIterator<Item = &'a str>,
+        kind: Names,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let left = left.into_iter().map(width).fold(0.0, f64::max) + 12.0;
         let names: Vec<Vec<String>> = names.into_iter().map(|name| kind.lines(name)).collect();
         let lines = names.iter().map(Vec::len).max().unwrap_or(1);
@@ -88,7 +95,9 @@ impl Area {
     pub fn svg(self, name: &str, drawn: &str) -> String {
         let Self { height, top, below, left, least } = self;
         format!(
-            "<div class=\"plot\"><svg role=\"img\" aria-label=\"{}\" style=\"height:{:.0}px;min-width:{least:.0}px;padding:{top}px {RIGHT}px {below}px {left:.0}px\">{drawn}</svg></div>",
+            "<div class=\"plot\"><svg role=\"img\" aria-label=\"{}\" \
+             style=\"height:{:.0}px;min-width:{least:.0}px;padding:{top}px {RIGHT}px {below}px \
+             {left:.0}px\">{drawn}</svg></div>",
             escape(name),
             top + height + below
         )
@@ -96,11 +105,15 @@ impl Area {
 
     /// A line across the area and the text left of it; `y` in pixels from the top.
     pub fn across(svg: &mut String, y: f64, text: &str) {
-        put(svg, format_args!(
-            "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"/><text x=\"-6\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            y + 4.0,
-            escape(text)
-        ));
+        put(
+            svg,
+            format_args!(
+                "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"/><text x=\"-6\" y=\"{:.1}\" \
+                 text-anchor=\"end\">{}</text>",
+                y + 4.0,
+                escape(text)
+            ),
+        );
     }
 
     /// Names below the area: all of them, or as many as a narrow and a wide picture have room for.
@@ -117,7 +130,11 @@ impl Area {
             };
             let x = percent(name.place);
             let line = |(line, text): (usize, String)| {
-                format!("<text{class} x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>", self.height + 3.0 + LINE * (line + 1) as f64, escape(&text))
+                format!(
+                    "<text{class} x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    self.height + 3.0 + LINE * (line + 1) as f64,
+                    escape(&text)
+                )
             };
             svg.extend(kind.lines(&name.text).into_iter().enumerate().map(line));
         }
@@ -126,7 +143,9 @@ impl Area {
 
 /// The smallest step at which names do not touch when the area has this width.
 fn every(names: &[&Name], area: f64) -> usize {
-    let apart = |pair: &[&&Name]| (pair[1].place - pair[0].place) * area >= f64::midpoint(width(&pair[0].text), width(&pair[1].text)) + GAP;
+    let apart = |pair: &[&&Name]| {
+        (pair[1].place - pair[0].place) * area >= f64::midpoint(width(&pair[0].text), width(&pair[1].text)) + GAP
+    };
     let fits = |step: &usize| names.iter().step_by(*step).collect::<Vec<_>>().windows(2).all(apart);
     (1..names.len()).find(fits).unwrap_or(names.len().max(1))
 }
@@ -146,7 +165,11 @@ mod tests {
     use super::*;
 
     fn shown(texts: &[&str], kind: Names) -> String {
-        let names: Vec<Name> = texts.iter().enumerate().map(|(at, text)| Name { place: (at as f64 + 0.5) / texts.len() as f64, text: (*text).to_owned() }).collect();
+        let names: Vec<Name> = texts
+            .iter()
+            .enumerate()
+            .map(|(at, text)| Name { place: (at as f64 + 0.5) / texts.len() as f64, text: (*text).to_owned() })
+            .collect();
         let mut svg = String::new();
         Area::new(200.0, ["100"], kind, texts.iter().copied()).names(&mut svg, kind, &names);
         svg

@@ -102,11 +102,17 @@ impl Axis {
     /// Lines at 1, 2 and 5 times powers of ten, from the last one below all values to the first one above.
     fn logarithmic(least: f64, most: f64) -> Self {
         let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
-        let all: Vec<(f64, bool)> = (first..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| (digit * 10_f64.powi(power), digit < 2.0))).collect();
+        let all: Vec<(f64, bool)> = (first..=last)
+            .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| (digit * 10_f64.powi(power), digit < 2.0)))
+            .collect();
         let start = all.iter().rposition(|(value, _)| *value <= least * (1.0 + 1e-9)).unwrap_or(0);
         let end = all.iter().position(|(value, _)| *value >= most * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
         let within = &all[start..=end];
-        let ticks = within.iter().filter(|(_, is_power)| *is_power || within.len() <= MOST_LINES).map(|(value, _)| *value).collect();
+        let ticks = within
+            .iter()
+            .filter(|(_, is_power)| *is_power || within.len() <= MOST_LINES)
+            .map(|(value, _)| *value)
+            .collect();
         Self { from: all[start].0, to: all[end].0, is_log: true, ticks }
     }
 
@@ -124,13 +130,16 @@ impl Axis {
 impl Scatter {
     fn points(&self) -> impl Iterator<Item = (usize, &Point)> {
         let groups = self.groups.iter().enumerate();
-        groups.flat_map(|(index, group)| group.points.iter().filter(|point| point.is_shown()).map(move |point| (index, point)))
+        groups.flat_map(|(index, group)| {
+            group.points.iter().filter(|point| point.is_shown()).map(move |point| (index, point))
+        })
     }
 
     /// The picture as a section of a page.
     pub fn section(&self) -> String {
         format!(
-            "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p>{}<div class=\"beside\">{}<div>{}</div></div></section>",
+            "<section id=\"{}\"><h2>{}</h2><p class=\"lead\">{}</p>{}<div \
+             class=\"beside\">{}<div>{}</div></div></section>",
             escape(&self.name),
             escape(&self.title),
             escape(&self.caption),
@@ -146,7 +155,9 @@ impl Scatter {
             format!("<li><i class=\"s{index}\"></i>{}</li>", escape(&group.name))
         });
         let [marked, others] = &self.kinds;
-        let kinds = each([("marked", marked), ("faint", others)], |(class, text)| format!("<li>{}{}</li>", key(class, 7.0), escape(text)));
+        let kinds = each([("marked", marked), ("faint", others)], |(class, text)| {
+            format!("<li>{}{}</li>", key(class, 7.0), escape(text))
+        });
         format!("<ul class=\"legend\">{groups}</ul><ul class=\"legend\">{kinds}{}</ul>", self.sizes())
     }
 
@@ -165,7 +176,8 @@ impl Scatter {
         if let (true, [least, .., most]) = (sizes.len() > KEYS, &sizes[..]) {
             sizes = (0..KEYS).map(|key| least + (most - least) * key as f64 / (KEYS - 1) as f64).collect();
         }
-        let keys = each(sizes, |size| format!("<span>{}{}</span>", key("size", self.radius(size)), escape(&show(size))));
+        let keys =
+            each(sizes, |size| format!("<span>{}{}</span>", key("size", self.radius(size)), escape(&show(size))));
         format!("<li class=\"sizes\">{}: {keys}</li>", escape(name))
     }
 
@@ -173,12 +185,16 @@ impl Scatter {
     pub fn picture(&self) -> String {
         let height = self.height;
         // An axis is as long as the intervals, and begins at the values: below them an interval may reach to nothing.
-        let over = |ends: fn(&Point) -> [f64; 2]| Axis::over(&self.points().flat_map(|(_, point)| ends(point)).collect::<Vec<_>>());
-        let (across, up) = (over(|point| [point.x, point.x + point.halves[0]]), over(|point| [point.y, point.y + point.halves[1]]));
+        let over = |ends: fn(&Point) -> [f64; 2]| {
+            Axis::over(&self.points().flat_map(|(_, point)| ends(point)).collect::<Vec<_>>())
+        };
+        let (across, up) =
+            (over(|point| [point.x, point.x + point.halves[0]]), over(|point| [point.y, point.y + point.halves[1]]));
         let y = |value: f64| height * (1.0 - up.place(value));
         let texts = |axis: &Axis, show: &Show| axis.ticks.iter().map(|value| show(*value)).collect::<Vec<_>>();
         let (left, below) = (texts(&up, &self.show[1]), texts(&across, &self.show[0]));
-        let mut area = Area::new(height, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
+        let mut area =
+            Area::new(height, left.iter().map(String::as_str), Names::Scale, below.iter().map(String::as_str));
         area.top = ABOVE;
         area.below += BELOW;
         let mut svg = String::new();
@@ -189,39 +205,50 @@ impl Scatter {
             let at = percent(across.place(*value));
             put(&mut svg, format_args!("<line class=\"grid\" x1=\"{at}\" x2=\"{at}\" y1=\"0\" y2=\"{height}\"/>"));
         }
-        let names: Vec<Name> = across.ticks.iter().zip(below).map(|(value, text)| Name { place: across.place(*value), text }).collect();
+        let names: Vec<Name> =
+            across.ticks.iter().zip(below).map(|(value, text)| Name { place: across.place(*value), text }).collect();
         area.names(&mut svg, Names::Scale, &names);
         let [across_name, up_name] = &self.axes;
-        put(&mut svg, format_args!(
-            "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \u{2192}</text>",
-            12.0 - area.left,
-            escape(&up.named(up_name)),
-            height + 40.0,
-            escape(&across.named(across_name))
-        ));
+        put(
+            &mut svg,
+            format_args!(
+                "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \
+                 \u{2192}</text>",
+                12.0 - area.left,
+                escape(&up.named(up_name)),
+                height + 40.0,
+                escape(&across.named(across_name))
+            ),
+        );
         // What stands out lies over the others, and small points over large ones.
         let mut points: Vec<(usize, &Point)> = self.points().collect();
         points.sort_by(|(_, a), (_, b)| a.is_marked.cmp(&b.is_marked).then(b.size.total_cmp(&a.size)));
         for (index, point) in points {
-            let class = if point.is_marked { "marked" } else { "faint" };
-            let ends = |axis: &Axis, value: f64, half: f64| [value - half, value + half].map(|end| axis.place(end.max(axis.from)));
-            if point.halves[0] > 0.0 {
-                let ([from, to], at) = (ends(&across, point.x, point.halves[0]).map(percent), y(point.y));
-                put(&mut svg, format_args!("<line class=\"s{index} interval {class}\" x1=\"{from}\" x2=\"{to}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>"));
-            }
-            if point.halves[1] > 0.0 {
-                let (at, [from, to]) = (percent(across.place(point.x)), ends(&up, point.y, point.halves[1]).map(|place| height * (1.0 - place)));
-                put(&mut svg, format_args!("<line class=\"s{index} interval {class}\" x1=\"{at}\" x2=\"{at}\" y1=\"{from:.1}\" y2=\"{to:.1}\"/>"));
-            }
-            put(&mut svg, format_args!(
-                "<circle class=\"s{index} {class}\" cx=\"{}\" cy=\"{:.1}\" r=\"{:.1}\"><title>{}</title></circle>",
-                percent(across.place(point.x)),
-                y(point.y),
-                self.radius(point.size),
-                escape(&point.label)
-            ));
+            self.point(&mut svg, index, point, &across, &up);
         }
         area.svg(&self.title, &svg)
+    }
+
+    /// One point with the intervals of its two values.
+    fn point(&self, svg: &mut String, index: usize, point: &Point, across: &Axis, up: &Axis) {
+        let class = if point.is_marked { "marked" } else { "faint" };
+        let height = |place: f64| self.height * (1.0 - place);
+        let ends =
+            |axis: &Axis, value: f64, half: f64| [value - half, value + half].map(|end| axis.place(end.max(axis.from)));
+        let (x, y) = (percent(across.place(point.x)), height(up.place(point.y)));
+        if point.halves[0] > 0.0 {
+            let [from, to] = ends(across, point.x, point.halves[0]).map(percent);
+            let ends = format!("x1=\"{from}\" x2=\"{to}\" y1=\"{y:.1}\" y2=\"{y:.1}\"");
+            put(svg, format_args!("<line class=\"s{index} interval {class}\" {ends}/>"));
+        }
+        if point.halves[1] > 0.0 {
+            let [from, to] = ends(up, point.y, point.halves[1]).map(height);
+            let ends = format!("x1=\"{x}\" x2=\"{x}\" y1=\"{from:.1}\" y2=\"{to:.1}\"");
+            put(svg, format_args!("<line class=\"s{index} interval {class}\" {ends}/>"));
+        }
+        let (radius, label) = (self.radius(point.size), escape(&point.label));
+        let place = format!("cx=\"{x}\" cy=\"{y:.1}\" r=\"{radius:.1}\"");
+        put(svg, format_args!("<circle class=\"s{index} {class}\" {place}><title>{label}</title></circle>"));
     }
 }
 
@@ -229,7 +256,8 @@ impl Scatter {
 fn key(class: &str, radius: f64) -> String {
     let middle = radius + 1.0;
     format!(
-        "<svg class=\"key\" width=\"{size:.1}\" height=\"{size:.1}\" aria-hidden=\"true\"><circle class=\"{class}\" cx=\"{middle:.1}\" cy=\"{middle:.1}\" r=\"{radius:.1}\"/></svg>",
+        "<svg class=\"key\" width=\"{size:.1}\" height=\"{size:.1}\" aria-hidden=\"true\"><circle class=\"{class}\" \
+         cx=\"{middle:.1}\" cy=\"{middle:.1}\" r=\"{radius:.1}\"/></svg>",
         size = 2.0 * middle
     )
 }
@@ -276,7 +304,12 @@ mod tests {
     fn each_point_says_what_it_is_and_none_without_values_is_drawn() {
         let section = scatter(vec![point(1.0, 4.0, true), point(f64::NAN, 1.0, false)]).section();
         assert_eq!(section.matches("<title>").count(), 1);
-        assert!(section.contains("&lt;1&gt;\nsecond line") && section.contains("g &amp; h") && section.contains("across") && section.contains("<table>"));
+        assert!(
+            section.contains("&lt;1&gt;\nsecond line")
+                && section.contains("g &amp; h")
+                && section.contains("across")
+                && section.contains("<table>")
+        );
     }
 
     #[test]
@@ -287,7 +320,11 @@ mod tests {
             assert!(legend.contains(text), "{text}: {legend}");
         }
         let circles: Vec<&str> = picture.split("<circle ").skip(1).collect();
-        for (circle, what) in circles.iter().zip(["s0 faint\" cx=\"33.33%\" cy=\"0.0\" r=\"6.0\"", "s0 marked\" cx=\"66.67%\" cy=\"0.0\" r=\"12.0\"", "s0 marked\" cx=\"100.00%\" cy=\"0.0\" r=\"3.0\""]) {
+        for (circle, what) in circles.iter().zip([
+            "s0 faint\" cx=\"33.33%\" cy=\"0.0\" r=\"6.0\"",
+            "s0 marked\" cx=\"66.67%\" cy=\"0.0\" r=\"12.0\"",
+            "s0 marked\" cx=\"100.00%\" cy=\"0.0\" r=\"3.0\"",
+        ]) {
             assert!(circle.contains(what), "{what}: {circle}");
         }
     }

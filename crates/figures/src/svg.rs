@@ -39,7 +39,16 @@ pub(crate) fn step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
     let digit = rough / power;
-    power * if digit < 1.5 { 1.0 } else if digit < 3.5 { 2.0 } else if digit < 7.5 { 5.0 } else { 10.0 }
+    power
+        * if digit < 1.5 {
+            1.0
+        } else if digit < 3.5 {
+            2.0
+        } else if digit < 7.5 {
+            5.0
+        } else {
+            10.0
+        }
 }
 
 fn axes(figure: &Figure, panel: &Panel) -> Axes {
@@ -61,7 +70,10 @@ fn places(figure: &Figure, panel: &Panel) -> Vec<f64> {
     match numbers {
         Some(numbers) if figure.shape == Shape::Lines && numbers.len() > 1 && numbers[0] > 0.0 => {
             let (first, last) = (numbers[0].ln(), numbers[numbers.len() - 1].ln());
-            numbers.iter().map(|number| MARGIN + (1.0 - 2.0 * MARGIN) * (number.ln() - first) / (last - first)).collect()
+            numbers
+                .iter()
+                .map(|number| MARGIN + (1.0 - 2.0 * MARGIN) * (number.ln() - first) / (last - first))
+                .collect()
         }
         _ => even(),
     }
@@ -76,13 +88,19 @@ pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
     let (values, categories) = (axes.values(), || panel.categories.iter().map(String::as_str));
     let kind = if figure.shape == Shape::Lines { Names::Scale } else { Names::of(categories()) };
     // Pictures of one figure stand below one another: what is left of them is as wide in all.
-    let left: Vec<String> = figure.panels.iter().flat_map(|panel| self::axes(figure, panel).values()).map(&look.show).collect();
+    let left: Vec<String> =
+        figure.panels.iter().flat_map(|panel| self::axes(figure, panel).values()).map(&look.show).collect();
     let area = Area::new(HEIGHT, left.iter().map(String::as_str), kind, categories());
     let mut svg = String::new();
     for value in values {
         Area::across(&mut svg, axes.y(value), &(look.show)(value));
     }
-    let names: Vec<Name> = axes.places.iter().zip(categories()).map(|(place, text)| Name { place: *place, text: text.to_owned() }).collect();
+    let names: Vec<Name> = axes
+        .places
+        .iter()
+        .zip(categories())
+        .map(|(place, text)| Name { place: *place, text: text.to_owned() })
+        .collect();
     area.names(&mut svg, kind, &names);
     for (index, series) in panel.series.iter().enumerate() {
         match figure.shape {
@@ -92,11 +110,15 @@ pub fn panel(figure: &Figure, index: usize, look: &Look) -> String {
     }
     for (index, (what, value)) in figure.published.iter().chain(&panel.published).enumerate() {
         let y = axes.y(*value);
-        put(&mut svg, format_args!(
-            "<line class=\"published p{index}\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"><title>{}: {}</title></line>",
-            escape(what),
-            number(*value)
-        ));
+        put(
+            &mut svg,
+            format_args!(
+                "<line class=\"published p{index}\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"><title>{}: \
+                 {}</title></line>",
+                escape(what),
+                number(*value)
+            ),
+        );
     }
     area.svg(&format!("{}: {name}", figure.title), &svg)
 }
@@ -121,7 +143,10 @@ impl Drawn<'_> {
     fn interval(&self, svg: &mut String, line: usize, category: usize, x: f64, value: f64) {
         let Some(half) = self.look.half(self.index, line, category).filter(|half| *half > 0.0) else { return };
         let (x, low, high) = (percent(x), self.axes.y(value - half), self.axes.y(value + half));
-        put(svg, format_args!("<line class=\"s{line} interval\" x1=\"{x}\" x2=\"{x}\" y1=\"{high:.1}\" y2=\"{low:.1}\"/>"));
+        put(
+            svg,
+            format_args!("<line class=\"s{line} interval\" x1=\"{x}\" x2=\"{x}\" y1=\"{high:.1}\" y2=\"{low:.1}\"/>"),
+        );
     }
 
     fn bars(&self, svg: &mut String, index: usize, series: &Series) {
@@ -130,47 +155,72 @@ impl Drawn<'_> {
         for (category, value) in series.values.iter().enumerate() {
             let Some(value) = value else { continue };
             let (x, y) = (axes.places[category] + width * (index as f64 + BESIDE / 2.0 - count / 2.0), axes.y(*value));
-            put(svg, format_args!(
-                "<rect class=\"s{index}\" x=\"{}\" y=\"{y:.1}\" width=\"{}\" height=\"{:.1}\">{}</rect>",
-                percent(x),
-                percent(width * (1.0 - BESIDE)),
-                HEIGHT - y,
-                self.title(index, series, category, *value)
-            ));
+            put(
+                svg,
+                format_args!(
+                    "<rect class=\"s{index}\" x=\"{}\" y=\"{y:.1}\" width=\"{}\" height=\"{:.1}\">{}</rect>",
+                    percent(x),
+                    percent(width * (1.0 - BESIDE)),
+                    HEIGHT - y,
+                    self.title(index, series, category, *value)
+                ),
+            );
             self.interval(svg, index, category, x + width * (1.0 - BESIDE) / 2.0, *value);
         }
     }
 
     fn line(&self, svg: &mut String, index: usize, series: &Series) {
         let axes = &self.axes;
-        let points: Vec<Option<(usize, f64)>> =
-            series.values.iter().enumerate().map(|(category, value)| Some((category, value.filter(|value| *value <= axes.most)?))).collect();
+        let points: Vec<Option<(usize, f64)>> = series
+            .values
+            .iter()
+            .enumerate()
+            .map(|(category, value)| Some((category, value.filter(|value| *value <= axes.most)?)))
+            .collect();
         // A line across what is missing would tell of values that nobody has measured.
         let lines = points.split(Option::is_none).filter(|line| !line.is_empty()).map(|line| {
-            let path: Vec<String> =
-                line.iter().flatten().map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value))).collect();
+            let path: Vec<String> = line
+                .iter()
+                .flatten()
+                .map(|(category, value)| format!("{:.1},{:.1}", axes.places[*category] * 1000.0, axes.y(*value)))
+                .collect();
             format!("<polyline class=\"s{index}\" points=\"{}\"/>", path.join(" "))
         });
         // Points of a line cannot be per cent: a picture within the picture, stretched along.
-        put(svg, format_args!(
-            "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\">{}</svg>",
-            lines.collect::<String>()
-        ));
+        put(
+            svg,
+            format_args!(
+                "<svg class=\"path\" viewBox=\"0 0 1000 {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" \
+                 preserveAspectRatio=\"none\">{}</svg>",
+                lines.collect::<String>()
+            ),
+        );
         for (category, value) in points.into_iter().flatten() {
             self.interval(svg, index, category, axes.places[category], value);
-            put(svg, format_args!(
-                "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
-                percent(axes.places[category]),
-                axes.y(value),
-                self.title(index, series, category, value)
-            ));
+            put(
+                svg,
+                format_args!(
+                    "<circle class=\"s{index}\" cx=\"{}\" cy=\"{:.1}\" r=\"3.2\">{}</circle>",
+                    percent(axes.places[category]),
+                    axes.y(value),
+                    self.title(index, series, category, value)
+                ),
+            );
         }
     }
 }
 
 /// A number with three significant digits.
 pub fn number(value: f64) -> String {
-    let digits = if value.abs() >= 100.0 { 0 } else if value.abs() >= 10.0 { 1 } else if value.abs() >= 1.0 { 2 } else { 3 };
+    let digits = if value.abs() >= 100.0 {
+        0
+    } else if value.abs() >= 10.0 {
+        1
+    } else if value.abs() >= 1.0 {
+        2
+    } else {
+        3
+    };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
@@ -193,8 +243,21 @@ mod tests {
 
     fn figure(shape: Shape, categories: &[&str], values: &[f64]) -> Figure {
         let series = vec![Series { name: "s".to_owned(), values: values.iter().copied().map(Some).collect() }];
-        let panel = Panel { categories: categories.iter().map(|name| (*name).to_owned()).collect(), series, ..Panel::default() };
-        Figure { name: "f", title: "t", axis: "a", shape, most: None, panels: vec![panel], published: Vec::new(), caption: String::new() }
+        let panel = Panel {
+            categories: categories.iter().map(|name| (*name).to_owned()).collect(),
+            series,
+            ..Panel::default()
+        };
+        Figure {
+            name: "f",
+            title: "t",
+            axis: "a",
+            shape,
+            most: None,
+            panels: vec![panel],
+            published: Vec::new(),
+            caption: String::new(),
+        }
     }
 
     #[test]
@@ -212,7 +275,12 @@ mod tests {
             let figure = figure(shape, &["1", "2", "3"], &[1.0, 2.0, 120_000.0]);
             let svg = panel(&figure, 0, &Look::default());
             let stretched = svg.split("<svg ").filter(|part| part.contains("viewBox"));
-            assert!(stretched.clone().all(|part| part.contains("<polyline ") && !part.split("</svg>").next().unwrap().contains("<text")), "{svg}");
+            assert!(
+                stretched
+                    .clone()
+                    .all(|part| part.contains("<polyline ") && !part.split("</svg>").next().unwrap().contains("<text")),
+                "{svg}"
+            );
             assert_eq!(stretched.count(), usize::from(shape == Shape::Lines));
             let left = |texts: f64| format!("padding:10px 16px 24px {texts:.0}px");
             assert!(svg.contains(&left(6.0 * 7.6 + 12.0)), "room for 100000: {svg}");
@@ -224,17 +292,27 @@ mod tests {
     fn intervals_are_drawn_and_said() {
         for shape in [Shape::Bars, Shape::Lines] {
             let figure = figure(shape, &["1", "2", "3"], &[10.0, 20.0, 40.0]);
-            let look = Look { show: Box::new(|value| format!("{} ms", number(value))), halves: vec![vec![vec![Some(4.0), None, Some(0.0)]]] };
+            let look = Look {
+                show: Box::new(|value| format!("{} ms", number(value))),
+                halves: vec![vec![vec![Some(4.0), None, Some(0.0)]]],
+            };
             let svg = panel(&figure, 0, &look);
             assert_eq!(svg.matches("class=\"s0 interval\"").count(), 1, "{svg}");
-            assert!(svg.contains("y1=\"133.9\" y2=\"175.1\"") && svg.contains("10 ms \u{b1} 4 ms</title>") && svg.contains(": 40 ms</title>"), "{svg}");
+            assert!(
+                svg.contains("y1=\"133.9\" y2=\"175.1\"")
+                    && svg.contains("10 ms \u{b1} 4 ms</title>")
+                    && svg.contains(": 40 ms</title>"),
+                "{svg}"
+            );
             assert!(svg.contains(">20 ms</text>"), "lines of the axis have their unit: {svg}");
         }
     }
 
     #[test]
     fn numbers_are_short() {
-        for (value, text) in [(0.0, "0"), (0.0907, "0.091"), (1.0, "1"), (12.34, "12.3"), (1234.5, "1234"), (100.0, "100")] {
+        for (value, text) in
+            [(0.0, "0"), (0.0907, "0.091"), (1.0, "1"), (12.34, "12.3"), (1234.5, "1234"), (100.0, "100")]
+        {
             assert_eq!(number(value), text);
         }
     }

@@ -11,17 +11,23 @@ pub fn frame(rows: usize) -> &'static str {
     if rows > ROWS_WHOLE { "wide tall" } else { "wide" }
 }
 
-/// The page with the name of its column in each cell of wide tables (`data-label`, class `cards`), and with the roles that a table
-/// loses where it is not shown as one. Tables with cells over several rows or columns stay as they are.
+/// The page with the name of its column in each cell of wide tables (`data-label`, class `cards`), and with the roles
+/// that a table loses where it is not shown as one. Tables with cells over several rows or columns stay as they are.
 pub(crate) fn labelled(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
-    while let Some((start, end)) = rest.find("<table").and_then(|start| Some((start, start + rest[start..].find("</table>")?))) {
+    while let Some((start, end)) =
+        rest.find("<table").and_then(|start| Some((start, start + rest[start..].find("</table>")?)))
+    {
         out += &rest[..start];
         let table = &rest[start..end];
         let names = names(table);
         let is_plain = !table.contains("colspan") && !table.contains("rowspan");
-        if names.len() >= COLUMNS_MIN && is_plain { out += &with_labels(table, &names) } else { out += table }
+        if names.len() >= COLUMNS_MIN && is_plain {
+            out += &with_labels(table, &names)
+        } else {
+            out += table
+        }
         rest = &rest[end..];
     }
     out + rest
@@ -57,7 +63,9 @@ fn with_labels(table: &str, names: &[String]) -> String {
         }
         let cells = row.split("<td").enumerate().map(|(cell, rest)| match cell.checked_sub(1) {
             None => rest.to_owned(),
-            Some(column) => format!("<td role=\"cell\" data-label=\"{}\"{rest}", names.get(column).map_or("", String::as_str)),
+            Some(column) => {
+                format!("<td role=\"cell\" data-label=\"{}\"{rest}", names.get(column).map_or("", String::as_str))
+            }
         });
         format!("<tr role=\"row\"{}", cells.collect::<String>())
     });
@@ -70,20 +78,37 @@ mod tests {
 
     #[test]
     fn cells_of_wide_tables_know_their_column() {
-        let head = "<thead><tr><th>Row</th><th title=\"a &gt; b\">What <b>it</b> is</th><th>c</th><th>d</th><th>&nbsp;e</th></tr></thead>";
-        let html = format!("<p>x</p><table class=\"t\">{head}<tbody><tr id=\"r\"><td>1</td><td><i>2</i></td><td>3</td><td>4</td><td class=\"k\">5</td></tr></tbody></table><p>y</p>");
+        let head = "<thead><tr><th>Row</th><th title=\"a &gt; b\">What <b>it</b> \
+            is</th><th>c</th><th>d</th><th>&nbsp;e</th></tr></thead>";
+        let html = format!(
+            "<p>x</p><table class=\"t\">{head}<tbody><tr id=\"r\"><td>1</td><td><i>2</i></td><td>3</td><td>4</td><td \
+             class=\"k\">5</td></tr></tbody></table><p>y</p>"
+        );
         let labelled = labelled(&html);
-        assert!(labelled.starts_with("<p>x</p><table role=\"table\" class=\"cards t\">") && labelled.ends_with("</tbody></table><p>y</p>"), "{labelled}");
-        assert!(labelled.contains("<tr role=\"row\" id=\"r\"><td role=\"cell\" data-label=\"Row\">1</td>"), "{labelled}");
-        assert!(labelled.contains("data-label=\"What it is\"><i>2</i>") && labelled.contains("data-label=\" e\" class=\"k\">5"), "{labelled}");
+        assert!(
+            labelled.starts_with("<p>x</p><table role=\"table\" class=\"cards t\">")
+                && labelled.ends_with("</tbody></table><p>y</p>"),
+            "{labelled}"
+        );
+        assert!(
+            labelled.contains("<tr role=\"row\" id=\"r\"><td role=\"cell\" data-label=\"Row\">1</td>"),
+            "{labelled}"
+        );
+        assert!(
+            labelled.contains("data-label=\"What it is\"><i>2</i>")
+                && labelled.contains("data-label=\" e\" class=\"k\">5"),
+            "{labelled}"
+        );
         assert_eq!(labelled.matches("columnheader").count(), 5);
     }
 
     #[test]
     fn narrow_tables_and_those_with_wide_cells_stay_as_they_are() {
-        let narrow = "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>";
+        let narrow =
+            "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>";
         assert_eq!(labelled(narrow), narrow);
-        let spanned = "<table><thead><tr><th>a</th><th>b</th><th>c</th><th>d</th><th>e</th></tr></thead><tbody><tr><td colspan=\"5\">1</td></tr></tbody></table>";
+        let spanned = "<table><thead><tr><th>a</th><th>b</th><th>c</th><th>d</th><th>e</th></tr></thead><tbody><tr><td \
+            colspan=\"5\">1</td></tr></tbody></table>";
         assert_eq!(labelled(spanned), spanned);
         assert_eq!(labelled("<table without an end"), "<table without an end");
     }

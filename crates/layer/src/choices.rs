@@ -26,7 +26,11 @@ impl<T: Copy> Choices<T> {
     pub fn read(&self, values: &Values) -> T {
         let name = values.name(self.key);
         let chosen = self.table.iter().find(|(known, _, _)| *known == name);
-        chosen.unwrap_or_else(|| panic!("`{name}` is no choice of {}: names are checked with the configuration", self.key)).2
+        chosen
+            .unwrap_or_else(|| {
+                panic!("`{name}` is no choice of {}: names are checked with the configuration", self.key)
+            })
+            .2
     }
 }
 
@@ -35,7 +39,8 @@ mod tests {
     use super::*;
     use crate::Value;
 
-    const SIDE: Choices<i32> = Choices { key: "test.side", table: &[("left", "that way", -1), ("right", "this way", 1)] };
+    const SIDE: Choices<i32> =
+        Choices { key: "test.side", table: &[("left", "that way", -1), ("right", "this way", 1)] };
 
     fn with(name: &str) -> Values {
         let mut values = Values::default();

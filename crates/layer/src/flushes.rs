@@ -30,7 +30,9 @@ impl FlushLine {
         while let Some((serial, op)) = self.waiting.front() {
             match flush(*serial, op) {
                 None | Some(Answer::Full { .. }) => return,
-                Some(Answer::Done { failed }) => outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None }),
+                Some(Answer::Done { failed }) => {
+                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None })
+                }
                 Some(Answer::Pending(_)) => {}
             }
             self.waiting.pop_front();

@@ -6,7 +6,12 @@ use units::{HostOp, Request};
 const MOST: usize = 16;
 
 /// Calls `hint` with requests of which the first page has the number that `page_of` gives it.
-pub fn translated(requests: &[Request], sectors_per_page: u64, page_of: impl Fn(u64) -> u32, hint: impl Fn(&[Request])) {
+pub fn translated(
+    requests: &[Request],
+    sectors_per_page: u64,
+    page_of: impl Fn(u64) -> u32,
+    hint: impl Fn(&[Request]),
+) {
     for chunk in requests.chunks(MOST) {
         let mut below = [Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Read, fua: false }; MOST];
         for (below, request) in below.iter_mut().zip(chunk) {

@@ -19,13 +19,13 @@ mod snapshot;
 pub mod spelling;
 mod waited;
 
+pub use choices::Choices;
 pub use flushes::{FlushLine, Serials};
 pub use hint::translated;
-pub use choices::Choices;
 pub use parameter::{Named, Parameter, ParameterKind, Value, Values};
 pub use slots::Slots;
-pub use waited::{Waited, charge, charge_space};
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
+pub use waited::{Waited, charge, charge_space};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;

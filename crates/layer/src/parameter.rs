@@ -5,8 +5,8 @@ use crate::spelling::did_you_mean;
 use std::collections::BTreeMap;
 use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
 
-/// A name that a choice accepts, and what it means, in a line. Both are declared in one place, so that no name is without its
-/// meaning: a new one does not compile without.
+/// A name that a choice accepts, and what it means, in a line. Both are declared in one place, so that no name is
+/// without its meaning: a new one does not compile without.
 pub type Named = (&'static str, &'static str);
 
 /// What a parameter's value looks like, with its limits.
@@ -123,7 +123,11 @@ impl Whole {
             let accepted = |text: &str| (self.read)(text).ok().filter(|value| (self.min..=self.max).contains(value));
             let least = (self.show)(self.min);
             // Nothing is no example.
-            let usual = default.into_iter().chain(self.example).chain([least.as_str()]).find(|text| accepted(text).is_some_and(|value| value > 0));
+            let usual = default
+                .into_iter()
+                .chain(self.example)
+                .chain([least.as_str()])
+                .find(|text| accepted(text).is_some_and(|value| value > 0));
             error.narrow(|text| accepted(text).is_some(), usual);
             format!("{}; {}", error.found(), error.remedy(&self.range()))
         })?;
@@ -156,7 +160,13 @@ impl ParameterKind {
             ParameterKind::Size { min, max } => whole(min, max, quantity::parse_size, format_size),
             ParameterKind::Duration { max } => whole(0, max, quantity::parse_duration, format_duration),
             ParameterKind::Count { min, max } => whole(min, max, quantity::parse_count, |count| count.to_string()),
-            ParameterKind::Rate => Some(Whole { min: 1, max: u64::MAX, read: quantity::parse_rate, show: format_rate, example: Some("400MB/s") }),
+            ParameterKind::Rate => Some(Whole {
+                min: 1,
+                max: u64::MAX,
+                read: quantity::parse_rate,
+                show: format_rate,
+                example: Some("400MB/s"),
+            }),
             _ => None,
         }
     }
@@ -183,9 +193,16 @@ impl ParameterKind {
             }
             ParameterKind::Number { min, max } => match text.parse::<f64>() {
                 Ok(value) if (min..=max).contains(&value) => Ok(Value::Real(value)),
-                Ok(value) if value < min => Err(format!("{text} is below the smallest value, {min}; write a number from {min} to {max}")),
-                Ok(value) if value > max => Err(format!("{text} is above the largest value, {max}; write a number from {min} to {max}")),
-                _ => Err(format!("`{text}` is not a number; write one from {min} to {max} without a unit, such as {}", default.unwrap_or("1"))),
+                Ok(value) if value < min => {
+                    Err(format!("{text} is below the smallest value, {min}; write a number from {min} to {max}"))
+                }
+                Ok(value) if value > max => {
+                    Err(format!("{text} is above the largest value, {max}; write a number from {min} to {max}"))
+                }
+                _ => Err(format!(
+                    "`{text}` is not a number; write one from {min} to {max} without a unit, such as {}",
+                    default.unwrap_or("1")
+                )),
             },
             ParameterKind::Switch => match text {
                 "true" => Ok(Value::On(true)),
@@ -244,7 +261,9 @@ impl ParameterKind {
             ParameterKind::Share { max } => [0.0, max * 100.0].map(|limit| Some(Value::Real(limit))),
             ParameterKind::Number { min, max } => [min, max].map(|limit| Some(Value::Real(limit))),
             _ => match self.whole() {
-                Some(Whole { min, max, .. }) => [Some(Value::Whole(min)), (max < u64::MAX).then_some(Value::Whole(max))],
+                Some(Whole { min, max, .. }) => {
+                    [Some(Value::Whole(min)), (max < u64::MAX).then_some(Value::Whole(max))]
+                }
                 None => [None, None],
             },
         }
@@ -342,15 +361,29 @@ impl Values {
 mod tests {
     use super::*;
 
-    const SIZE: Parameter = Parameter { key: "size", kind: ParameterKind::Size { min: 4096, max: 1 << 43 }, default: Some("8GiB"), doc: "" };
-    const COUNT: Parameter = Parameter { key: "count", kind: ParameterKind::Count { min: 0, max: 22 }, default: Some("0"), doc: "" };
-    const TIME: Parameter = Parameter { key: "time", kind: ParameterKind::Duration { max: 3_600_000_000_000 }, default: Some("0ns"), doc: "" };
+    const SIZE: Parameter = Parameter {
+        key: "size",
+        kind: ParameterKind::Size { min: 4096, max: 1 << 43 },
+        default: Some("8GiB"),
+        doc: "",
+    };
+    const COUNT: Parameter =
+        Parameter { key: "count", kind: ParameterKind::Count { min: 0, max: 22 }, default: Some("0"), doc: "" };
+    const TIME: Parameter = Parameter {
+        key: "time",
+        kind: ParameterKind::Duration { max: 3_600_000_000_000 },
+        default: Some("0ns"),
+        doc: "",
+    };
     const RATE: Parameter = Parameter { key: "rate", kind: ParameterKind::Rate, default: Some("unlimited"), doc: "" };
-    const SHARE: Parameter = Parameter { key: "share", kind: ParameterKind::Share { max: 0.5 }, default: Some("10%"), doc: "" };
-    const NUMBER: Parameter = Parameter { key: "number", kind: ParameterKind::Number { min: 0.0, max: 10.0 }, default: None, doc: "" };
+    const SHARE: Parameter =
+        Parameter { key: "share", kind: ParameterKind::Share { max: 0.5 }, default: Some("10%"), doc: "" };
+    const NUMBER: Parameter =
+        Parameter { key: "number", kind: ParameterKind::Number { min: 0.0, max: 10.0 }, default: None, doc: "" };
     const SWITCH: Parameter = Parameter { key: "switch", kind: ParameterKind::Switch, default: Some("false"), doc: "" };
     const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any")];
-    const CHOICE: Parameter = Parameter { key: "choice", kind: ParameterKind::Choice(|| VICTIMS.to_vec()), default: Some("greedy"), doc: "" };
+    const CHOICE: Parameter =
+        Parameter { key: "choice", kind: ParameterKind::Choice(|| VICTIMS.to_vec()), default: Some("greedy"), doc: "" };
 
     #[test]
     fn an_error_says_what_was_written_the_limits_and_what_to_write() {

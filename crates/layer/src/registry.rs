@@ -30,7 +30,10 @@ impl<F: ?Sized + 'static> Registry<F> {
     pub fn register(&self, name: &str, doc: &str, build: Arc<F>, taken: &[&str]) -> Result<(), String> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_plain) {
-            return Err(format!("`{name}` is no name for a policy; write lower-case letters, digits and hyphens, beginning with a letter"));
+            return Err(format!(
+                "`{name}` is no name for a policy; write lower-case letters, digits and hyphens, beginning with a \
+                 letter"
+            ));
         }
         if taken.contains(&name) {
             return Err(format!("`{name}` is the name of a built-in policy; take another one"));

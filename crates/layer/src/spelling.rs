@@ -1,7 +1,7 @@
 //! Names that may be meant by a word that is none.
 
-/// The name that `found` may stand for: one that is the same but for its case, one with these initials, one that begins so, one
-/// that has it as a word, or else the one spelled most alike, if it is close enough.
+/// The name that `found` may stand for: one that is the same but for its case, one with these initials, one that begins
+/// so, one that has it as a word, or else the one spelled most alike, if it is close enough.
 pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = found.to_lowercase();
     if wanted.is_empty() {
@@ -12,16 +12,22 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
         let fitting = names.iter().filter(|name| fits(&name.to_lowercase()));
         fitting.min_by_key(|name| (name.len(), **name)).copied()
     };
-    let has_initials = |name: &str| words(name).count() > 1 && words(name).filter_map(|word| word.chars().next()).eq(wanted.chars());
+    let has_initials =
+        |name: &str| words(name).count() > 1 && words(name).filter_map(|word| word.chars().next()).eq(wanted.chars());
     let has_word = |name: &str| words(name).any(|word| word == wanted);
     let alike = || {
         let scored = names.iter().map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), *name));
         // A word of which every letter would change says nothing.
-        let is_near = |distance: usize, name: &str| distance <= 2.max(name.len() / 4) && distance < wanted.chars().count();
+        let is_near =
+            |distance: usize, name: &str| distance <= 2.max(name.len() / 4) && distance < wanted.chars().count();
         scored.min().filter(|(distance, name)| is_near(*distance, name)).map(|(_, name)| name)
     };
     let is_begun = |name: &str| name.starts_with(&wanted);
-    shortest(&|name| name == wanted).or_else(|| shortest(&has_initials)).or_else(|| shortest(&is_begun)).or_else(|| shortest(&has_word)).or_else(alike)
+    shortest(&|name| name == wanted)
+        .or_else(|| shortest(&has_initials))
+        .or_else(|| shortest(&is_begun))
+        .or_else(|| shortest(&has_word))
+        .or_else(alike)
 }
 
 fn words(name: &str) -> impl Iterator<Item = &str> {
@@ -31,14 +37,17 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 /// Names with a word that one letter makes of `found`, where the words have three letters or more.
 fn near_words<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = found.to_lowercase();
-    let is_near = |word: &str| wanted.len().min(word.len()) > 2 && strsim::damerau_levenshtein(&wanted, &word.to_lowercase()) == 1;
+    let is_near = |word: &str| {
+        wanted.len().min(word.len()) > 2 && strsim::damerau_levenshtein(&wanted, &word.to_lowercase()) == 1
+    };
     names.filter(|name| words(name).any(is_near)).collect()
 }
 
 /// `; did you mean …` when `names` has one that is close to `found`, or some with a word that is, otherwise nothing.
 pub fn did_you_mean<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
-    let meant = closest(found, names.iter().copied()).map_or_else(|| near_words(found, names.iter().copied()), |name| vec![name]);
+    let meant = closest(found, names.iter().copied())
+        .map_or_else(|| near_words(found, names.iter().copied()), |name| vec![name]);
     match meant.split_last() {
         None => String::new(),
         Some((only, [])) => format!("; did you mean `{only}`"),
@@ -53,7 +62,14 @@ mod tests {
     #[test]
     fn case_initials_or_a_beginning_go_before_a_similar_spelling() {
         let names = ["fifo", "fast-4k", "open", "over-provisioning", "fast-16k"];
-        for (found, meant) in [("fast", "fast-4k"), ("op", "over-provisioning"), ("fofo", "fifo"), ("FA", "fast-4k"), ("FIFO", "fifo"), ("fast_16K", "fast-16k")] {
+        for (found, meant) in [
+            ("fast", "fast-4k"),
+            ("op", "over-provisioning"),
+            ("fofo", "fifo"),
+            ("FA", "fast-4k"),
+            ("FIFO", "fifo"),
+            ("fast_16K", "fast-16k"),
+        ] {
             assert_eq!(did_you_mean(found, names.into_iter()), format!("; did you mean `{meant}`"));
         }
         let names = ["cflru", "block-lru", "page-lru", "mlc-4k", "tlc-16k"];

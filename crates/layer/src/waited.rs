@@ -1,7 +1,7 @@
 //! What a request has waited for inside a layer, beside what its commands have waited for on flash.
 //!
-//! Time in a line or at the gate is waiting in a queue; time without room below is waiting for space. Of the commands of a step
-//! the one that ends last says what it waited for.
+//! Time in a line or at the gate is waiting in a queue; time without room below is waiting for space. Of the commands
+//! of a step the one that ends last says what it waited for.
 
 use nand::WaitVector;
 use units::{Nanos, Wait};

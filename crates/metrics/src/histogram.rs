@@ -15,7 +15,8 @@ pub const PERCENTILES: [(&str, f64); 5] =
 /// Durations that have to lie beyond a percentile, so that it is more than the slowest few of them.
 const BEYOND: f64 = 10.0;
 
-/// Durations that a percentile needs: 20 for the median, 1,000 for p99. `share`: of the durations it leaves below, 0..1.
+/// Durations that a percentile needs: 20 for the median, 1,000 for p99. `share`: of the durations it leaves below,
+/// 0..1.
 pub fn needed(share: f64) -> u64 {
     (BEYOND / (1.0 - share)).round() as u64
 }
@@ -112,7 +113,8 @@ impl Histogram {
         0
     }
 
-    /// [`Histogram::percentile`] where there are durations enough for it ([`needed`]): what is shown to people and programs.
+    /// [`Histogram::percentile`] where there are durations enough for it ([`needed`]): what is shown to people and
+    /// programs.
     pub fn supported(&self, share: f64) -> Option<u64> {
         (self.count >= needed(share)).then(|| self.percentile(share))
     }

@@ -17,7 +17,9 @@ pub struct LatencyRecorder {
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self { histogram: Histogram::default(), waits: vec![[[0; 2]; WAIT_KINDS]; Histogram::buckets()],
+        Self {
+            histogram: Histogram::default(),
+            waits: vec![[[0; 2]; WAIT_KINDS]; Histogram::buckets()],
             sums: vec![0; Histogram::buckets()],
         }
     }
@@ -30,7 +32,8 @@ pub struct Latencies {
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Median; as all percentiles at most 1/64 above the exact one, and `None` where fewer than ten requests lie beyond it.
+    /// Median; as all percentiles at most 1/64 above the exact one, and `None` where fewer than ten requests lie beyond
+    /// it.
     pub p50: Option<Nanos>,
     /// 90th percentile.
     pub p90: Option<Nanos>,
@@ -111,13 +114,7 @@ impl LatencyRecorder {
     /// Adds a request: its latency, what its last command waited for, and its wait before the
     /// drive took it (in a queue, and for space).
     #[inline]
-    pub fn record(
-        &mut self,
-        latency: Nanos,
-        waits: Option<Waits<'_>>,
-        queue: Nanos,
-        space: Nanos,
-    ) {
+    pub fn record(&mut self, latency: Nanos, waits: Option<Waits<'_>>, queue: Nanos, space: Nanos) {
         let bucket = self.histogram.record(latency);
         self.sums[bucket] += latency;
         if let Some(waits) = waits {

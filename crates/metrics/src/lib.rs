@@ -10,7 +10,7 @@ mod report;
 mod series;
 
 pub use histogram::{Histogram, PERCENTILES, needed};
-pub use latency::{LatencyRecorder, RecordedLatency, Latencies, Tail, Waits};
+pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
 pub use life_report::{Basis, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use provenance::{Asked, Provenance, SourceFile};

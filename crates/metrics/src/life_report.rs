@@ -144,7 +144,11 @@ impl LifeReport {
     /// Price for each terabyte written: the longer the life, the less.
     pub fn price_per_tb_written(&self) -> Option<Range> {
         let Range { earliest, estimate, latest } = self.tbw();
-        self.price().map(|price| Range { earliest: price / earliest, estimate: price / estimate, latest: price / latest })
+        self.price().map(|price| Range {
+            earliest: price / earliest,
+            estimate: price / estimate,
+            latest: price / latest,
+        })
     }
 
     /// What a reader should know.
@@ -152,28 +156,53 @@ impl LifeReport {
         let mut notes = Vec::new();
         let erases = self.window.mean();
         if erases < ERASES_FEW {
-            notes.push(format!("The average block was erased only {erases:.1} times while it was measured: more requests (--requests, or workload.repeat for a trace) narrow the interval."));
+            notes.push(format!(
+                "The average block was erased only {erases:.1} times while it was measured: more \
+                requests (--requests, or workload.repeat for a trace) narrow the interval."
+            ));
         }
         if let Some(change) = self.life.pace.unsteady {
             let how = if change > 1.0 { "more" } else { "less" };
-            notes.push(format!("Not steady: blocks were erased {:.0} % {how} often for each byte in the second half of the run than in the first. The second half counts; drive.precondition = steady, or a longer run, would tell more.", (change - 1.0).abs() * 100.0));
+            notes.push(format!(
+                "Not steady: blocks were erased {:.0} % {how} often for each byte in the second half of \
+                the run than in the first. The second half counts; drive.precondition = steady, or a longer run, would \
+                tell more.",
+                (change - 1.0).abs() * 100.0
+            ));
         }
         if self.life.is_drifting {
-            notes.push("Blocks were still drifting apart: late in the run they agreed in more wear than early in it. The second half counts, and all of its differences may last; a longer run would tell more.".to_owned());
+            notes.push(
+                "Blocks were still drifting apart: late in the run they agreed in more wear than early in it. \
+                The second half counts, and all of its differences may last; a longer run would tell more."
+                    .to_owned(),
+            );
         }
         let behind = self.window.arrivals_ns.map_or(0.0, |span| self.result.sim_ns as f64 / span.max(1.0));
         if behind > BEHIND {
-            notes.push(format!("The drive fell behind: serving the requests took {behind:.2} times as long as they took to arrive. Years are of the workload's own time."));
+            notes.push(format!(
+                "The drive fell behind: serving the requests took {behind:.2} times as long as they \
+                took to arrive. Years are of the workload's own time."
+            ));
         }
         let counted = ["flash.fault.program", "flash.fault.erase"];
-        if let Some(key) = counted.iter().find(|key| self.result.config.get(**key).is_some_and(|share| !share.starts_with("0%"))) {
+        if let Some(key) =
+            counted.iter().find(|key| self.result.config.get(**key).is_some_and(|share| !share.starts_with("0%")))
+        {
             notes.push(format!("Blocks that fail by chance ({key}) shorten life, and are not part of the answer."));
         }
         if self.result.counters.contains_key("ftl.translation_pages") {
-            notes.push("Translation pages have no home plane, and planes drift apart in wear more slowly than a run shows: tiny drives ended up to a third before the earliest.".to_owned());
+            notes.push(
+                "Translation pages have no home plane, and planes drift apart in wear more slowly than a run \
+                shows: tiny drives ended up to a third before the earliest."
+                    .to_owned(),
+            );
         }
         if self.per_day().is_none() {
-            notes.push("No years: no time passed (engine.time = none, or all requests arrive at once). Give the bytes the host writes a day with --per-day.".to_owned());
+            notes.push(
+                "No years: no time passed (engine.time = none, or all requests arrive at once). Give the bytes \
+                the host writes a day with --per-day."
+                    .to_owned(),
+            );
         }
         notes.extend(self.result.notes.iter().cloned());
         notes
@@ -230,11 +259,15 @@ impl LifeReport {
         };
         let one = |share: &Share| {
             let (tb, years) = gained(share.gained);
-            (share.cause.to_owned(), json!({"pages": share.pages, "share": share.share, "tb_gained": tb, "years_gained": years}))
+            (
+                share.cause.to_owned(),
+                json!({"pages": share.pages, "share": share.share, "tb_gained": tb, "years_gained": years}),
+            )
         };
         let mut causes: Map<String, Value> = self.life.causes.iter().map(one).collect();
         let (tb, years) = gained(Some(self.uneven_tb() * TB));
-        causes.insert("uneven".to_owned(), json!({"pages": null, "share": null, "tb_gained": tb, "years_gained": years}));
+        causes
+            .insert("uneven".to_owned(), json!({"pages": null, "share": null, "tb_gained": tb, "years_gained": years}));
         Value::Object(causes)
     }
 

@@ -6,16 +6,16 @@
 //!      -> blocks worn out after x bytes of host writes
 //!      -> earliest (no block is worn out yet) <= estimate (spare blocks are used up) <= latest (every block is)
 //! ```
-//! Faithful to: a block survives `endurance` erases and fails the next one, as in `nand`. A drive cannot end before its first
-//! block is worn out, and not after all of them are: these are the ends of the interval, widened by the error of the rate
-//! (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). A window whose halves differ in their rate
-//! is none of a steady drive: then the second half counts, and how far its own halves differ widens the interval. Whether blocks
-//! differ for good or by chance is read off the two halves of the window: what both halves agree in (their covariance) lasts,
-//! the rest is a random walk.
-//! Simplified: the workload goes on as it was in the window; blocks that wear faster in it do so for life (for `earliest` and the
-//! estimate: data that changes its place later only lengthens life); copies grow as spare space shrinks in proportion to
-//! its inverse (for the estimate); blocks that fail by chance, wear of RAM and NVRAM are left out.
-//! Protects: `earliest <= estimate <= latest`, and a window in which next to nothing was erased has no answer.
+//! Faithful to: a block survives `endurance` erases and fails the next one, as in `nand`. A drive cannot end before its
+//! first block is worn out, and not after all of them are: these are the ends of the interval, widened by the error of
+//! the rate (two-sided 95 % over batches of the window, and 5 % for what "steady" leaves open). A window whose halves
+//! differ in their rate is none of a steady drive: then the second half counts, and how far its own halves differ
+//! widens the interval. Whether blocks differ for good or by chance is read off the two halves of the window: what both
+//! halves agree in (their covariance) lasts, the rest is a random walk. Simplified: the workload goes on as it was in
+//! the window; blocks that wear faster in it do so for life (for `earliest` and the estimate: data that changes its
+//! place later only lengthens life); copies grow as spare space shrinks in proportion to its inverse (for the
+//! estimate); blocks that fail by chance, wear of RAM and NVRAM are left out. Protects: `earliest <= estimate <=
+//! latest`, and a window in which next to nothing was erased has no answer.
 
 mod pace;
 mod spread;
@@ -30,8 +30,8 @@ use self::spread::Spread;
 const ERASES_MIN: f64 = 1.0;
 /// Fewest blocks whose spread says something.
 const BLOCKS_MIN: usize = 16;
-/// A drive whose live data grow by more than this share of its capacity from one quarter of a window to the next will copy more
-/// than it did.
+/// A drive whose live data grow by more than this share of its capacity from one quarter of a window to the next will
+/// copy more than it did.
 const FILLING_MAX: f64 = 0.01;
 /// Chance that a block is worn out already at the early end of the interval.
 const CHANCE_EARLY: f64 = 0.05;
@@ -41,8 +41,8 @@ const PIECES: usize = 256;
 /// What was worn during a measured run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WearWindow {
-    /// Erases of each block that is not bad since the drive was made: at the beginning, about after each quarter of the erases,
-    /// and at the end.
+    /// Erases of each block that is not bad since the drive was made: at the beginning, about after each quarter of the
+    /// erases, and at the end.
     pub erases: Vec<[u32; 5]>,
     /// What there was at steps through the window.
     pub steps: Vec<WearStep>,
@@ -52,9 +52,11 @@ pub struct WearWindow {
     pub flash_bytes: u64,
     /// Bytes of a block (of a group of blocks, where chips act as one).
     pub block_bytes: u64,
-    /// Bytes of valid pages, those of parity and maps included: the most there were at a step of the second half, or at the end.
+    /// Bytes of valid pages, those of parity and maps included: the most there were at a step of the second half, or at
+    /// the end.
     pub live_bytes: u64,
-    /// Time over which requests arrived at their own time, the mean distance after the last one included, ns; nothing in a closed loop.
+    /// Time over which requests arrived at their own time, the mean distance after the last one included, ns; nothing
+    /// in a closed loop.
     pub arrivals_ns: Option<f64>,
 }
 
@@ -122,7 +124,10 @@ pub enum LifetimeError {
     #[error("the host wrote nothing, and the drive lives for ever on reads; choose a workload with writes")]
     NoWrites,
     /// Too little was erased.
-    #[error("the window is too short: the average block was erased {erases:.2} times in it, and at least once is needed; run {factor:.1} times as many requests or more")]
+    #[error(
+        "the window is too short: the average block was erased {erases:.2} times in it, and at least once is needed; \
+         run {factor:.1} times as many requests or more"
+    )]
     TooShort {
         /// Erases of the average block.
         erases: f64,
@@ -130,28 +135,47 @@ pub enum LifetimeError {
         factor: f64,
     },
     /// Nothing was erased, so not even how long a window would have to be can be told.
-    #[error("no block was erased in the window, and the average block has to be erased at least once; write several times the drive's capacity")]
+    #[error(
+        "no block was erased in the window, and the average block has to be erased at least once; write several times \
+         the drive's capacity"
+    )]
     NoErases,
     /// The rate of erases was still on its way.
-    #[error("the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} often for each byte than in the quarter before, and a life can be told up to {limit:.0} %; bring the drive to its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace at least four times (workload.repeat = 4)", by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0)]
+    #[error(
+        "the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} \
+         often for each byte than in the quarter before, and a life can be told up to {limit:.0} %; bring the drive to \
+         its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace \
+         at \
+         least four times (workload.repeat = 4)",
+        by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0
+    )]
     Unsteady {
         /// Rate of erases in the last quarter over that in the one before.
         change: f64,
     },
     /// Data were still growing into the spare space.
-    #[error("the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more than in the quarter before, and a life can be told up to {limit:.0} %; fill it before the run (drive.precondition = steady), run several times as many requests, or run a trace at least four times (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
+    #[error("the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more \
+        than in the quarter before, and a life can be told up to {limit:.0} %; fill it before the run \
+        (drive.precondition = steady), run several times as many requests, or run a trace at least four times \
+        (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
     Filling {
         /// By how much, as a share of the capacity.
         grown: f64,
     },
     /// Too few blocks.
-    #[error("the drive has {blocks} blocks in use, and their spread says something from {BLOCKS_MIN} on; choose a smaller flash.pages_per_block or a larger drive.capacity")]
+    #[error(
+        "the drive has {blocks} blocks in use, and their spread says something from {BLOCKS_MIN} on; choose a smaller \
+         flash.pages_per_block or a larger drive.capacity"
+    )]
     TooFew {
         /// Blocks that are not bad.
         blocks: usize,
     },
     /// Blocks reached the end of their life in the window.
-    #[error("the window is too long for the endurance: the most worn block was erased {most} times, and blocks survive {endurance} erases (flash.endurance); run fewer requests, or precondition less")]
+    #[error(
+        "the window is too long for the endurance: the most worn block was erased {most} times, and blocks survive \
+         {endurance} erases (flash.endurance); run fewer requests, or precondition less"
+    )]
     Worn {
         /// Erases of the most worn block.
         most: u32,
@@ -188,7 +212,8 @@ pub struct Share {
     pub pages: u64,
     /// Share of the life it takes.
     pub share: f64,
-    /// Host bytes that could be written more if it did not exist and nothing else changed; nothing for the host's own pages.
+    /// Host bytes that could be written more if it did not exist and nothing else changed; nothing for the host's own
+    /// pages.
     pub gained: Option<f64>,
 }
 
@@ -197,7 +222,8 @@ pub struct Share {
 pub struct Lifetime {
     /// Host bytes until the drive is worn out.
     pub bytes: Range,
-    /// Host bytes until the average block is worn out, without the error of the rate: what perfectly even wear would give.
+    /// Host bytes until the average block is worn out, without the error of the rate: what perfectly even wear would
+    /// give.
     pub even_bytes: f64,
     /// Erases over host bytes.
     pub pace: Pace,
@@ -205,7 +231,8 @@ pub struct Lifetime {
     pub spread: f64,
     /// Share of the variance between blocks that lasts; the rest is chance.
     pub lasting: f64,
-    /// Whether blocks were still drifting apart: then `spread` and `lasting` are those of the second half of the window.
+    /// Whether blocks were still drifting apart: then `spread` and `lasting` are those of the second half of the
+    /// window.
     pub is_drifting: bool,
     /// Blocks that live data could do without.
     pub spare_blocks: f64,
@@ -252,7 +279,8 @@ impl Projection {
     /// Share of all erases that blocks get which are not expected to be worn out then: the fastest are worn out first.
     fn survivors(&self, erases: f64) -> f64 {
         let sigma = self.sigma(erases);
-        let rates = self.blocks.iter().map(|block| self.rate(block) * normal((block.limit - self.wear(block, erases)) / sigma));
+        let rates =
+            self.blocks.iter().map(|block| self.rate(block) * normal((block.limit - self.wear(block, erases)) / sigma));
         rates.sum::<f64>() / self.blocks.len() as f64
     }
 
@@ -289,7 +317,8 @@ fn normal(z: f64) -> f64 {
         return if z > 0.0 { 1.0 } else { 0.0 };
     }
     let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
-    let series = t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let series =
+        t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
     let tail = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * series;
     if z > 0.0 { 1.0 - tail } else { tail }
 }
@@ -319,7 +348,10 @@ impl Lifetime {
             return Err(LifetimeError::Filling { grown });
         }
         let endurance = wearing.endurance;
-        let most = window.erases.iter().map(|[before, .., after]| if wearing.origin == Origin::New { after - before } else { *after });
+        let most = window
+            .erases
+            .iter()
+            .map(|[before, .., after]| if wearing.origin == Origin::New { after - before } else { *after });
         match most.max() {
             Some(most) if most >= endurance => return Err(LifetimeError::Worn { most, endurance }),
             _ => {}
@@ -333,7 +365,8 @@ impl Lifetime {
         let (whole, late) = Spread::of(window);
         let projection = |spread: &Spread, lasting: f64| {
             let worn = window.erases.iter().map(|[before, .., after]| (f64::from(after - before), limit(*before)));
-            let blocks = worn.zip(&spread.rates).map(|((worn, limit), rate)| Block { worn, limit, rate: *rate }).collect();
+            let blocks =
+                worn.zip(&spread.rates).map(|((worn, limit), rate)| Block { worn, limit, rate: *rate }).collect();
             Projection { chance: (1.0 - lasting) * spread.variance * spread.mean, blocks, mean, lasting }
         };
         let cautious = |spread: &Spread| projection(spread, spread.cautious()).until(CHANCE_EARLY);
@@ -342,7 +375,8 @@ impl Lifetime {
         let likely = projection(spread, spread.likely());
         let blocks = &likely.blocks;
         let even = blocks.iter().map(|block| block.limit).sum::<f64>() / blocks.len() as f64;
-        let spare_blocks = (blocks.len() as f64 - (window.live_bytes as f64 / window.block_bytes as f64).ceil()).max(1.0);
+        let spare_blocks =
+            (blocks.len() as f64 - (window.live_bytes as f64 / window.block_bytes as f64).ceil()).max(1.0);
         let latest = pace.bytes(even, 1.0 / (1.0 + pace.error));
         let earliest = pace.bytes(first_worn, 1.0 + pace.error).min(latest);
         let estimate = pace.bytes(dying(&likely, spare_blocks, wearing.programs), 1.0);
@@ -365,19 +399,21 @@ impl Lifetime {
         self.projection.worn_out(self.pace.erases(bytes)) / self.projection.blocks.len() as f64
     }
 
-    /// Erases expected of each block at the end of the estimate, in the order of the window; never more than it survives.
+    /// Erases expected of each block at the end of the estimate, in the order of the window; never more than it
+    /// survives.
     pub fn wear_at_end(&self) -> impl Iterator<Item = f64> + '_ {
         let erases = self.pace.erases(self.bytes.estimate);
         self.projection.blocks.iter().map(move |block| self.projection.wear(block, erases).min(block.limit))
     }
 }
 
-/// Erases of the average block that the host gets out of a drive until `spare` blocks are worn out: those that are left are
-/// erased more often, and copies grow as spare space shrinks.
+/// Erases of the average block that the host gets out of a drive until `spare` blocks are worn out: those that are left
+/// are erased more often, and copies grow as spare space shrinks.
 fn dying(projection: &Projection, spare: f64, programs: &[u64; DIE_CAUSES]) -> f64 {
     let (from, to) = (projection.until(CHANCE_EARLY), projection.until(spare));
     let total = programs.iter().sum::<u64>().max(1) as f64;
-    let copies: f64 = [Cause::Gc, Cause::Merge, Cause::Wear].iter().map(|cause| programs[cause.index()] as f64 / total).sum();
+    let copies: f64 =
+        [Cause::Gc, Cause::Merge, Cause::Wear].iter().map(|cause| programs[cause.index()] as f64 / total).sum();
     let piece = (to - from).max(0.0) / PIECES as f64;
     let gained: f64 = (0..PIECES)
         .map(|index| from + (index as f64 + 0.5) * piece)
@@ -411,16 +447,31 @@ mod tests {
 
     /// Blocks with these erases in both halves of a window over 1,000 bytes.
     fn window(halves: &[[u32; 2]]) -> WearWindow {
-        let row = |[first, second]: &[u32; 2]| [5, 5 + first / 2, 5 + first, 5 + first + second / 2, 5 + first + second];
+        let row =
+            |[first, second]: &[u32; 2]| [5, 5 + first / 2, 5 + first, 5 + first + second / 2, 5 + first + second];
         let erases: Vec<[u32; 5]> = halves.iter().map(row).collect();
         let blocks = erases.len() as u64;
-        let sizes = WearWindow { capacity_bytes: blocks * 90, flash_bytes: blocks * 100, block_bytes: 100, live_bytes: blocks * 90, ..WearWindow::default() };
+        let sizes = WearWindow {
+            capacity_bytes: blocks * 90,
+            flash_bytes: blocks * 100,
+            block_bytes: 100,
+            live_bytes: blocks * 90,
+            ..WearWindow::default()
+        };
         WearWindow { erases, ..sizes }
     }
 
     fn life(window: &WearWindow, endurance: u32) -> Lifetime {
         let programs = [0; DIE_CAUSES];
-        Lifetime::project(&Wearing { window, host_bytes: 1000, programs: &programs, erased_pages: 0, endurance, origin: Origin::New }).unwrap()
+        Lifetime::project(&Wearing {
+            window,
+            host_bytes: 1000,
+            programs: &programs,
+            erased_pages: 0,
+            endurance,
+            origin: Origin::New,
+        })
+        .unwrap()
     }
 
     #[test]
@@ -445,7 +496,11 @@ mod tests {
         let chance: Vec<[u32; 2]> = (0..200).map(|block| [[20, 20], [20, 5], [5, 20], [5, 5]][block % 4]).collect();
         let chance = life(&window(&chance), 1000);
         assert!(chance.lasting < 0.01, "{}", chance.lasting);
-        assert!(chance.bytes.earliest > lasting.bytes.earliest && chance.bytes.estimate > 0.85 * chance.even_bytes, "{:?}", chance.bytes);
+        assert!(
+            chance.bytes.earliest > lasting.bytes.earliest && chance.bytes.estimate > 0.85 * chance.even_bytes,
+            "{:?}",
+            chance.bytes
+        );
     }
 
     #[test]
@@ -461,15 +516,24 @@ mod tests {
     #[test]
     fn a_drive_that_still_fills_up_has_no_answer_even_where_its_rate_is_flat() {
         // 32 blocks of 100 bytes of which data take ten more bytes at each step, and erases do not show it yet.
-        let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step * 10 });
+        let steps =
+            (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step * 10 });
         let filling = WearWindow { steps: steps.collect(), ..window(&[[1, 1]; 32]) };
         let of = |window: &WearWindow| {
-            Lifetime::project(&Wearing { window, host_bytes: 64_000, programs: &[0; DIE_CAUSES], erased_pages: 0, endurance: 1000, origin: Origin::New })
+            Lifetime::project(&Wearing {
+                window,
+                host_bytes: 64_000,
+                programs: &[0; DIE_CAUSES],
+                erased_pages: 0,
+                endurance: 1000,
+                origin: Origin::New,
+            })
         };
         let error = of(&filling).unwrap_err();
         assert!(matches!(error, LifetimeError::Filling { grown } if (grown - 160.0 / 2880.0).abs() < 1e-9), "{error}");
         // As full by turns as it is at its fullest.
-        let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step % 8 * 100 });
+        let steps =
+            (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step % 8 * 100 });
         assert!(of(&WearWindow { steps: steps.collect(), ..filling }).is_ok());
     }
 

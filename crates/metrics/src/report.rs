@@ -148,7 +148,10 @@ impl RunResult {
         let mut latency = Map::new();
         for op in HostOp::ALL {
             let OpTotals { requests, pages, bytes, failed } = self.host[op.index()];
-            host.insert(op.name().into(), json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}));
+            host.insert(
+                op.name().into(),
+                json!({"requests": requests, "pages": pages, "bytes": bytes, "failed": failed}),
+            );
             latency.insert(op.name().into(), latency_json(&self.latency[op.index()], self.sim_ns > 0));
         }
         let both = waits_of(&both, self.sim_ns > 0);
@@ -184,7 +187,7 @@ impl RunResult {
             "merges": {"switch": self.merges[0], "partial": self.merges[1], "full": self.merges[2]},
             "cache": self.cache_json(),
             "wear": self.wear_json(),
-            "ram_bytes": self.ram_bytes.iter().map(|(layer, bytes)| (layer.clone(), json!(bytes))).collect::<Map<_, _>>(),
+            "ram_bytes": Map::from_iter(self.ram_bytes.iter().map(|(layer, bytes)| (layer.clone(), json!(bytes)))),
             "counters": self.counters,
             "series": self.series_json(),
             "heatmaps": self.heatmaps_json(),
@@ -266,10 +269,12 @@ impl RunResult {
         let (pages_per_block, blocks_per_die) = self.shape;
         let wear: Vec<_> = self.erases.iter().map(|erases| erases.map(f64::from)).collect();
         let usable = |block: usize| self.erases.get(block).copied().flatten().is_some();
-        let valid: Vec<_> = self.valid.iter().enumerate().map(|(block, valid)| {
-            usable(block).then(|| f64::from(*valid) / f64::from(pages_per_block))
-        })
-        .collect();
+        let valid: Vec<_> = self
+            .valid
+            .iter()
+            .enumerate()
+            .map(|(block, valid)| usable(block).then(|| f64::from(*valid) / f64::from(pages_per_block)))
+            .collect();
         let rows = self.addresses.rows();
         json!({
             "wear": block_map(&wear, blocks_per_die),
@@ -301,7 +306,8 @@ fn block_map(values: &[Option<f64>], blocks_per_die: u32) -> Value {
             (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
         })
         .collect();
-    json!({"rows": values.len() / per_row, "columns": columns, "values": cells, "row_label": "die", "column_label": "block"})
+    let rows = values.len() / per_row;
+    json!({"rows": rows, "columns": columns, "values": cells, "row_label": "die", "column_label": "block"})
 }
 
 fn by_cause(value: impl Fn(usize) -> Value, total: Value) -> Value {

@@ -4,10 +4,10 @@ mod cut;
 
 pub use cut::Running;
 
+use crate::NIL;
 use crate::contents::{Contents, ContentsKind, Oob, PageKind, PayloadId};
 use crate::fault::{FaultPlan, Faults};
 use crate::flash::{Event, Owner, Program, WaitVector};
-use crate::NIL;
 use crate::nvram::Nvram;
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
@@ -57,16 +57,8 @@ const BAD: u16 = 4;
 const SKIPS: u16 = 8;
 
 impl BlockRow {
-    const NEW: BlockRow = BlockRow {
-        done: 0,
-        issued: 0,
-        entered: 0,
-        flags: 0,
-        pins: 0,
-        parked: NIL,
-        waiting_erase: NIL,
-        erases: 0,
-    };
+    const NEW: BlockRow =
+        BlockRow { done: 0, issued: 0, entered: 0, flags: 0, pins: 0, parked: NIL, waiting_erase: NIL, erases: 0 };
 
     /// The block must not be used again.
     #[inline]
@@ -390,8 +382,8 @@ impl FlashCore {
         }
         // A page whose payload is all of it needs no base, whatever its program waited for.
         let needs_base = !matches!(what, Program::Data { merge: false, .. });
-        let lost = content.base_lost && needs_base
-            || (what != Program::Copy && self.faults.active && self.faults.data_lost());
+        let lost =
+            content.base_lost && needs_base || (what != Program::Copy && self.faults.active && self.faults.data_lost());
         if lost && oob.kind == PageKind::Data {
             contents.set_oob_kind(page.0, PageKind::Lost);
         }
@@ -404,8 +396,11 @@ impl FlashCore {
         let position = self.geometry.page_in_block(page);
         let dead = self.faults.active && self.faults.dead(self.geometry.die_of(block));
         debug_assert!(
-            position < u32::from(self.blocks[block.index()].done) || dead || self.breaks(LawBroken::PinsOff)
-                || self.breaks(LawBroken::EarlyReuse) || self.breaks(LawBroken::TrimHoldsOff),
+            position < u32::from(self.blocks[block.index()].done)
+                || dead
+                || self.breaks(LawBroken::PinsOff)
+                || self.breaks(LawBroken::EarlyReuse)
+                || self.breaks(LawBroken::TrimHoldsOff),
             "read of page {position} of block {block}, which has {} programmed",
             self.blocks[block.index()].done
         );
@@ -478,13 +473,17 @@ impl FlashCore {
         (rows.collect(), self.faults.state())
     }
 
-    /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were programmed,
-    /// some passed over or not. What the drive of then ran or waited for is forgotten.
+    /// Puts back what a mirror was told of a block whose pages are restored: how many pages from its first were
+    /// programmed, some passed over or not. What the drive of then ran or waited for is forgotten.
     ///
     /// # Panics
     /// If the block has no so many pages.
     pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, erases: u32, bad: bool) {
-        assert!(done <= self.geometry.pages_per_block, "a block has {} pages, not {done}", self.geometry.pages_per_block);
+        assert!(
+            done <= self.geometry.pages_per_block,
+            "a block has {} pages, not {done}",
+            self.geometry.pages_per_block
+        );
         let done = done as u16;
         let flags = if bad { BAD } else { 0 } | if gaps { SKIPS } else { 0 };
         self.blocks[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };

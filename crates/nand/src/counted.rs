@@ -11,8 +11,8 @@
 use crate::contents::PayloadId;
 use crate::core::{FlashCore, PageContent};
 use crate::flash::{
-    Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program,
-    ProgramFailure, Read, Token, oob_of,
+    Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure,
+    Read, Token, oob_of,
 };
 use crate::meter::Meter;
 use units::{BlockId, Cause, Nanos, Ppn};
@@ -194,11 +194,8 @@ impl<M: Meter> CountedFlash<M> {
 
     fn finish_erase(&mut self, owner: Owner, block: BlockId, cause: Cause) {
         self.meter.erase(cause);
-        let event = if self.core.complete_erase(block, cause) {
-            Event::Erased { block }
-        } else {
-            Event::EraseFailed { block }
-        };
+        let event =
+            if self.core.complete_erase(block, cause) { Event::Erased { block } } else { Event::EraseFailed { block } };
         self.core.events.push((owner, event));
     }
 }

@@ -281,8 +281,8 @@ pub trait Flash: 'static {
     fn backlog(&self, _die: DieId) -> Backlog {
         Backlog::default()
     }
-    /// Time that what stands before a new command on a die takes, ns, with the programs that only wait for reads among it;
-    /// nothing without time. A walk over the queue.
+    /// Time that what stands before a new command on a die takes, ns, with the programs that only wait for reads among
+    /// it; nothing without time. A walk over the queue.
     fn backlog_ns(&self, _die: DieId) -> Nanos {
         0
     }

@@ -15,7 +15,8 @@ pub struct Part {
     /// Bytes per second over the channel between controller and page register; 0 means the
     /// transfer takes no time and the channel is never busy.
     pub bus_bytes_per_second: u64,
-    /// Channels that move parts of a page side by side, where chips act as one (1: none do), and the bytes of such a part.
+    /// Channels that move parts of a page side by side, where chips act as one (1: none do), and the bytes of such a
+    /// part.
     pub side_by_side: (u64, u64),
     /// Command and address cycles of one command, ns. Charged to the channel with the data of a
     /// program, to the die for a read or an erase.
@@ -52,7 +53,8 @@ pub struct CommandOptions {
     pub suspend: SuspendOption,
     /// Time to suspend plus time to resume, ns; added once to the interrupted command.
     pub suspend_ns: Nanos,
-    /// A collection or merge that has begun on a die goes before all else there; without it the die takes commands as they come.
+    /// A collection or merge that has begun on a die goes before all else there; without it the die takes commands as
+    /// they come.
     pub uninterrupted: bool,
     /// A read of a page whose program is still under way is answered from the controller's
     /// buffer instead of waiting for the flash.

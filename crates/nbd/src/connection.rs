@@ -243,13 +243,14 @@ impl Connection {
         self.input.memory_bytes() + self.output.memory_bytes() + self.bulk.capacity()
     }
 
-    /// Bytes of memory that what it received and sends takes beyond the input buffer, which every connection has: the payload of a long
-    /// write, answers that wait. Memory kept for the next of them counts as well.
+    /// Bytes of memory that what it received and sends takes beyond the input buffer, which every connection has: the
+    /// payload of a long write, answers that wait. Memory kept for the next of them counts as well.
     pub fn held_bytes(&self) -> usize {
         self.output.memory_bytes() + self.bulk.capacity()
     }
 
-    /// With `true`, reads and writes of more than 32 KiB wait from now on, and what comes behind them; those that have begun go on.
+    /// With `true`, reads and writes of more than 32 KiB wait from now on, and what comes behind them; those that have
+    /// begun go on.
     pub fn short_only(&mut self, short_only: bool) {
         self.short_only = short_only;
     }
@@ -331,11 +332,8 @@ impl Connection {
             self.finish(End::Disconnected);
             return Step::Again;
         }
-        let checked = if self.end.is_some() {
-            Err(ErrorNumber::ShutDown)
-        } else {
-            head.check(&self.export, &self.terms)
-        };
+        let checked =
+            if self.end.is_some() { Err(ErrorNumber::ShutDown) } else { head.check(&self.export, &self.terms) };
         match checked {
             Err(error) => self.reject(head, error),
             Ok(request) if request.length == 0 && request.command != Command::Flush => {

@@ -52,7 +52,10 @@ pub enum ExportError {
     #[error("the smallest block of an export is a power of two up to 65536 bytes, not {0}")]
     LeastBlock(u32),
     /// `preferred_block` is not what it must be.
-    #[error("the preferred block of an export is a power of two from 512 and its smallest block to {MOST_PAYLOAD} bytes, not {0}")]
+    #[error(
+        "the preferred block of an export is a power of two from 512 and its smallest block to {MOST_PAYLOAD} bytes, \
+         not {0}"
+    )]
     PreferredBlock(u32),
     /// `size` is too large or has part of a block.
     #[error("the size of an export is below 2^63 bytes and whole blocks of {least_block}, not {size}")]

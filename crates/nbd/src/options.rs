@@ -4,8 +4,8 @@ use crate::buffers::Output;
 use crate::end::End;
 use crate::export::{Export, MOST_NAME};
 use crate::wire::{
-    ALLOCATION, ALLOCATION_ID, ALLOCATION_SPACE, Fields, OPTION_MAGIC, OPTION_REPLY_MAGIC, SERVER_MAGIC, handshake, info,
-    option, option_reply,
+    ALLOCATION, ALLOCATION_ID, ALLOCATION_SPACE, Fields, OPTION_MAGIC, OPTION_REPLY_MAGIC, SERVER_MAGIC, handshake,
+    info, option, option_reply,
 };
 
 /// Bytes of an option's head.

@@ -68,7 +68,11 @@ impl Connection {
             return self.read(request, |mut bytes| {
                 for (count, zero) in runs(extents, length, zeros) {
                     let (run, rest) = bytes.split_at_mut(count as usize);
-                    if zero { run.fill(0) } else { fill(offset, run)? }
+                    if zero {
+                        run.fill(0)
+                    } else {
+                        fill(offset, run)?
+                    }
                     (bytes, offset) = (rest, offset + u64::from(count));
                 }
                 Ok(())
@@ -131,11 +135,7 @@ impl Connection {
     }
 
     /// Puts the answer to a read, or an error in its place.
-    fn answer_read(
-        &mut self,
-        request: &Request,
-        put: impl FnOnce(&mut Self, &Request) -> Result<(), ErrorNumber>,
-    ) {
+    fn answer_read(&mut self, request: &Request, put: impl FnOnce(&mut Self, &Request) -> Result<(), ErrorNumber>) {
         assert!(request.command == Command::Read, "{:?} is not a read", request.command);
         self.settle();
         let before = self.output.len();
@@ -180,11 +180,7 @@ impl Connection {
 }
 
 /// `length` bytes as runs that are alike in `kind`: what `extents` say, and data behind them.
-fn runs<K: PartialEq>(
-    extents: &[Extent],
-    length: u32,
-    kind: impl Fn(&Extent) -> K,
-) -> impl Iterator<Item = (u32, K)> {
+fn runs<K: PartialEq>(extents: &[Extent], length: u32, kind: impl Fn(&Extent) -> K) -> impl Iterator<Item = (u32, K)> {
     let rest = Extent::data(u64::MAX);
     let mut extents = extents.iter().copied().chain(iter::once(rest)).filter(|extent| extent.length > 0).peekable();
     let mut left = length;

@@ -1,4 +1,8 @@
-#![allow(unsafe_code, reason = "the Arrow C data interface is structs of pointers; it bought tables for every data frame without a dependency")]
+#![allow(
+    unsafe_code,
+    reason = "the Arrow C data interface is structs of pointers; it bought tables for every data frame without a \
+        dependency"
+)]
 //! Tables for whoever speaks Arrow: its C data interface, in capsules.
 //!
 //! Faithful to: the C data and C stream interfaces and the `PyCapsule` protocol over them: a consumer moves a struct
@@ -153,7 +157,11 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
 
 fn schema_of(batch: &Batch) -> Schema {
     let columns = batch.names.iter().zip(&batch.columns);
-    schema(CString::default(), c"+s", columns.map(|(name, column)| schema(name.clone(), format_of(column), Vec::new())).collect())
+    schema(
+        CString::default(),
+        c"+s",
+        columns.map(|(name, column)| schema(name.clone(), format_of(column), Vec::new())).collect(),
+    )
 }
 
 /// What an array owns.
@@ -238,7 +246,11 @@ unsafe extern "C" fn release_stream(stream: *mut Stream) {
 
 /// A table as a stream of one batch.
 #[pyfunction]
-pub fn arrow_stream<'py>(py: Python<'py>, names: Vec<String>, columns: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+pub fn arrow_stream<'py>(
+    py: Python<'py>,
+    names: Vec<String>,
+    columns: Vec<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
     let parts = StreamParts { batch: Batch::of(names, &columns)?, is_over: false };
     let stream = Stream {
         get_schema: Some(stream_schema),
@@ -264,6 +276,10 @@ pub fn arrow_array<'py>(
 
 /// The schema of a table alone.
 #[pyfunction]
-pub fn arrow_schema<'py>(py: Python<'py>, names: Vec<String>, columns: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+pub fn arrow_schema<'py>(
+    py: Python<'py>,
+    names: Vec<String>,
+    columns: Vec<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, schema_of(Batch::of(names, &columns)?.as_ref()), c"arrow_schema")
 }

@@ -48,7 +48,8 @@ pub fn array<'py>(py: Python<'py>, values: &[u32]) -> PyResult<Bound<'py, PyAny>
     static FROM_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static KIND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let from_buffer = FROM_BUFFER.import(py, "numpy", "frombuffer")?;
-    let kind = KIND.get_or_try_init(py, || Ok::<_, PyErr>(py.import("numpy")?.call_method1("dtype", ("uint32",))?.unbind()))?;
+    let kind =
+        KIND.get_or_try_init(py, || Ok::<_, PyErr>(py.import("numpy")?.call_method1("dtype", ("uint32",))?.unbind()))?;
     from_buffer.call1((given(py, values.iter().copied()), kind))
 }
 
@@ -83,7 +84,10 @@ impl Column {
             let (mut ends, mut all) = (vec![0], Vec::new());
             for text in texts {
                 all.extend_from_slice(text.as_bytes());
-                ends.push(i32::try_from(all.len()).map_err(|_| PyTypeError::new_err("a column of texts has more than 2 GiB"))?);
+                ends.push(
+                    i32::try_from(all.len())
+                        .map_err(|_| PyTypeError::new_err("a column of texts has more than 2 GiB"))?,
+                );
             }
             return Ok(Self::Text(ends, all));
         }
@@ -96,7 +100,11 @@ impl Column {
             |array| taken(array).map(Self::Byte),
         ];
         let found = kinds.iter().find_map(|kind| kind(object).ok());
-        found.ok_or_else(|| PyTypeError::new_err("a column is no array of float64, int64, uint64, uint32, uint16 or uint8, and no list of texts"))
+        found.ok_or_else(|| {
+            PyTypeError::new_err(
+                "a column is no array of float64, int64, uint64, uint32, uint16 or uint8, and no list of texts",
+            )
+        })
     }
 
     /// Number of values.

@@ -10,16 +10,20 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The command line; the answer is the exit code. The interpreter lock is free while it works. `elsewhere` is called with
-/// the address of a scheduler and the errand of a sweep that is to be run there.
+/// The command line; the answer is the exit code. The interpreter lock is free while it works. `elsewhere` is called
+/// with the address of a scheduler and the errand of a sweep that is to be run there.
 #[pyfunction]
 #[pyo3(signature = (arguments, elsewhere=None))]
 pub fn command(py: Python<'_>, arguments: Vec<OsString>, elsewhere: Option<Py<PyAny>>) -> u8 {
     if let Some(elsewhere) = elsewhere {
-        cli::set_elsewhere(Box::new(move |address, errand| Python::attach(|py| {
-            let failed = |error: PyErr| (if error.is_instance_of::<ClusterError>(py) { 2 } else { 1 }, error.value(py).to_string());
-            elsewhere.call1(py, (address, Errand::new(errand))).map(drop).map_err(failed)
-        })));
+        cli::set_elsewhere(Box::new(move |address, errand| {
+            Python::attach(|py| {
+                let failed = |error: PyErr| {
+                    (if error.is_instance_of::<ClusterError>(py) { 2 } else { 1 }, error.value(py).to_string())
+                };
+                elsewhere.call1(py, (address, Errand::new(errand))).map(drop).map_err(failed)
+            })
+        }));
     }
     py.detach(|| cli::execute(arguments))
 }
@@ -90,6 +94,7 @@ pub fn resolve(name: &str, text: &str, settings: Given) -> PyResult<std::collect
 /// Checks that a drive can be made of a stack; the answer is its pages, blocks, pages of a block, and dies.
 #[pyfunction]
 pub fn checked(name: &str, text: &str, settings: Given) -> PyResult<(u32, u32, u32, u32)> {
-    let plan = DrivePlan::new(config(name, text, settings)?).map_err(|error| ConfigError::new_err(error.to_string()))?;
+    let plan =
+        DrivePlan::new(config(name, text, settings)?).map_err(|error| ConfigError::new_err(error.to_string()))?;
     Ok((plan.user_pages, plan.geometry.blocks(), plan.geometry.pages_per_block, plan.geometry.dies()))
 }

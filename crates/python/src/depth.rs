@@ -4,8 +4,8 @@ use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use std::cell::Cell;
 
-/// Runs that may lie inside each other. Each takes a piece of the thread's stack that the interpreter does not count, and
-/// a stack that is used up ends the whole process; nobody who means to do it needs more than two or three.
+/// Runs that may lie inside each other. Each takes a piece of the thread's stack that the interpreter does not count,
+/// and a stack that is used up ends the whole process; nobody who means to do it needs more than two or three.
 const DEEPEST: u32 = 8;
 
 thread_local! {
@@ -32,7 +32,8 @@ impl Inside {
         let now = before.max(around) + 1;
         if now > DEEPEST {
             return Err(PyRecursionError::new_err(format!(
-                "a run was begun inside {DEEPEST} others, and {DEEPEST} is the most; a policy or progress function that runs \
+                "a run was begun inside {DEEPEST} others, and {DEEPEST} is the most; a policy or progress function \
+                 that runs \
                  itself does this for ever. Give the inner run another policy than the one that begins it"
             )));
         }

@@ -41,7 +41,8 @@ pub fn of_unwinding(payload: Box<dyn Any + Send>) -> PyErr {
     };
     let said = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
     InternalError::new_err(format!(
-        "the simulator broke one of its own invariants: {}. This is a defect of nandarium; please report it with the stack and the workload",
+        "the simulator broke one of its own invariants: {}. This is a defect of nandarium; please report it with the \
+         stack and the workload",
         said.unwrap_or("it did not say which")
     ))
 }

@@ -12,8 +12,8 @@
 #![allow(clippy::needless_pass_by_value, reason = "what comes from Python is made for the call and is the callee's")]
 
 mod arrow;
-mod command;
 mod columns;
+mod command;
 mod depth;
 mod errors;
 mod life;

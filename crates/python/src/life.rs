@@ -12,11 +12,12 @@ use device::session::Prepared;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// What is asked of a life besides its run: bytes a day and warranty as texts, price for a gigabyte of flash, price of the drive.
+/// What is asked of a life besides its run: bytes a day and warranty as texts, price for a gigabyte of flash, price of
+/// the drive.
 type Question = (Option<String>, String, Option<f64>, Option<f64>);
 
-/// Runs one configuration, in steady state unless something else is set, and tells the life of its drive: the result, `life.json`,
-/// the table `nandarium life` prints, and `life.html`. Arguments are those of `run`.
+/// Runs one configuration, in steady state unless something else is set, and tells the life of its drive: the result,
+/// `life.json`, the table `nandarium life` prints, and `life.html`. Arguments are those of `run`.
 #[pyfunction]
 #[pyo3(signature = (name, text, settings, question, workload, requests=None, snapshots=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one call, whose arguments the package names")]
@@ -38,19 +39,28 @@ pub fn life(
         under.extend(settings.iter().cloned());
         Config::from_text_with(name, text, &under)
     };
-    let plan = cli::life_plan(load, &LifeQuestion { per_day, warranty, price_per_gb, price }).map_err(ConfigError::new_err)?;
+    let plan =
+        cli::life_plan(load, &LifeQuestion { per_day, warranty, price_per_gb, price }).map_err(ConfigError::new_err)?;
     let asked = Asked { workload, requests, snapshots, progress, stop: None };
     let (result, window) = asked.session(py, plan.config.clone(), Prepared::run_wear)?;
     early(py, &result)?;
     let report = cli::life_report(&plan, result.clone(), window);
-    let report = report.map_err(|(code, message)| if code == cli::DRIVE_FULL { full(py, message, &result) } else { WorkloadError::new_err(message) })?;
+    let report = report.map_err(|(code, message)| {
+        if code == cli::DRIVE_FULL { full(py, message, &result) } else { WorkloadError::new_err(message) }
+    })?;
     Ok((Outcome::new(result), cli::pretty(&report.to_json()), cli::life_text(&report), cli::life_page(&report)))
 }
 
 /// What a trace holds: the table `nandarium trace info` prints, and the document of its `--json`.
 #[pyfunction]
 #[pyo3(signature = (path, format=None, order=None, gap_limit=None))]
-pub fn trace_info(py: Python<'_>, path: &str, format: Option<String>, order: Option<&str>, gap_limit: Option<&str>) -> PyResult<(String, String)> {
+pub fn trace_info(
+    py: Python<'_>,
+    path: &str,
+    format: Option<String>,
+    order: Option<&str>,
+    gap_limit: Option<&str>,
+) -> PyResult<(String, String)> {
     let told = py.detach(|| cli::trace_info(path, format, order, gap_limit));
     told.map(|(text, document)| (text, cli::pretty(&document))).map_err(WorkloadError::new_err)
 }

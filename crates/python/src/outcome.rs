@@ -36,7 +36,11 @@ impl Outcome {
     #[staticmethod]
     fn restored(py: Python<'_>, kept: &[u8]) -> PyResult<Self> {
         let result = py.detach(|| serde_json::from_slice(kept));
-        result.map(Self::new).map_err(|error| SimulationError::new_err(format!("this is no result of this build of nandarium ({error}); run it again here")))
+        result.map(Self::new).map_err(|error| {
+            SimulationError::new_err(format!(
+                "this is no result of this build of nandarium ({error}); run it again here"
+            ))
+        })
     }
 
     /// All of it as bytes, for another process.
@@ -109,7 +113,9 @@ impl Outcome {
     /// Interval in nanoseconds, and columns of `float64`.
     fn series<'py>(&self, py: Python<'py>) -> (u64, Vec<Named<'py>>) {
         let columns = self.document()["series"]["columns"].as_object().into_iter().flatten();
-        let column = |values: &Value| given(py, values.as_array().into_iter().flatten().map(|value| value.as_f64().unwrap_or(f64::NAN)));
+        let column = |values: &Value| {
+            given(py, values.as_array().into_iter().flatten().map(|value| value.as_f64().unwrap_or(f64::NAN)))
+        };
         (self.result.series.0, columns.map(|(name, values)| (name.clone(), column(values))).collect())
     }
 
@@ -117,8 +123,10 @@ impl Outcome {
     fn histograms<'py>(&self, py: Python<'py>) -> Vec<(&'static str, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let of = |op: HostOp| {
             let histogram = self.result.latency[op.index()].histogram();
-            let (ends, counts): (Vec<u64>, Vec<u64>) =
-                histogram.filled().map(|(bucket, count)| (Histogram::upper(bucket).min(histogram.max()), count)).unzip();
+            let (ends, counts): (Vec<u64>, Vec<u64>) = histogram
+                .filled()
+                .map(|(bucket, count)| (Histogram::upper(bucket).min(histogram.max()), count))
+                .unzip();
             (op.name(), given(py, ends), given(py, counts))
         };
         HostOp::ALL.into_iter().map(of).collect()

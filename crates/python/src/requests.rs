@@ -34,13 +34,19 @@ impl RequestColumns {
         let arrivals = arrival.map(taken::<u64>).transpose()?;
         let forced = fua.map(taken::<u8>).transpose()?;
         let rows = ops.len();
-        let lengths = [firsts.len(), counts.len(), arrivals.as_ref().map_or(rows, Vec::len), forced.as_ref().map_or(rows, Vec::len)];
+        let lengths = [
+            firsts.len(),
+            counts.len(),
+            arrivals.as_ref().map_or(rows, Vec::len),
+            forced.as_ref().map_or(rows, Vec::len),
+        ];
         if lengths.iter().any(|length| *length != rows) {
             return Err(WorkloadError::new_err("columns of requests have one length"));
         }
         let request = |index: usize| {
             let op = HostOp::ALL.get(ops[index] as usize).copied();
-            let op = op.ok_or_else(|| WorkloadError::new_err(format!("request {index}: {} is no operation", ops[index])))?;
+            let op =
+                op.ok_or_else(|| WorkloadError::new_err(format!("request {index}: {} is no operation", ops[index])))?;
             Ok(Request {
                 arrival: arrivals.as_ref().map_or(0, |arrivals| arrivals[index]),
                 first_sector: firsts[index],

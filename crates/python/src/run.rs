@@ -132,7 +132,8 @@ impl Asked<'_, '_> {
         let requests = self.requests.map(|requests| requests.get().requests().clone());
         let now = Instant::now();
         let stop = self.stop.map(|stop| stop.get().wanted());
-        let mut watch = Watch { started: now, looked: now, phase: "", requests: None, told: self.progress, stop, raised: None };
+        let mut watch =
+            Watch { started: now, looked: now, phase: "", requests: None, told: self.progress, stop, raised: None };
         let outcome = py.detach(|| {
             catch_unwind(AssertUnwindSafe(|| {
                 let prepared = match &requests {

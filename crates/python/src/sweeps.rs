@@ -32,13 +32,17 @@ pub fn metrics() -> Vec<&'static str> {
     sweep::METRICS.iter().map(|metric| metric.name).collect()
 }
 
-/// Which designs no other one beats by more than the intervals allow. `costs` has the mean of each metric and half of its
-/// interval, NaN where there is none, for each design.
+/// Which designs no other one beats by more than the intervals allow. `costs` has the mean of each metric and half of
+/// its interval, NaN where there is none, for each design.
 #[pyfunction]
 pub fn unbeaten(metrics: Vec<String>, costs: Vec<Vec<(f64, f64)>>) -> PyResult<Vec<bool>> {
-    let known = |name: &String| sweep::Metric::named(name).ok_or_else(|| ConfigError::new_err(format!("`{name}` is no metric")));
+    let known = |name: &String| {
+        sweep::Metric::named(name).ok_or_else(|| ConfigError::new_err(format!("`{name}` is no metric")))
+    };
     let metrics = metrics.iter().map(known).collect::<PyResult<Vec<_>>>()?;
-    let cost = |(metric, (mean, half)): (&&sweep::Metric, &(f64, f64))| Cost::new(metric, *mean, Some(*half).filter(|half| !half.is_nan()));
+    let cost = |(metric, (mean, half)): (&&sweep::Metric, &(f64, f64))| {
+        Cost::new(metric, *mean, Some(*half).filter(|half| !half.is_nan()))
+    };
     let costs: Vec<Vec<Cost>> = costs.iter().map(|of| metrics.iter().zip(of).map(cost).collect()).collect();
     Ok(sweep::unbeaten(&costs))
 }
@@ -100,7 +104,8 @@ impl Plan {
         py.detach(|| sweep::compared_load(&self.plan)).map_err(of_plan)
     }
 
-    /// One combination alone, whether it can be built or not, by numbers of stack and workload and of a value of each axis.
+    /// One combination alone, whether it can be built or not, by numbers of stack and workload and of a value of each
+    /// axis.
     fn only(&self, py: Python<'_>, stack: usize, workload: usize, values: Vec<usize>) -> PyResult<Grid> {
         py.detach(|| Grid::of(sweep::Grid::expand(self.plan.only(stack, workload, &values), &cli::program_hash())))
     }
@@ -119,7 +124,8 @@ impl Grid {
 }
 
 fn store(folder: &Path) -> PyResult<Store> {
-    Store::open(folder).map_err(|error| SimulationError::new_err(format!("{} could not be written: {error}", folder.display())))
+    Store::open(folder)
+        .map_err(|error| SimulationError::new_err(format!("{} could not be written: {error}", folder.display())))
 }
 
 /// Counts runs, and knows whether to stop.
@@ -134,7 +140,13 @@ struct Counter {
 impl Counter {
     fn new(stop: Option<&Bound<'_, Stop>>) -> Self {
         let stop = stop.map_or_else(Arc::default, |stop| stop.get().wanted());
-        Self { begun: Instant::now(), found: AtomicUsize::new(0), all: AtomicUsize::new(0), ended: AtomicUsize::new(0), stop }
+        Self {
+            begun: Instant::now(),
+            found: AtomicUsize::new(0),
+            all: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            stop,
+        }
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -172,17 +184,26 @@ impl Grid {
         &self.grid.plan.name
     }
 
-    /// Runs what a folder does not hold yet, on `jobs` threads of this process. Another thread does it, while this one looks
-    /// at signals and tells how far it is.
+    /// Runs what a folder does not hold yet, on `jobs` threads of this process. Another thread does it, while this one
+    /// looks at signals and tells how far it is.
     #[pyo3(signature = (folder, jobs=None, progress=None, stop=None))]
-    fn run(&self, py: Python<'_>, folder: PathBuf, jobs: Option<usize>, progress: Option<Py<PyAny>>, stop: Option<&Bound<'_, Stop>>) -> PyResult<()> {
+    fn run(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        jobs: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        stop: Option<&Bound<'_, Stop>>,
+    ) -> PyResult<()> {
         let _inside = Inside::begin(Stop::around(stop))?;
         let counter = Counter::new(stop);
         let store = store(&folder)?;
-        let tell = || Python::attach(|py| {
-            py.check_signals()?;
-            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, counter.counts()).map(drop))
-        });
+        let tell = || {
+            Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, counter.counts()).map(drop))
+            })
+        };
         let (raised, ended) = py.detach(|| {
             let (sender, receiver) = channel::<()>();
             std::thread::scope(|scope| {
@@ -286,12 +307,13 @@ impl Watcher for Clock {
     fn remark(&mut self, _: &str) {}
 }
 
-/// Runs a job of an errand; the answer is a text for `Errand.keep`. Preconditioned drives are kept in a folder, all of them, as
-/// a sweep comes back to each.
+/// Runs a job of an errand; the answer is a text for `Errand.keep`. Preconditioned drives are kept in a folder, all of
+/// them, as a sweep comes back to each.
 #[pyfunction]
 pub fn run_job(py: Python<'_>, job: &str, snapshots: PathBuf) -> PyResult<String> {
     let snapshots = cli::snapshots(Some(snapshots)).map(|usual| Snapshots { files: usize::MAX, ..usual });
-    let answered = py.detach(|| catch_unwind(AssertUnwindSafe(|| sweep::answer(job, snapshots, &mut Clock(Instant::now())))));
+    let answered =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| sweep::answer(job, snapshots, &mut Clock(Instant::now())))));
     answered.map_err(of_unwinding)?.map_err(ClusterError::new_err)
 }
 
@@ -317,9 +339,15 @@ fn handed_over(py: Python<'_>, columns: Vec<Column>) -> PyResult<Vec<Named<'_>>>
         .into_iter()
         .map(|Column { name, cells }| {
             Ok(match cells {
-                Cells::Whole(cells) => (name, 'i', given(py, cells.into_iter().map(Option::unwrap_or_default)).into_any()),
-                Cells::Real(cells) => (name, 'f', given(py, cells.into_iter().map(|cell| cell.unwrap_or(f64::NAN))).into_any()),
-                Cells::Text(cells) => (name, 'U', PyList::new(py, cells.into_iter().map(Option::unwrap_or_default))?.into_any()),
+                Cells::Whole(cells) => {
+                    (name, 'i', given(py, cells.into_iter().map(Option::unwrap_or_default)).into_any())
+                }
+                Cells::Real(cells) => {
+                    (name, 'f', given(py, cells.into_iter().map(|cell| cell.unwrap_or(f64::NAN))).into_any())
+                }
+                Cells::Text(cells) => {
+                    (name, 'U', PyList::new(py, cells.into_iter().map(Option::unwrap_or_default))?.into_any())
+                }
             })
         })
         .collect()

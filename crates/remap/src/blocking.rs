@@ -4,8 +4,8 @@ use crate::{BlockStore, Command, DriverOptions, Hard, HostDriver, LayoutError, O
 use std::io::{self, Error};
 use units::{HostOp, Nanos, SECTOR_BYTES};
 
-/// A remapped drive over a store. Time stands still here, but for waits: where only a timeout could go on, it is over at
-/// once. So [`crate::WriteCache::Volatile`] is the choice that merges writes of different calls.
+/// A remapped drive over a store. Time stands still here, but for waits: where only a timeout could go on, it is over
+/// at once. So [`crate::WriteCache::Volatile`] is the choice that merges writes of different calls.
 #[derive(Debug)]
 pub struct Blocking<S, M = Hard> {
     machine: M,
@@ -133,7 +133,8 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
         self.healthy()
     }
 
-    /// Makes everything durable, does what makes the next start short (a checkpoint, or emptying the log), and gives the store back.
+    /// Makes everything durable, does what makes the next start short (a checkpoint, or emptying the log), and gives
+    /// the store back.
     ///
     /// # Errors
     /// The store failed; it is lost, and what was flushed before is on it.
@@ -240,7 +241,10 @@ impl<S: BlockStore> Blocking<S> {
 
 /// An error of the kind of another, which it names.
 fn because(what: &str, why: Option<&Error>) -> Error {
-    why.map_or_else(|| Error::other(format!("the store failed: {what}")), |why| Error::new(why.kind(), format!("{what}: {why}")))
+    why.map_or_else(
+        || Error::other(format!("the store failed: {what}")),
+        |why| Error::new(why.kind(), format!("{what}: {why}")),
+    )
 }
 
 fn sectors_of(data: &[u8]) -> u32 {

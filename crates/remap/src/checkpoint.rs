@@ -1,7 +1,7 @@
 //! Checkpoints: the whole map, written in pieces while it changes.
 //!
-//! Each piece is the map as it is when the piece is made. What changes from the beginning on is in the journal, and is read
-//! over it. A piece may lead to pages whose records are not durable yet; so the head, which makes the checkpoint
+//! Each piece is the map as it is when the piece is made. What changes from the beginning on is in the journal, and is
+//! read over it. A piece may lead to pages whose records are not durable yet; so the head, which makes the checkpoint
 //! valid, is written only when all records are durable that were made before the last piece. Two slots are used in
 //! turn, so the checkpoint before is good until then.
 
@@ -32,7 +32,10 @@ pub(crate) enum Startup {
 pub(crate) enum Stage {
     Pieces,
     /// Waits until so many entries are durable, by a cycle of this number or a later one.
-    Settle { target: u64, cycle: u64 },
+    Settle {
+        target: u64,
+        cycle: u64,
+    },
     /// The head is being written or flushed.
     Head,
 }
@@ -79,7 +82,8 @@ impl Hard {
             }
             Stage::Settle { target, cycle } if self.durable >= target && self.journal.finished >= cycle => {
                 checkpoint.stage = Stage::Head;
-                let (number, more, skip, stamp) = (checkpoint.number, checkpoint.from, checkpoint.skip, checkpoint.stamp);
+                let (number, more, skip, stamp) =
+                    (checkpoint.number, checkpoint.from, checkpoint.skip, checkpoint.stamp);
                 self.write_head(number, more, skip, stamp);
                 true
             }
@@ -107,7 +111,8 @@ impl Hard {
         self.checkpoint_pages = self.counts.host_pages;
         let (number, from, skip) = (self.checkpoint_number, self.journal.number, self.journal.recorded());
         let stamp = self.journal.durable_stamp();
-        self.checkpoint = Some(Checkpoint { number, from, skip, stamp, next: 0, under_way: 0, failed: false, stage: Stage::Pieces });
+        self.checkpoint =
+            Some(Checkpoint { number, from, skip, stamp, next: 0, under_way: 0, failed: false, stage: Stage::Pieces });
         if self.startup == Startup::Format {
             let buffer = self.buffers.take();
             let layout = self.layout;

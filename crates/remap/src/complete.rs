@@ -1,7 +1,7 @@
 //! Data writes that were completed, or failed.
 
-use crate::hard::Hard;
 use crate::disk::NOWHERE;
+use crate::hard::Hard;
 use crate::write::{InMemory, NOBODY, Record};
 
 /// How often an entry is tried at other places before nothing is written any more.
@@ -74,7 +74,11 @@ impl Hard {
         self.host_buffers += u32::from(host);
         self.memory.insert(to, InMemory { buffer: copy, parts: 1, open: false, host });
         self.entries[index].superpage = to;
-        let moved = if self.entries[index].in_place { self.map_anew(index, from, to) } else { self.map_elsewhere(index, from, to) };
+        let moved = if self.entries[index].in_place {
+            self.map_anew(index, from, to)
+        } else {
+            self.map_elsewhere(index, from, to)
+        };
         self.counts.moved_pages += moved;
         self.counts.pad_pages += u64::from(self.layout.slots()) - moved;
         self.send_data(number, to, first_slot, slots);
@@ -129,4 +133,3 @@ impl Hard {
         moved
     }
 }
-

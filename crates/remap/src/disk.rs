@@ -7,9 +7,9 @@
 //! | kind | number | more | count | body |
 //! |---|---|---|---|---|
 //! | superblock | 0 | 0 | 0 | the layout |
-//! | head of a checkpoint | its number | first journal superpage to read | pieces | records before the first to read, 8 bytes |
+//! | head of a checkpoint | its number | first journal superpage to read | pieces | records before that, 8 bytes |
 //! | piece of a checkpoint | its number | which one | entries | virtual pages, 4 bytes each |
-//! | journal | its number | records before it | records | first page, virtual page, pages, 4 bytes of a seal: 4 bytes each |
+//! | journal | its number | records before it | records | first page, virtual page, pages, seal: 4 bytes each |
 //!
 //! A head of a checkpoint says the [`Stamp`] of the journal behind the number of records, 12 bytes.
 //!
@@ -227,7 +227,8 @@ fn put_head(bytes: &mut [u8], kind: Kind, head: Head) {
 
 /// Reads the head; `None` if this is not such a superpage or is damaged.
 pub(crate) fn unseal(bytes: &[u8], kind: Kind) -> Option<Head> {
-    let known = &bytes[..8] == kind.magic() && u32_at(bytes, 12) == kind.version() && u32_at(bytes, 8) == checksum(bytes);
+    let known =
+        &bytes[..8] == kind.magic() && u32_at(bytes, 12) == kind.version() && u32_at(bytes, 8) == checksum(bytes);
     known.then(|| head(bytes))
 }
 

@@ -8,8 +8,8 @@ use units::Nanos;
 /// Fills sectors of 512 bytes from a device, beginning with the given one.
 pub type ReadSectors<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
 
-/// A driver of a host over one device: a state machine without clock, threads or I/O. Requests go in, commands come out;
-/// completions go in, answers come out. The overview has a picture.
+/// A driver of a host over one device: a state machine without clock, threads or I/O. Requests go in, commands come
+/// out; completions go in, answers come out. The overview has a picture.
 pub trait HostDriver: Debug + Send {
     /// Sectors that the host sees.
     fn sectors(&self) -> u64;
@@ -63,8 +63,8 @@ pub trait HostDriver: Debug + Send {
     /// may still be in memory, see [`HostDriver::wake_at`].
     fn is_idle(&self) -> bool;
 
-    /// Does what makes the next start short. Submit a flush before it if all that was answered is to be in it. Goes on as
-    /// commands complete; [`HostDriver::is_idle`] says when it is over.
+    /// Does what makes the next start short. Submit a flush before it if all that was answered is to be in it. Goes on
+    /// as commands complete; [`HostDriver::is_idle`] says when it is over.
     fn tidy_up(&mut self);
 
     /// Counters, and how it stands.

@@ -46,7 +46,16 @@ impl<W> Front<W> {
             let end = first_sector.checked_add(u64::from(sectors));
             assert!(sectors > 0 && end.is_some_and(|end| end <= drive_sectors), "{submit:?} is not of this drive");
         }
-        self.requests.insert(Request { tag, op, fua, failed: false, ended: false, pending: 1, target: 0, data: Vec::new() })
+        self.requests.insert(Request {
+            tag,
+            op,
+            fua,
+            failed: false,
+            ended: false,
+            pending: 1,
+            target: 0,
+            data: Vec::new(),
+        })
     }
 
     /// A part of a request is done; whether it was the last one.

@@ -5,11 +5,14 @@ use crate::checkpoint::{Checkpoint, Startup};
 use crate::front::Front;
 use crate::journal::Journal;
 use crate::reclaim::Victim;
-use crate::space::{Settled, Space};
-use crate::request::{HeldBack, Job};
-use crate::write::{Entry, InMemory, Open};
 use crate::recover::{Recovered, fresh_id};
-use crate::{Command, Done, DriverOptions, FormatError, HostDriver, HostReport, Layout, OpenError, Options, ReadSectors, Report, Submit};
+use crate::request::{HeldBack, Job};
+use crate::space::{Settled, Space};
+use crate::write::{Entry, InMemory, Open};
+use crate::{
+    Command, Done, DriverOptions, FormatError, HostDriver, HostReport, Layout, OpenError, Options, ReadSectors, Report,
+    Submit,
+};
 use std::collections::{BTreeMap, VecDeque};
 use units::{HostOp, Nanos};
 
@@ -94,9 +97,9 @@ pub struct Hard {
 }
 
 impl Hard {
-    /// A fresh drive: all pages read zeros, or with [`crate::Start::Identity`] what the device holds. The first commands
-    /// write the metadata; until they are completed, writes and trims wait. `id` must differ from that of any drive that
-    /// the device held before, or old metadata might be taken for new.
+    /// A fresh drive: all pages read zeros, or with [`crate::Start::Identity`] what the device holds. The first
+    /// commands write the metadata; until they are completed, writes and trims wait. `id` must differ from that of any
+    /// drive that the device held before, or old metadata might be taken for new.
     ///
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
@@ -370,7 +373,8 @@ impl HostDriver for Hard {
         if self.counts.broken {
             return None;
         }
-        let timeout = self.host.as_ref().filter(|open| open.has_unissued()).map(|open| open.since + self.options.timeout_ns);
+        let timeout =
+            self.host.as_ref().filter(|open| open.has_unissued()).map(|open| open.since + self.options.timeout_ns);
         let idle = (self.outstanding() == 0 && !self.background && self.short_of_free())
             .then_some(self.last_request + self.options.idle_after_ns);
         timeout.into_iter().chain(idle).min()
@@ -378,7 +382,11 @@ impl HostDriver for Hard {
 
     fn woken(&mut self, now: Nanos) {
         self.now = self.now.max(now);
-        if self.host.as_ref().is_some_and(|open| open.has_unissued() && self.now >= open.since + self.options.timeout_ns) {
+        if self
+            .host
+            .as_ref()
+            .is_some_and(|open| open.has_unissued() && self.now >= open.since + self.options.timeout_ns)
+        {
             self.close_host = true;
         }
         let idle = self.outstanding() == 0 && self.now >= self.last_request + self.options.idle_after_ns;

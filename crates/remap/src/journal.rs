@@ -1,7 +1,7 @@
 //! The journal: records of the map become durable in cycles.
 //!
-//! A cycle is: flush the device, so that the data are there; write a journal superpage; flush again. A superpage that is
-//! not full goes to one of two places in turn and is written again with more records later; so its last version is
+//! A cycle is: flush the device, so that the data are there; write a journal superpage; flush again. A superpage that
+//! is not full goes to one of two places in turn and is written again with more records later; so its last version is
 //! never at risk. A full one goes to the ring. One superpage is written at a time: behind a power cut at most the last
 //! one is missing.
 
@@ -161,11 +161,14 @@ impl Hard {
     }
 
     fn wants_cycle(&self) -> bool {
-        let waits = |request: &u32| self.front.requests.get(*request).is_some_and(|request| request.target <= self.committed);
+        let waits =
+            |request: &u32| self.front.requests.get(*request).is_some_and(|request| request.target <= self.committed);
         if self.waiters.iter().any(waits) {
             return true;
         }
-        if let Some(CheckpointStage::Settle { target, .. }) = self.checkpoint.as_ref().map(|checkpoint| checkpoint.stage) {
+        if let Some(CheckpointStage::Settle { target, .. }) =
+            self.checkpoint.as_ref().map(|checkpoint| checkpoint.stage)
+        {
             return target <= self.committed;
         }
         let pending = self.journal.committed - self.journal.durable;
@@ -178,8 +181,8 @@ impl Hard {
             return;
         }
         if failed {
-            // Trying again would prove nothing: an operating system may take what a flush failed to write for written, so
-            // that the next flush succeeds though the data never reach the device.
+            // Trying again would prove nothing: an operating system may take what a flush failed to write for written,
+            // so that the next flush succeeds though the data never reach the device.
             self.break_down();
             return;
         }

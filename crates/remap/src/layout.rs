@@ -46,7 +46,10 @@ pub enum LayoutError {
     #[error("var_free is 1 to 1000, not {0}; 2 is usual")]
     VarFree(u32),
     /// The device is too small.
-    #[error("a device of {sectors} sectors is too small: this layout needs {least}; take a larger device or a smaller superpage")]
+    #[error(
+        "a device of {sectors} sectors is too small: this layout needs {least}; take a larger device or a smaller \
+         superpage"
+    )]
     Small {
         /// Sectors there are.
         sectors: u64,
@@ -54,13 +57,19 @@ pub enum LayoutError {
         least: u64,
     },
     /// A segment that cannot be.
-    #[error("a segment has a power of two of sectors, at least two pages and a superpage and at most 32768, not {0}; 1024 is usual")]
+    #[error(
+        "a segment has a power of two of sectors, at least two pages and a superpage and at most 32768, not {0}; 1024 \
+         is usual"
+    )]
     Segment(u32),
     /// A share of the log that is none or leaves too little.
     #[error("give the log a share from 0.001 to 0.5 of the device, not {0}; 0.1 is usual")]
     Log(f64),
     /// The device is too small for a log.
-    #[error("a device of {sectors} sectors is too small: a log of four segments in at most half of it needs {least}; take a larger device or a smaller segment")]
+    #[error(
+        "a device of {sectors} sectors is too small: a log of four segments in at most half of it needs {least}; take \
+         a larger device or a smaller segment"
+    )]
     NoLog {
         /// Sectors there are.
         sectors: u64,
@@ -68,7 +77,10 @@ pub enum LayoutError {
         least: u64,
     },
     /// The device is too large.
-    #[error("a device of {sectors} sectors has more pages than can be numbered; take at most {most} sectors, or larger pages")]
+    #[error(
+        "a device of {sectors} sectors has more pages than can be numbered; take at most {most} sectors, or larger \
+         pages"
+    )]
     Large {
         /// Sectors there are.
         sectors: u64,
@@ -96,8 +108,16 @@ impl Layout {
             return Err(LayoutError::Large { sectors: device_sectors, most });
         }
         let slots = superpage_sectors / page_sectors;
-        let mut layout =
-            Self { page_sectors, superpage_sectors, device_sectors, superpages: 0, pages: 0, pieces: 1, ring: 0, start };
+        let mut layout = Self {
+            page_sectors,
+            superpage_sectors,
+            device_sectors,
+            superpages: 0,
+            pages: 0,
+            pieces: 1,
+            ring: 0,
+            start,
+        };
         let whole = device_sectors / u64::from(superpage_sectors);
         // Enough for the map of all the device, so a little too much for what is left of it.
         let pages = (whole * u64::from(slots)) as f64 * (1.0 - hold_back);

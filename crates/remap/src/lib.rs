@@ -1,13 +1,13 @@
 //! Drivers of a host: small random writes become aligned writes, remapped (HARD) or through a log.
 //!
 //! Drives that map superpages have to read and modify where less is written. These drivers stand above one. [`Hard`]
-//! gathers pages in *virtual superpages*, writes each with one aligned command, and keeps a map; virtual superpages with few
-//! valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them home later, sorted;
-//! its module tells how. What follows is about [`Hard`].
+//! gathers pages in *virtual superpages*, writes each with one aligned command, and keeps a map; virtual superpages
+//! with few valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them
+//! home later, sorted; its module tells how. What follows is about [`Hard`].
 //!
-//! A driver is a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out, completions go
-//! in, answers come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive as over a real one,
-//! with contents or without. [`Blocking`] runs it over a file, a block device or memory.
+//! A driver is a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out,
+//! completions go in, answers come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive
+//! as over a real one, with contents or without. [`Blocking`] runs it over a file, a block device or memory.
 //!
 //! ```text
 //! submit -> next_command, command_data -> device -> completed -> next_done, done_data      wake_at -> woken
@@ -48,11 +48,11 @@
 //! *Simplified*: a trim of a part of a page does nothing; one page of 4 KiB is the unit of the map whatever the file
 //! system uses; virtual superpages set aside after failed writes are tried again after a restart.
 //!
-//! *Protects*: the device below may have a volatile cache that a power cut empties of any sectors written since the last
-//! flush. What was acknowledged before an acknowledged flush reads as that version or a newer one. A page is replaced
-//! as a whole, but for `bypass`. Data are flushed before the journal leads to them; the journal is flushed before a
-//! virtual superpage that it leads away from is written again. Metadata carry checksums and the identity of their
-//! format. Contents do not.
+//! *Protects*: the device below may have a volatile cache that a power cut empties of any sectors written since the
+//! last flush. What was acknowledged before an acknowledged flush reads as that version or a newer one. A page is
+//! replaced as a whole, but for `bypass`. Data are flushed before the journal leads to them; the journal is flushed
+//! before a virtual superpage that it leads away from is written again. Metadata carry checksums and the identity of
+//! their format. Contents do not.
 
 mod blocking;
 mod buffers;

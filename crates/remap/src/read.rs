@@ -36,12 +36,16 @@ impl Hard {
                 let superpage = place / slots;
                 match &mut run {
                     // In a row on the device, and no page from memory between.
-                    Some(run) if run.sector + u64::from(run.sectors) == at && run.cell + run.sectors as usize == done as usize => {
+                    Some(run)
+                        if run.sector + u64::from(run.sectors) == at
+                            && run.cell + run.sectors as usize == done as usize =>
+                    {
                         run.sectors += count;
                         run.last = superpage;
                     }
                     _ => {
-                        let next = Run { sector: at, sectors: count, cell: done as usize, first: superpage, last: superpage };
+                        let next =
+                            Run { sector: at, sectors: count, cell: done as usize, first: superpage, last: superpage };
                         commands += u64::from(self.read_run(request, run.as_ref()));
                         run = Some(next);
                     }

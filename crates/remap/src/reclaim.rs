@@ -1,10 +1,10 @@
 //! Virtual address reclamation (VAR): valid pages of virtual superpages with few of them are copied together.
 
+use crate::Command;
 use crate::checkpoint::Startup;
 use crate::disk::NOWHERE;
 use crate::hard::{Hard, Work};
 use crate::write::NOBODY;
-use crate::Command;
 use units::HostOp;
 
 /// Victims copied at a time.
@@ -41,7 +41,8 @@ impl Hard {
     }
 
     fn wants_reclamation(&self) -> bool {
-        self.soon_free() <= self.options.var_free.saturating_add(self.ahead()) || (self.background && self.short_of_free())
+        self.soon_free() <= self.options.var_free.saturating_add(self.ahead())
+            || (self.background && self.short_of_free())
     }
 
     /// The host takes faster than reclamation gives: it waits while that works. Otherwise the host would be given the
@@ -137,7 +138,11 @@ impl Hard {
         let Some(mut open) = self.copies.take().or_else(|| self.open_another(false)) else { return false };
         let (bytes, slots) = (self.page_bytes(), self.layout.slots());
         let page = self.space.back[place as usize];
-        self.buffers.copy((buffer, (place % slots) as usize * bytes), (open.buffer, open.filled as usize * bytes), bytes);
+        self.buffers.copy(
+            (buffer, (place % slots) as usize * bytes),
+            (open.buffer, open.filled as usize * bytes),
+            bytes,
+        );
         self.fill(&mut open, page, NOBODY);
         self.counts.var_copies += 1;
         let full = open.filled == slots;

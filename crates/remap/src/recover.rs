@@ -16,7 +16,10 @@ pub enum OpenError {
     #[error("the device holds no remapped drive: its first sector is no superblock; format it first")]
     Foreign,
     /// The superblock is damaged or of another version.
-    #[error("the superblock is damaged or of another version; restore the first sector of the device, or format it anew and lose its data")]
+    #[error(
+        "the superblock is damaged or of another version; restore the first sector of the device, or format it anew \
+         and lose its data"
+    )]
     Superblock,
     /// The device is smaller than when it was formatted.
     #[error("the device has {sectors} sectors and was formatted with {formatted}; open the whole device")]
@@ -81,7 +84,11 @@ impl OtherCheckpoint {
 }
 
 /// The head of a device's superblock, and all of it.
-pub(crate) fn superblock(kind: Kind, cell_bytes: u32, read: &mut ReadSectors) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
+pub(crate) fn superblock(
+    kind: Kind,
+    cell_bytes: u32,
+    read: &mut ReadSectors,
+) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
     if cell_bytes == 0 {
         return Err(OpenError::NoContents);
     }
@@ -149,7 +156,9 @@ impl Found {
     /// sector whole, as it was or as it was to be, in a place where that write can have gone; what else is
     /// not whole is damaged.
     fn end_is_torn(&self, last: u64, stamp: Stamp) -> Result<bool, &'static str> {
-        let ring = (0..).zip(&self.ring).map(|(place, found)| (*found, (place == last % self.ring.len() as u64).then_some(Stamp::RING)));
+        let ring = (0..)
+            .zip(&self.ring)
+            .map(|(place, found)| (*found, (place == last % self.ring.len() as u64).then_some(Stamp::RING)));
         let tails = self.tails.into_iter().zip(Stamp::TAILS.map(Some));
         let mut torn = false;
         for (place, next) in ring.chain(tails) {
@@ -169,9 +178,9 @@ impl Found {
 }
 
 impl Hard {
-    /// A drive that was formatted before, on a device of so many sectors. `read` fills sectors from the device, beginning
-    /// with the given one. Nothing is written until the host changes something. Of `options` those count that are
-    /// not the layout's.
+    /// A drive that was formatted before, on a device of so many sectors. `read` fills sectors from the device,
+    /// beginning with the given one. Nothing is written until the host changes something. Of `options` those count that
+    /// are not the layout's.
     ///
     /// A metadata superpage that was damaged in a way no power cut can cause is noticed, the last one of the
     /// journal as well. Damage looks like a write that the power cut only where the very last superpage is
@@ -223,10 +232,17 @@ impl Hard {
             match self.try_checkpoint(*head, (*skip, *stamp), &found, read, &mut bytes) {
                 Ok((journal_superpages, journal_records, torn_tail)) => {
                     let other = slots[(head.number + 1) as usize % 2];
-                    self.recovered = Some(Recovered { checkpoint: head.number, other, journal_superpages, journal_records, torn_tail, ..recovered });
+                    self.recovered = Some(Recovered {
+                        checkpoint: head.number,
+                        other,
+                        journal_superpages,
+                        journal_records,
+                        torn_tail,
+                        ..recovered
+                    });
                     let froms = heads.iter().map(|(head, ..)| head.more);
-                    // The next number may be in a superpage that the power cut tore: the same number must not be torn there
-                    // again, or both parts together could be the old one.
+                    // The next number may be in a superpage that the power cut tore: the same number must not be torn
+                    // there again, or both parts together could be the old one.
                     self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
                     self.journal.from = self.journal.number;
                     let places = || found.tails.iter().chain(&found.ring);
@@ -242,7 +258,11 @@ impl Hard {
                 Err(why) => recovered.rejected = recovered.rejected.or(Some((head.number, why))),
             }
         }
-        let why = if slots.contains(&OtherCheckpoint::Unreadable) { "no checkpoint can be read" } else { "no checkpoint is sound" };
+        let why = if slots.contains(&OtherCheckpoint::Unreadable) {
+            "no checkpoint can be read"
+        } else {
+            "no checkpoint is sound"
+        };
         Err(OpenError::Map(recovered.rejected.map_or(why, |(_, why)| why)))
     }
 
@@ -267,7 +287,8 @@ impl Hard {
             }
         };
         let ring = (0..u64::from(layout.ring)).map(|place| {
-            let belongs = |head: &Head| head.number % u64::from(layout.ring) == place && head.count as usize == layout.records();
+            let belongs =
+                |head: &Head| head.number % u64::from(layout.ring) == place && head.count as usize == layout.records();
             look(layout.ring_at(place), &belongs)
         });
         let ring: Vec<Place> = ring.collect();
@@ -276,9 +297,16 @@ impl Hard {
         Found { ring, tails, highest }
     }
 
-    /// Makes the map from a checkpoint: superpages and records of the journal that were read over it, and whether its last write is
-    /// torn. The error says why it cannot be trusted.
-    fn try_checkpoint(&mut self, head: Head, known: (u64, Stamp), found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
+    /// Makes the map from a checkpoint: superpages and records of the journal that were read over it, and whether its
+    /// last write is torn. The error says why it cannot be trusted.
+    fn try_checkpoint(
+        &mut self,
+        head: Head,
+        known: (u64, Stamp),
+        found: &Found,
+        read: &mut ReadSectors,
+        bytes: &mut [u8],
+    ) -> Result<(u64, u64, bool), &'static str> {
         self.space = crate::space::Space::new(&self.layout);
         let entries = self.layout.entries_a_piece() as usize;
         for piece in 0..self.layout.pieces {
@@ -298,14 +326,25 @@ impl Hard {
         if self.space.rebuild() { Ok(read_over) } else { Err("two pages share a place") }
     }
 
-    fn replay(&mut self, from: u64, (skip, mut stamp): (u64, Stamp), found: &Found, read: &mut ReadSectors, bytes: &mut [u8]) -> Result<(u64, u64, bool), &'static str> {
+    fn replay(
+        &mut self,
+        from: u64,
+        (skip, mut stamp): (u64, Stamp),
+        found: &Found,
+        read: &mut ReadSectors,
+        bytes: &mut [u8],
+    ) -> Result<(u64, u64, bool), &'static str> {
         let layout = self.layout;
         let mut before = None;
         let mut records = 0;
         let mut number = from;
         // The last one there can be: the one that is missing, or the one that is not full.
         let last = loop {
-            let places = [(found.in_ring(number), layout.ring_at(number)), (found.tails[0], layout.tail_at(0)), (found.tails[1], layout.tail_at(1))];
+            let places = [
+                (found.in_ring(number), layout.ring_at(number)),
+                (found.tails[0], layout.tail_at(0)),
+                (found.tails[1], layout.tail_at(1)),
+            ];
             let heads = places.into_iter().filter_map(|(place, at)| Some((place.sound()?, at)));
             let newest = heads.filter(|(head, _)| head.number == number).max_by_key(|(head, _)| head.count);
             let Some((head, at)) = newest else { break number };
@@ -319,8 +358,8 @@ impl Hard {
             if found.version > stamp.version {
                 stamp = found;
             }
-            // The map has the first ones already. Had the last version of this superpage been damaged, reading them again
-            // from the version before would undo what came after them.
+            // The map has the first ones already. Had the last version of this superpage been damaged, reading them
+            // again from the version before would undo what came after them.
             let known = if number == from { skip.saturating_sub(head.more).min(u64::from(head.count)) } else { 0 };
             if !self.apply(bytes, known as usize..head.count as usize) {
                 return Err("a record of the journal leads nowhere");

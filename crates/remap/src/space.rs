@@ -77,8 +77,15 @@ pub(crate) struct Space {
 
 impl Space {
     pub fn new(layout: &Layout) -> Self {
-        let superpage =
-            Superpage { state: State::Free, listed: false, bad: false, valid: 0, leaving: 0, previous: NOWHERE, next: NOWHERE };
+        let superpage = Superpage {
+            state: State::Free,
+            listed: false,
+            bad: false,
+            valid: 0,
+            leaving: 0,
+            previous: NOWHERE,
+            next: NOWHERE,
+        };
         Self {
             map: vec![NOWHERE; layout.pages as usize],
             back: vec![NOWHERE; (layout.superpages * layout.slots()) as usize],
@@ -129,7 +136,6 @@ impl Space {
     pub fn free(&self) -> u32 {
         self.free.count
     }
-
 
     /// The next free one in ascending order, from the beginning again after the last.
     pub fn take(&mut self) -> Option<u32> {
@@ -252,7 +258,6 @@ impl Space {
         Settled::Nothing
     }
 
-
     /// The device is being told that a free one is free.
     pub fn trim(&mut self, number: u32) {
         self.free.remove(number);
@@ -341,7 +346,10 @@ impl Space {
         let mut mapped = 0;
         for (page, place) in self.map.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
             if self.back[*place as usize] != page as u32 {
-                return Err(format!("page {page} is mapped to {place}, which was written for {}", self.back[*place as usize]));
+                return Err(format!(
+                    "page {page} is mapped to {place}, which was written for {}",
+                    self.back[*place as usize]
+                ));
             }
             valid[(place / self.slots) as usize] += 1;
             mapped += 1;
@@ -365,7 +373,9 @@ impl Space {
         let count = |state| self.superpages.iter().filter(|superpage| superpage.state == state).count() as u32;
         let counts = [(State::Free, self.free.count), (State::Empty, self.empty), (State::Aside, self.aside)];
         match counts.into_iter().find(|(state, counted)| count(*state) != *counted) {
-            Some((state, counted)) => Err(format!("{} virtual superpages are {state:?}, counted {counted}", count(state))),
+            Some((state, counted)) => {
+                Err(format!("{} virtual superpages are {state:?}, counted {counted}", count(state)))
+            }
             None => Ok(()),
         }
     }

@@ -39,12 +39,13 @@ pub trait BlockStore {
 }
 
 fn position(first_sector: u64) -> io::Result<SeekFrom> {
-    let bytes = first_sector.checked_mul(SECTOR_BYTES).ok_or_else(|| Error::new(ErrorKind::InvalidInput, "no such sector"))?;
+    let bytes =
+        first_sector.checked_mul(SECTOR_BYTES).ok_or_else(|| Error::new(ErrorKind::InvalidInput, "no such sector"))?;
     Ok(SeekFrom::Start(bytes))
 }
 
-/// A regular file of a fixed size, or a block device. A trim gives the room back where the system can (on Linux: a hole in the
-/// file, a discard of the device), and is ignored otherwise.
+/// A regular file of a fixed size, or a block device. A trim gives the room back where the system can (on Linux: a hole
+/// in the file, a discard of the device), and is ignored otherwise.
 impl BlockStore for File {
     fn sectors(&self) -> u64 {
         // The length of a block device is where its end is; its metadata say 0.

@@ -1,8 +1,8 @@
 //! Writes and trims: pages, those that wait, the open virtual superpages, and what was issued.
 
-use crate::hard::{Hard, Work};
 use crate::checkpoint::Startup;
 use crate::disk::NOWHERE;
+use crate::hard::{Hard, Work};
 use crate::request::{HeldBack, Job};
 use crate::space::State;
 use crate::{Partial, WriteCache};
@@ -131,7 +131,8 @@ impl Hard {
             let (page, first) = ((sector / u64::from(size)) as u32, (sector % u64::from(size)) as u32);
             let rest = &data[done as usize * cell..];
             self.front.requests.at(request).pending += 1;
-            if sectors - done >= self.layout.superpage_sectors && first == 0 && self.write_in_place(request, page, rest) {
+            if sectors - done >= self.layout.superpage_sectors && first == 0 && self.write_in_place(request, page, rest)
+            {
                 done += self.layout.superpage_sectors;
                 continue;
             }
@@ -369,7 +370,8 @@ impl Hard {
         let owned = |slot: u32| self.space.map[(page + slot) as usize] == place + slot;
         let whole = place != NOWHERE && place.is_multiple_of(slots) && (0..slots).all(owned);
         let superpage = place / slots;
-        if !whole || self.space.state(superpage) != State::Used || self.locks.range(page..page + slots).next().is_some() {
+        if !whole || self.space.state(superpage) != State::Used || self.locks.range(page..page + slots).next().is_some()
+        {
             return false;
         }
         let buffer = self.buffers.take();
@@ -449,7 +451,16 @@ impl Hard {
             _ => {
                 let (records, owners) = (vec![record], Vec::new());
                 let (in_place, complete, failures) = (false, true, 0);
-                self.push(Entry { superpage: 0, first_slot: 0, slots: 0, records, owners, in_place, complete, failures });
+                self.push(Entry {
+                    superpage: 0,
+                    first_slot: 0,
+                    slots: 0,
+                    records,
+                    owners,
+                    in_place,
+                    complete,
+                    failures,
+                });
                 self.commit();
             }
         }

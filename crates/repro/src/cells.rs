@@ -1,7 +1,7 @@
 //! Measurements by what was measured, of which a study that was stopped lacks some.
 //!
-//! Rows and figures ask for measurements without looking whether they are there: one that is missing is a hole, answers with zeros, and
-//! is noted. What was made of holes is never shown.
+//! Rows and figures ask for measurements without looking whether they are there: one that is missing is a hole, answers
+//! with zeros, and is noted. What was made of holes is never shown.
 
 use crate::row::{Row, STOPPED, Verdict};
 use figures::Figure;
@@ -135,7 +135,10 @@ mod tests {
             self.kept.lock().unwrap().get(name).cloned()
         }
         fn keep(&self, name: &str, given: &[u8]) {
-            assert!(self.kept.lock().unwrap().insert(name.to_owned(), given.to_vec()).is_none(), "{name} is the name of two simulations");
+            assert!(
+                self.kept.lock().unwrap().insert(name.to_owned(), given.to_vec()).is_none(),
+                "{name} is the name of two simulations"
+            );
         }
     }
 
@@ -147,13 +150,22 @@ mod tests {
     #[test]
     fn what_needs_a_simulation_that_was_not_run_is_not_judged_and_not_drawn() {
         for study in STUDIES {
-            let findings = run(study.name, &Stopping::default()).unwrap_or_else(|error| panic!("{}: {error}", study.name));
+            let findings =
+                run(study.name, &Stopping::default()).unwrap_or_else(|error| panic!("{}: {error}", study.name));
             assert!(findings.missing > 10, "{}", study.name);
             let (open, others): (Vec<_>, Vec<_>) = findings.rows.iter().partition(|row| row.note == super::STOPPED);
             assert!(open.len() > others.len(), "{}: {others:?}", study.name);
-            assert!(open.iter().all(|row| row.verdict == Verdict::NotRun && row.value.is_none() && row.measured.is_empty()));
-            assert!(findings.figures.iter().all(|figure| ["table-1", "banks", "read-zones", "write-sizes", "random-writes"].contains(&figure.name)));
-            assert!(study.name == "two-level" || others.iter().any(|row| row.class == Class::Exact && row.verdict == Verdict::Pass), "{others:?}");
+            assert!(
+                open.iter().all(|row| row.verdict == Verdict::NotRun && row.value.is_none() && row.measured.is_empty())
+            );
+            assert!(findings.figures.iter().all(|figure| {
+                ["table-1", "banks", "read-zones", "write-sizes", "random-writes"].contains(&figure.name)
+            }));
+            assert!(
+                study.name == "two-level"
+                    || others.iter().any(|row| row.class == Class::Exact && row.verdict == Verdict::Pass),
+                "{others:?}"
+            );
         }
     }
 
@@ -169,7 +181,10 @@ mod tests {
             kept = stopping.kept.into_inner().unwrap();
             assert!(kept.len() >= after.min(all), "{after}: {} are kept", kept.len());
             assert_eq!(findings.missing, all - kept.len());
-            assert!(findings.rows.iter().zip(&expected.rows).all(|(row, whole)| row == whole || row.note == super::STOPPED), "{after}");
+            assert!(
+                findings.rows.iter().zip(&expected.rows).all(|(row, whole)| row == whole || row.note == super::STOPPED),
+                "{after}"
+            );
             if after > all {
                 assert_eq!(findings.rows, expected.rows);
                 assert_eq!(findings.figures, expected.figures);

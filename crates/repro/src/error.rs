@@ -33,7 +33,9 @@ pub enum StudyError {
     #[error("a prepared state cannot be taken over: {0}")]
     Snapshot(#[from] SnapshotError),
     /// The drive could not accept further writes.
-    #[error("{name}: no block can be reclaimed for further writes; use a larger --scale, whose drive has more spare blocks")]
+    #[error(
+        "{name}: no block can be reclaimed for further writes; use a larger --scale, whose drive has more spare blocks"
+    )]
     Full {
         /// The drive.
         name: String,

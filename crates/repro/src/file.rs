@@ -26,7 +26,9 @@ impl TraceFile {
         let summary = summarise(&mut open(path, &OpenOptions::default())?)?;
         if summary.records < LEAST_REQUESTS {
             let found = summary.records;
-            let problem = format!("{path} has {found} requests, too few to stand for {name}: at least {LEAST_REQUESTS} are needed");
+            let problem = format!(
+                "{path} has {found} requests, too few to stand for {name}: at least {LEAST_REQUESTS} are needed"
+            );
             return Err(StudyError::Usage(problem));
         }
         Ok(Some(Self { path: path.clone(), summary }))

@@ -1,10 +1,12 @@
 //! Simulations kept as they end, so that a study that was stopped goes on where it was.
 //!
 //! ```text
-//! magic | identity, name, what the simulation gave: numbers | CRC-32     one file each, written beside its place and renamed
+//! magic | identity, name, what the simulation gave: numbers | CRC-32
 //! ```
-//! Protects: what is read again is what was measured, to the last bit, by the same program with the same inputs; a damaged file, or
-//! one of something else, counts as none.
+//! One file each, written beside its place and renamed.
+//!
+//! Protects: what is read again is what was measured, to the last bit, by the same program with the same inputs; a
+//! damaged file, or one of something else, counts as none.
 
 use crate::error::StudyError;
 use crate::study::Monitor;
@@ -28,8 +30,8 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Simulations of a study below `folder`. `identity` is the text of everything that decides what they give: the program,
-    /// the study, its options, the contents of files.
+    /// Simulations of a study below `folder`. `identity` is the text of everything that decides what they give: the
+    /// program, the study, its options, the contents of files.
     pub fn new(folder: &Path, study: &str, identity: String) -> Self {
         Self { folder: folder.join(format!("{study}-{:016x}", file_name(&identity))), identity }
     }
@@ -47,10 +49,13 @@ impl Kept {
             return None;
         }
         let rest = body.strip_prefix(MAGIC)?;
-        [&self.identity, name].iter().try_fold(rest, |rest, text| {
-            let (length, rest) = rest.split_first_chunk::<8>()?;
-            (u64::from_le_bytes(*length) == text.len() as u64).then_some(rest)?.strip_prefix(text.as_bytes())
-        }).map(<[u8]>::to_vec)
+        [&self.identity, name]
+            .iter()
+            .try_fold(rest, |rest, text| {
+                let (length, rest) = rest.split_first_chunk::<8>()?;
+                (u64::from_le_bytes(*length) == text.len() as u64).then_some(rest)?.strip_prefix(text.as_bytes())
+            })
+            .map(<[u8]>::to_vec)
     }
 
     /// Keeps what the simulation of a name gave.
@@ -130,7 +135,10 @@ pub(crate) fn put_real(out: &mut SnapshotWriter, name: &'static str, values: &[f
 /// There are more or fewer, or something else is there.
 pub(crate) fn whole<const N: usize>(from: &mut SnapshotReader, name: &'static str) -> Result<[u64; N], SnapshotError> {
     let found = from.get_u64(name)?;
-    <[u64; N]>::try_from(found).map_err(|found| SnapshotError::Unfit { section: name, problem: format!("{} numbers instead of {N}", found.len()) })
+    <[u64; N]>::try_from(found).map_err(|found| SnapshotError::Unfit {
+        section: name,
+        problem: format!("{} numbers instead of {N}", found.len()),
+    })
 }
 
 /// Reads so many real numbers.
@@ -164,7 +172,8 @@ impl Keep for BTreeMap<String, u64> {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let names = String::from_utf8(from.get_u8("names")?).map_err(|error| SnapshotError::Unfit { section: "names", problem: error.to_string() })?;
+        let names = String::from_utf8(from.get_u8("names")?)
+            .map_err(|error| SnapshotError::Unfit { section: "names", problem: error.to_string() })?;
         Ok(names.lines().map(ToOwned::to_owned).zip(from.get_u64("counts")?).collect())
     }
 }
@@ -177,7 +186,11 @@ fn recall<T: Keep>(monitor: &dyn Monitor, name: &str) -> Option<T> {
     Some(found)
 }
 
-fn simulate<T: Keep>(monitor: &dyn Monitor, name: &str, run: impl FnOnce() -> Result<T, StudyError>) -> Result<Option<T>, StudyError> {
+fn simulate<T: Keep>(
+    monitor: &dyn Monitor,
+    name: &str,
+    run: impl FnOnce() -> Result<T, StudyError>,
+) -> Result<Option<T>, StudyError> {
     let Some(given) = unless_stopped(monitor, run)? else { return Ok(None) };
     let mut out = SnapshotWriter::new();
     given.put(&mut out);
@@ -187,7 +200,10 @@ fn simulate<T: Keep>(monitor: &dyn Monitor, name: &str, run: impl FnOnce() -> Re
 }
 
 /// `None`: the user stopped it, or had before it began.
-fn unless_stopped<T>(monitor: &dyn Monitor, run: impl FnOnce() -> Result<T, StudyError>) -> Result<Option<T>, StudyError> {
+fn unless_stopped<T>(
+    monitor: &dyn Monitor,
+    run: impl FnOnce() -> Result<T, StudyError>,
+) -> Result<Option<T>, StudyError> {
     if monitor.is_stopped() {
         return Ok(None);
     }
@@ -198,8 +214,8 @@ fn unless_stopped<T>(monitor: &dyn Monitor, run: impl FnOnce() -> Result<T, Stud
     }
 }
 
-/// Runs simulations on all cores, in their order; `None`: the user stopped before it had ended. Their names have to differ. What
-/// was kept is not run again.
+/// Runs simulations on all cores, in their order; `None`: the user stopped before it had ended. Their names have to
+/// differ. What was kept is not run again.
 ///
 /// # Errors
 /// One of them fails.

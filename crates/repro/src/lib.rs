@@ -42,7 +42,8 @@ use serde_json::{Value, json};
 pub const SCHEMA: &str = "nandarium.repro/1";
 
 /// Every study, in alphabetical order.
-pub static STUDIES: [&Study; 5] = [&hard::STUDY, &partial_parity::STUDY, &striping::STUDY, &tpm::STUDY, &two_level::STUDY];
+pub static STUDIES: [&Study; 5] =
+    [&hard::STUDY, &partial_parity::STUDY, &striping::STUDY, &tpm::STUDY, &two_level::STUDY];
 
 /// The study called `name`.
 pub fn find(name: &str) -> Option<&'static Study> {

@@ -10,19 +10,20 @@ pub fn render(study: &Study, findings: &Findings) -> String {
     let figures = each(&findings.figures, |figure| {
         let shown = study.shown.iter().find(|(name, _)| *name == figure.name).map_or(&[][..], |(_, rows)| rows);
         let beside = beside(findings, shown);
-        let is_empty = figure.panels.iter().flat_map(|panel| &panel.series).all(|series| series.values.iter().all(Option::is_none));
+        let is_empty = figure
+            .panels
+            .iter()
+            .flat_map(|panel| &panel.series)
+            .all(|series| series.values.iter().all(Option::is_none));
         if is_empty { nothing(figure, &beside) } else { section_with(figure, &Look::default(), &beside) }
     });
     let rows = each(&findings.rows, row);
-    let top = format!(
-        "{}{notes}<p class=\"lead\">{}. {}</p>",
-        verdicts(findings),
-        escape(study.paper),
-        escape(study.method)
-    );
+    let top =
+        format!("{}{notes}<p class=\"lead\">{}. {}</p>", verdicts(findings), escape(study.paper), escape(study.method));
     let table = format!(
-        "<section id=\"rows\"><h2>Published and measured</h2><div class=\"wide\"><table><thead><tr><th>Row</th><th>Experiment</th>\
-         <th>Published</th><th>Measured</th><th>Accepted</th><th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
+        "<section id=\"rows\"><h2>Published and measured</h2><div class=\"wide\"><table>\
+         <thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
+         <th>Class</th><th>Verdict</th><th>Workload</th></tr></thead>\
          <tbody>{rows}</tbody></table></div><p class=\"lead\">Classes: E exact, N a number within a band, T a trend; \
          recorded rows are shown and not judged.</p></section>"
     );
@@ -32,14 +33,21 @@ pub fn render(study: &Study, findings: &Findings) -> String {
 /// A figure without a value, which would be an empty frame.
 fn nothing(figure: &Figure, beside: &str) -> String {
     let (name, title) = (figure.name, escape(figure.title));
-    format!("<section id=\"{name}\"><h2>{title}</h2>{beside}<p class=\"lead\">Nothing that this figure counts happened at this size: use a larger --scale.</p></section>")
+    format!(
+        "<section id=\"{name}\"><h2>{title}</h2>{beside}<p class=\"lead\">Nothing that this figure counts happened at \
+         this size: use a larger --scale.</p></section>"
+    )
 }
 
 /// The verdicts in a sentence, and the rows that have each.
 fn verdicts(findings: &Findings) -> String {
     let line = |verdict: Verdict| {
         let chips: Vec<String> = findings.rows.iter().filter(|row| row.verdict == verdict).map(link).collect();
-        if chips.is_empty() { String::new() } else { format!("<p class=\"chips\">{}: {}</p>", verdict.name(), chips.join(" ")) }
+        if chips.is_empty() {
+            String::new()
+        } else {
+            format!("<p class=\"chips\">{}: {}</p>", verdict.name(), chips.join(" "))
+        }
     };
     format!(
         "<section id=\"verdicts\"><h2>Verdicts</h2><p class=\"lead\"><strong>{}.</strong></p>{}</section>",
@@ -73,7 +81,8 @@ fn beside(findings: &Findings, shown: &[&str]) -> String {
         )
     });
     format!(
-        "<div class=\"wide\"><table class=\"beside\"><thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
+        "<div class=\"wide\"><table class=\"beside\">\
+         <thead><tr><th>Row</th><th>Experiment</th><th>Published</th><th>Measured</th><th>Accepted</th>\
          <th>Verdict</th></tr></thead><tbody>{each_row}</tbody></table></div>"
     )
 }
@@ -90,7 +99,8 @@ fn or_dash(measured: &str) -> String {
 fn row(row: &Row) -> String {
     let note = if row.note.is_empty() { String::new() } else { format!("<small>{}</small>", escape(&row.note)) };
     format!(
-        "<tr id=\"row-{id}\"><td>{id}</td><td>{}: {}{note}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+        "<tr id=\"row-{id}\"><td>{id}</td><td>{}: \
+         {}{note}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
         escape(row.experiment),
         escape(row.metric),
         escape(row.published),
@@ -128,7 +138,16 @@ mod tests {
             caption: String::new(),
         };
         let (class, accept) = (Class::Numeric, Accept::AtLeast(85.0));
-        let target = Target { id: "3.1a", paper: "p", experiment: "e", metric: "m", unit: " %", published: "90 %", class, accept };
+        let target = Target {
+            id: "3.1a",
+            paper: "p",
+            experiment: "e",
+            metric: "m",
+            unit: " %",
+            published: "90 %",
+            class,
+            accept,
+        };
         let row = target.row(Measured::Number(12.5), "generated", "");
         let empty = Figure { name: "erases", panels: vec![Panel::default()], ..figure.clone() };
         let findings = Findings::new(vec![row], vec![figure, empty], vec!["& more".to_owned()], 0);
@@ -138,8 +157,11 @@ mod tests {
         assert!(!page.contains("http"), "the page needs nothing from elsewhere");
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
         // Verdicts were below all figures.
-        let (first, own, all) = (at("0 of 1 judged rows pass, 1 miss: 3.1a"), at("class=\"cards beside\""), at(" id=\"row-3.1a\""));
-        assert!(first < at("id=\"hit-ratio\"") && at("id=\"hit-ratio\"") < own && own < at("one x, &lt;s&gt;") && own < all);
+        let (first, own, all) =
+            (at("0 of 1 judged rows pass, 1 miss: 3.1a"), at("class=\"cards beside\""), at(" id=\"row-3.1a\""));
+        assert!(
+            first < at("id=\"hit-ratio\"") && at("id=\"hit-ratio\"") < own && own < at("one x, &lt;s&gt;") && own < all
+        );
         assert_eq!(page.matches("Nothing that this figure counts happened").count(), 1);
     }
 }

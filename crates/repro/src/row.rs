@@ -53,7 +53,8 @@ impl Verdict {
 }
 
 /// The note of a row whose simulations have not all ended.
-pub(crate) const STOPPED: &str = "The study was stopped before all simulations of this row had ended; the same command goes on.";
+pub(crate) const STOPPED: &str =
+    "The study was stopped before all simulations of this row had ended; the same command goes on.";
 
 /// A row of a study.
 #[derive(Clone, Debug, PartialEq)]

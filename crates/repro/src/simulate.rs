@@ -137,7 +137,16 @@ impl Keep for Response {
 
 impl Keep for Counters {
     fn put(&self, out: &mut SnapshotWriter) {
-        let Self { reads, programs, erases, wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads } = self;
+        let Self {
+            reads,
+            programs,
+            erases,
+            wasted_reads,
+            in_flight_reads,
+            failed_programs,
+            failed_erases,
+            failed_reads,
+        } = self;
         put_whole(out, "reads", reads);
         put_whole(out, "programs", programs);
         put_whole(out, "erases", erases);
@@ -145,17 +154,33 @@ impl Keep for Counters {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [reads, programs, erases] = [kept::whole(from, "reads")?, kept::whole(from, "programs")?, kept::whole(from, "erases")?];
+        let [reads, programs, erases] =
+            [kept::whole(from, "reads")?, kept::whole(from, "programs")?, kept::whole(from, "erases")?];
         let [wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads] = kept::whole(from, "flash")?;
-        Ok(Self { reads, programs, erases, wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads })
+        Ok(Self {
+            reads,
+            programs,
+            erases,
+            wasted_reads,
+            in_flight_reads,
+            failed_programs,
+            failed_erases,
+            failed_reads,
+        })
     }
 }
 
 impl Keep for Measurement {
     fn put(&self, out: &mut SnapshotWriter) {
         let Self { requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, .. } = self;
-        let Self { cache, merges, counters, ram_bytes, buffer, buffer_ram_bytes, stripe, zones, elapsed_ns, hash, .. } = self;
-        put_whole(out, "counts", &[*requests, *host_page_writes, cache.0, cache.1, *ram_bytes, *buffer_ram_bytes, *elapsed_ns, *hash]);
+        let Self {
+            cache, merges, counters, ram_bytes, buffer, buffer_ram_bytes, stripe, zones, elapsed_ns, hash, ..
+        } = self;
+        put_whole(
+            out,
+            "counts",
+            &[*requests, *host_page_writes, cache.0, cache.1, *ram_bytes, *buffer_ram_bytes, *elapsed_ns, *hash],
+        );
         put_real(out, "times", &[*response_ns, *flash_ns]);
         put_whole(out, "merges", merges);
         for response in [reads, writes] {
@@ -168,7 +193,8 @@ impl Keep for Measurement {
     }
 
     fn get(from: &mut SnapshotReader) -> Result<Self, SnapshotError> {
-        let [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash] = kept::whole(from, "counts")?;
+        let [requests, host_page_writes, hits, misses, ram_bytes, buffer_ram_bytes, elapsed_ns, hash] =
+            kept::whole(from, "counts")?;
         let [response_ns, flash_ns] = kept::real(from, "times")?;
         let merges = kept::whole(from, "merges")?;
         let (reads, writes, flash) = (Response::get(from)?, Response::get(from)?, Counters::get(from)?);
@@ -176,8 +202,23 @@ impl Keep for Measurement {
         let (counters, buffer, stripe, zones) = (counters()?, counters()?, counters()?, counters()?);
         let cache = (hits, misses);
         Ok(Self {
-            requests, host_page_writes, response_ns, reads, writes, flash, flash_ns, cache, merges, counters, ram_bytes, buffer, buffer_ram_bytes, stripe,
-            zones, elapsed_ns, hash,
+            requests,
+            host_page_writes,
+            response_ns,
+            reads,
+            writes,
+            flash,
+            flash_ns,
+            cache,
+            merges,
+            counters,
+            ram_bytes,
+            buffer,
+            buffer_ram_bytes,
+            stripe,
+            zones,
+            elapsed_ns,
+            hash,
         })
     }
 }
@@ -277,7 +318,9 @@ impl Bench {
             if done < step {
                 if FlashCore::total(&drive.flash().core().counters.programs) == before {
                     let name = &self.name;
-                    return Err(StudyError::Usage(format!("{name}: a trace without writes cannot use up the spare blocks")));
+                    return Err(StudyError::Usage(format!(
+                        "{name}: a trace without writes cannot use up the spare blocks"
+                    )));
                 }
                 workload = reopen()?;
             }
@@ -288,7 +331,12 @@ impl Bench {
     ///
     /// # Errors
     /// The workload fails, the drive cannot go on, or the user stopped.
-    pub fn used(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
+    pub fn used(
+        &self,
+        state: &DriveState,
+        workload: &mut dyn Workload,
+        monitor: &dyn Monitor,
+    ) -> Result<DriveState, StudyError> {
         self.warmed(state, workload, u64::MAX, monitor)
     }
 
@@ -312,7 +360,12 @@ impl Bench {
     ///
     /// # Errors
     /// The workload fails, the drive cannot go on, or the user stopped.
-    pub fn count(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+    pub fn count(
+        &self,
+        state: &DriveState,
+        workload: &mut dyn Workload,
+        monitor: &dyn Monitor,
+    ) -> Result<Measurement, StudyError> {
         let mut drive = self.load(state, CountedFlash::new)?;
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Closed { depth: 1 }, monitor)?;
         Ok(self.measurement(&drive, &sheet))
@@ -322,7 +375,12 @@ impl Bench {
     ///
     /// # Errors
     /// As [`Bench::count`].
-    pub fn time(&self, state: &DriveState, workload: &mut dyn Workload, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+    pub fn time(
+        &self,
+        state: &DriveState,
+        workload: &mut dyn Workload,
+        monitor: &dyn Monitor,
+    ) -> Result<Measurement, StudyError> {
         let limit = self.plan.config.values.whole("host.queue_limit") as u32;
         let mut drive = self.load(state, |core| self.plan.timed(core))?;
         drive.prepare();
@@ -356,7 +414,9 @@ impl Bench {
         };
         let (report, buffer, stripe, zones) = (layer("ftl"), layer("buffer"), layer("stripe"), layer("zones"));
         let core = drive.flash().core();
-        let named = |counters: BTreeMap<&'static str, u64>| counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        let named = |counters: BTreeMap<&'static str, u64>| {
+            counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+        };
         Measurement {
             flash: core.counters.clone(),
             cache: report.cache.unwrap_or((0, 0)),
@@ -415,8 +475,9 @@ impl Bench {
         let measurement = Bench::counters(drive);
         let time = |counts, each| FlashCore::total(counts) as f64 * each as f64;
         let (flash, part) = (&measurement.flash, &self.plan.part);
-        let flash_ns =
-            time(&flash.reads, part.read_ns) + time(&flash.programs, part.program_ns) + time(&flash.erases, part.erase_ns);
+        let flash_ns = time(&flash.reads, part.read_ns)
+            + time(&flash.programs, part.program_ns)
+            + time(&flash.erases, part.erase_ns);
         Measurement {
             requests: reads + writes,
             host_page_writes: pages,

@@ -23,7 +23,8 @@ impl Source {
     /// What stands in the column of workloads of a row about all of them.
     pub fn label<'a>(sources: impl IntoIterator<Item = &'a Source>) -> String {
         let sources: Vec<&Source> = sources.into_iter().collect();
-        let files: Vec<String> = sources.iter().filter_map(|source| source.file.as_ref()).map(TraceFile::label).collect();
+        let files: Vec<String> =
+            sources.iter().filter_map(|source| source.file.as_ref()).map(TraceFile::label).collect();
         match files.len() {
             0 => "generated".to_owned(),
             count if count == sources.len() => files.join(", "),

@@ -1,12 +1,12 @@
 //! What a study is, and what it needs from whoever runs it.
 
 use crate::error::StudyError;
-use figures::Figure;
-use crate::row::{Row, Verdict};
 #[cfg(test)]
 use crate::row::Class;
+use crate::row::{Row, Verdict};
 #[cfg(test)]
 use crate::target::Targets;
+use figures::Figure;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -135,7 +135,9 @@ impl Options {
         let Study { name, least, .. } = study;
         if self.scale.divisor > least.divisor {
             let scale = self.scale;
-            return Err(StudyError::Usage(format!("--scale {scale}: rows of the study `{name}` mean nothing at this size; its smallest is {least}")));
+            return Err(StudyError::Usage(format!(
+                "--scale {scale}: rows of the study `{name}` mean nothing at this size; its smallest is {least}"
+            )));
         }
         for name in self.traces.keys() {
             if !study.traces.contains(&name.as_str()) {
@@ -219,7 +221,8 @@ impl Findings {
 #[cfg(test)]
 impl Findings {
     /// What holds at any size: every row is there once and in order, each exact one passes but those that have
-    /// `no_input`, no panel is empty, figures show rows that are there, and nothing that is written has a number that is none.
+    /// `no_input`, no panel is empty, figures show rows that are there, and nothing that is written has a number that
+    /// is none.
     pub(crate) fn check(&self, study: &Study, targets: &Targets, no_input: &[&str]) {
         let ids: Vec<&str> = self.rows.iter().map(|row| row.id).collect();
         assert_eq!(ids, targets.ids());

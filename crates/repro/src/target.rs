@@ -145,14 +145,18 @@ impl Target {
         let judged = |good: bool| if good { Verdict::Pass } else { Verdict::Fail };
         match (measured, self.class, self.accept) {
             (Measured::NotRun, ..) => (Verdict::NotRun, None, String::new()),
-            (Measured::Number(value), Class::Recorded, _) => (Verdict::Recorded, Some(value).filter(|value| value.is_finite()), self.number(value)),
+            (Measured::Number(value), Class::Recorded, _) => {
+                (Verdict::Recorded, Some(value).filter(|value| value.is_finite()), self.number(value))
+            }
             (Measured::Figures(figures), Class::Recorded, _) => (Verdict::Recorded, None, figures),
             (Measured::Number(value), _, Accept::Within(..) | Accept::AtLeast(_)) => {
                 (judged(self.accept.takes(value)), Some(value).filter(|value| value.is_finite()), self.number(value))
             }
-            (Measured::Statement { holds, figures }, Class::Exact | Class::Numeric | Class::Trend, Accept::Holds(_)) => {
-                (judged(holds), None, figures)
-            }
+            (
+                Measured::Statement { holds, figures },
+                Class::Exact | Class::Numeric | Class::Trend,
+                Accept::Holds(_),
+            ) => (judged(holds), None, figures),
             (measured, ..) => unreachable!("row {} takes no {measured:?}", self.id),
         }
     }
@@ -170,8 +174,8 @@ impl Target {
 /// Why a row is not judged that has no value for something it compares.
 const ABSENT: &str = "Not judged: nothing of a kind that it compares happened at this size; use a larger --scale.";
 
-/// A text in which what is no number is a dash, and whether it had none of those: nothing divided by nothing is how studies say that
-/// something did not happen.
+/// A text in which what is no number is a dash, and whether it had none of those: nothing divided by nothing is how
+/// studies say that something did not happen.
 fn spoken(text: &str) -> (String, bool) {
     let is_part = |c: char| c.is_alphanumeric();
     let (mut words, mut rest, mut is_whole) = (String::new(), text, true);
@@ -228,14 +232,21 @@ mod tests {
     /// Rows said `NaN %`.
     #[test]
     fn what_is_no_number_is_a_dash_and_is_not_judged() {
-        let row = target(Class::Numeric, Accept::AtLeast(85.0)).row(Measured::Number(f64::NAN), "generated", "By trace: NaN %, 5 %.");
+        let row = target(Class::Numeric, Accept::AtLeast(85.0)).row(
+            Measured::Number(f64::NAN),
+            "generated",
+            "By trace: NaN %, 5 %.",
+        );
         assert_eq!((row.measured.as_str(), row.value, row.verdict), ("-", None, Verdict::NotRun));
         assert!(row.note.ends_with("By trace: - %, 5 %."), "{}", row.note);
         let figures = format!("{:+.1} points, {:.1}, {:.1} {:.1} banana NaNs", f64::NAN, f64::NEG_INFINITY, 1.5, -2.5);
         let row = target(Class::Trend, Accept::Holds("falls")).row(Measured::statement(true, figures), "generated", "");
         assert_eq!((row.measured.as_str(), row.verdict), ("- points, -, 1.5 -2.5 banana NaNs", Verdict::NotRun));
         let row = target(Class::Recorded, Accept::Anything).row(Measured::Number(f64::NAN), "generated", "information");
-        assert_eq!((row.measured.as_str(), row.value, row.verdict, row.note.as_str()), ("-", None, Verdict::Recorded, "information"));
+        assert_eq!(
+            (row.measured.as_str(), row.value, row.verdict, row.note.as_str()),
+            ("-", None, Verdict::Recorded, "information")
+        );
     }
 
     #[test]

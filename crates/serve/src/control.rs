@@ -52,7 +52,9 @@ impl Controller {
                 wish = wish.max(self.obey(&String::from_utf8_lossy(&line), target));
             }
             if self.heard.len() > LONGEST {
-                self.put(&json!({ "error": format!("a command of more than {LONGEST} bytes; commands are a line each") }));
+                self.put(
+                    &json!({ "error": format!("a command of more than {LONGEST} bytes; commands are a line each") }),
+                );
                 self.is_over = true;
             }
             self.send();

@@ -1,14 +1,16 @@
 //! Block devices behind sockets: the network block device protocol in front of whatever is a [`Target`].
 //!
 //! ```text
-//! unix socket | TCP on loopback -> Server: one thread, one loop -> nbd::Connection -> Target (a simulated drive, a driver over a file)
+//! unix socket | TCP on loopback -> Server: one thread, one loop -> nbd::Connection -> Target
 //! control socket, a command a line, an answer in JSON -----------------------------> Target::control
 //! ```
-//! One thread serves all connections: requests of a simulated drive take about a microsecond, and handing them to another
-//! thread costs more than that. A target may hold many requests at once and answers them in any order.
+//! A target is a simulated drive, or a driver over a file.
 //!
-//! Protects: what a client sends can end its own connection and nothing else; sockets are unix sockets or on loopback; the
-//! server ends when it is told to, with everything flushed and its sockets removed.
+//! One thread serves all connections: requests of a simulated drive take about a microsecond, and handing them to
+//! another thread costs more than that. A target may hold many requests at once and answers them in any order.
+//!
+//! Protects: what a client sends can end its own connection and nothing else; sockets are unix sockets or on loopback;
+//! the server ends when it is told to, with everything flushed and its sockets removed.
 
 mod control;
 mod record;

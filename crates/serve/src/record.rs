@@ -9,8 +9,8 @@ use std::time::Instant;
 /// Bytes of lines that are written together at the latest.
 const TOGETHER: usize = 64 << 10;
 
-/// A trace in the project's own CSV, with times since the first request. Only whole lines are written, and at the latest when nothing
-/// else is to be done: what a killed server leaves can be run as well.
+/// A trace in the project's own CSV, with times since the first request. Only whole lines are written, and at the
+/// latest when nothing else is to be done: what a killed server leaves can be run as well.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -72,6 +72,8 @@ impl Record {
     pub fn finish(&mut self) -> Result<(), String> {
         self.write_out();
         let path = self.path.display();
-        self.failed.take().map_or(Ok(()), |problem| Err(format!("{path}: the record of requests is not whole: {problem}; make room, or record elsewhere")))
+        self.failed.take().map_or(Ok(()), |problem| {
+            Err(format!("{path}: the record of requests is not whole: {problem}; make room, or record elsewhere"))
+        })
     }
 }

@@ -122,7 +122,9 @@ impl<S: BlockStore> Target for RemappedStore<S> {
         });
         self.done.push((tag, result));
         // Writes that were answered from memory may fail later, with nobody to tell.
-        if !self.told && let Some(error) = self.drive.as_ref().and_then(Blocking::breakdown) {
+        if !self.told
+            && let Some(error) = self.drive.as_ref().and_then(Blocking::breakdown)
+        {
             self.told = true;
             tracing::error!("{error}; only reads are served from now on");
         }
@@ -139,10 +141,12 @@ impl<S: BlockStore> Target for RemappedStore<S> {
         match (command.trim(), &self.drive) {
             ("stats", Some(drive)) => {
                 // What it is now, and what it has counted since it was opened.
-                const NOW: [&str; 5] = ["superpages_free", "superpages_set_aside", "mapped_pages", "ram_bytes", "broken"];
+                const NOW: [&str; 5] =
+                    ["superpages_free", "superpages_set_aside", "mapped_pages", "ram_bytes", "broken"];
                 let report = remap_report(drive);
                 let all = report.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
-                let (now, since_start): (Map<_, _>, Map<_, _>) = all.partition(|(name, _)| NOW.contains(&name.as_str()));
+                let (now, since_start): (Map<_, _>, Map<_, _>) =
+                    all.partition(|(name, _)| NOW.contains(&name.as_str()));
                 Control::Done(json!({ "now": now, "since_start": since_start }))
             }
             (other, _) => Control::Refused(format!("`{other}` is no command; there are: stats, shut-down")),

@@ -4,8 +4,8 @@ use crate::control::{Controller, Wish};
 use crate::record::Record;
 use crate::sockets::{Address, Listener, ServeError, Stream, bind};
 use crate::target::{Answers, Order, OrderKind, Target};
-use mio::net::UnixListener;
 use mio::event::Event;
+use mio::net::UnixListener;
 use mio::{Events, Interest, Poll, Token};
 use nbd::{Command, Connection, Export, Request};
 use std::io::{self, ErrorKind};
@@ -21,7 +21,8 @@ const MOST_BYTES: u64 = 32 << 20;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long to look for the next request before falling asleep.
 const SPIN: Duration = Duration::from_micros(50);
-/// Bytes that all clients together may hold: long writes received in part, answers not taken. Beyond it long requests wait.
+/// Bytes that all clients together may hold: long writes received in part, answers not taken. Beyond it long requests
+/// wait.
 const MOST_HELD: usize = 256 << 20;
 /// How long that may last, if the target is not what clients wait for.
 const STUCK: Duration = Duration::from_secs(5);
@@ -108,7 +109,11 @@ impl<'a> Server<'a> {
     ///
     /// # Errors
     /// A socket cannot be had, or the export cannot be offered so.
-    pub fn new(target: &'a mut dyn Target, options: &ServerOptions, record: Option<Record>) -> Result<Self, ServeError> {
+    pub fn new(
+        target: &'a mut dyn Target,
+        options: &ServerOptions,
+        record: Option<Record>,
+    ) -> Result<Self, ServeError> {
         let mut export = Export::new(&options.name, target.bytes());
         options.description.clone_into(&mut export.description);
         export.preferred_block = target.preferred_bytes();
@@ -180,7 +185,8 @@ impl<'a> Server<'a> {
             {
                 break;
             }
-            let time = wait.map_or(LOOK, |wait| if wait < Duration::from_millis(1) { Duration::ZERO } else { wait.min(LOOK) });
+            let time =
+                wait.map_or(LOOK, |wait| if wait < Duration::from_millis(1) { Duration::ZERO } else { wait.min(LOOK) });
             match self.await_events(&mut events, time, worked) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 done => done?,
@@ -212,8 +218,8 @@ impl<'a> Server<'a> {
         recorded.map_err(ServeError::Record)
     }
 
-    /// Waits for something to do. Who just worked looks for a moment whether the client goes on: to fall asleep and to be woken
-    /// takes longer than most clients between two requests.
+    /// Waits for something to do. Who just worked looks for a moment whether the client goes on: to fall asleep and to
+    /// be woken takes longer than most clients between two requests.
     fn await_events(&mut self, events: &mut Events, time: Duration, worked: bool) -> io::Result<()> {
         let begun = Instant::now();
         while worked && self.spins && begun.elapsed() < time.min(SPIN) {
@@ -263,7 +269,9 @@ impl<'a> Server<'a> {
             }
             let place = free_place(&mut self.clients);
             let token = Token(FIRST + 2 * place);
-            if let Err(error) = self.poll.registry().register(stream.source(), token, Interest::READABLE | Interest::WRITABLE) {
+            if let Err(error) =
+                self.poll.registry().register(stream.source(), token, Interest::READABLE | Interest::WRITABLE)
+            {
                 tracing::warn!("a client could not be served: {error}");
                 continue;
             }
@@ -271,7 +279,8 @@ impl<'a> Server<'a> {
             let mut connection = Connection::new(&self.export);
             connection.short_only(self.is_full);
             let (serial, moved) = (self.serial, Instant::now());
-            let client = Client { stream, connection, readable: true, writable: true, ends: false, held: 0, moved, serial };
+            let client =
+                Client { stream, connection, readable: true, writable: true, ends: false, held: 0, moved, serial };
             self.clients[place] = Some(client);
         }
     }
@@ -344,7 +353,8 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Takes a client's requests and reads what it has sent, as far as it may have answers waiting. Whether there was anything.
+    /// Takes a client's requests and reads what it has sent, as far as it may have answers waiting. Whether there was
+    /// anything.
     fn hear(&mut self, place: usize) -> bool {
         let mut moved = false;
         loop {
@@ -367,7 +377,8 @@ impl<'a> Server<'a> {
                 Ok(count) if count > 0 => {
                     client.connection.filled(count);
                     client.moved = self.now;
-                    // A socket that gave less than there was room for is empty, and says when it is not; the end it has said already.
+                    // A socket that gave less than there was room for is empty, and says when it is not; the end it has
+                    // said already.
                     client.readable = count == room || client.ends;
                 }
                 _ => {
@@ -485,8 +496,9 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Brings what clients hold below its bound: memory that is only kept goes first; where that has not helped for a while, clients go
-    /// that have moved nothing, or, if all have, the one that holds most. Whether those who were kept waiting may go on.
+    /// Brings what clients hold below its bound: memory that is only kept goes first; where that has not helped for a
+    /// while, clients go that have moved nothing, or, if all have, the one that holds most. Whether those who were kept
+    /// waiting may go on.
     fn relieve(&mut self) -> bool {
         let was_full = self.is_full;
         if was_full {
@@ -500,8 +512,14 @@ impl<'a> Server<'a> {
         self.now = Instant::now();
         if self.now - *self.full_since.get_or_insert(self.now) > STUCK {
             self.full_since = None;
-            let holders = || (0..).zip(&self.clients).filter_map(|(place, client)| Some((place, client.as_ref()?))).filter(|(_, client)| client.held > 0);
-            let mut gone: Vec<usize> = holders().filter(|(_, client)| self.now - client.moved > STUCK).map(|(place, _)| place).collect();
+            let holders = || {
+                (0..)
+                    .zip(&self.clients)
+                    .filter_map(|(place, client)| Some((place, client.as_ref()?)))
+                    .filter(|(_, client)| client.held > 0)
+            };
+            let mut gone: Vec<usize> =
+                holders().filter(|(_, client)| self.now - client.moved > STUCK).map(|(place, _)| place).collect();
             if gone.is_empty() {
                 gone.extend(holders().max_by_key(|(_, client)| client.held).map(|(place, _)| place));
             }
@@ -510,7 +528,10 @@ impl<'a> Server<'a> {
                 self.let_go(place);
             }
             let left = self.held >> 20;
-            tracing::warn!("clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which leaves {left} MiB");
+            tracing::warn!(
+                "clients held {held} MiB of unfinished messages for too long: {count} of them are hung up on, which \
+                 leaves {left} MiB"
+            );
         }
         !self.is_full
     }
@@ -565,6 +586,8 @@ fn answer_at_once(connection: &mut Connection, request: Request) {
             connection.extents(request, &all);
         }
         Command::Read => connection.read(request, |_| Ok(())),
-        Command::Cache | Command::Write | Command::Trim | Command::WriteZeroes | Command::Flush => connection.done(request),
+        Command::Cache | Command::Write | Command::Trim | Command::WriteZeroes | Command::Flush => {
+            connection.done(request)
+        }
     }
 }

@@ -121,8 +121,22 @@ impl SimulatedDrive {
         slot
     }
 
-    fn piece(&mut self, slot: u32, op: HostOp, offset: u64, bytes: &[u8], length: u64, fua: bool) -> Result<(), DriveError> {
-        let request = Request { arrival: 0, first_sector: offset / SECTOR_BYTES, sectors: (length / SECTOR_BYTES) as u32, op, fua };
+    fn piece(
+        &mut self,
+        slot: u32,
+        op: HostOp,
+        offset: u64,
+        bytes: &[u8],
+        length: u64,
+        fua: bool,
+    ) -> Result<(), DriveError> {
+        let request = Request {
+            arrival: 0,
+            first_sector: offset / SECTOR_BYTES,
+            sectors: (length / SECTOR_BYTES) as u32,
+            op,
+            fua,
+        };
         self.drive.submit(slot, &request, bytes)?;
         self.entries[slot as usize].left += 1;
         Ok(())
@@ -132,7 +146,9 @@ impl SimulatedDrive {
         let (from, end) = (order.offset, order.offset + u64::from(order.length));
         match order.kind {
             OrderKind::Flush => self.piece(slot, HostOp::Flush, 0, &[], 0, false),
-            OrderKind::Read => (from..end).step_by(PIECE as usize).try_for_each(|at| self.piece(slot, HostOp::Read, at, &[], PIECE.min(end - at), false)),
+            OrderKind::Read => (from..end)
+                .step_by(PIECE as usize)
+                .try_for_each(|at| self.piece(slot, HostOp::Read, at, &[], PIECE.min(end - at), false)),
             OrderKind::Write => (from..end).step_by(PIECE as usize).try_for_each(|at| {
                 let bytes = &payload[(at - from) as usize..(PIECE.min(end - at) + at - from) as usize];
                 self.piece(slot, HostOp::Write, at, bytes, bytes.len() as u64, order.fua)
@@ -143,8 +159,8 @@ impl SimulatedDrive {
             }
             // A drive always has room for all it shows: nothing has to be kept for later writes.
             OrderKind::Zeroes { .. } => {
-                // What a trim reads as before it is on flash may be the old data once more after a power cut, as with any
-                // write that was not flushed.
+                // What a trim reads as before it is on flash may be the old data once more after a power cut, as with
+                // any write that was not flushed.
                 let page = u64::from(self.drive.page_bytes());
                 let (first, last) = (from.next_multiple_of(page).min(end), end / page * page);
                 let [first, last] = if first >= last { [end, end] } else { [first, last] };
@@ -184,7 +200,11 @@ impl SimulatedDrive {
         for done in &completions.done {
             let slot = done.tag;
             let is_read = done.request.op == HostOp::Read && !done.failed;
-            let bytes = if is_read { cells.split_off(..done.request.sectors as usize * SECTOR_BYTES as usize).unwrap_or(&[]) } else { &[] };
+            let bytes = if is_read {
+                cells.split_off(..done.request.sectors as usize * SECTOR_BYTES as usize).unwrap_or(&[])
+            } else {
+                &[]
+            };
             let entry = &mut self.entries[slot as usize];
             entry.left -= 1;
             entry.failed |= done.failed;
@@ -206,7 +226,10 @@ impl SimulatedDrive {
                 self.entries[slot as usize].failed = true;
             }
             let entry = &mut self.entries[slot as usize];
-            if std::mem::take(&mut entry.flush) && !entry.failed && self.piece(slot, HostOp::Flush, 0, &[], 0, false).is_ok() {
+            if std::mem::take(&mut entry.flush)
+                && !entry.failed
+                && self.piece(slot, HostOp::Flush, 0, &[], 0, false).is_ok()
+            {
                 continue;
             }
             let entry = &mut self.entries[slot as usize];
@@ -328,7 +351,8 @@ impl SimulatedDrive {
 
     fn power_off(&mut self, seed: &str) -> Result<u64, String> {
         let seed = if seed.is_empty() { Ok(0) } else { seed.parse() };
-        let seed = seed.map_err(|_| "the seed of a power cut is a whole number from 0, for example `power-cut 7`".to_owned())?;
+        let seed =
+            seed.map_err(|_| "the seed of a power cut is a whole number from 0, for example `power-cut 7`".to_owned())?;
         self.drive.power_cut(seed);
         // What was under way went with the power, and its completions with it.
         for slot in 0..self.entries.len() as u32 {
@@ -420,14 +444,19 @@ impl Target for SimulatedDrive {
         }
         let done = match verb {
             "smart" => Ok(Control::Done(stats::smart(&self.drive))),
-            "stats" => self.result().map(|result| Control::Done(stats::stats(&self.drive, &result, self.pace))).ok_or_else(|| "nothing is measured".to_owned()),
+            "stats" => self
+                .result()
+                .map(|result| Control::Done(stats::stats(&self.drive, &result, self.pace)))
+                .ok_or_else(|| "nothing is measured".to_owned()),
             // Clients are hung up on whether the drive comes back or not.
             "power-cut" => self.power_off(rest).map(|seed| {
                 let (power, problem) = match self.power_on() {
                     Ok(()) => ("cut and back", Value::Null),
                     Err(problem) => ("off", problem.into()),
                 };
-                Control::HangUp(json!({ "power": power, "problem": problem, "seed": seed, "power_cuts": self.drive.power_cuts() }))
+                Control::HangUp(
+                    json!({ "power": power, "problem": problem, "seed": seed, "power_cuts": self.drive.power_cuts() }),
+                )
             }),
             "power-off" => self.power_off(rest).map(|seed| Control::HangUp(json!({ "power": "off", "seed": seed }))),
             "power-on" => self.power_on().map(|()| Control::Done(json!({ "power": "on" }))),
@@ -454,7 +483,10 @@ impl Target for SimulatedDrive {
             }
             if begun.elapsed() > CLOSING {
                 let seconds = CLOSING.as_secs();
-                return Err(format!("the drive did not finish its last flush in {seconds} s; what was not flushed before may be lost, as after a power cut"));
+                return Err(format!(
+                    "the drive did not finish its last flush in {seconds} s; what was not flushed before may be lost, \
+                     as after a power cut"
+                ));
             }
             answers = Answers::default();
         };

@@ -55,7 +55,11 @@ impl Listener {
             Address::Unix(path) => Ok((Self::Unix(bind(path, sockets)?), address.clone())),
             Address::Loopback(port) => {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-                let refused = |source| ServeError::Socket { place: address.to_string(), source, hint: "; choose another port, or 0 for any that is free" };
+                let refused = |source| ServeError::Socket {
+                    place: address.to_string(),
+                    source,
+                    hint: "; choose another port, or 0 for any that is free",
+                };
                 let listener = TcpListener::bind(address).map_err(refused)?;
                 let port = listener.local_addr().map_err(refused)?.port();
                 Ok((Self::Tcp(listener), Address::Loopback(port)))
@@ -118,12 +122,17 @@ pub(crate) fn bind(path: &Path, sockets: &mut Vec<PathBuf>) -> Result<UnixListen
         let source = io::Error::from(ErrorKind::AddrInUse);
         return Err(refused(source, "; another server listens there: end it, or choose another path"));
     }
-    let is_socket = std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
+    let is_socket =
+        std::fs::metadata(path).is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()));
     if is_socket {
         std::fs::remove_file(path).map_err(|source| refused(source, ""))?;
     }
     let listener = UnixListener::bind(path).map_err(|source| {
-        let hint = if source.kind() == ErrorKind::AddrInUse { "; a file of that name is in the way" } else { "; choose a path in a folder that is there, of less than 100 bytes" };
+        let hint = if source.kind() == ErrorKind::AddrInUse {
+            "; a file of that name is in the way"
+        } else {
+            "; choose a path in a folder that is there, of less than 100 bytes"
+        };
         refused(source, hint)
     })?;
     sockets.push(path.to_owned());

@@ -11,7 +11,9 @@ pub const STATS_SCHEMA: &str = "nandarium.serve-stats/1";
 /// Answers to `stats`: `result` is what was measured since the server began.
 pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
     let document = result.to_json();
-    let by_op = |value: &dyn Fn(HostOp) -> Value| Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect());
+    let by_op = |value: &dyn Fn(HostOp) -> Value| {
+        Value::Object(HostOp::ALL.iter().map(|op| (op.name().to_owned(), value(*op))).collect())
+    };
     let Smart { lifetime, .. } = drive.smart();
     json!({
         "schema": STATS_SCHEMA,
@@ -31,7 +33,7 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
         },
         "since_power_on": {
             "power_on": drive.is_on(),
-            "counters": drive.layer_counters().into_iter().map(|(name, count)| (name, Value::from(count))).collect::<Map<_, _>>(),
+            "counters": Map::from_iter(drive.layer_counters().into_iter().map(|(name, count)| (name, count.into()))),
         },
         "lifetime": table(lifetime),
     })
@@ -40,7 +42,10 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
 /// A drive's report of itself.
 pub(crate) fn smart(drive: &Drive) -> Value {
     let Smart { now, lifetime, since_start, since_power_on } = drive.smart();
-    json!({ "now": table(now), "lifetime": table(lifetime), "since_start": table(since_start), "since_power_on": table(since_power_on) })
+    json!({
+        "now": table(now), "lifetime": table(lifetime), "since_start": table(since_start),
+        "since_power_on": table(since_power_on),
+    })
 }
 
 fn table(rows: Vec<(&'static str, u64)>) -> Value {
@@ -52,10 +57,14 @@ fn time(pace: Pace) -> Value {
     let (pace, meaning) = match pace {
         Pace::Off => (
             json!("off"),
-            "Latencies are simulated time. Requests are answered as soon as they are simulated, so no simulated time passes while none is under way, and a \
+            "Latencies are simulated time. Requests are answered as soon as they are simulated, so no simulated time \
+             passes while none is under way, and a \
              client that is slower than the simulation adds nothing to it.",
         ),
-        Pace::Scaled(factor) => (json!(factor), "Latencies are simulated time; by the clock they took so many times as long as the pace says."),
+        Pace::Scaled(factor) => (
+            json!(factor),
+            "Latencies are simulated time; by the clock they took so many times as long as the pace says.",
+        ),
     };
     json!({ "pace": pace, "meaning": meaning })
 }

@@ -1,14 +1,14 @@
 //! Reads around busy chips: what a stripe keeps against loss also serves a page whose chip has other things to do.
 //!
 //! Faithful to: reads of coded striping (all blocks that can help are asked for, whoever is late is taken back), and
-//! reconstruction while a chip cleans (`ttFlash`, FAST 2017); both decide as the reads of zones do.
-//! Simplified: computing takes no time.
-//! Protects: a page is computed only from a stripe whose parity is whole: nothing in it is newer than its parity, nothing of it
-//! is being written, mended or lost. All reads are submitted at once, and the mapping's map is in memory: what they find
-//! is one moment's stripe, whatever is written before they end.
+//! reconstruction while a chip cleans (`ttFlash`, FAST 2017); both decide as the reads of zones do. Simplified:
+//! computing takes no time. Protects: a page is computed only from a stripe whose parity is whole: nothing in it is
+//! newer than its parity, nothing of it is being written, mended or lost. All reads are submitted at once, and the
+//! mapping's map is in memory: what they find is one moment's stripe, whatever is written before they end.
 //!
 //! ```text
-//! lazy       own page and all others of its stripe; the first set that tells the page ends the read, the rest is taken back
+//! lazy       own page and all others of its stripe; the first set that tells the page ends the read, and the rest is
+//!            taken back
 //! gc-aware   the others alone, as many as are needed
 //! ```
 
@@ -63,17 +63,22 @@ impl<F: Flash> Striped<F> {
     /// Page of the mapping of a member of a stripe: data, then parities.
     fn member_page(&self, stripe: u32, member: u32) -> u32 {
         let data = self.layout.data;
-        if member < data { self.layout.data_page(stripe, member) } else { self.layout.parity_page(stripe, member - data) }
+        if member < data {
+            self.layout.data_page(stripe, member)
+        } else {
+            self.layout.parity_page(stripe, member - data)
+        }
     }
 
     /// The parities of a stripe cover its data pages as they are.
     fn is_whole(&self, stripe: u32) -> bool {
-        let is_quiet = self.chips.all_there() && self.gone.is_empty() && self.repairing == 0 && self.doubtful.is_empty();
+        let is_quiet =
+            self.chips.all_there() && self.gone.is_empty() && self.repairing == 0 && self.doubtful.is_empty();
         is_quiet && self.is_idle(stripe) && self.cache.find(stripe).is_none()
     }
 
-    /// The members from which a data page follows and that stand less in each other's way than its own chip does; nothing
-    /// if its own chip is the better way.
+    /// The members from which a data page follows and that stand less in each other's way than its own chip does;
+    /// nothing if its own chip is the better way.
     #[inline]
     pub fn detour(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
         if self.settings.reads == Reads::Direct || !self.is_whole(stripe) {
@@ -100,7 +105,15 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Reads a page of an operation by its detour, and from its own chip as well if all are asked.
-    pub fn read_around(&mut self, flash: &mut F, number: u32, op: &PageOp, index: u32, detour: u64, outbox: &mut Outbox) {
+    pub fn read_around(
+        &mut self,
+        flash: &mut F,
+        number: u32,
+        op: &PageOp,
+        index: u32,
+        detour: u64,
+        outbox: &mut Outbox,
+    ) {
         let (stripe, at) = self.layout.place(op.first + index);
         let chips = self.layout.chips();
         let mask = op.mask_at(index, self.full_mask);
@@ -113,7 +126,12 @@ impl<F: Flash> Striped<F> {
         let own = first & 1 << at;
         for member in members(own).chain(members(first & !own)) {
             let cause = if member == at { Cause::Host } else { Cause::Code };
-            let own = self.page_op(self.member_page(stripe, member), cells.offset(member), cause, token::new(slot, token::AROUND, member));
+            let own = self.page_op(
+                self.member_page(stripe, member),
+                cells.offset(member),
+                cause,
+                token::new(slot, token::AROUND, member),
+            );
             let read = PageOp { op: HostOp::Read, first_mask: mask, last_mask: mask, cancellable: true, ..own };
             match self.submit_below(flash, &read) {
                 Answer::Done { failed } => self.arounds.all[slot as usize].have |= u64::from(!failed) << member,
@@ -146,7 +164,8 @@ impl<F: Flash> Striped<F> {
         for member in members(around.pending) {
             let handle = self.arounds.handles[(slot * self.layout.chips() + member) as usize];
             let left = self.below.cancel(flash, handle);
-            *(if left.wasted > 0 { &mut self.counters.around.wasted } else { &mut self.counters.around.taken_back }) += 1;
+            *(if left.wasted > 0 { &mut self.counters.around.wasted } else { &mut self.counters.around.taken_back }) +=
+                1;
         }
         if is_there || follows {
             if !is_there {
@@ -165,7 +184,9 @@ impl<F: Flash> Striped<F> {
     /// Computes the page from the others.
     fn compute_around(&self, flash: &mut F, around: &Around) {
         let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
-        let shard = |member: u32| (around.have >> member & 1 == 1).then(|| contents.payload(around.cells.offset(member)).to_vec());
+        let shard = |member: u32| {
+            (around.have >> member & 1 == 1).then(|| contents.payload(around.cells.offset(member)).to_vec())
+        };
         let mut shards: Vec<Option<Vec<u8>>> = (0..self.layout.chips()).map(shard).collect();
         assert!(self.code.solve(&mut shards), "as many pages as a stripe has data pages are enough");
         let found = shards[around.at as usize].as_deref().expect("solved for");

@@ -57,7 +57,13 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// An empty cache. `cost`: reads of a commit by number of newer pages.
-    pub fn new(stripes: u32, limits: [u32; 2], policy: Box<dyn CommitPolicy>, data: u32, cost: impl Fn(u32) -> u32) -> Self {
+    pub fn new(
+        stripes: u32,
+        limits: [u32; 2],
+        policy: Box<dyn CommitPolicy>,
+        data: u32,
+        cost: impl Fn(u32) -> u32,
+    ) -> Self {
         let room = limits[0].saturating_add(limits[1]).min(stripes.saturating_add(1)) as usize;
         let counts = 0..=data;
         let mut order: Vec<u32> = counts.rev().collect();
@@ -112,7 +118,18 @@ impl Cache {
 
     /// Enters a stripe with nothing newer yet.
     pub fn insert(&mut self, stripe: u32, transient: bool, parity: [PayloadId; 2]) -> u32 {
-        let entry = Entry { stripe, newer: 0, zeros: 0, trims: 0, covered: 0, parity, places: [None; 2], transient, full: false, list: NONE };
+        let entry = Entry {
+            stripe,
+            newer: 0,
+            zeros: 0,
+            trims: 0,
+            covered: 0,
+            parity,
+            places: [None; 2],
+            transient,
+            full: false,
+            list: NONE,
+        };
         let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
         if slot as usize == self.entries.len() {
             self.entries.push(entry);
@@ -194,6 +211,9 @@ impl Cache {
         if listed as u32 == self.delayed && all as u32 == self.delayed + self.transient {
             return Ok(());
         }
-        Err(format!("{all} stripes with a delayed parity, {listed} of them listed, but {} and {} counted", self.delayed, self.transient))
+        Err(format!(
+            "{all} stripes with a delayed parity, {listed} of them listed, but {} and {} counted",
+            self.delayed, self.transient
+        ))
     }
 }

@@ -6,8 +6,8 @@
 //! A policy decides and does not act. To add one: a line in `POLICIES`; or, from a program around this one,
 //! [`register`]. The built-in ones take the first of their order, so that no other stripe is looked at.
 
-use layer::{Named, Values};
 use layer::registry::Registry;
+use layer::{Named, Values};
 use std::sync::Arc;
 
 /// The order in which stripes are kept, the one updated longest ago first among equals.
@@ -86,7 +86,11 @@ pub(crate) fn choices() -> Vec<Named> {
 /// The name a configuration gives, for as long as the program runs.
 pub(crate) fn chosen(values: &Values) -> &'static str {
     let wanted = values.name("stripe.cache.victim");
-    choices().into_iter().map(|(name, _)| name).find(|name| *name == wanted).expect("victims are checked with the configuration")
+    choices()
+        .into_iter()
+        .map(|(name, _)| name)
+        .find(|name| *name == wanted)
+        .expect("victims are checked with the configuration")
 }
 
 /// Builds the policy of a name.

@@ -137,7 +137,8 @@ impl<F: Flash> Striped<F> {
             cells::add(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
         }
         members(sum.old).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
-        members(sum.newest).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));
+        members(sum.newest)
+            .for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));
         if whole && kind == Kind::Write {
             for index in members(pages & !trims) {
                 let new = self.jobs.part(number, index).whole;
@@ -190,8 +191,8 @@ impl<F: Flash> Striped<F> {
     fn committed(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, kind, .. } = *self.jobs.at(number);
         self.drop_old_of(flash, stripe, self.layout.all());
-        // A parity has an old version where there are two, or where power was cut when a new one was on flash and its entry
-        // still in memory.
+        // A parity has an old version where there are two, or where power was cut when a new one was on flash and its
+        // entry still in memory.
         for row in 0..self.layout.parity {
             self.below.drop_old(flash, self.layout.parity_page(stripe, row));
         }
@@ -234,7 +235,11 @@ impl<F: Flash> Striped<F> {
         let core = flash.core_mut();
         entry.places.into_iter().flatten().for_each(|place| core.nvram.remove(place));
         if let Some(contents) = core.contents.as_deref_mut() {
-            entry.parity.into_iter().filter(|page| *page != PayloadId::NONE).for_each(|page| contents.release_payload(page, 1));
+            entry
+                .parity
+                .into_iter()
+                .filter(|page| *page != PayloadId::NONE)
+                .for_each(|page| contents.release_payload(page, 1));
         }
     }
 }

@@ -43,7 +43,12 @@ impl<F: Flash> Striped<F> {
 
     fn flush_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let slot = self.flushes.below.insert((self.chips.changes, *op));
-        let own = PageOp { owner: layer::STRIPE_OWNER, token: token::new(slot, token::LOG, token::OF_HOST), cancellable: false, ..*op };
+        let own = PageOp {
+            owner: layer::STRIPE_OWNER,
+            token: token::new(slot, token::LOG, token::OF_HOST),
+            cancellable: false,
+            ..*op
+        };
         let answer = self.submit_below(flash, &own);
         if !matches!(answer, Answer::Pending(_)) {
             self.flushes.below.remove(slot);

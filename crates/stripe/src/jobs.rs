@@ -191,7 +191,15 @@ pub(crate) enum Cell {
 impl Jobs {
     pub fn new(data: u32, parity: u32) -> Self {
         let (data, parity) = (data as usize, parity as usize);
-        Self { all: Vec::new(), free: Vec::new(), parts: Vec::new(), cells: Vec::new(), data, parity, serials: Serials::default() }
+        Self {
+            all: Vec::new(),
+            free: Vec::new(),
+            parts: Vec::new(),
+            cells: Vec::new(),
+            data,
+            parity,
+            serials: Serials::default(),
+        }
     }
 
     fn stride(&self) -> usize {

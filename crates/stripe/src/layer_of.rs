@@ -101,7 +101,10 @@ impl<F: Flash> Striped<F> {
         for index in members(self.layout.all() & !lost) {
             let kept = self.below.old(self.layout.data_page(stripe, index)) != Old::None;
             if kept != (newer >> index & 1 == 1) {
-                return Err(format!("stripe {stripe}: an old version of data page {index} is kept: {kept}; pages newer than the parity: {newer:#b}"));
+                return Err(format!(
+                    "stripe {stripe}: an old version of data page {index} is kept: {kept}; pages newer than the \
+                     parity: {newer:#b}"
+                ));
             }
         }
         if entry.is_some_and(|entry| entry.newer == 0) {
@@ -165,7 +168,9 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
     fn check(&self, flash: &F) -> Result<(), String> {
         self.cache.check()?;
         if self.layout.parity > 0 && !self.resumes {
-            (0..self.layout.stripes()).filter(|stripe| self.is_idle(*stripe)).try_for_each(|stripe| self.check_old(stripe))?;
+            (0..self.layout.stripes())
+                .filter(|stripe| self.is_idle(*stripe))
+                .try_for_each(|stripe| self.check_old(stripe))?;
         }
         self.below.check(flash)
     }

@@ -110,7 +110,9 @@ impl StripeLayout {
     pub fn member(&self, stripe: u32, chip: u32) -> Member {
         match (0..self.parity).find(|row| self.parity_chip(stripe, *row) == chip) {
             Some(row) => Member::Parity(row),
-            None => Member::Data(chip - (0..self.parity).filter(|row| self.parity_chip(stripe, *row) < chip).count() as u32),
+            None => {
+                Member::Data(chip - (0..self.parity).filter(|row| self.parity_chip(stripe, *row) < chip).count() as u32)
+            }
         }
     }
 
@@ -153,7 +155,9 @@ impl StripeShape for Shape<'_> {
         let stripe = logical / self.layout.chips();
         // What a spare does not hold yet says nothing.
         let (_, missing) = self.chips.to_be_filled(&self.layout, stripe);
-        [0, 1].map(|row| (row < self.layout.parity && missing >> row & 1 == 0).then(|| self.layout.parity_page(stripe, row)))
+        [0, 1].map(|row| {
+            (row < self.layout.parity && missing >> row & 1 == 0).then(|| self.layout.parity_page(stripe, row))
+        })
     }
 
     fn covered_until(&self, logical: u32) -> Option<u64> {
@@ -176,9 +180,15 @@ mod tests {
 
     #[test]
     fn every_chip_holds_one_member_of_every_stripe() {
-        for (data, parity, rotates, unit) in
-            [(4, 1, true, 1), (4, 1, false, 1), (4, 2, true, 1), (7, 2, false, 1), (3, 0, true, 1), (4, 1, true, 8), (2, 2, true, 3)]
-        {
+        for (data, parity, rotates, unit) in [
+            (4, 1, true, 1),
+            (4, 1, false, 1),
+            (4, 2, true, 1),
+            (7, 2, false, 1),
+            (3, 0, true, 1),
+            (4, 1, true, 8),
+            (2, 2, true, 3),
+        ] {
             let layout = StripeLayout { data, parity, rotates, unit, user_pages: 1000 };
             for stripe in 0..40 {
                 let mut members: Vec<_> = (0..layout.chips()).map(|chip| layout.member(stripe, chip)).collect();

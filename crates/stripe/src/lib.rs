@@ -80,7 +80,11 @@ impl StripePlan {
     /// Keys that say how many old versions are kept. `None`: a map of their own sees to that.
     pub fn old_keys(&self) -> Option<&'static str> {
         let Plan { scheme, .. } = self.0;
-        (!scheme.elastic).then_some(if scheme.delays() { "stripe.cache.entries or stripe.in_flight" } else { "stripe.in_flight" })
+        (!scheme.elastic).then_some(if scheme.delays() {
+            "stripe.cache.entries or stripe.in_flight"
+        } else {
+            "stripe.in_flight"
+        })
     }
 
     /// Planes in use, in the order in which consecutive pages of the mapping use them: chips of a stripe are on
@@ -97,7 +101,12 @@ impl StripePlan {
     }
 
     /// Stripes over a mapping built by `entry` over erased flash; elastic ones bring a map of their own.
-    pub fn build<F: Flash>(&self, context: &FtlContext<'_>, entry: &VersionedEntry<F>, flash: &F) -> Box<dyn PageLayer<F>> {
+    pub fn build<F: Flash>(
+        &self,
+        context: &FtlContext<'_>,
+        entry: &VersionedEntry<F>,
+        flash: &F,
+    ) -> Box<dyn PageLayer<F>> {
         if self.0.scheme.elastic {
             return Box::new(Elastic::new(context, self.0.layout.data, self.0.spares));
         }
@@ -131,11 +140,26 @@ impl StripePlan {
         Ok(Box::new(striped))
     }
 
-    fn with_mapping<T>(&self, context: &FtlContext<'_>, chips: &Chips, image: &FlashCore, build: impl FnOnce(&FtlContext<'_>) -> T) -> T {
+    fn with_mapping<T>(
+        &self,
+        context: &FtlContext<'_>,
+        chips: &Chips,
+        image: &FlashCore,
+        build: impl FnOnce(&FtlContext<'_>) -> T,
+    ) -> T {
         let shape = &Shape { layout: self.0.layout, chips, covered: recover::covered(image) };
         let moves_old = context.values.name("stripe.semi_valid") == "copy";
         let given = shape.covered.values().copied().max().unwrap_or(0);
-        let stripes = Stripes { lanes: &chips.lanes, lanes_per_plane: 1, run: 1, shape, moves_old, given, may_fail: self.0.layout.parity, in_turn: false };
+        let stripes = Stripes {
+            lanes: &chips.lanes,
+            lanes_per_plane: 1,
+            run: 1,
+            shape,
+            moves_old,
+            given,
+            may_fail: self.0.layout.parity,
+            in_turn: false,
+        };
         build(&FtlContext { user_pages: self.0.layout.pages() as u32, stripes: Some(stripes), ..*context })
     }
 

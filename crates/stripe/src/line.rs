@@ -91,8 +91,8 @@ impl<F: Flash> Striped<F> {
         number
     }
 
-    /// Puts a job that reads into the line of its stripe: before writes, which it has been answered from, and before what
-    /// waits for room.
+    /// Puts a job that reads into the line of its stripe: before writes, which it has been answered from, and before
+    /// what waits for room.
     pub fn enqueue_read(&mut self, job: Job) -> u32 {
         let stripe = job.stripe;
         let first = self.line[stripe as usize];

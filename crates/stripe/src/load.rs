@@ -47,7 +47,8 @@ impl<F: Flash> Striped<F> {
         members(pages).filter(has_old).map(|index| 1 << index).sum()
     }
 
-    /// Whether flash holds a page of the mapping, or what is kept of it: what it does not hold is zeros, without a read.
+    /// Whether flash holds a page of the mapping, or what is kept of it: what it does not hold is zeros, without a
+    /// read.
     pub fn is_on_flash(&self, page: u32, kept: bool) -> bool {
         match self.below.old(page) {
             Old::Page if kept => true,
@@ -94,7 +95,8 @@ impl<F: Flash> Striped<F> {
     fn cause_of(&self, job: &Job, index: u32, computes: bool) -> Cause {
         use crate::jobs::{Kind, Phase};
         let of_parity = if job.whole { 0 } else { job.newer_before };
-        let only_merged = job.phase == Phase::Before && job.pages & !of_parity >> index & 1 == 1 && self.scheme.delay != Delay::Full;
+        let only_merged =
+            job.phase == Phase::Before && job.pages & !of_parity >> index & 1 == 1 && self.scheme.delay != Delay::Full;
         match job.kind {
             _ if computes => Cause::Rebuild,
             Kind::Read => Cause::Host,
@@ -176,7 +178,8 @@ impl<F: Flash> Striped<F> {
             let full = self.full_entry(stripe);
             let row = |row: u32| match full {
                 Some(entry) => Some(self.cache.at(entry).parity[row as usize]),
-                None => (self.jobs.at(number).have.parity >> row & 1 == 1).then(|| self.jobs.cell(number, Cell::Parity(row))),
+                None => (self.jobs.at(number).have.parity >> row & 1 == 1)
+                    .then(|| self.jobs.cell(number, Cell::Parity(row))),
             };
             let rows: Vec<_> = (0..self.layout.parity).map(row).collect();
             self.solve(flash, number, by_flash, &[shards, rows].concat(), 0);
@@ -188,7 +191,8 @@ impl<F: Flash> Striped<F> {
                 .map(|index| data(index).then(|| self.jobs.cell(number, Cell::Newest(index))))
                 .collect();
             let entry = self.cache.find(stripe).expect("a newer page has an entry");
-            let rows: Vec<_> = (0..self.layout.parity).map(|row| Some(self.cache.at(entry).parity[row as usize])).collect();
+            let rows: Vec<_> =
+                (0..self.layout.parity).map(|row| Some(self.cache.at(entry).parity[row as usize])).collect();
             self.solve(flash, number, by_memory, &[shards, rows].concat(), self.layout.all() & !newer);
         }
     }

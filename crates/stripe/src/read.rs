@@ -24,7 +24,8 @@ impl<F: Flash> Striped<F> {
                 continue;
             }
             let waiting = !self.is_idle(stripe) && self.is_awaited(stripe, at);
-            let rest = if waiting { self.read_awaited(flash, (stripe, at), mask, op.payload.offset(index)) } else { mask };
+            let rest =
+                if waiting { self.read_awaited(flash, (stripe, at), mask, op.payload.offset(index)) } else { mask };
             if rest == 0 {
                 self.pages_done(number, 1, false, outbox);
                 index += 1;

@@ -105,7 +105,16 @@ pub(crate) const KIND: u64 = 7 << 61;
 
 impl Chips {
     pub fn new(lanes: Vec<u32>, planes_per_die: u32, spares: Vec<DieId>) -> Self {
-        Self { lanes, planes_per_die, lost: Vec::new(), failed: Vec::new(), spares, refills: Vec::new(), under_way: 0, changes: 0 }
+        Self {
+            lanes,
+            planes_per_die,
+            lost: Vec::new(),
+            failed: Vec::new(),
+            spares,
+            refills: Vec::new(),
+            under_way: 0,
+            changes: 0,
+        }
     }
 
     /// Nothing is lost.
@@ -233,7 +242,8 @@ impl<F: Flash> Striped<F> {
     pub fn replace_die(&mut self, flash: &mut F, die: DieId) {
         let Some(spare) = self.chips.spares.last().copied() else { return };
         self.below.replace_die(flash, die, spare);
-        let place = flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
+        let place =
+            flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
         let replaced = Replaced { lost: die, spare, place, filled: 0, beyond: BTreeMap::new() };
         self.chips.replace(&replaced, self.layout.stripes());
     }
@@ -344,8 +354,8 @@ impl<F: Flash> Striped<F> {
         self.give_up_lost(flash, number);
     }
 
-    /// Writes what was lost to the spare, as old as the parity that is still there: that covers it. With a parity of its
-    /// own it is newer than the last one, so that a power cut between the two is seen.
+    /// Writes what was lost to the spare, as old as the parity that is still there: that covers it. With a parity of
+    /// its own it is newer than the last one, so that a power cut between the two is seen.
     pub fn refill(&mut self, flash: &mut F, number: u32) -> bool {
         if self.has_to_begin_anew(flash, number) {
             return true;
@@ -362,9 +372,11 @@ impl<F: Flash> Striped<F> {
             if issued >> bit & 1 == 1 {
                 continue;
             }
-            let op = self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, token::new(number, token::FRESH, 0));
+            let op =
+                self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, token::new(number, token::FRESH, 0));
             let op = layer::PageOp { kept: whole && bit >= 30 && self.layout.parity > 1, ..op };
-            let answer = if sequence == 0 { self.submit_below(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
+            let answer =
+                if sequence == 0 { self.submit_below(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
             if matches!(answer, Answer::Full { .. }) {
                 self.stall(number);
                 return false;

@@ -95,7 +95,8 @@ impl<F: Flash> Striped<F> {
         let kept: BTreeSet<u32> = kept_pages.iter().map(|page| page / self.layout.chips()).collect();
         let is_known = |stripe: &u32| self.cache.find(*stripe).is_some_and(|slot| !self.cache.at(slot).full);
         // Where a full parity is not meant to stay in memory, a full stripe was being written.
-        let replaced = self.cache.all().filter(|entry| entry.full && self.scheme.delay != Delay::Full).map(|entry| entry.stripe);
+        let replaced =
+            self.cache.all().filter(|entry| entry.full && self.scheme.delay != Delay::Full).map(|entry| entry.stripe);
         let torn: BTreeSet<u32> = kept.into_iter().filter(|stripe| !is_known(stripe)).chain(replaced).collect();
         self.repairs = torn.into_iter().collect();
         if image.nvram.is_lost() && self.scheme.delays() {
@@ -142,11 +143,20 @@ impl<F: Flash> Striped<F> {
     /// Trims that memory knows of and flash does not are made again.
     fn trim_again(&mut self, flash: &mut F) {
         let entries = self.cache.all().filter(|entry| entry.trims != 0);
-        let trims: Vec<u32> = entries.flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index))).collect();
+        let trims: Vec<u32> = entries
+            .flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index)))
+            .collect();
         for page in trims {
-            let op = layer::PageOp { op: units::HostOp::Trim, kept: true, ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0) };
+            let op = layer::PageOp {
+                op: units::HostOp::Trim,
+                kept: true,
+                ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0)
+            };
             let answer = self.submit_below(flash, &op);
-            assert!(matches!(answer, layer::Answer::Done { .. }), "a trim takes no room in a mapping whose map is in memory");
+            assert!(
+                matches!(answer, layer::Answer::Done { .. }),
+                "a trim takes no room in a mapping whose map is in memory"
+            );
         }
     }
 

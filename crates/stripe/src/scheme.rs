@@ -39,15 +39,80 @@ pub(crate) struct Scheme {
 
 /// Every scheme.
 pub(crate) const SCHEMES: &[Scheme] = &[
-    Scheme { name: "raid0", doc: "pages striped over the chips, no parity", parity: 0, rotates: false, elastic: false, delay: Delay::AtOnce },
-    Scheme { name: "raid4", doc: "one parity, on the last chip of each stripe", parity: 1, rotates: false, elastic: false, delay: Delay::AtOnce },
-    Scheme { name: "raid5", doc: "one parity, rotating; read-modify-write or reconstruct-write, whichever reads less where every page was written", parity: 1, rotates: true, elastic: false, delay: Delay::AtOnce },
-    Scheme { name: "raid5-fpc", doc: "full parity cache: parities wait in non-volatile memory until their place is needed", parity: 1, rotates: true, elastic: false, delay: Delay::Full },
-    Scheme { name: "raid5-ppc", doc: "partial parity cache: the parity of the newer pages waits in non-volatile memory, old versions stand in for the rest", parity: 1, rotates: true, elastic: false, delay: Delay::Partial },
-    Scheme { name: "raid-elastic", doc: "pages go anywhere, and one parity covers those written together: nothing is read to write", parity: 1, rotates: true, elastic: true, delay: Delay::AtOnce },
-    Scheme { name: "fra", doc: "parities are written when the host is idle; data that waits for one is not protected", parity: 1, rotates: true, elastic: false, delay: Delay::Idle },
-    Scheme { name: "raid6", doc: "two parities, rotating; any two chips may fail", parity: 2, rotates: true, elastic: false, delay: Delay::AtOnce },
-    Scheme { name: "raid6-ppc", doc: "partial parity cache with two parities", parity: 2, rotates: true, elastic: false, delay: Delay::Partial },
+    Scheme {
+        name: "raid0",
+        doc: "pages striped over the chips, no parity",
+        parity: 0,
+        rotates: false,
+        elastic: false,
+        delay: Delay::AtOnce,
+    },
+    Scheme {
+        name: "raid4",
+        doc: "one parity, on the last chip of each stripe",
+        parity: 1,
+        rotates: false,
+        elastic: false,
+        delay: Delay::AtOnce,
+    },
+    Scheme {
+        name: "raid5",
+        doc: "one parity, rotating; read-modify-write or reconstruct-write, whichever reads less where every page was \
+            written",
+        parity: 1,
+        rotates: true,
+        elastic: false,
+        delay: Delay::AtOnce,
+    },
+    Scheme {
+        name: "raid5-fpc",
+        doc: "full parity cache: parities wait in non-volatile memory until their place is needed",
+        parity: 1,
+        rotates: true,
+        elastic: false,
+        delay: Delay::Full,
+    },
+    Scheme {
+        name: "raid5-ppc",
+        doc: "partial parity cache: the parity of the newer pages waits in non-volatile memory, old versions stand in \
+            for the rest",
+        parity: 1,
+        rotates: true,
+        elastic: false,
+        delay: Delay::Partial,
+    },
+    Scheme {
+        name: "raid-elastic",
+        doc: "pages go anywhere, and one parity covers those written together: nothing is read to write",
+        parity: 1,
+        rotates: true,
+        elastic: true,
+        delay: Delay::AtOnce,
+    },
+    Scheme {
+        name: "fra",
+        doc: "parities are written when the host is idle; data that waits for one is not protected",
+        parity: 1,
+        rotates: true,
+        elastic: false,
+        delay: Delay::Idle,
+    },
+    Scheme {
+        name: "raid6",
+        doc: "two parities, rotating; any two chips may fail",
+        parity: 2,
+        rotates: true,
+        elastic: false,
+        delay: Delay::AtOnce,
+    },
+    Scheme {
+        name: "raid6-ppc",
+        doc: "partial parity cache with two parities",
+        parity: 2,
+        rotates: true,
+        elastic: false,
+        delay: Delay::Partial,
+    },
 ];
 
 /// The scheme of a name.

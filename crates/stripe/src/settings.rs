@@ -55,8 +55,11 @@ impl Settings {
 }
 
 /// Kind of the layer that stripes over zones, which has parameters of its own.
-const ZONES: Named =
-    ("zones", "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones; its keys are zones.*");
+const ZONES: Named = (
+    "zones",
+    "zones of stripe blocks over banks, each segment with a map of its own; the zones read most may have code zones; \
+     its keys are zones.*",
+);
 
 /// Names of having no stripes, of all schemes, and of zones, with what each is.
 pub fn stripe_choices() -> Vec<Named> {
@@ -81,13 +84,16 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.kind",
             kind: ParameterKind::Choice(stripe_choices),
             default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks (superblocks there) and copies_in_flight.",
+            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
+                and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks \
+                (superblocks there) and copies_in_flight.",
         },
         Parameter {
             key: "stripe.chips",
             kind: ParameterKind::Count { min: 0, max: 22 },
             default: Some("0"),
-            doc: "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a stripe share a channel, and a channel that fails takes both.",
+            doc: "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a \
+                stripe share a channel, and a channel that fails takes both.",
         },
         Parameter {
             key: "stripe.granularity",
@@ -99,7 +105,9 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "stripe.spares",
             kind: ParameterKind::Count { min: 0, max: 64 },
             default: Some("0"),
-            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without one, raid-elastic writes what a lost die held to the others, and needs that much more of drive.over_provisioning to stay writable.",
+            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without \
+                one, raid-elastic writes what a lost die held to the others, and needs that much more of \
+                drive.over_provisioning to stay writable.",
         },
     ]
 }
@@ -127,13 +135,20 @@ fn parity_parameters() -> Vec<Parameter> {
         },
         Parameter {
             key: "stripe.cache.reads",
-            kind: ParameterKind::Choice(|| vec![("as-no-cache", "as much as without a cache, as published"), ("cached", "nothing that memory holds")]),
+            kind: ParameterKind::Choice(|| {
+                vec![
+                    ("as-no-cache", "as much as without a cache, as published"),
+                    ("cached", "nothing that memory holds"),
+                ]
+            }),
             default: Some("as-no-cache"),
             doc: "What an update of a full parity in memory reads.",
         },
         Parameter {
             key: "stripe.semi_valid",
-            kind: ParameterKind::Choice(|| vec![("commit", "has the parity written first"), ("copy", "moves it like a valid page")]),
+            kind: ParameterKind::Choice(|| {
+                vec![("commit", "has the parity written first"), ("copy", "moves it like a valid page")]
+            }),
             default: Some("commit"),
             doc: "What collection does with an old version that a delayed parity still needs.",
         },
@@ -141,19 +156,22 @@ fn parity_parameters() -> Vec<Parameter> {
             key: "stripe.reads",
             kind: ParameterKind::Choice(|| READS.iter().map(|(name, doc, _)| (*name, *doc)).collect()),
             default: Some("direct"),
-            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only where the parity of the stripe is up to date.",
+            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only \
+                where the parity of the stripe is up to date.",
         },
         Parameter {
             key: "stripe.rebuild_stripes",
             kind: ParameterKind::Count { min: 1, max: 4096 },
             default: Some("4"),
-            doc: "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the host more.",
+            doc: "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the \
+                host more.",
         },
         Parameter {
             key: "stripe.buffer_size",
             kind: ParameterKind::Size { min: 0, max: 1 << 40 },
             default: Some("1MiB"),
-            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least recently written stripe first; a quarter of it may be under way. 0B: none.",
+            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least \
+                recently written stripe first; a quarter of it may be under way. 0B: none.",
         },
         Parameter {
             key: "stripe.buffer_nonvolatile",
@@ -167,9 +185,15 @@ fn parity_parameters() -> Vec<Parameter> {
 /// Settings of the layer that this configuration does not read, and why.
 pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
     let name = values.name("stripe.kind");
-    let of_kind = |keys: &[&'static str], why: &str| keys.iter().map(|key| (*key, format!("stripe.kind is {name}{why}"))).collect::<Vec<_>>();
+    let of_kind = |keys: &[&'static str], why: &str| {
+        keys.iter().map(|key| (*key, format!("stripe.kind is {name}{why}"))).collect::<Vec<_>>()
+    };
     let Some(scheme) = find(name) else {
-        return parameters().into_iter().filter(|own| own.key != "stripe.kind").flat_map(|own| of_kind(&[own.key], "")).collect();
+        return parameters()
+            .into_iter()
+            .filter(|own| own.key != "stripe.kind")
+            .flat_map(|own| of_kind(&[own.key], ""))
+            .collect();
     };
     let mut unused = Vec::new();
     if !scheme.delays() {
@@ -185,7 +209,10 @@ pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
         unused.extend(of_kind(&["stripe.spares"], ", from which nothing can be computed that a spare could take"));
     }
     if scheme.elastic || scheme.parity == 0 {
-        unused.extend(of_kind(&["stripe.semi_valid", "stripe.in_flight", "stripe.rebuild_stripes"], ", which keeps no old versions"));
+        unused.extend(of_kind(
+            &["stripe.semi_valid", "stripe.in_flight", "stripe.rebuild_stripes"],
+            ", which keeps no old versions",
+        ));
     } else if values.whole("stripe.spares") == 0 {
         unused.push(("stripe.rebuild_stripes", "there is no spare (stripe.spares = 0)".to_owned()));
     }
@@ -216,7 +243,10 @@ fn check_elastic(values: &Values) -> Result<(), String> {
     ];
     for (key, only) in knows {
         if values.get(key).is_some() && values.name(key) != only {
-            return Err(format!("stripe.kind = raid-elastic knows only {key} = {only}, and it is {}; leave it out", values.name(key)));
+            return Err(format!(
+                "stripe.kind = raid-elastic knows only {key} = {only}, and it is {}; leave it out",
+                values.name(key)
+            ));
         }
     }
     Ok(())
@@ -239,14 +269,16 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
     if chips < least || chips - scheme.parity > MOST_DATA {
         let most = MOST_DATA + scheme.parity;
         return Err(format!(
-            "stripe.kind = {} needs {least} to {most} chips a stripe, and there are {chips}; set stripe.chips, or flash.channels where it is 0",
+            "stripe.kind = {} needs {least} to {most} chips a stripe, and there are {chips}; set stripe.chips, or \
+             flash.channels where it is 0",
             scheme.name
         ));
     }
     let used = dies.saturating_sub(spares);
     if used == 0 || !used.is_multiple_of(chips) {
         return Err(format!(
-            "stripes of {chips} chips (stripe.chips) cannot be spread evenly over {dies} dies less {spares} spares (flash.channels, flash.dies_per_channel, stripe.spares); \
+            "stripes of {chips} chips (stripe.chips) cannot be spread evenly over {dies} dies less {spares} spares \
+             (flash.channels, flash.dies_per_channel, stripe.spares); \
              the dies in use must be a multiple of the chips of a stripe"
         ));
     }
@@ -256,9 +288,13 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
     let (buffer, page) = (values.whole("stripe.buffer_size"), values.whole("flash.page_size"));
     if buffer > 0 && buffer < page {
         let [has, least] = [buffer, page].map(quantity::exact_size);
-        return Err(format!("stripe.buffer_size is {has}, less than a page (flash.page_size); raise it to \"{least}\" or more, or set it to \"0B\" for none"));
+        return Err(format!(
+            "stripe.buffer_size is {has}, less than a page (flash.page_size); raise it to \"{least}\" or more, or set \
+             it to \"0B\" for none"
+        ));
     }
-    let unit = if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
+    let unit =
+        if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
     let layout = StripeLayout {
         data: chips - scheme.parity,
         parity: scheme.parity,

@@ -14,8 +14,8 @@
 //! ```
 
 use crate::around::{AroundCounters, Arounds};
-use crate::choice;
 use crate::cache::Cache;
+use crate::choice;
 use crate::code::Code;
 use crate::flush::Flushes;
 use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason};
@@ -75,8 +75,8 @@ pub(crate) struct Striped<F: Flash> {
     pub jobs: Jobs,
     pub chips: Chips,
     pub counters: Counters,
-    /// Newer pages, by stripe and number there, that were read although their parity, torn by a power cut, finds no room:
-    /// should their chip be lost as well, the old version must not be taken for them.
+    /// Newer pages, by stripe and number there, that were read although their parity, torn by a power cut, finds no
+    /// room: should their chip be lost as well, the old version must not be taken for them.
     pub seen: BTreeSet<(u32, u32)>,
     /// Pages of the user of which nothing is left, with the note of it that outlives a power cut.
     pub gone: BTreeMap<u32, NvramId>,
@@ -180,7 +180,8 @@ impl<F: Flash> Striped<F> {
 
     pub fn new_op(&mut self, op: &PageOp) -> u32 {
         let read = (op.op == HostOp::Read).then_some(*op);
-        let entry = Op { owner: op.owner, token: op.token, left: op.pages, failed: false, pending: false, read, again: false };
+        let entry =
+            Op { owner: op.owner, token: op.token, left: op.pages, failed: false, pending: false, read, again: false };
         if let Some(number) = self.free_ops.pop() {
             self.ops[number as usize] = entry;
             return number;
@@ -254,7 +255,12 @@ impl<F: Flash> Striped<F> {
                     outbox.push(Signal::Room);
                 }
             }
-            if self.ready.is_empty() && self.inner.is_empty() && self.wanted.is_empty() && !moved && !self.trims.may_go_on() {
+            if self.ready.is_empty()
+                && self.inner.is_empty()
+                && self.wanted.is_empty()
+                && !moved
+                && !self.trims.may_go_on()
+            {
                 break;
             }
         }
@@ -269,7 +275,8 @@ impl<F: Flash> Striped<F> {
             let stripe = self.wanted[index] / self.layout.chips();
             self.in_the_way.entry(stripe).or_default().push(self.wanted[index]);
             if !self.is_idle(stripe) {
-                let waits = self.stalled.iter().chain(&self.trims.waiting).any(|job| self.jobs.at(*job).stripe == stripe);
+                let waits =
+                    self.stalled.iter().chain(&self.trims.waiting).any(|job| self.jobs.at(*job).stripe == stripe);
                 self.to_be_moved.extend(waits.then_some(stripe));
             } else if self.cache.find(stripe).is_some() {
                 self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
@@ -450,11 +457,8 @@ impl<F: Flash> Striped<F> {
         }
         let payload = self.take_page(flash);
         self.jobs.set_cell(number, cell, payload);
-        let op = PageOp {
-            op: HostOp::Read,
-            kept,
-            ..self.page_op(first, payload, cause, token::new(number, kind, index))
-        };
+        let op =
+            PageOp { op: HostOp::Read, kept, ..self.page_op(first, payload, cause, token::new(number, kind, index)) };
         match self.below.submit(flash, &op, &mut self.inner) {
             Answer::Done { failed } => self.read_ended(number, kind, index, failed),
             Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,

@@ -70,9 +70,15 @@ impl<F: Flash> Striped<F> {
     fn trim_run(&self, stripe: u32, pages: u64, token: nand::Token) -> (u64, PageOp) {
         let first = pages.trailing_zeros();
         let place = self.layout.data_page(stripe, first);
-        let follows = |by: &u32| pages >> (first + by) & 1 == 1 && self.layout.data_page(stripe, first + by) == place + by;
+        let follows =
+            |by: &u32| pages >> (first + by) & 1 == 1 && self.layout.data_page(stripe, first + by) == place + by;
         let count = (0..self.layout.data - first).take_while(follows).count() as u32;
-        let op = PageOp { op: HostOp::Trim, kept: true, pages: count, ..self.page_op(place, PayloadId::NONE, Cause::Host, token) };
+        let op = PageOp {
+            op: HostOp::Trim,
+            kept: true,
+            pages: count,
+            ..self.page_op(place, PayloadId::NONE, Cause::Host, token)
+        };
         (((1 << count) - 1) << first, op)
     }
 
@@ -81,7 +87,8 @@ impl<F: Flash> Striped<F> {
         let Job { kind, entry, issued, .. } = *self.jobs.at(number);
         // A power cut may have left fewer tombstones than a lost chip asks for; they are being written again.
         let is_repair = kind == Kind::Commit(Reason::Repair);
-        let unlogged = is_repair || entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
+        let unlogged =
+            is_repair || entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
         if unlogged && issued == 0 {
             self.jobs.at_mut(number).issued = 1;
             self.wait_for_log(number);

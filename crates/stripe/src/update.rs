@@ -111,7 +111,9 @@ impl<F: Flash> Striped<F> {
             match self.load(flash, number) {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
-                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).whole => self.give_up_lost(flash, number),
+                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).whole => {
+                    self.give_up_lost(flash, number)
+                }
                 // The parity to start from, or a page it covers, turned out to be lost: there is another way.
                 Loaded::Lost if self.scheme.delay == Delay::Full => {
                     let before = self.jobs.at(number).want;
@@ -184,7 +186,10 @@ impl<F: Flash> Striped<F> {
             }
             let whole = self.jobs.part(number, index).whole;
             let page = self.layout.data_page(stripe, index);
-            let op = layer::PageOp { kept: true, ..self.page_op(page, whole, Cause::Host, token::new(number, token::DATA, index)) };
+            let op = layer::PageOp {
+                kept: true,
+                ..self.page_op(page, whole, Cause::Host, token::new(number, token::DATA, index))
+            };
             match self.submit_below(flash, &op) {
                 Answer::Full { .. } => {
                     self.stall(number);
@@ -218,9 +223,9 @@ impl<F: Flash> Striped<F> {
         if relies { pages & !newer_before } else { pages }
     }
 
-    /// Every page is newer than the parity on flash, so the one in memory covers the whole stripe: it takes the place of
-    /// the other, and the pages written next leave it and the versions it covers as they are. After a power cut it says
-    /// what a lost page was, without a read of what is being replaced.
+    /// Every page is newer than the parity on flash, so the one in memory covers the whole stripe: it takes the place
+    /// of the other, and the pages written next leave it and the versions it covers as they are. After a power cut it
+    /// says what a lost page was, without a read of what is being replaced.
     fn rely_on_memory(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, .. } = *self.jobs.at(number);
         let covered = self.below.sequence();

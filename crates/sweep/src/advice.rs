@@ -6,7 +6,8 @@ use crate::summary::{Cell, Summary};
 use crate::words::{listed, shown, shown_cell};
 use std::fmt::Write as _;
 
-/// A knee lies at least so far below the straight line from the first to the last price, as a share of the fall between them.
+/// A knee lies at least so far below the straight line from the first to the last price, as a share of the fall between
+/// them.
 const BEND: f64 = 0.1;
 
 /// Where the tail stops falling for its price.
@@ -54,7 +55,9 @@ impl Advice {
 
     /// What is recommended in a panel.
     pub(crate) fn of(look: &Look<'_>) -> Self {
-        let Some(best) = look.shortest(look.front.candidates.iter().copied()) else { return Self::nothing("no design was measured") };
+        let Some(best) = look.shortest(look.front.candidates.iter().copied()) else {
+            return Self::nothing("no design was measured");
+        };
         if look.front.candidates.len() < 2 {
             return Self { best: Some(best), ..Self::nothing("there is one design, and nothing to compare it with") };
         }
@@ -122,16 +125,23 @@ impl Look<'_> {
         if !self.is_near(cheapest, best) && !self.tail(best).is_below(self.tail(cheapest)) {
             let (cheap, good) = (self.value(cheapest), self.value(best));
             return Advice::nothing(&format!(
-                "the {tail} with least {} ({cheap}, {}) cannot be told from the shortest ({good}, {}); more repetitions narrow the intervals",
+                "the {tail} with least {} ({cheap}, {}) cannot be told from the shortest ({good}, {}); more \
+                 repetitions narrow the intervals",
                 price.short,
                 (self.name)(cheapest),
                 (self.name)(best)
             ));
         }
-        let Some(at) = levels.iter().position(|(_, shortest)| self.is_near(*shortest, best)) else { return Advice::nothing("no tail is a number") };
+        let Some(at) = levels.iter().position(|(_, shortest)| self.is_near(*shortest, best)) else {
+            return Advice::nothing("no tail is a number");
+        };
         let chosen = self.chosen_at(price, levels[at], best);
         let cost = shown(price, levels[at].0);
-        let beside = if chosen == best { "the shortest there is".to_owned() } else { format!("shortest {} with {}", self.value(best), (self.name)(best)) };
+        let beside = if chosen == best {
+            "the shortest there is".to_owned()
+        } else {
+            format!("shortest {} with {}", self.value(best), (self.name)(best))
+        };
         let mut sentences = vec![format!(
             "Least {} whose {tail} stays within {near} of the shortest: {cost} with {} ({}; {beside}).",
             price.short,
@@ -149,10 +159,15 @@ impl Look<'_> {
         Advice { recommended: Some(chosen), best: None, knee, text: sentences.join(" ") }
     }
 
-    /// Of the combinations of a price that are near the best, the one with the shortest tail that none of the others beats; where
-    /// they beat each other in a ring, the one with the shortest tail.
+    /// Of the combinations of a price that are near the best, the one with the shortest tail that none of the others
+    /// beats; where they beat each other in a ring, the one with the shortest tail.
     fn chosen_at(&self, price: &Metric, (cost, shortest): (f64, usize), best: usize) -> usize {
-        let near = self.front.candidates.iter().copied().filter(|at| self.has_price(*at, price, cost) && self.is_near(*at, best));
+        let near = self
+            .front
+            .candidates
+            .iter()
+            .copied()
+            .filter(|at| self.has_price(*at, price, cost) && self.is_near(*at, best));
         self.shortest(self.front.unbeaten_of(self.all, &near.collect::<Vec<_>>()).into_iter()).unwrap_or(shortest)
     }
 
@@ -173,32 +188,38 @@ impl Look<'_> {
 
     /// What costs the same and cannot be told apart.
     fn ties(&self, price: &Metric, cost: f64, chosen: usize) -> Option<String> {
-        let of_price: Vec<usize> = self.front.candidates.iter().copied().filter(|at| self.has_price(*at, price, cost)).collect();
+        let of_price: Vec<usize> =
+            self.front.candidates.iter().copied().filter(|at| self.has_price(*at, price, cost)).collect();
         let others = self.front.unbeaten_of(self.all, &of_price).into_iter().filter(|at| *at != chosen);
-        let names: Vec<String> = others.filter(|at| !self.tail(chosen).is_below(self.tail(*at))).map(self.name).collect();
+        let names: Vec<String> =
+            others.filter(|at| !self.tail(chosen).is_below(self.tail(*at))).map(self.name).collect();
         (!names.is_empty()).then(|| format!("For the same {}, it cannot be told from {}.", price.short, listed(&names)))
     }
 
-    /// The price from which on the tail falls least for what is paid more: the furthest below the straight line from the first to
-    /// the last.
+    /// The price from which on the tail falls least for what is paid more: the furthest below the straight line from
+    /// the first to the last.
     fn knee(&self, levels: &[(f64, usize)]) -> Option<Knee> {
         let (&(low, first), &(high, last)) = (levels.first()?, levels.last()?);
         let (start, end) = (self.tail(first).mean, self.tail(last).mean);
         if levels.len() < 3 || start <= end {
             return None;
         }
-        let below = |(cost, at): (f64, usize)| (start - (start - end) * (cost - low) / (high - low) - self.tail(at).mean) / (start - end);
+        let below = |(cost, at): (f64, usize)| {
+            (start - (start - end) * (cost - low) / (high - low) - self.tail(at).mean) / (start - end)
+        };
         let inner = levels[1..levels.len() - 1].iter().copied();
         let (bend, knee) = inner.map(|level| (below(level), level.1)).max_by(|a, b| a.0.total_cmp(&b.0))?;
         let turn = self.tail(knee);
-        (bend >= BEND && turn.is_below(self.tail(first))).then(|| Knee { at: [first, knee, last], falls: [1.0 - turn.mean / start, 1.0 - end / turn.mean] })
+        (bend >= BEND && turn.is_below(self.tail(first)))
+            .then(|| Knee { at: [first, knee, last], falls: [1.0 - turn.mean / start, 1.0 - end / turn.mean] })
     }
 
     fn knee_words(&self, price: &Metric, levels: &[(f64, usize)], knee: Option<&Knee>) -> Option<String> {
         let [low, high] = [levels.first()?, levels.last()?].map(|level| shown(price, level.0));
         let tail = self.front.tail.short;
         let Some(Knee { at: [_, turn, last], falls }) = knee else {
-            let is_less = levels.len() > 1 && levels[1..].iter().all(|(_, at)| !self.tail(*at).is_below(self.tail(levels[0].1)));
+            let is_less =
+                levels.len() > 1 && levels[1..].iter().all(|(_, at)| !self.tail(*at).is_below(self.tail(levels[0].1)));
             return if is_less {
                 Some(format!("More {} than {low} does not shorten the {tail} {}.", price.short, self.sure()))
             } else {
@@ -206,11 +227,20 @@ impl Look<'_> {
             };
         };
         let middle = shown(price, self.all[*turn].mean(price.name)?);
-        let verb = |fall: f64| if fall < 0.0 { format!("rises by {}", percent(-fall)) } else { format!("falls by {}", percent(fall)) };
+        let verb = |fall: f64| {
+            if fall < 0.0 { format!("rises by {}", percent(-fall)) } else { format!("falls by {}", percent(fall)) }
+        };
         let (turned, ended) = (self.tail(*turn), self.tail(*last));
-        let how = if ended.is_below(turned) || turned.is_below(ended) { String::new() } else { format!(", {}", self.unsure()) };
+        let how = if ended.is_below(turned) || turned.is_below(ended) {
+            String::new()
+        } else {
+            format!(", {}", self.unsure())
+        };
         let rest = if falls[1] < 0.0 { format!("it {}", verb(falls[1])) } else { format!("by {}", percent(falls[1])) };
-        Some(format!("Knee at {middle}: from {low} to {middle} the {tail} {}, from {middle} to {high} {rest}{how}.", verb(falls[0])))
+        Some(format!(
+            "Knee at {middle}: from {low} to {middle} the {tail} {}, from {middle} to {high} {rest}{how}.",
+            verb(falls[0])
+        ))
     }
 
     /// The shortest tail, where all designs cost the same.
@@ -223,15 +253,25 @@ impl Look<'_> {
             return Advice::nothing(&format!("the differences of the {tail} are {}{rest}", self.unsure()));
         }
         let Some(chosen) = self.front.unbeaten.iter().copied().find(|at| *at == best || same.contains(at)) else {
-            return Advice::nothing("each of the designs with the shortest tail is beaten by another one; more repetitions would tell");
+            return Advice::nothing(
+                "each of the designs with the shortest tail is beaten by another one; more repetitions would tell",
+            );
         };
-        let mut text = format!("All designs have the same spare space and memory. {} has the shortest {tail}, {}", (self.name)(chosen), self.value(chosen));
+        let mut text = format!(
+            "All designs have the same spare space and memory. {} has the shortest {tail}, {}",
+            (self.name)(chosen),
+            self.value(chosen)
+        );
         let next = self.shortest(others().filter(|at| !same.contains(at) && *at != chosen));
         if let Some(next) = next {
             let _ = write!(text, "; {} ({}) is longer {}", (self.name)(next), self.value(next), self.sure());
         }
         text.push('.');
-        let names: Vec<String> = std::iter::once(best).chain(same).filter(|at| *at != chosen && self.front.unbeaten.contains(at)).map(self.name).collect();
+        let names: Vec<String> = std::iter::once(best)
+            .chain(same)
+            .filter(|at| *at != chosen && self.front.unbeaten.contains(at))
+            .map(self.name)
+            .collect();
         if !names.is_empty() {
             let _ = write!(text, " It cannot be told from {}.", listed(&names));
         }

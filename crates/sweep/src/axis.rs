@@ -1,7 +1,7 @@
 //! Axes: the values of one key.
 
-use device::config::{ConfigError, all_keys, did_you_mean, find_key};
 use device::Setting;
+use device::config::{ConfigError, all_keys, did_you_mean, find_key};
 use engine::random::Stream;
 use layer::{Parameter, ParameterKind, Value};
 use std::collections::BTreeMap;
@@ -52,7 +52,9 @@ pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError
 impl Axis {
     /// Whether its values are numbers, which have an order and something between them.
     pub fn is_of_numbers(&self) -> bool {
-        parameter(self.key, "").is_ok_and(|known| !matches!(known.kind, ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text))
+        parameter(self.key, "").is_ok_and(|known| {
+            !matches!(known.kind, ParameterKind::Choice(_) | ParameterKind::Switch | ParameterKind::Text)
+        })
     }
 
     /// Its values as numbers, if they are all.
@@ -68,7 +70,9 @@ impl Axis {
     pub(crate) fn read(parameter: &Parameter, value: &Toml, seed: u64) -> Result<Self, String> {
         let values = match value {
             Toml::Array(list) => {
-                let texts = list.iter().map(|value| text(value).ok_or_else(|| format!("{value} is no value; a list holds texts, numbers or switches")));
+                let texts = list.iter().map(|value| {
+                    text(value).ok_or_else(|| format!("{value} is no value; a list holds texts, numbers or switches"))
+                });
                 texts.collect::<Result<Vec<_>, _>>()?
             }
             Toml::Table(table) => Span::read(parameter, table)?.values(parameter, seed)?,
@@ -123,10 +127,11 @@ impl Bound {
 
 /// What a table of an axis may say.
 pub(crate) const KNOWN: [&str; 5] = ["from", "to", "steps", "random", "scale"];
-/// Digits, and for sizes bits, that values between the ends of a range have: few that people can read, more where fewer do
-/// not tell the values apart.
+/// Digits, and for sizes bits, that values between the ends of a range have: few that people can read, more where fewer
+/// do not tell the values apart.
 const DIGITS: [usize; 4] = [6, 9, 12, 15];
-/// Sizes of more than so many digits are not cut finer than this: a drive is whole pages, and the largest page is that large.
+/// Sizes of more than so many digits are not cut finer than this: a drive is whole pages, and the largest page is that
+/// large.
 const FINEST: u64 = 64 << 10;
 
 /// The number that a text is for a key, unless its values are none.
@@ -179,13 +184,14 @@ impl Span {
         Ok(Self { from, to, count, is_log, is_random })
     }
 
-    /// The values: the ends as they were written, and what is between them rounded to what the key can take; values that meet
-    /// are one.
+    /// The values: the ends as they were written, and what is between them rounded to what the key can take; values
+    /// that meet are one.
     fn values(&self, parameter: &Parameter, seed: u64) -> Result<Vec<String>, String> {
         let numbers = self.numbers(parameter, seed);
         let mut values = Vec::new();
         for digits in DIGITS {
-            values = numbers.iter().map(|number| self.value(parameter, *number, digits)).collect::<Result<Vec<_>, _>>()?;
+            values =
+                numbers.iter().map(|number| self.value(parameter, *number, digits)).collect::<Result<Vec<_>, _>>()?;
             values.dedup_by(|one, before| one.number <= before.number);
             if values.len() == numbers.len() {
                 break;
@@ -285,17 +291,27 @@ mod tests {
         ]);
         let draws = axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap();
         assert_eq!(draws.len(), 5);
-        assert_eq!(draws, axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap(), "the seed decides");
+        assert_eq!(
+            draws,
+            axis("workload.queue_depth", "{ from = 1, to = 1000, random = 5 }").unwrap(),
+            "the seed decides"
+        );
     }
 
     /// Four probabilities were one run of `0%`, and a logarithmic range began at 0.
     #[test]
     fn tiny_shares_stay_apart_and_above_zero() {
         let shares = |text: &str| axis("flash.fault.program", text).unwrap().join(" ");
-        assert_eq!(shares("{ from = \"0.00001%\", to = \"0.00004%\", steps = 4 }"), "0.00001% 0.00002% 0.00003% 0.00004%");
+        assert_eq!(
+            shares("{ from = \"0.00001%\", to = \"0.00004%\", steps = 4 }"),
+            "0.00001% 0.00002% 0.00003% 0.00004%"
+        );
         let log = "{ from = \"0.00001%\", to = \"0.1%\", steps = 5, scale = \"log\" }";
         assert_eq!(shares(log), "0.00001% 0.0001% 0.001% 0.01% 0.1%");
-        assert_eq!(shares("{ from = \"1.0000001%\", to = \"1.0000003%\", steps = 3 }"), "1.0000001% 1.0000002% 1.0000003%");
+        assert_eq!(
+            shares("{ from = \"1.0000001%\", to = \"1.0000003%\", steps = 3 }"),
+            "1.0000001% 1.0000002% 1.0000003%"
+        );
     }
 
     /// Ends were rounded as what is between them, some out of the range.
@@ -328,7 +344,11 @@ mod tests {
             ("workload.queue_depth", "[0]", "below the smallest"),
             ("workload.queue_depth", "{ from = 4, to = 1, steps = 2 }", "below `to`"),
             ("workload.queue_depth", "{ from = 1, to = 4 }", "either `steps` or `random`"),
-            ("workload.queue_depth", "{ from = 1, to = 4, step = 2 }", "`step` is not known here; did you mean `steps`"),
+            (
+                "workload.queue_depth",
+                "{ from = 1, to = 4, step = 2 }",
+                "`step` is not known here; did you mean `steps`",
+            ),
             ("workload.queue_depth", "{ form = 1, to = 4, steps = 2 }", "did you mean `from`"),
             ("workload.queue_depth", "{ steps = 2 }", "`from` and `to` are missing"),
             ("workload.queue_depth", "{ to = 4, steps = 2 }", "`from` is missing"),

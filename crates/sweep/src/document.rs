@@ -15,10 +15,15 @@ const PLANNED: &str = "nandarium.sweep-plan/1";
 /// What a sweep gave.
 pub fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary], findings: &Findings) -> Value {
     let plan = &grid.plan;
-    let statuses: Map<String, Value> = counts(outcomes).into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
+    let statuses: Map<String, Value> =
+        counts(outcomes).into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
     let standing = |standing: &crate::findings::Standing| {
-        json!({"name": standing.name, "combination": standing.first, "compared": standing.compared, "unbeaten": standing.unbeaten, "near": standing.near})
+        json!({
+            "name": standing.name, "combination": standing.first, "compared": standing.compared,
+            "unbeaten": standing.unbeaten, "near": standing.near,
+        })
     };
+    let combination = |(at, summary)| combination(grid, at, summary, findings);
     json!({
         "schema": SCHEMA,
         "name": plan.name,
@@ -26,7 +31,7 @@ pub fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary], find
         "repetitions": plan.repetitions,
         "within": plan.within,
         "statuses": statuses,
-        "combinations": all.iter().enumerate().map(|(at, summary)| combination(grid, at, summary, findings)).collect::<Vec<_>>(),
+        "combinations": all.iter().enumerate().map(combination).collect::<Vec<_>>(),
         "panels": findings.panels.iter().map(|judged| panel(grid, judged)).collect::<Vec<_>>(),
         "designs": findings.standings.iter().map(standing).collect::<Vec<_>>(),
         "recommended": findings.overall_design,
@@ -36,14 +41,22 @@ pub fn document(grid: &Grid, outcomes: &[Option<Outcome>], all: &[Summary], find
 }
 
 fn values(grid: &Grid, point: &Point) -> Map<String, Value> {
-    grid.plan.axes.iter().zip(&point.values).map(|(axis, value)| (axis.key.to_owned(), json!(axis.values[*value]))).collect()
+    grid.plan
+        .axes
+        .iter()
+        .zip(&point.values)
+        .map(|(axis, value)| (axis.key.to_owned(), json!(axis.values[*value])))
+        .collect()
 }
 
 fn combination(grid: &Grid, at: usize, summary: &Summary, findings: &Findings) -> Value {
     let plan = &grid.plan;
     let cells = METRICS.iter().zip(&summary.cells);
-    let metrics: Map<String, Value> =
-        cells.map(|(metric, cell)| (metric.name.to_owned(), cell.map_or(Value::Null, |cell| json!({"mean": cell.mean, "ci95": cell.half})))).collect();
+    let metrics: Map<String, Value> = cells
+        .map(|(metric, cell)| {
+            (metric.name.to_owned(), cell.map_or(Value::Null, |cell| json!({"mean": cell.mean, "ci95": cell.half})))
+        })
+        .collect();
     json!({
         "stack": plan.stacks[summary.point.stack],
         "workload": plan.workloads[summary.point.workload],
@@ -82,7 +95,11 @@ fn panel(grid: &Grid, judged: &Judged) -> Value {
 
 /// What would be run.
 pub fn planned(grid: &Grid) -> Value {
-    let runs: Vec<Value> = grid.runs.iter().map(|run| json!({"run": run.to_json(), "seed": run.seed, "impossible": run.impossible})).collect();
+    let runs: Vec<Value> = grid
+        .runs
+        .iter()
+        .map(|run| json!({"run": run.to_json(), "seed": run.seed, "impossible": run.impossible}))
+        .collect();
     json!({"schema": PLANNED, "name": grid.plan.name, "runs": runs})
 }
 
@@ -101,7 +118,11 @@ mod tests {
         let document = document(&grid, &outcomes, &all, &Findings::of(&grid, &outcomes, &all));
         let combination = &document["combinations"][1];
         assert_eq!(combination["metrics"].as_object().map(Map::len), Some(METRICS.len()), "every metric is named");
-        assert!(combination["metrics"]["read_p99_ns"].is_null() && combination["unbeaten"].is_null() && combination["panel"] == 0);
+        assert!(
+            combination["metrics"]["read_p99_ns"].is_null()
+                && combination["unbeaten"].is_null()
+                && combination["panel"] == 0
+        );
         let panel = &document["panels"][0];
         assert_eq!(panel["why_not"], "no combination was measured");
         for key in ["compared", "tail", "costs", "price", "unbeaten", "shortest", "recommended", "knee"] {

@@ -14,8 +14,12 @@ struct Compared {
 
 /// What is to be said of axes and stacks that had no effect.
 pub(crate) fn notes(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<String> {
-    let measured: Vec<(&Run, &str)> =
-        grid.runs.iter().zip(outcomes).filter_map(|(run, outcome)| Some((run, outcome.as_ref()?.hash.as_deref()?))).collect();
+    let measured: Vec<(&Run, &str)> = grid
+        .runs
+        .iter()
+        .zip(outcomes)
+        .filter_map(|(run, outcome)| Some((run, outcome.as_ref()?.hash.as_deref()?)))
+        .collect();
     let axes = (0..grid.plan.axes.len()).filter(|at| grid.plan.axes[*at].values.len() > 1);
     axes.filter_map(|at| of_axis(grid, &measured, at)).chain(of_stacks(grid, &measured)).collect()
 }
@@ -58,7 +62,11 @@ fn of_stacks(grid: &Grid, measured: &[(&Run, &str)]) -> Vec<String> {
     let stacks = &grid.plan.stacks;
     let same = |stack: usize| (0..stack).find(|other| !results[stack].is_empty() && results[*other] == results[stack]);
     let pairs = (0..stacks.len()).filter_map(|stack| Some((stack, same(stack)?)));
-    pairs.map(|(stack, other)| format!("`{}` had the same results as `{}` in every run, to the last bit.", stacks[stack], stacks[other])).collect()
+    pairs
+        .map(|(stack, other)| {
+            format!("`{}` had the same results as `{}` in every run, to the last bit.", stacks[stack], stacks[other])
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -71,11 +79,18 @@ mod tests {
 
     /// What is said of two stacks with two axes, by the hash of each run.
     fn said(hash: impl Fn(&Run) -> Option<String>) -> Vec<String> {
-        let text = "stacks = [\"page\", \"dftl\"]\nrepetitions = 2\n[axes]\ndrive.over_provisioning = [\"25%\", \"50%\"]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
+        let text = "stacks = [\"page\", \"dftl\"]\nrepetitions = 2\n[axes]\ndrive.over_provisioning = [\"25%\", \
+            \"50%\"]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
         let grid = Grid::expand(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap();
         let outcome = |run: &Run| {
             let hash = hash(run)?;
-            Some(Outcome { status: Status::Complete, error: None, hash: Some(hash), metrics: vec![None; METRICS.len()], notes: Vec::new() })
+            Some(Outcome {
+                status: Status::Complete,
+                error: None,
+                hash: Some(hash),
+                metrics: vec![None; METRICS.len()],
+                notes: Vec::new(),
+            })
         };
         let outcomes: Vec<_> = grid.runs.iter().map(outcome).collect();
         notes(&grid, &outcomes)
@@ -85,10 +100,22 @@ mod tests {
     #[test]
     fn a_key_without_effect_is_named() {
         let without_victim = |run: &Run| Some(format!("{} {} {}", run.point.stack, run.point.values[0], run.seed));
-        assert_eq!(said(without_victim), ["`ftl.gc.victim` had no effect on any run: results are equal to the last bit."]);
+        assert_eq!(
+            said(without_victim),
+            ["`ftl.gc.victim` had no effect on any run: results are equal to the last bit."]
+        );
         assert_eq!(said(|run| Some(format!("{:?} {}", run.point, run.seed))), [""; 0]);
-        let one_run = |run: &Run| Some(format!("{} {}", without_victim(run)?, run.point.stack == 1 && run.seed == 2 && run.point.values == [1, 1]));
-        assert_eq!(said(one_run), ["`ftl.gc.victim` had no effect on any run of `page`: results are equal to the last bit."]);
+        let one_run = |run: &Run| {
+            Some(format!(
+                "{} {}",
+                without_victim(run)?,
+                run.point.stack == 1 && run.seed == 2 && run.point.values == [1, 1]
+            ))
+        };
+        assert_eq!(
+            said(one_run),
+            ["`ftl.gc.victim` had no effect on any run of `page`: results are equal to the last bit."]
+        );
     }
 
     #[test]

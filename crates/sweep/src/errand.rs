@@ -1,8 +1,8 @@
 //! Runs in other processes: a job goes out, an answer comes back.
 //!
-//! A job holds the resolved configuration, so whoever runs it needs no stack file and no plan; only a trace is named by its
-//! path, with the hash of its bytes. Answers go into the store by address: one that comes twice is kept once, and one that
-//! never comes is due again the next time.
+//! A job holds the resolved configuration, so whoever runs it needs no stack file and no plan; only a trace is named by
+//! its path, with the hash of its bytes. Answers go into the store by address: one that comes twice is kept once, and
+//! one that never comes is due again the next time.
 
 use crate::execute::{Ledger, Monitor, Outcome, Shard, run_one};
 use crate::grid::{Grid, Run, from_plan, trace_digest};
@@ -58,7 +58,8 @@ impl Errand {
     pub fn job(&self, index: usize) -> Result<(&str, String), String> {
         let run = self.run(index)?;
         let config = run.config().map_err(|error| error.to_string())?;
-        let job = json!({"stack": config.name, "settings": config.resolved, "workload": place(run), "trace": run.trace});
+        let job =
+            json!({"stack": config.name, "settings": config.resolved, "workload": place(run), "trace": run.trace});
         Ok((&run.address, job.to_string()))
     }
 
@@ -74,10 +75,14 @@ impl Errand {
     /// In words: it is no answer, or cannot be written.
     pub fn keep(&self, index: usize, answer: &str) -> Result<(), String> {
         let run = self.run(index)?;
-        let answer: Value = serde_json::from_str(answer).map_err(|error| format!("the answer to run {}: {error}", run.address))?;
-        let outcome = Outcome::from_json(&answer["outcome"]).ok_or_else(|| format!("the answer to run {} is none", run.address))?;
+        let answer: Value =
+            serde_json::from_str(answer).map_err(|error| format!("the answer to run {}: {error}", run.address))?;
+        let outcome = Outcome::from_json(&answer["outcome"])
+            .ok_or_else(|| format!("the answer to run {} is none", run.address))?;
         let result = Some(&answer["result"]).filter(|result| !result.is_null());
-        self.store.put(&run.address, &run.to_json(), &outcome, result).map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
+        self.store
+            .put(&run.address, &run.to_json(), &outcome, result)
+            .map_err(|error| format!("run {} could not be kept: {error}", run.address))?;
         self.monitor.ended(run, &outcome);
         Ok(())
     }
@@ -104,7 +109,8 @@ pub fn answer(job: &str, snapshots: Option<Snapshots>, watcher: &mut dyn Watcher
     if let Some(problem) = job["trace"].as_str().and_then(|digest| trace_problem(workload, digest)) {
         return Err(problem);
     }
-    let (name, settings) = job["stack"].as_str().zip(job["settings"].as_object()).ok_or("a job has no configuration")?;
+    let (name, settings) =
+        job["stack"].as_str().zip(job["settings"].as_object()).ok_or("a job has no configuration")?;
     let setting = |(key, value): (&String, &Value)| Some(from_plan(key, value.as_str()?));
     let settings: Option<Vec<Setting>> = settings.iter().map(setting).collect();
     let config = Config::resolve(name.to_owned(), &settings.ok_or("a value of a job is no text")?);
@@ -117,7 +123,9 @@ pub fn trace_problem(path: &str, digest: &str) -> Option<String> {
     match trace_digest(path) {
         Ok(found) if found == digest => None,
         Ok(_) => Some(format!("{path} is another file there; every worker needs the same trace at the same path")),
-        Err(error) => Some(format!("{path} cannot be read there ({error}); every worker needs the trace at the same path")),
+        Err(error) => {
+            Some(format!("{path} cannot be read there ({error}); every worker needs the trace at the same path"))
+        }
     }
 }
 
@@ -129,7 +137,8 @@ mod tests {
     use crate::plan::Plan;
     use std::path::Path;
 
-    const SMALL: &str = "repetitions = 2\n[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n\
+    const SMALL: &str = "repetitions = 2\n[set]\ndrive.capacity = \"64MiB\"\nflash.channels = \
+        1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n\
                          workload.requests = 500\n[axes]\ndrive.over_provisioning = [\"50%\", \"0.1%\"]\n";
 
     struct Quiet;
@@ -168,7 +177,9 @@ mod tests {
         assert_ne!(rest.job(0).unwrap().0, address);
         assert!(rest.job(1).is_err());
         rest.keep(0, &answer(&rest.job(0).unwrap().1, None, &mut ()).unwrap()).unwrap();
-        let without_clock = |outcomes: Vec<Option<Outcome>>| outcomes.into_iter().map(|outcome| outcome.map(|one| (one.status, one.error, one.hash))).collect::<Vec<_>>();
+        let without_clock = |outcomes: Vec<Option<Outcome>>| {
+            outcomes.into_iter().map(|outcome| outcome.map(|one| (one.status, one.error, one.hash))).collect::<Vec<_>>()
+        };
         let known = known(&grid, &store);
         assert_eq!(known.iter().flatten().filter(|outcome| outcome.status == Status::Complete).count(), 2);
         assert_eq!(without_clock(known), without_clock(run_here));
@@ -195,7 +206,9 @@ mod tests {
         let addresses = |grid: &Grid| grid.runs.iter().map(|run| run.address.clone()).collect::<Vec<_>>();
         assert_eq!(addresses(&only), addresses(&grid)[2..]);
         assert!(only.runs[0].impossible.as_deref().unwrap().contains("too little spare flash"));
-        let identity = |text: &str, more: &str| crate::identity(&Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build", more).unwrap();
+        let identity = |text: &str, more: &str| {
+            crate::identity(&Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build", more).unwrap()
+        };
         assert_eq!(identity(SMALL, "waf"), identity(SMALL, "waf"));
         assert_ne!(identity(SMALL, "waf"), identity(SMALL, "iops"));
         assert_ne!(identity(SMALL, "waf"), identity(&SMALL.replace("\"50%\"", "\"50%\", \"60%\""), "waf"));

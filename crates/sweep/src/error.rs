@@ -51,7 +51,10 @@ pub enum PlanError {
         problem: ConfigError,
     },
     /// There are too many combinations.
-    #[error("{file}: it has {runs} runs, and {most} are the most; leave out values of axes, or draw some: {{ from, to, random }}")]
+    #[error(
+        "{file}: it has {runs} runs, and {most} are the most; leave out values of axes, or draw some: {{ from, to, \
+         random }}"
+    )]
     Large {
         /// The file.
         file: String,

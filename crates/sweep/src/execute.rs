@@ -5,8 +5,8 @@ use crate::grid::{Grid, Run, trace_digest};
 use crate::metric::METRICS;
 use crate::store::Store;
 use crate::threads;
-use device::{Config, ConfigError};
 use device::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
+use device::{Config, ConfigError};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,8 @@ pub enum Status {
 
 impl Status {
     /// Every status.
-    pub const ALL: [Status; 5] = [Status::Complete, Status::DriveFull, Status::WornOut, Status::Impossible, Status::Failed];
+    pub const ALL: [Status; 5] =
+        [Status::Complete, Status::DriveFull, Status::WornOut, Status::Impossible, Status::Failed];
 
     /// Its name in results.
     pub const fn name(self) -> &'static str {
@@ -81,14 +82,26 @@ impl Outcome {
         let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
         let hash = result["hash"].as_str().map(str::to_owned);
         let notes = texts(&result["notes"]).filter(|note| metrics::is_caution(note)).map(str::to_owned).collect();
-        Some(Self { status, error: None, hash, metrics: METRICS.iter().map(|metric| metric.of(result)).collect(), notes })
+        Some(Self {
+            status,
+            error: None,
+            hash,
+            metrics: METRICS.iter().map(|metric| metric.of(result)).collect(),
+            notes,
+        })
     }
 
     /// As it is kept, with the run it belongs to.
     pub fn to_json(&self, run: &Value) -> Value {
-        let metrics: Map<String, Value> =
-            METRICS.iter().zip(&self.metrics).filter_map(|(metric, value)| Some((metric.name.to_owned(), json!((*value)?)))).collect();
-        json!({"schema": SCHEMA, "status": self.status.name(), "error": self.error, "hash": self.hash, "metrics": metrics, "notes": self.notes, "run": run})
+        let metrics: Map<String, Value> = METRICS
+            .iter()
+            .zip(&self.metrics)
+            .filter_map(|(metric, value)| Some((metric.name.to_owned(), json!((*value)?))))
+            .collect();
+        json!({
+            "schema": SCHEMA, "status": self.status.name(), "error": self.error, "hash": self.hash,
+            "metrics": metrics, "notes": self.notes, "run": run,
+        })
     }
 
     /// Reads what [`Outcome::to_json`] wrote.
@@ -174,14 +187,21 @@ pub(crate) fn run_one(
     }
 }
 
-/// Runs what the store does not hold yet. Outcomes in the order of the grid; `None` for what was not run, because somebody
-/// stopped it or it belongs to another shard.
+/// Runs what the store does not hold yet. Outcomes in the order of the grid; `None` for what was not run, because
+/// somebody stopped it or it belongs to another shard.
 ///
 /// `jobs` is how many runs there may be at once; without it, one for each core.
 ///
 /// # Errors
 /// A result cannot be written, or there are not so many threads to be had.
-pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, jobs: Option<usize>, monitor: &dyn Monitor) -> Result<Vec<Option<Outcome>>, ExecuteError> {
+pub fn execute(
+    grid: &Grid,
+    store: &Store,
+    shard: Shard,
+    build: &str,
+    jobs: Option<usize>,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Option<Outcome>>, ExecuteError> {
     let ledger = Ledger::of(grid, store, shard);
     monitor.begin(ledger.outcomes.len() + ledger.due.len(), ledger.outcomes.len());
     if ledger.due.is_empty() {
@@ -193,7 +213,13 @@ pub fn execute(grid: &Grid, store: &Store, shard: Shard, build: &str, jobs: Opti
 }
 
 /// Runs what is due on the threads it is called on.
-fn run_due(grid: &Grid, store: &Store, build: &str, ledger: Ledger<'_>, monitor: &dyn Monitor) -> io::Result<Vec<Option<Outcome>>> {
+fn run_due(
+    grid: &Grid,
+    store: &Store,
+    build: &str,
+    ledger: Ledger<'_>,
+    monitor: &dyn Monitor,
+) -> io::Result<Vec<Option<Outcome>>> {
     let Ledger { mut outcomes, due } = ledger;
     let due: Vec<&Run> = due.into_iter().map(|index| &grid.runs[index]).collect();
     let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
@@ -206,7 +232,11 @@ fn run_due(grid: &Grid, store: &Store, build: &str, ledger: Ledger<'_>, monitor:
                 if monitor.is_stopped() {
                     return Ok(None);
                 }
-                let Some((outcome, result)) = run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor)) else { return Ok(None) };
+                let Some((outcome, result)) =
+                    run_one(run.config(), &run.workload, Some(snapshots.clone()), &mut Relay(monitor))
+                else {
+                    return Ok(None);
+                };
                 let outcome = if let Some(problem) = changed_trace(run) {
                     Outcome::without_result(Status::Failed, problem)
                 } else {
@@ -241,7 +271,10 @@ pub fn nothing_measured(outcomes: &[Option<Outcome>]) -> Option<(usize, &str)> {
 pub fn counts(outcomes: &[Option<Outcome>]) -> Vec<(&'static str, usize)> {
     let of = |status: Status| outcomes.iter().flatten().filter(|outcome| outcome.status == status).count();
     let known = Status::ALL.into_iter().map(|status| (status.name(), of(status)));
-    known.chain([("not run", outcomes.iter().filter(|outcome| outcome.is_none()).count())]).filter(|(_, count)| *count > 0).collect()
+    known
+        .chain([("not run", outcomes.iter().filter(|outcome| outcome.is_none()).count())])
+        .filter(|(_, count)| *count > 0)
+        .collect()
 }
 
 /// What is known of each run without running anything, in the order of the grid.
@@ -265,7 +298,8 @@ impl<'a> Ledger<'a> {
     pub(crate) fn of(grid: &'a Grid, store: &Store, shard: Shard) -> Self {
         let mut ledger = Self { outcomes: BTreeMap::new(), due: Vec::new() };
         let mut seen = BTreeSet::new();
-        let runs: Vec<(usize, &Run)> = grid.runs.iter().enumerate().filter(|(_, run)| seen.insert(run.address.as_str())).collect();
+        let runs: Vec<(usize, &Run)> =
+            grid.runs.iter().enumerate().filter(|(_, run)| seen.insert(run.address.as_str())).collect();
         // Results are read to see whether they are whole.
         let known = threads::each(threads::for_many(runs.len()).as_ref(), &runs, |(_, run)| match &run.impossible {
             Some(problem) => Some(Outcome::without_result(Status::Impossible, problem.clone())),
@@ -288,7 +322,8 @@ fn leaders<'a>(due: &[&'a Run]) -> (Vec<&'a Run>, Vec<&'a Run>) {
     for state in due.iter().filter_map(|run| run.state.as_deref()) {
         *sharing.entry(state).or_default() += 1;
     }
-    due.iter().partition(|run| run.state.as_deref().and_then(|state| sharing.remove(state)).is_some_and(|runs| runs > 1))
+    due.iter()
+        .partition(|run| run.state.as_deref().and_then(|state| sharing.remove(state)).is_some_and(|runs| runs > 1))
 }
 
 #[cfg(test)]
@@ -298,7 +333,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    const SET: &str = "[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\nworkload.requests = 500\n";
+    const SET: &str = "[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = \
+        1\nflash.pages_per_block = 64\nworkload.requests = 500\n";
 
     /// Does something when runs begin, and hears what became of them.
     struct Meanwhile<F> {
@@ -366,9 +402,12 @@ mod tests {
     #[test]
     fn a_stack_file_that_changes_meanwhile_is_what_it_was() {
         let folder = tempfile::tempdir().unwrap();
-        let stack = |victim: &str| format!("extends = \"page\"\ndrive.over_provisioning = \"50%\"\nftl.gc.victim = \"{victim}\"\n");
+        let stack = |victim: &str| {
+            format!("extends = \"page\"\ndrive.over_provisioning = \"50%\"\nftl.gc.victim = \"{victim}\"\n")
+        };
         std::fs::write(folder.path().join("mine.toml"), stack("greedy")).unwrap();
-        let (grid, store, heard) = swept(folder.path(), &format!("stacks = [\"mine.toml\"]\n{SET}"), "mine.toml", &stack("fifo"));
+        let (grid, store, heard) =
+            swept(folder.path(), &format!("stacks = [\"mine.toml\"]\n{SET}"), "mine.toml", &stack("fifo"));
         assert_eq!(heard[0].status, Status::Complete, "{heard:?}");
         let result = std::fs::read_to_string(store.place(&grid.runs[0].address).join("result.json")).unwrap();
         assert!(result.contains("\"ftl.gc.victim\": \"greedy\""), "{result}");
@@ -377,11 +416,16 @@ mod tests {
     #[test]
     fn a_trace_that_changes_meanwhile_gives_no_result() {
         let folder = tempfile::tempdir().unwrap();
-        let trace = |requests: u32| "time_ns,device,op,offset_bytes,length_bytes\n".to_owned() + &"0,0,W,0,4096\n".repeat(requests as usize);
+        let trace = |requests: u32| {
+            "time_ns,device,op,offset_bytes,length_bytes\n".to_owned() + &"0,0,W,0,4096\n".repeat(requests as usize)
+        };
         std::fs::write(folder.path().join("t.csv"), trace(2)).unwrap();
         let plan = format!("workloads = [\"t.csv\"]\n{SET}drive.over_provisioning = \"50%\"\n");
         let (grid, store, heard) = swept(folder.path(), &plan, "t.csv", &trace(3));
-        assert!(heard[0].status == Status::Failed && heard[0].error.as_deref().unwrap().contains("has changed since"), "{heard:?}");
+        assert!(
+            heard[0].status == Status::Failed && heard[0].error.as_deref().unwrap().contains("has changed since"),
+            "{heard:?}"
+        );
         assert_eq!(nothing_measured(&[heard.first().cloned()]).map(|(failed, _)| failed), Some(1));
         assert_eq!(store.get(&grid.runs[0].address), None);
         let (_, _, again) = swept(folder.path(), &plan, "t.csv", &trace(3));

@@ -78,7 +78,8 @@ pub struct Findings {
     verdicts: Vec<Verdict>,
 }
 
-/// What people call the drive of a combination: its stack, where there are several, and the axes that are not of the load.
+/// What people call the drive of a combination: its stack, where there are several, and the axes that are not of the
+/// load.
 pub(crate) fn design_name(grid: &Grid, point: &Point) -> String {
     let plan = &grid.plan;
     let axes = plan.axes.iter().zip(&point.values).filter(|(axis, _)| !is_load(axis.key) && axis.values.len() > 1);
@@ -90,7 +91,8 @@ pub(crate) fn design_name(grid: &Grid, point: &Point) -> String {
 }
 
 /// What is said of a sweep whose combinations were run once.
-const SINGLE: &str = "Each combination was run once: there are no intervals, and what is unbeaten may be so by chance. repetitions = 5 gives intervals.";
+const SINGLE: &str = "Each combination was run once: there are no intervals, and what is unbeaten may be so by chance. \
+    repetitions = 5 gives intervals.";
 
 impl Findings {
     /// What was found. `all` are the summaries of the outcomes.
@@ -98,7 +100,12 @@ impl Findings {
         let judged = |panel: Panel| {
             let front = Front::of(grid, all, &panel.members);
             let advice = match &front {
-                Ok(front) => Advice::of(&Look { all, front, within: grid.plan.within, name: &|at| design_name(grid, &all[at].point) }),
+                Ok(front) => Advice::of(&Look {
+                    all,
+                    front,
+                    within: grid.plan.within,
+                    name: &|at| design_name(grid, &all[at].point),
+                }),
                 Err(why) => Advice::nothing(why),
             };
             Judged { panel, front, advice }
@@ -148,14 +155,22 @@ fn standings(grid: &Grid, all: &[Summary], panels: &[Judged]) -> Vec<Standing> {
         for at in &front.candidates {
             let Point { stack, values, .. } = &all[*at].point;
             let axes = grid.plan.axes.iter().zip(values).filter(|(axis, _)| !is_load(axis.key));
-            let standing = designs.entry((*stack, axes.map(|(_, value)| *value).collect())).or_insert_with(|| {
-                Standing { name: design_name(grid, &all[*at].point), first: *at, compared: 0, unbeaten: 0, near: 0, price: None, ratio: 0.0 }
-            });
+            let standing =
+                designs.entry((*stack, axes.map(|(_, value)| *value).collect())).or_insert_with(|| Standing {
+                    name: design_name(grid, &all[*at].point),
+                    first: *at,
+                    compared: 0,
+                    unbeaten: 0,
+                    near: 0,
+                    price: None,
+                    ratio: 0.0,
+                });
             let ratio = if shortest > 0.0 { front.tail_of(all, *at).mean / shortest } else { 1.0 };
             standing.compared += 1;
             standing.unbeaten += usize::from(front.unbeaten.contains(at));
             standing.near += usize::from(ratio <= 1.0 + grid.plan.within);
-            standing.price = price.and_then(|price| all[*at].mean(price.name)).into_iter().chain(standing.price).reduce(f64::max);
+            standing.price =
+                price.and_then(|price| all[*at].mean(price.name)).into_iter().chain(standing.price).reduce(f64::max);
             standing.ratio = standing.ratio.max(ratio);
         }
     }
@@ -192,21 +207,38 @@ fn of_runs(outcomes: &[Option<Outcome>]) -> Vec<String> {
 
 /// What is recommended for all panels, and a combination of that design.
 fn overall(grid: &Grid, panels: &[Judged], standings: &[Standing]) -> (String, Option<usize>) {
-    let compared = panels.iter().filter(|judged| judged.front.as_ref().is_ok_and(|front| front.candidates.len() > 1)).count();
+    let compared =
+        panels.iter().filter(|judged| judged.front.as_ref().is_ok_and(|front| front.candidates.len() > 1)).count();
     let near = format!("{} %", figures::number(grid.plan.within * 100.0));
     if compared < 2 {
-        return (format!("Nothing is recommended for all {} panels: designs could be compared in {compared} of them.", panels.len()), None);
+        return (
+            format!(
+                "Nothing is recommended for all {} panels: designs could be compared in {compared} of them.",
+                panels.len()
+            ),
+            None,
+        );
     }
-    let others = if compared < panels.len() { format!(" (of {}: in the others nothing could be compared)", panels.len()) } else { String::new() };
+    let others = if compared < panels.len() {
+        format!(" (of {}: in the others nothing could be compared)", panels.len())
+    } else {
+        String::new()
+    };
     let everywhere = || standings.iter().filter(|standing| standing.near >= compared);
     // The lowest price, and of one price what comes nearest to the shortest.
     let price = |standing: &Standing| standing.price.unwrap_or_default();
     let lowest = everywhere().map(price).fold(f64::INFINITY, f64::min);
     let rounding = price_of_all(panels).map_or(0.0, Metric::rounding);
-    let chosen = everywhere().filter(|standing| price(standing) <= lowest * (1.0 + rounding)).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let chosen = everywhere()
+        .filter(|standing| price(standing) <= lowest * (1.0 + rounding))
+        .min_by(|a, b| a.ratio.total_cmp(&b.ratio));
     if let Some(standing) = chosen {
         let what = match (price_of_all(panels), standing.price) {
-            (Some(price), Some(cost)) => format!("the least {} whose tail stays within {near} of the shortest in each of {compared} panels{others}: {}", price.short, shown(price, cost)),
+            (Some(price), Some(cost)) => format!(
+                "the least {} whose tail stays within {near} of the shortest in each of {compared} panels{others}: {}",
+                price.short,
+                shown(price, cost)
+            ),
             _ => format!("the design whose tail stays nearest to the shortest in each of {compared} panels{others}"),
         };
         return (format!("{} is {what}.", standing.name), Some(standing.first));
@@ -226,13 +258,22 @@ pub(crate) mod tests {
     use std::path::Path;
 
     /// What is found where each run gave these metrics.
-    pub(crate) fn found(text: &str, measure: impl Fn(&Run) -> Vec<(&'static str, f64)>) -> (Grid, Vec<Summary>, Findings) {
+    pub(crate) fn found(
+        text: &str,
+        measure: impl Fn(&Run) -> Vec<(&'static str, f64)>,
+    ) -> (Grid, Vec<Summary>, Findings) {
         let grid = Grid::expand(Plan::parse(text, "p.toml", Path::new("."), &[]).unwrap(), "build").unwrap();
         let outcome = |run: &Run| {
             let of = measure(run);
             let value = |metric: &Metric| of.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
             let hash = Some(format!("{of:?}"));
-            Some(Outcome { status: Status::Complete, error: None, hash, metrics: METRICS.iter().map(value).collect(), notes: Vec::new() })
+            Some(Outcome {
+                status: Status::Complete,
+                error: None,
+                hash,
+                metrics: METRICS.iter().map(value).collect(),
+                notes: Vec::new(),
+            })
         };
         let outcomes: Vec<_> = grid.runs.iter().map(outcome).collect();
         let all = Summary::all(&grid, &outcomes);
@@ -247,7 +288,11 @@ pub(crate) mod tests {
     fn advice(tails: [[f64; 3]; 4]) -> Advice {
         let (_, _, findings) = found(&format!("repetitions = 3\n{AXES}"), |run| {
             let value = run.point.values[0];
-            vec![("write_p999_ns", tails[value][run.repetition as usize] * 1e3), ("waf", 3.0), ("spare_share", SPARES[value])]
+            vec![
+                ("write_p999_ns", tails[value][run.repetition as usize] * 1e3),
+                ("waf", 3.0),
+                ("spare_share", SPARES[value]),
+            ]
         });
         findings.panels[0].advice.clone()
     }
@@ -262,8 +307,10 @@ pub(crate) mod tests {
         assert_eq!((advice.recommended, advice.best), (Some(2), Some(3)));
         assert_eq!(
             advice.text,
-            "Least spare space whose write p99.9 stays within 10 % of the shortest: 15 % with drive.over_provisioning 15% (210 ±12.4 µs; \
-             shortest 201 ±4.97 µs with drive.over_provisioning 28%). The difference to 11 % (240 ±29.8 µs), which costs less, is within the intervals. \
+            "Least spare space whose write p99.9 stays within 10 % of the shortest: 15 % with drive.over_provisioning \
+             15% (210 ±12.4 µs; \
+             shortest 201 ±4.97 µs with drive.over_provisioning 28%). The difference to 11 % (240 ±29.8 µs), which \
+             costs less, is within the intervals. \
              The difference to the shortest is within the intervals. \
              Knee at 11 %: from 7 % to 11 % the write p99.9 falls by 53.8 %, from 11 % to 28 % by 16.2 %."
         );
@@ -274,9 +321,17 @@ pub(crate) mod tests {
     fn nothing_is_recommended_where_intervals_are_too_wide_or_there_is_no_tail() {
         let advice = advice([around(260.0, 50.0), around(250.0, 50.0), around(205.0, 50.0), around(201.0, 50.0)]);
         assert_eq!(advice.recommended, None);
-        assert!(advice.text.starts_with("Nothing is recommended: the write p99.9 with least spare space (260 ±124 µs, "), "{}", advice.text);
+        assert!(
+            advice.text.starts_with("Nothing is recommended: the write p99.9 with least spare space (260 ±124 µs, "),
+            "{}",
+            advice.text
+        );
         let (_, _, findings) = found(AXES, |_| vec![("read_requests", 12.0), ("waf", 3.0)]);
-        assert_eq!(findings.panels[0].advice.text, "Nothing is recommended: a tail takes 100 reads or writes in every run, and there are 12 reads and no writes.");
+        assert_eq!(
+            findings.panels[0].advice.text,
+            "Nothing is recommended: a tail takes 100 reads or writes in every run, and there are 12 reads and no \
+             writes."
+        );
         let (_, _, one) = found("", |_| vec![("write_p99_ns", 5.0), ("spare_share", 0.1)]);
         assert!(one.panels[0].advice.text.contains("there is one design"), "{}", one.panels[0].advice.text);
     }
@@ -285,32 +340,54 @@ pub(crate) mod tests {
     fn a_flat_tail_takes_the_least_there_is() {
         let advice = advice([around(201.0, 0.1), around(201.0, 0.1), around(200.0, 0.1), around(200.0, 0.1)]);
         assert_eq!((advice.recommended, advice.knee.clone()), (Some(0), None));
-        assert!(advice.text.ends_with("More spare space than 7 % does not shorten the write p99.9 beyond the intervals."), "{}", advice.text);
+        assert!(
+            advice.text.ends_with("More spare space than 7 % does not shorten the write p99.9 beyond the intervals."),
+            "{}",
+            advice.text
+        );
     }
 
     #[test]
     fn without_a_price_the_tail_decides_or_nothing() {
         let text = "repetitions = 3\n[axes]\nftl.gc.victim = [\"greedy\", \"fifo\", \"random\"]\n";
         let said = |tails: [[f64; 3]; 3]| {
-            let (_, _, findings) =
-                found(text, |run| vec![("read_p99_ns", tails[run.point.values[0]][run.repetition as usize] * 1e3), ("waf", 3.0), ("spare_share", 0.1), ("ram_bytes", 9.0)]);
+            let (_, _, findings) = found(text, |run| {
+                vec![
+                    ("read_p99_ns", tails[run.point.values[0]][run.repetition as usize] * 1e3),
+                    ("waf", 3.0),
+                    ("spare_share", 0.1),
+                    ("ram_bytes", 9.0),
+                ]
+            });
             findings.panels[0].advice.text.clone()
         };
         let close = said([around(100.0, 9.0), around(101.0, 9.0), around(102.0, 9.0)]);
-        assert_eq!(close, "Nothing is recommended: the differences of the read p99 are within the intervals; more repetitions would narrow them.");
+        assert_eq!(
+            close,
+            "Nothing is recommended: the differences of the read p99 are within the intervals; more repetitions would \
+             narrow them."
+        );
         let clear = said([around(100.0, 1.0), around(101.0, 1.0), around(200.0, 1.0)]);
         assert_eq!(
             clear,
-            "All designs have the same spare space and memory. ftl.gc.victim greedy has the shortest read p99, 100 ±2.48 µs; \
-             ftl.gc.victim random (200 ±3.12 µs) is longer beyond the intervals. It cannot be told from ftl.gc.victim fifo."
+            "All designs have the same spare space and memory. ftl.gc.victim greedy has the shortest read p99, 100 \
+             ±2.48 µs; \
+             ftl.gc.victim random (200 ±3.12 µs) is longer beyond the intervals. It cannot be told from ftl.gc.victim \
+             fifo."
         );
     }
 
     #[test]
     fn single_runs_are_said_to_be_so() {
-        let single = |spare: usize| vec![("write_p99_ns", [900.0, 400.0, 390.0, 380.0][spare]), ("waf", 3.0), ("spare_share", SPARES[spare])];
+        let single = |spare: usize| {
+            vec![("write_p99_ns", [900.0, 400.0, 390.0, 380.0][spare]), ("waf", 3.0), ("spare_share", SPARES[spare])]
+        };
         let (_, _, findings) = found(AXES, |run| single(run.point.values[0]));
-        assert!(findings.notes.iter().any(|note| note.contains("run once") && note.contains("repetitions = 5")), "{:?}", findings.notes);
+        assert!(
+            findings.notes.iter().any(|note| note.contains("run once") && note.contains("repetitions = 5")),
+            "{:?}",
+            findings.notes
+        );
         assert!(findings.panels[0].front.as_ref().unwrap().words().contains("single runs"));
         assert!(!findings.panels[0].advice.text.contains("intervals"), "{}", findings.panels[0].advice.text);
     }
@@ -320,8 +397,15 @@ pub(crate) mod tests {
         let text = format!("repetitions = 2\n{AXES}");
         let grid = Grid::expand(Plan::parse(&text, "p.toml", Path::new("."), &[]).unwrap(), "build").unwrap();
         let outcome = |run: &Run| {
-            let status = if run.point.values[0] == 1 && run.repetition == 1 { Status::WornOut } else { Status::Complete };
-            Some(Outcome { status, error: None, hash: None, metrics: vec![Some(1.0); METRICS.len()], notes: Vec::new() })
+            let status =
+                if run.point.values[0] == 1 && run.repetition == 1 { Status::WornOut } else { Status::Complete };
+            Some(Outcome {
+                status,
+                error: None,
+                hash: None,
+                metrics: vec![Some(1.0); METRICS.len()],
+                notes: Vec::new(),
+            })
         };
         let outcomes: Vec<_> = grid.runs.iter().map(outcome).collect();
         let all = Summary::all(&grid, &outcomes);
@@ -334,13 +418,24 @@ pub(crate) mod tests {
     #[test]
     fn each_panel_has_its_front_and_all_have_one_summary() {
         let text = format!("repetitions = 2\n{AXES}workload.queue_depth = [1, 16]\n");
-        let tail = |run: &Run| [[400.0, 4000.0], [210.0, 3100.0], [205.0, 2100.0], [200.0, 2000.0]][run.point.values[0]][run.point.values[1]];
-        let (_, _, findings) = found(&text, |run| vec![("write_p99_ns", tail(run)), ("waf", 3.0), ("spare_share", SPARES[run.point.values[0]])]);
+        let tail = |run: &Run| {
+            [[400.0, 4000.0], [210.0, 3100.0], [205.0, 2100.0], [200.0, 2000.0]][run.point.values[0]]
+                [run.point.values[1]]
+        };
+        let (_, _, findings) = found(&text, |run| {
+            vec![("write_p99_ns", tail(run)), ("waf", 3.0), ("spare_share", SPARES[run.point.values[0]])]
+        });
         let titles: Vec<&str> = findings.panels.iter().map(|judged| judged.panel.title.as_str()).collect();
         assert_eq!(titles, ["mixed, queue_depth 1", "mixed, queue_depth 16"]);
         let recommended: Vec<_> = findings.panels.iter().map(|judged| judged.advice.recommended).collect();
         assert_eq!(recommended, [Some(2), Some(5)], "11 % under a depth of 1, 15 % under 16");
-        assert_eq!(findings.overall.as_deref(), Some("drive.over_provisioning 15% is the least spare space whose tail stays within 10 % of the shortest in each of 2 panels: 15 %."));
+        assert_eq!(
+            findings.overall.as_deref(),
+            Some(
+                "drive.over_provisioning 15% is the least spare space whose tail stays within 10 % of the shortest in \
+                 each of 2 panels: 15 %."
+            )
+        );
         assert_eq!(findings.standings.len(), 4);
         assert!(findings.standings.iter().all(|standing| standing.compared == 2 && standing.unbeaten >= 1));
     }
@@ -349,9 +444,23 @@ pub(crate) mod tests {
     fn notes_of_runs_are_told_once() {
         let with = |notes: &[&str]| {
             let notes = notes.iter().map(|note| (*note).to_owned()).collect();
-            Some(Outcome { status: Status::Complete, error: None, hash: Some("h".to_owned()), metrics: vec![None; METRICS.len()], notes })
+            Some(Outcome {
+                status: Status::Complete,
+                error: None,
+                hash: Some("h".to_owned()),
+                metrics: vec![None; METRICS.len()],
+                notes,
+            })
         };
-        let all = [with(&["The drive was chosen.", "Only 5 pages were written."]), with(&["The drive was chosen.", "Only 70 pages were written."]), with(&["The drive was chosen."]), None];
-        assert_eq!(of_runs(&all), ["The drive was chosen.", "In 2 of 3 runs, with these or other numbers: Only 5 pages were written."]);
+        let all = [
+            with(&["The drive was chosen.", "Only 5 pages were written."]),
+            with(&["The drive was chosen.", "Only 70 pages were written."]),
+            with(&["The drive was chosen."]),
+            None,
+        ];
+        assert_eq!(
+            of_runs(&all),
+            ["The drive was chosen.", "In 2 of 3 runs, with these or other numbers: Only 5 pages were written."]
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! Fronts: which combinations of a panel nothing beats, as far as repetitions can tell.
 //!
-//! The rule: two means differ if they lie further apart than the 95 % interval of their difference, the root of the sum of the
-//! squares of their half intervals. A combination is beaten if another one is better in one cost, by so much, and worse by so
-//! much in none. Costs are the tail, write amplification, and spare space, or memory where all have the same spare space.
-//! Where there is one repetition, only the width of a bucket of the histogram is known of a percentile, and nothing of the rest.
+//! The rule: two means differ if they lie further apart than the 95 % interval of their difference, the root of the sum
+//! of the squares of their half intervals. A combination is beaten if another one is better in one cost, by so much,
+//! and worse by so much in none. Costs are the tail, write amplification, and spare space, or memory where all have the
+//! same spare space. Where there is one repetition, only the width of a bucket of the histogram is known of a
+//! percentile, and nothing of the rest.
 
 use crate::grid::Grid;
 use crate::metric::{MEMORY, Metric, SPARE, SUMS};
@@ -37,8 +38,8 @@ impl Cost {
     }
 }
 
-/// Which designs no other one beats: is better in one cost, and worse in none, by more than the intervals allow. `costs` has
-/// those of each, in one order.
+/// Which designs no other one beats: is better in one cost, and worse in none, by more than the intervals allow.
+/// `costs` has those of each, in one order.
 pub fn unbeaten(costs: &[Vec<Cost>]) -> Vec<bool> {
     let is_below = |a: &[Cost], b: &[Cost]| a.iter().zip(b).any(|(a, b)| a.is_below(*b));
     costs.iter().map(|one| !costs.iter().any(|other| is_below(other, one) && !is_below(one, other))).collect()
@@ -73,13 +74,20 @@ impl Front {
         let candidates: Vec<usize> = members.iter().copied().filter(|at| all[*at].complete >= least).collect();
         let measured: Vec<&Summary> = candidates.iter().map(|at| &all[*at]).collect();
         if measured.is_empty() {
-            return Err(if is_repeated { "no combination was measured twice".to_owned() } else { "no combination was measured".to_owned() });
+            return Err(if is_repeated {
+                "no combination was measured twice".to_owned()
+            } else {
+                "no combination was measured".to_owned()
+            });
         }
         let tail = tail::choose(grid.plan.tail, &measured)?;
-        let is_everywhere = |metric: &&'static Metric| measured.iter().all(|summary| summary.mean(metric.name).is_some());
+        let is_everywhere =
+            |metric: &&'static Metric| measured.iter().all(|summary| summary.mean(metric.name).is_some());
         let differs = |metric: &&'static Metric| {
             let first = measured[0].mean(metric.name).unwrap_or_default();
-            measured.iter().any(|summary| (summary.mean(metric.name).unwrap_or_default() - first).abs() > metric.rounding() * first.abs())
+            measured.iter().any(|summary| {
+                (summary.mean(metric.name).unwrap_or_default() - first).abs() > metric.rounding() * first.abs()
+            })
         };
         let price = [SPARE, MEMORY].into_iter().filter_map(Metric::named).filter(is_everywhere).find(differs);
         let more = Metric::named("waf").into_iter().filter(is_everywhere).chain(price);
@@ -92,7 +100,8 @@ impl Front {
 
     /// Which of some candidates none of the others beats, in their order.
     pub(crate) fn unbeaten_of(&self, all: &[Summary], some: &[usize]) -> Vec<usize> {
-        let of_each = |at: &usize| self.costs.iter().filter_map(|metric| Cost::of(&all[*at], metric)).collect::<Vec<_>>();
+        let of_each =
+            |at: &usize| self.costs.iter().filter_map(|metric| Cost::of(&all[*at], metric)).collect::<Vec<_>>();
         let marked = unbeaten(&some.iter().map(of_each).collect::<Vec<_>>());
         some.iter().zip(marked).filter(|(_, is_marked)| *is_marked).map(|(at, _)| *at).collect()
     }
@@ -106,7 +115,12 @@ impl Front {
     pub fn words(&self) -> String {
         let costs: Vec<String> = self.costs.iter().map(|metric| metric.short.to_owned()).collect();
         let single = if self.is_repeated { "" } else { " (single runs: that may be chance)" };
-        format!("{} of {} designs are unbeaten in {}{single}", self.unbeaten.len(), self.candidates.len(), crate::words::listed(&costs))
+        format!(
+            "{} of {} designs are unbeaten in {}{single}",
+            self.unbeaten.len(),
+            self.candidates.len(),
+            crate::words::listed(&costs)
+        )
     }
 }
 
@@ -115,7 +129,10 @@ mod tests {
     use super::*;
 
     fn costs(of_each: &[&[(f64, f64)]]) -> Vec<Vec<Cost>> {
-        of_each.iter().map(|costs| costs.iter().map(|(mean, half)| Cost { mean: *mean, half: *half }).collect()).collect()
+        of_each
+            .iter()
+            .map(|costs| costs.iter().map(|(mean, half)| Cost { mean: *mean, half: *half }).collect())
+            .collect()
     }
 
     /// Seven of twelve designs were unbeaten inside their intervals.
@@ -139,7 +156,8 @@ mod tests {
     #[test]
     fn only_what_loses_nowhere_is_unbeaten() {
         let exact = [[1.0, 5.0, 0.1], [2.0, 4.0, 0.1], [2.0, 5.0, 0.1], [2.0, 4.0, 0.1], [9.0, 9.0, 0.05]];
-        let all: Vec<Vec<Cost>> = exact.iter().map(|costs| costs.iter().map(|mean| Cost { mean: *mean, half: 0.0 }).collect()).collect();
+        let all: Vec<Vec<Cost>> =
+            exact.iter().map(|costs| costs.iter().map(|mean| Cost { mean: *mean, half: 0.0 }).collect()).collect();
         assert_eq!(unbeaten(&all), [true, true, false, true, true], "equals do not beat each other");
     }
 }

@@ -27,7 +27,8 @@ const MOST_RUNS: usize = 1_000_000;
 const FORMAT: &str = "nandarium sweep 1";
 
 /// Why a policy that a program has registered is not swept.
-const OUTSIDE: &str = "was registered by a program, and its name does not tell what it does, so results cannot be kept for it; \
+const OUTSIDE: &str = "was registered by a program, and its name does not tell what it does, so results cannot be kept \
+    for it; \
     run it by itself, or compare it (nandarium.run, nandarium.compare)";
 
 /// One combination of stack, workload and values, without the repetition.
@@ -75,7 +76,8 @@ impl Run {
     /// As [`Config::resolve`].
     pub fn config(&self) -> Result<Config, ConfigError> {
         let (name, settings) = &*self.read;
-        let settings: Vec<Setting> = settings.iter().cloned().chain(self.settings.iter().map(|(key, value)| from_plan(key, value))).collect();
+        let settings: Vec<Setting> =
+            settings.iter().cloned().chain(self.settings.iter().map(|(key, value)| from_plan(key, value))).collect();
         Config::resolve(name.clone(), &settings)
     }
 
@@ -131,7 +133,10 @@ impl Grid {
 
     fn checked(plan: Plan, build: &str, told: &dyn Fn(usize, usize)) -> Result<Self, PlanError> {
         let axes = plan.axes.iter().map(|axis| axis.values.len());
-        let all = [plan.stacks.len(), plan.workloads.len(), plan.repetitions as usize].into_iter().chain(axes).fold(1_usize, usize::saturating_mul);
+        let all = [plan.stacks.len(), plan.workloads.len(), plan.repetitions as usize]
+            .into_iter()
+            .chain(axes)
+            .fold(1_usize, usize::saturating_mul);
         if all > MOST_RUNS {
             return Err(PlanError::Large { file: plan.file.clone(), runs: all, most: MOST_RUNS });
         }
@@ -150,8 +155,8 @@ impl Grid {
     }
 }
 
-/// A hash of what a plan means, for whoever goes on with part of it later: stacks, settings, the bytes of traces, the axes,
-/// and whatever else is said in `more`.
+/// A hash of what a plan means, for whoever goes on with part of it later: stacks, settings, the bytes of traces, the
+/// axes, and whatever else is said in `more`.
 ///
 /// # Errors
 /// A stack, key, value or workload that does not exist.
@@ -201,7 +206,10 @@ impl<'a> Maker<'a> {
         let workloads: Vec<String> = plan.workloads.iter().map(|name| in_folder(plan, name)).collect();
         let trace = |workload: &String| match trace_digest(workload) {
             Err(error) if session::is_trace(workload) => {
-                let problem = format!("`{workload}` cannot be read: {error}; name a trace file, as seen from the plan, or one of `nandarium list workloads`");
+                let problem = format!(
+                    "`{workload}` cannot be read: {error}; name a trace file, as seen from the plan, or one of \
+                     `nandarium list workloads`"
+                );
                 Err(plan.wrong("workloads", problem))
             }
             digest => Ok(digest.ok()),
@@ -210,10 +218,12 @@ impl<'a> Maker<'a> {
         Ok(Self { plan, build, stacks, workloads, traces })
     }
 
-    /// Checks every value of every axis of names, one after the other: what stands for a policy from outside is refused.
+    /// Checks every value of every axis of names, one after the other: what stands for a policy from outside is
+    /// refused.
     fn check_names(&self) -> Result<(), PlanError> {
         let axes = self.plan.axes.iter().enumerate();
-        let is_of_names = |key: &str| axis::parameter(key, "").is_ok_and(|known| matches!(known.kind, ParameterKind::Choice(_)));
+        let is_of_names =
+            |key: &str| axis::parameter(key, "").is_ok_and(|known| matches!(known.kind, ParameterKind::Choice(_)));
         for (at, axis) in axes.filter(|(_, axis)| is_of_names(axis.key)) {
             for value in 0..axis.values.len() {
                 let mut point = Point { stack: 0, workload: 0, values: vec![0; self.plan.axes.len()] };
@@ -227,7 +237,9 @@ impl<'a> Maker<'a> {
     /// All repetitions of a combination, checked.
     fn runs(&self, point: &Point) -> Result<Vec<Run>, PlanError> {
         let (first, config) = self.first(point)?;
-        let others = (1..self.plan.repetitions).map(|repetition| self.again(&first, config.clone(), repetition)).collect::<Result<Vec<_>, _>>()?;
+        let others = (1..self.plan.repetitions)
+            .map(|repetition| self.again(&first, config.clone(), repetition))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(std::iter::once(first).chain(others).collect())
     }
 
@@ -264,7 +276,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The first repetition of a combination, checked, and its configuration: that it cannot be built is no error but part of it.
+    /// The first repetition of a combination, checked, and its configuration: that it cannot be built is no error but
+    /// part of it.
     fn first(&self, point: &Point) -> Result<(Run, Config), PlanError> {
         let plan = self.plan;
         let mut run = self.unchecked(point, 0);
@@ -274,7 +287,9 @@ impl<'a> Maker<'a> {
             problem => PlanError::Config { file: plan.file.clone(), problem },
         })?;
         if let Some((key, policy)) = config.outside_policy() {
-            return Err(plan.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {policy} {OUTSIDE}")));
+            return Err(
+                plan.wrong(&self.stacks[point.stack].place_of(plan, key), format!("{key} = {policy} {OUTSIDE}"))
+            );
         }
         run.address = address(self.build, &config, run.trace.as_deref().unwrap_or(&run.workload));
         self.check(&mut run, config.clone())?;
@@ -285,7 +300,9 @@ impl<'a> Maker<'a> {
     fn check(&self, run: &mut Run, config: Config) -> Result<(), PlanError> {
         match session::check(config, &run.workload) {
             Ok(state) => run.state = state,
-            Err(error @ SessionError::NoWorkload { .. }) => return Err(self.plan.wrong("workloads", error.to_string())),
+            Err(error @ SessionError::NoWorkload { .. }) => {
+                return Err(self.plan.wrong("workloads", error.to_string()));
+            }
             Err(error) => run.impossible = Some(error.to_string()),
         }
         Ok(())
@@ -304,7 +321,9 @@ impl Stack {
         let wrong = |problem: String| plan.wrong("stacks", problem);
         let (base, own) = stack_parts(text).map_err(|problem| wrong(format!("`{text}`: {problem}")))?;
         if let Some((key, _)) = own.iter().find(|(key, _)| plan.repetitions > 1 && SEEDS.contains(&key.as_str())) {
-            return Err(wrong(format!("`{text}` sets {key}, which repetitions change; leave it out, or set repetitions = 1")));
+            return Err(wrong(format!(
+                "`{text}` sets {key}, which repetitions change; leave it out, or set repetitions = 1"
+            )));
         }
         if let Some((key, _)) = own.iter().find(|(key, _)| plan.axes.iter().any(|axis| axis.key == key)) {
             return Err(wrong(format!("`{text}` sets {key}, which is an axis; leave it out of one of the two")));
@@ -347,7 +366,9 @@ fn points(plan: &Plan) -> Vec<Point> {
             loop {
                 points.push(Point { stack, workload, values: values.clone() });
                 // The next combination, as an odometer counts.
-                let Some(at) = (0..values.len()).rev().find(|at| values[*at] + 1 < plan.axes[*at].values.len()) else { break };
+                let Some(at) = (0..values.len()).rev().find(|at| values[*at] + 1 < plan.axes[*at].values.len()) else {
+                    break;
+                };
                 values[at] += 1;
                 values[at + 1..].fill(0);
             }
@@ -358,7 +379,9 @@ fn points(plan: &Plan) -> Vec<Point> {
 
 fn settings(plan: &Plan, stack: &Stack, point: &Point, seed: u64) -> Vec<(String, String)> {
     let mut settings = plan.set.clone();
-    settings.extend(plan.axes.iter().zip(&point.values).map(|(axis, value)| (axis.key.to_owned(), axis.values[*value].clone())));
+    settings.extend(
+        plan.axes.iter().zip(&point.values).map(|(axis, value)| (axis.key.to_owned(), axis.values[*value].clone())),
+    );
     let seeds = SEEDS.iter().filter(|key| plan.repetitions > 1 || !settings.iter().any(|(set, _)| set == *key));
     let seeds: Vec<_> = seeds.map(|key| ((*key).to_owned(), seed.to_string())).collect();
     settings.extend(seeds);
@@ -419,15 +442,21 @@ mod tests {
         Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap()
     }
 
-    const SET: &str = "[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = 1\nflash.pages_per_block = 64\n";
+    const SET: &str = "[set]\ndrive.capacity = \"64MiB\"\nflash.channels = 1\nflash.dies_per_channel = \
+        1\nflash.pages_per_block = 64\n";
 
     /// The search began, and ended when it came to the second value.
     #[test]
     fn a_policy_from_outside_is_found_wherever_it_stands_on_an_axis() {
         ftl::gc::register("mine-grid", "", Arc::new(|_| unreachable!("nothing is run"))).unwrap();
         for victims in ["\"mine-grid\", \"fifo\"", "\"fifo\", \"mine-grid\""] {
-            let message = identity(&plan(&format!("{SET}[axes]\nftl.gc.victim = [{victims}]\n")), "build", "waf").unwrap_err().to_string();
-            assert!(message.contains("axes.ftl.gc.victim: ftl.gc.victim = mine-grid was registered by a program"), "{message}");
+            let message = identity(&plan(&format!("{SET}[axes]\nftl.gc.victim = [{victims}]\n")), "build", "waf")
+                .unwrap_err()
+                .to_string();
+            assert!(
+                message.contains("axes.ftl.gc.victim: ftl.gc.victim = mine-grid was registered by a program"),
+                "{message}"
+            );
         }
     }
 
@@ -435,12 +464,18 @@ mod tests {
     fn repetitions_are_the_runs_that_their_seeds_alone_would_be() {
         for more in ["", "drive.precondition = \"overwrite\"\n", "drive.precondition = \"steady\"\n"] {
             let axes = "[axes]\ndrive.over_provisioning = [\"50%\", \"0.1%\"]\n";
-            let together = Grid::expand(plan(&format!("seed = 5\nrepetitions = 3\n{SET}{more}{axes}")), "build").unwrap();
+            let together =
+                Grid::expand(plan(&format!("seed = 5\nrepetitions = 3\n{SET}{more}{axes}")), "build").unwrap();
             for repetition in 0..3 {
-                let alone = Grid::expand(plan(&format!("seed = {}\n{SET}{more}{axes}", 5 + repetition)), "build").unwrap();
-                let of = |run: &Run| (run.address.clone(), run.state.clone(), run.impossible.clone(), run.settings.clone());
+                let alone =
+                    Grid::expand(plan(&format!("seed = {}\n{SET}{more}{axes}", 5 + repetition)), "build").unwrap();
+                let of =
+                    |run: &Run| (run.address.clone(), run.state.clone(), run.impossible.clone(), run.settings.clone());
                 let expected: Vec<_> = alone.runs.iter().map(of).collect();
-                assert_eq!(together.runs.iter().filter(|run| run.repetition == repetition).map(of).collect::<Vec<_>>(), expected);
+                assert_eq!(
+                    together.runs.iter().filter(|run| run.repetition == repetition).map(of).collect::<Vec<_>>(),
+                    expected
+                );
             }
         }
     }

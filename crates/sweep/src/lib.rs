@@ -6,11 +6,11 @@
 //!        results.parquet, summary.csv, report.html  <--  fronts by panel, recommendations  <--+
 //! ```
 //! A run is kept under the hash of everything that decides its result: the program, the resolved configuration, the
-//! workload and the bytes of its trace. So a sweep that was stopped goes on where it was, an axis that changed runs only
-//! what changed, and several processes or machines share one folder without talking to each other.
+//! workload and the bytes of its trace. So a sweep that was stopped goes on where it was, an axis that changed runs
+//! only what changed, and several processes or machines share one folder without talking to each other.
 //!
-//! *Protects*: mistakes of a plan are said before the first run starts; a combination that cannot be built is a row that
-//! says why, and stops nobody else; a folder of a run appears whole or not at all.
+//! *Protects*: mistakes of a plan are said before the first run starts; a combination that cannot be built is a row
+//! that says why, and stops nobody else; a folder of a run appears whole or not at all.
 
 mod advice;
 mod axis;

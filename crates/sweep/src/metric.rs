@@ -17,7 +17,13 @@ pub struct Metric {
     pub doc: &'static str,
 }
 
-const fn metric(name: &'static str, pointer: &'static str, unit: &'static str, short: &'static str, doc: &'static str) -> Metric {
+const fn metric(
+    name: &'static str,
+    pointer: &'static str,
+    unit: &'static str,
+    short: &'static str,
+    doc: &'static str,
+) -> Metric {
     Metric { name, pointer, unit, short, doc }
 }
 
@@ -78,8 +84,18 @@ pub(crate) struct Op {
 
 /// Operations with latencies. Reads come first: somebody waits for them.
 pub(crate) const OPS: [Op; 2] = [
-    Op { name: "read", plural: "reads", requests: "read_requests", tails: ["read_p9999_ns", "read_p999_ns", "read_p99_ns", "read_p90_ns"] },
-    Op { name: "write", plural: "writes", requests: "write_requests", tails: ["write_p9999_ns", "write_p999_ns", "write_p99_ns", "write_p90_ns"] },
+    Op {
+        name: "read",
+        plural: "reads",
+        requests: "read_requests",
+        tails: ["read_p9999_ns", "read_p999_ns", "read_p99_ns", "read_p90_ns"],
+    },
+    Op {
+        name: "write",
+        plural: "writes",
+        requests: "write_requests",
+        tails: ["write_p9999_ns", "write_p999_ns", "write_p99_ns", "write_p90_ns"],
+    },
 ];
 
 impl Op {
@@ -90,8 +106,8 @@ impl Op {
 }
 
 impl Metric {
-    /// Its value in a result, if there is one. Percentiles that too few requests lie beyond are none, as is what was not
-    /// measured at all.
+    /// Its value in a result, if there is one. Percentiles that too few requests lie beyond are none, as is what was
+    /// not measured at all.
     pub fn of(&self, result: &Value) -> Option<f64> {
         if let Some(op) = self.op() {
             let requests = result["latency_ns"][op.name]["count"].as_u64().unwrap_or(0);
@@ -100,7 +116,9 @@ impl Metric {
             }
         }
         match result.pointer(self.pointer)? {
-            pages if self.name == SPARE => Some(pages.as_f64()? / result["counters"]["drive.user_pages"].as_f64()? - 1.0),
+            pages if self.name == SPARE => {
+                Some(pages.as_f64()? / result["counters"]["drive.user_pages"].as_f64()? - 1.0)
+            }
             Value::Object(parts) => Some(parts.values().filter_map(Value::as_f64).sum()),
             value => value.as_f64(),
         }
@@ -156,13 +174,18 @@ pub(crate) fn absence(metrics: &[Option<f64>]) -> Option<String> {
     let of = |name: &str| Metric::named(name).and_then(|metric| metrics[metric.at()]);
     let reasons = OPS.iter().filter_map(|op| {
         let requests = of(op.requests)?;
-        let missing: Vec<&Metric> =
-            METRICS.iter().filter(|metric| metric.op() == Some(op) && metrics[metric.at()].is_none() && requests < metric.needed() as f64).collect();
+        let missing: Vec<&Metric> = METRICS
+            .iter()
+            .filter(|metric| {
+                metric.op() == Some(op) && metrics[metric.at()].is_none() && requests < metric.needed() as f64
+            })
+            .collect();
         let first = missing.first()?;
         if requests < 1.0 {
             return Some(format!("no {}", op.plural));
         }
-        let names: Vec<&str> = missing.iter().map(|metric| metric.short.rsplit(' ').next().unwrap_or(metric.short)).collect();
+        let names: Vec<&str> =
+            missing.iter().map(|metric| metric.short.rsplit(' ').next().unwrap_or(metric.short)).collect();
         Some(format!("{requests} {}, too few for {} ({} or more)", op.plural, names.join(", "), first.needed()))
     });
     let reasons: Vec<String> = reasons.collect();
@@ -175,8 +198,12 @@ mod tests {
     use serde_json::json;
 
     fn result(reads: u64) -> Value {
-        let latency = json!({"count": reads, "mean": 5.0, "p50": 4, "p90": 7, "p99": 8, "p999": 9, "p9999": 9, "max": 9});
-        json!({"host": {"read": {"requests": reads}, "write": {"requests": 0}}, "latency_ns": {"read": latency, "write": {"count": 0, "p999": 0, "mean": 0.0, "max": 0}}})
+        let latency =
+            json!({"count": reads, "mean": 5.0, "p50": 4, "p90": 7, "p99": 8, "p999": 9, "p9999": 9, "max": 9});
+        json!({
+            "host": {"read": {"requests": reads}, "write": {"requests": 0}},
+            "latency_ns": {"read": latency, "write": {"count": 0, "p999": 0, "mean": 0.0, "max": 0}},
+        })
     }
 
     fn values(result: &Value) -> Vec<Option<f64>> {
@@ -188,7 +215,12 @@ mod tests {
     fn a_percentile_needs_ten_requests_beyond_it() {
         let present = |reads: u64| {
             let found = values(&result(reads));
-            METRICS.iter().filter(|metric| metric.is_latency() && found[metric.at()].is_some()).map(|metric| metric.name).collect::<Vec<_>>().join(" ")
+            METRICS
+                .iter()
+                .filter(|metric| metric.is_latency() && found[metric.at()].is_some())
+                .map(|metric| metric.name)
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         assert_eq!(present(0), "");
         assert_eq!(present(19), "read_mean_ns read_max_ns");
@@ -210,11 +242,15 @@ mod tests {
     #[test]
     fn a_bucket_is_never_wider_than_the_resolution() {
         let widths = (64..2000).map(|bucket| {
-            let (below, upper) = (metrics::Histogram::upper(bucket - 1) as f64, metrics::Histogram::upper(bucket) as f64);
+            let (below, upper) =
+                (metrics::Histogram::upper(bucket - 1) as f64, metrics::Histogram::upper(bucket) as f64);
             (upper - below) / upper
         });
         let widest = widths.fold(0.0, f64::max);
         assert!(widest <= BUCKET && widest > 0.98 * BUCKET, "{widest}");
-        assert!(Metric::named("read_p50_ns").unwrap().resolution() > 0.0 && Metric::named("read_max_ns").unwrap().resolution() <= 0.0);
+        assert!(
+            Metric::named("read_p50_ns").unwrap().resolution() > 0.0
+                && Metric::named("read_max_ns").unwrap().resolution() <= 0.0
+        );
     }
 }

@@ -24,7 +24,8 @@ fn shown(all: &[Summary]) -> Vec<(&'static Metric, &'static str)> {
     first.into_iter().chain(tails).chain(last.into_iter().flatten()).collect()
 }
 
-/// A dimension of the grid: what it is called, its values, those of numbers from the smallest, and which of them a summary has.
+/// A dimension of the grid: what it is called, its values, those of numbers from the smallest, and which of them a
+/// summary has.
 struct Dimension {
     name: String,
     values: Vec<String>,
@@ -47,9 +48,18 @@ impl Dimension {
 
 fn dimensions(grid: &Grid) -> Vec<Dimension> {
     let plan = &grid.plan;
-    let mut dimensions: Vec<Dimension> = plan.axes.iter().enumerate().map(|(at, axis)| Dimension::of_axis(at, axis)).collect();
-    dimensions.push(Dimension { name: "stack".to_owned(), values: plan.stacks.clone(), of: Box::new(|summary| summary.point.stack) });
-    dimensions.push(Dimension { name: "workload".to_owned(), values: plan.workloads.clone(), of: Box::new(|summary| summary.point.workload) });
+    let mut dimensions: Vec<Dimension> =
+        plan.axes.iter().enumerate().map(|(at, axis)| Dimension::of_axis(at, axis)).collect();
+    dimensions.push(Dimension {
+        name: "stack".to_owned(),
+        values: plan.stacks.clone(),
+        of: Box::new(|summary| summary.point.stack),
+    });
+    dimensions.push(Dimension {
+        name: "workload".to_owned(),
+        values: plan.workloads.clone(),
+        of: Box::new(|summary| summary.point.workload),
+    });
     dimensions.retain(|dimension| dimension.values.len() > 1);
     dimensions
 }
@@ -65,19 +75,29 @@ impl Arrangement {
     fn of(grid: &Grid) -> Self {
         let mut rest = dimensions(grid);
         // The axis with most values goes along; stacks are what people compare, so they are lines where they fit.
-        let axes = rest.iter().filter(|dimension| !["stack", "workload"].contains(&dimension.name.as_str())).map(|dimension| dimension.values.len());
+        let axes = rest
+            .iter()
+            .filter(|dimension| !["stack", "workload"].contains(&dimension.name.as_str()))
+            .map(|dimension| dimension.values.len());
         let longest = axes.max();
         let along = rest.iter().position(|dimension| Some(dimension.values.len()) == longest).map(|at| rest.remove(at));
         let along = along.or_else(|| if rest.is_empty() { None } else { Some(rest.remove(0)) });
         let fits = |dimension: &Dimension| dimension.values.len() <= MOST_SERIES;
-        let lines = rest.iter().position(|dimension| dimension.name == "stack" && fits(dimension)).or_else(|| rest.iter().position(fits));
+        let lines = rest
+            .iter()
+            .position(|dimension| dimension.name == "stack" && fits(dimension))
+            .or_else(|| rest.iter().position(fits));
         let lines = lines.map(|at| rest.remove(at));
         Self { along, lines, panels: rest }
     }
 
     /// Which panel a summary belongs to, in words.
     fn panel(&self, summary: &Summary) -> String {
-        self.panels.iter().map(|dimension| format!("{} {}", dimension.name, dimension.values[(dimension.of)(summary)])).collect::<Vec<_>>().join(", ")
+        self.panels
+            .iter()
+            .map(|dimension| format!("{} {}", dimension.name, dimension.values[(dimension.of)(summary)]))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// A metric as a figure, and how it is drawn; `None`: it was not measured.
@@ -121,7 +141,10 @@ impl Arrangement {
         // One scale for all panels: they are there to be compared.
         let most = (largest > 0.0).then_some(largest / scale);
         let shape = if categories.len() > 2 { Shape::Lines } else { Shape::Bars };
-        Some((Figure { name: metric.name, title: metric.doc, axis, shape, most, panels, published: Vec::new(), caption }, look))
+        Some((
+            Figure { name: metric.name, title: metric.doc, axis, shape, most, panels, published: Vec::new(), caption },
+            look,
+        ))
     }
 
     fn caption(&self, left_out: usize) -> String {
@@ -149,7 +172,8 @@ mod tests {
     use std::path::Path;
 
     fn grid() -> Grid {
-        let text = "[axes]\ndrive.over_provisioning = [\"50%\", \"20%\", \"0.1%\", \"30%\", \"25%\"]\nworkload.queue_depth = [4, 1]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
+        let text = "[axes]\ndrive.over_provisioning = [\"50%\", \"20%\", \"0.1%\", \"30%\", \
+            \"25%\"]\nworkload.queue_depth = [4, 1]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
         Grid::expand(Plan::parse(text, "plan.toml", Path::new("."), &[]).unwrap(), "test").unwrap()
     }
 
@@ -167,22 +191,35 @@ mod tests {
     #[test]
     fn numbers_are_drawn_in_their_order_and_no_line_crosses_what_is_missing() {
         let at = |values: [usize; 3], mean: f64| summary(values, "waf", Cell { mean, half: None });
-        let depth = |depth: usize| [([1, 0, depth], 3.0), ([2, 0, depth], 4.0), ([0, 0, depth], 1.0), ([3, 0, depth], 2.0)].map(|(values, waf)| at(values, waf));
+        let depth = |depth: usize| {
+            [([1, 0, depth], 3.0), ([2, 0, depth], 4.0), ([0, 0, depth], 1.0), ([3, 0, depth], 2.0)]
+                .map(|(values, waf)| at(values, waf))
+        };
         let (figure, look) = figure("waf", &[depth(0), depth(1)].concat());
         let panel = &figure.panels[0];
         assert_eq!(panel.categories, ["0.1%", "20%", "25%", "30%", "50%"]);
         assert_eq!((panel.series[0].name.as_str(), panel.title.as_str()), ("greedy", "workload.queue_depth 1"));
         assert_eq!(panel.series[0].values, [Some(4.0), Some(3.0), None, Some(2.0), Some(1.0)]);
-        assert_eq!(section_with(&figure, &look, "").matches("<polyline class=\"s0\"").count(), 4, "two pieces in each panel");
+        assert_eq!(
+            section_with(&figure, &look, "").matches("<polyline class=\"s0\"").count(),
+            4,
+            "two pieces in each panel"
+        );
     }
 
     /// An axis said 200000, of microseconds, and means had no intervals.
     #[test]
     fn a_figure_has_readable_units_and_intervals() {
-        let at = |value: usize, mean: f64| summary([value, 0, 0], "read_p99_ns", Cell { mean, half: Some(mean / 10.0) });
+        let at =
+            |value: usize, mean: f64| summary([value, 0, 0], "read_p99_ns", Cell { mean, half: Some(mean / 10.0) });
         let (figure, look) = figure("read_p99_ns", &[at(0, 2e8), at(1, 1e8), at(2, 1.5e8)]);
         let section = section_with(&figure, &look, "");
-        assert!(section.contains(">200 ms</text>") && section.contains("200 ms \u{b1} 20 ms") && !section.contains("200000"), "{section}");
+        assert!(
+            section.contains(">200 ms</text>")
+                && section.contains("200 ms \u{b1} 20 ms")
+                && !section.contains("200000"),
+            "{section}"
+        );
         assert_eq!(section.matches("interval\"").count(), 3);
         assert!(figure.most.unwrap() > 2.19e8, "the interval is within the picture");
     }

@@ -1,5 +1,5 @@
-//! The page of a sweep: what is recommended, which designs are worth their price, small multiples of what matters, and what was
-//! not measured.
+//! The page of a sweep: what is recommended, which designs are worth their price, small multiples of what matters, and
+//! what was not measured.
 
 use crate::execute::Status;
 use crate::findings::{Findings, design_name};
@@ -18,10 +18,15 @@ fn problems(grid: &Grid, all: &[Summary]) -> String {
         return String::new();
     }
     let rows = each(with_problem.iter().take(MOST_ROWS), |summary| {
-        format!("<tr><td>{}</td><td>{}</td></tr>", escape(&label(grid, summary)), escape(summary.problem.as_deref().unwrap_or_default()))
+        format!(
+            "<tr><td>{}</td><td>{}</td></tr>",
+            escape(&label(grid, summary)),
+            escape(summary.problem.as_deref().unwrap_or_default())
+        )
     });
     format!(
-        "<section id=\"problems\"><h2>Not measured</h2><p class=\"lead\">{} of {} combinations.</p><div class=\"wide\"><table><thead>\
+        "<section id=\"problems\"><h2>Not measured</h2><p class=\"lead\">{} of {} combinations.</p><div \
+         class=\"wide\"><table><thead>\
          <tr><th>Combination</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
         with_problem.len(),
         all.len()
@@ -32,8 +37,16 @@ fn problems(grid: &Grid, all: &[Summary]) -> String {
 fn label(grid: &Grid, summary: &Summary) -> String {
     let plan = &grid.plan;
     let workload = (plan.workloads.len() > 1).then(|| plan.workloads[summary.point.workload].clone());
-    let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value]));
-    std::iter::once(plan.stacks[summary.point.stack].clone()).chain(workload).chain(values).collect::<Vec<_>>().join(", ")
+    let values = plan
+        .axes
+        .iter()
+        .zip(&summary.point.values)
+        .map(|(axis, value)| format!("{} {}", axis.key, axis.values[*value]));
+    std::iter::once(plan.stacks[summary.point.stack].clone())
+        .chain(workload)
+        .chain(values)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// What is recommended over all panels, and how designs stand there.
@@ -43,13 +56,21 @@ fn summary(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let rows = each(findings.standings.iter().take(MOST_ROWS), |standing| {
         let name = design_name(grid, &all[standing.first].point);
         let of = |count: usize| format!("<td>{count} of {}</td>", standing.compared);
-        format!("<tr><td>{}</td>{}{}</tr>", escape(&name).replace('.', ".<wbr>"), of(standing.unbeaten), of(standing.near))
+        format!(
+            "<tr><td>{}</td>{}{}</tr>",
+            escape(&name).replace('.', ".<wbr>"),
+            of(standing.unbeaten),
+            of(standing.near)
+        )
     });
     let left_out = findings.standings.len().saturating_sub(MOST_ROWS);
-    let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
+    let rest =
+        if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
     format!(
-        "<section id=\"summary\"><h2>Over all {} panels</h2><p class=\"advice\">{}</p><div class=\"{}\"><table class=\"numbers\"><thead><tr><th>Design</th>\
-         <th>Unbeaten</th><th>Tail within {near}&nbsp;% of the shortest</th></tr></thead><tbody>{rows}</tbody></table></div>{rest}</section>",
+        "<section id=\"summary\"><h2>Over all {} panels</h2><p class=\"advice\">{}</p><div class=\"{}\"><table \
+         class=\"numbers\"><thead><tr><th>Design</th>\
+         <th>Unbeaten</th><th>Tail within {near}&nbsp;% of the \
+         shortest</th></tr></thead><tbody>{rows}</tbody></table></div>{rest}</section>",
         findings.panels.len(),
         escape(overall),
         figures::frame(findings.standings.len()),
@@ -62,7 +83,8 @@ pub fn page(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let notes = each(&findings.notes, |note| format!("<p class=\"lead\">{}</p>", escape(note)));
     let intervals = if grid.plan.repetitions > 1 { ", lines through them 95 % confidence intervals" } else { "" };
     let top = format!(
-        "<p class=\"lead\">{} combinations, {} {} each; {complete} of {} runs {}. Values are means over repetitions{intervals}; \
+        "<p class=\"lead\">{} combinations, {} {} each; {complete} of {} runs {}. Values are means over \
+         repetitions{intervals}; \
          every metric stands in summary.csv, every run in results.parquet.</p>{notes}",
         all.len(),
         grid.plan.repetitions,
@@ -70,6 +92,9 @@ pub fn page(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
         grid.runs.len(),
         Status::Complete.name()
     );
-    let sections = summary(grid, all, findings) + &trade_off::sections(grid, all, findings) + &multiples::sections(grid, all) + &problems(grid, all);
+    let sections = summary(grid, all, findings)
+        + &trade_off::sections(grid, all, findings)
+        + &multiples::sections(grid, all)
+        + &problems(grid, all);
     Page { brand: "sweep", title: &grid.plan.name, top, sections }.render()
 }

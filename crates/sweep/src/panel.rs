@@ -1,6 +1,7 @@
 //! Panels: combinations under the same requests, which alone compete with each other.
 //!
-//! A queue depth of 1 has a shorter tail than one of 16 under any drive, so it is no better design but another question.
+//! A queue depth of 1 has a shorter tail than one of 16 under any drive, so it is no better design but another
+//! question.
 
 use crate::axis;
 use crate::error::PlanError;
@@ -31,12 +32,14 @@ pub(crate) fn is_load(key: &str) -> bool {
     key.starts_with(LOAD)
 }
 
-/// The keys of the load that a stack sets by itself, or by its file, and what they are; those that all runs are given win over a
-/// file's.
+/// The keys of the load that a stack sets by itself, or by its file, and what they are; those that all runs are given
+/// win over a file's.
 fn own_load(plan: &Plan, base: &[Setting], given: &[(String, String)]) -> BTreeMap<String, String> {
     let base = base.iter().map(|setting| (setting.key.clone(), setting.value.clone()));
-    let mut keys: BTreeMap<String, String> = base.chain(given.iter().cloned()).filter(|(key, _)| is_load(key)).collect();
-    let varies = |key: &str| plan.axes.iter().any(|axis| axis.key == key) || plan.repetitions > 1 && SEEDS.contains(&key);
+    let mut keys: BTreeMap<String, String> =
+        base.chain(given.iter().cloned()).filter(|(key, _)| is_load(key)).collect();
+    let varies =
+        |key: &str| plan.axes.iter().any(|axis| axis.key == key) || plan.repetitions > 1 && SEEDS.contains(&key);
     keys.retain(|key, _| !varies(key));
     keys
 }
@@ -55,9 +58,15 @@ fn differing(loads: &[BTreeMap<String, String>]) -> Vec<Vec<(String, String, Str
     keys.dedup();
     keys.retain(|key| loads.iter().any(|load| meaning(key, load.get(*key)) != meaning(key, loads[0].get(*key))));
     let written = |key: &String, load: &BTreeMap<String, String>| {
-        load.get(key).cloned().or_else(|| axis::parameter(key, "").ok()?.default.map(str::to_owned)).unwrap_or_else(|| "unset".to_owned())
+        load.get(key)
+            .cloned()
+            .or_else(|| axis::parameter(key, "").ok()?.default.map(str::to_owned))
+            .unwrap_or_else(|| "unset".to_owned())
     };
-    loads.iter().map(|load| keys.iter().map(|key| ((*key).clone(), written(key, load), meaning(key, load.get(*key)))).collect()).collect()
+    loads
+        .iter()
+        .map(|load| keys.iter().map(|key| ((*key).clone(), written(key, load), meaning(key, load.get(*key)))).collect())
+        .collect()
 }
 
 /// The panels of a grid, in the order of their first combinations.
@@ -67,7 +76,8 @@ pub fn panels(grid: &Grid, all: &[Summary]) -> Vec<Panel> {
     let of_each = grid.runs.chunks((grid.runs.len() / plan.stacks.len()).max(1));
     let loads: Vec<_> = of_each.map(|runs| own_load(plan, &runs[0].read.1, &runs[0].settings)).collect();
     let by_stack = differing(&loads);
-    let axes: Vec<usize> = (0..plan.axes.len()).filter(|at| is_load(plan.axes[*at].key) && plan.axes[*at].values.len() > 1).collect();
+    let axes: Vec<usize> =
+        (0..plan.axes.len()).filter(|at| is_load(plan.axes[*at].key) && plan.axes[*at].values.len() > 1).collect();
     let mut found: BTreeMap<(usize, Vec<usize>, Vec<String>), usize> = BTreeMap::new();
     let mut panels: Vec<Panel> = Vec::new();
     for (at, summary) in all.iter().enumerate() {
@@ -75,8 +85,11 @@ pub fn panels(grid: &Grid, all: &[Summary]) -> Vec<Panel> {
         let meant = by_stack[*stack].iter().map(|(.., meaning)| meaning.clone()).collect();
         let place = (*workload, axes.iter().map(|axis| values[*axis]).collect(), meant);
         let number = *found.entry(place).or_insert_with(|| {
-            let of_axes = axes.iter().map(|axis| (plan.axes[*axis].key.to_owned(), plan.axes[*axis].values[values[*axis]].clone()));
-            let keys: Vec<_> = of_axes.chain(by_stack[*stack].iter().map(|(key, text, _)| (key.clone(), text.clone()))).collect();
+            let of_axes = axes
+                .iter()
+                .map(|axis| (plan.axes[*axis].key.to_owned(), plan.axes[*axis].values[values[*axis]].clone()));
+            let keys: Vec<_> =
+                of_axes.chain(by_stack[*stack].iter().map(|(key, text, _)| (key.clone(), text.clone()))).collect();
             let parts = keys.iter().map(|(key, value)| format!("{} {value}", key.trim_start_matches(LOAD)));
             let title = std::iter::once(plan.workloads[*workload].clone()).chain(parts).collect::<Vec<_>>().join(", ");
             panels.push(Panel { workload: *workload, keys, title, members: Vec::new() });
@@ -87,7 +100,8 @@ pub fn panels(grid: &Grid, all: &[Summary]) -> Vec<Panel> {
     panels
 }
 
-/// A key of the load that designs of a plan would be compared over, and where it stands: an axis, or stacks that differ in it.
+/// A key of the load that designs of a plan would be compared over, and where it stands: an axis, or stacks that differ
+/// in it.
 ///
 /// # Errors
 /// A stack that does not exist.
@@ -112,26 +126,42 @@ mod tests {
     fn titles(text: &str) -> Vec<(String, usize)> {
         let grid = Grid::expand(plan(text), "build").unwrap();
         let outcomes = vec![None; grid.runs.len()];
-        panels(&grid, &Summary::all(&grid, &outcomes)).into_iter().map(|panel| (panel.title, panel.members.len())).collect()
+        panels(&grid, &Summary::all(&grid, &outcomes))
+            .into_iter()
+            .map(|panel| (panel.title, panel.members.len()))
+            .collect()
     }
 
     /// A queue depth of 1 beat one of 16, and was "unbeaten".
     #[test]
     fn workloads_and_their_keys_divide_and_drives_compete() {
-        let text = "workloads = [\"zipf\", \"oltp\"]\nrepetitions = 2\n[axes]\nworkload.queue_depth = [1, 16]\ndrive.over_provisioning = [\"25%\", \"50%\", \"60%\"]\n";
+        let text = "workloads = [\"zipf\", \"oltp\"]\nrepetitions = 2\n[axes]\nworkload.queue_depth = [1, \
+            16]\ndrive.over_provisioning = [\"25%\", \"50%\", \"60%\"]\n";
         let expected = ["zipf, queue_depth 1", "zipf, queue_depth 16", "oltp, queue_depth 1", "oltp, queue_depth 16"];
         assert_eq!(titles(text), expected.map(|title| (title.to_owned(), 3)));
         assert_eq!(titles("[axes]\ndrive.over_provisioning = [\"25%\", \"50%\"]\n"), [("mixed".to_owned(), 2)]);
-        assert_eq!(titles("[axes]\nworkload.queue_depth = [1]\ndrive.over_provisioning = [\"25%\", \"50%\"]\n"), [("mixed".to_owned(), 2)], "one value divides nothing");
+        assert_eq!(
+            titles("[axes]\nworkload.queue_depth = [1]\ndrive.over_provisioning = [\"25%\", \"50%\"]\n"),
+            [("mixed".to_owned(), 2)],
+            "one value divides nothing"
+        );
     }
 
     #[test]
     fn stacks_that_change_the_load_do_not_compete() {
-        let stacks = "stacks = [\"page\", \"dftl\", \"page+workload.queue_depth=2\", \"dftl+workload.queue_depth=32\"]\n";
-        assert_eq!(titles(stacks), [("mixed, queue_depth 32".to_owned(), 3), ("mixed, queue_depth 2".to_owned(), 1)], "32 is the default");
+        let stacks =
+            "stacks = [\"page\", \"dftl\", \"page+workload.queue_depth=2\", \"dftl+workload.queue_depth=32\"]\n";
+        assert_eq!(
+            titles(stacks),
+            [("mixed, queue_depth 32".to_owned(), 3), ("mixed, queue_depth 2".to_owned(), 1)],
+            "32 is the default"
+        );
         assert_eq!(compared_load(&plan(stacks)).unwrap(), Some(("workload.queue_depth".to_owned(), "stacks")));
         assert_eq!(compared_load(&plan("stacks = [\"page\", \"dftl\"]\n")).unwrap(), None);
-        assert_eq!(compared_load(&plan("[axes]\nworkload.read_share = [\"10%\", \"20%\"]\n")).unwrap(), Some(("workload.read_share".to_owned(), "axes")));
+        assert_eq!(
+            compared_load(&plan("[axes]\nworkload.read_share = [\"10%\", \"20%\"]\n")).unwrap(),
+            Some(("workload.read_share".to_owned(), "axes"))
+        );
         assert!(compared_load(&plan("stacks = [\"pgae\"]\n")).is_err());
     }
 }

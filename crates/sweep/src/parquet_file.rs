@@ -36,16 +36,24 @@ pub fn write_parquet(grid: &Grid, outcomes: &[Option<Outcome>], into: impl Write
     }
     schema.push('}');
     let schema = Arc::new(parse_message_type(&schema)?);
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()));
+    let properties =
+        WriterProperties::builder().set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()));
     let mut writer = SerializedFileWriter::new(into, schema, Arc::new(properties.build()))?;
     let mut group = writer.next_row_group()?;
     for column in &columns {
-        let mut column_writer = group.next_column()?.ok_or_else(|| ParquetError::General(format!("no place for column {}", column.name)))?;
+        let mut column_writer = group
+            .next_column()?
+            .ok_or_else(|| ParquetError::General(format!("no place for column {}", column.name)))?;
         match (column_writer.untyped(), &column.cells) {
-            (ColumnWriter::Int64ColumnWriter(writer), Cells::Whole(cells)) => write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?,
-            (ColumnWriter::DoubleColumnWriter(writer), Cells::Real(cells)) => write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?,
+            (ColumnWriter::Int64ColumnWriter(writer), Cells::Whole(cells)) => {
+                write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?
+            }
+            (ColumnWriter::DoubleColumnWriter(writer), Cells::Real(cells)) => {
+                write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?
+            }
             (ColumnWriter::ByteArrayColumnWriter(writer), Cells::Text(cells)) => {
-                let cells: Vec<Option<ByteArray>> = cells.iter().map(|cell| cell.as_deref().map(ByteArray::from)).collect();
+                let cells: Vec<Option<ByteArray>> =
+                    cells.iter().map(|cell| cell.as_deref().map(ByteArray::from)).collect();
                 write(&cells, |values, levels| writer.write_batch(values, Some(levels), None))?;
             }
             _ => unreachable!("the schema was made from the columns"),
@@ -58,7 +66,10 @@ pub fn write_parquet(grid: &Grid, outcomes: &[Option<Outcome>], into: impl Write
 }
 
 /// Hands over what is there, and for each row whether it is.
-fn write<T: Clone>(cells: &[Option<T>], batch: impl FnOnce(&[T], &[i16]) -> Result<usize, ParquetError>) -> Result<(), ParquetError> {
+fn write<T: Clone>(
+    cells: &[Option<T>],
+    batch: impl FnOnce(&[T], &[i16]) -> Result<usize, ParquetError>,
+) -> Result<(), ParquetError> {
     let values: Vec<T> = cells.iter().flatten().cloned().collect();
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
     batch(&values, &levels).map(|_| ())
@@ -76,12 +87,19 @@ mod tests {
 
     #[test]
     fn a_row_for_each_run_with_numbers_where_keys_have_them() {
-        let text = "stacks = [\"page\"]\nworkloads = [\"mixed\"]\n[set]\ndrive.capacity = \"64MiB\"\nflash.pages_per_block = 64\nflash.channels = 1\nflash.dies_per_channel = 1\n\
+        let text = "stacks = [\"page\"]\nworkloads = [\"mixed\"]\n[set]\ndrive.capacity = \
+            \"64MiB\"\nflash.pages_per_block = 64\nflash.channels = 1\nflash.dies_per_channel = 1\n\
                     [axes]\ndrive.over_provisioning = [\"25%\", \"50%\"]\nftl.gc.victim = [\"greedy\", \"fifo\"]";
         let grid = Grid::new(Plan::parse(text, "p.toml", Path::new(""), &[]).unwrap(), "build").unwrap();
         let mut outcomes = vec![Some(Outcome::without_result(Status::Impossible, "why".to_owned())); 3];
         outcomes.push(None);
-        outcomes[0] = Some(Outcome { status: Status::Complete, error: None, hash: Some("h".to_owned()), metrics: vec![Some(2.5); METRICS.len()], notes: Vec::new() });
+        outcomes[0] = Some(Outcome {
+            status: Status::Complete,
+            error: None,
+            hash: Some("h".to_owned()),
+            metrics: vec![Some(2.5); METRICS.len()],
+            notes: Vec::new(),
+        });
         let mut file = tempfile::tempfile().unwrap();
         write_parquet(&grid, &outcomes, &mut file).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();

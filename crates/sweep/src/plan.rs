@@ -65,11 +65,13 @@ impl Plan {
     /// It cannot be read, or something in it is wrong.
     pub fn load(path: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| PlanError::File { file: file.clone(), problem: error.to_string() })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| PlanError::File { file: file.clone(), problem: error.to_string() })?;
         Self::parse(&text, &file, path.parent().unwrap_or(Path::new("")), more)
     }
 
-    /// The plan of one combination alone, repetitions included: numbers of its stack, its workload, and the value of each axis.
+    /// The plan of one combination alone, repetitions included: numbers of its stack, its workload, and the value of
+    /// each axis.
     ///
     /// # Panics
     /// There is no such number.
@@ -95,8 +97,9 @@ impl Plan {
     /// # Errors
     /// As [`Plan::load`].
     pub fn parse(text: &str, file: &str, folder: &Path, more: &[(String, String)]) -> Result<Self, PlanError> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            PlanError::File { file: file.to_owned(), problem: error.to_string().trim_end().to_owned() }
+        let table: Table = text.parse().map_err(|error: toml::de::Error| PlanError::File {
+            file: file.to_owned(),
+            problem: error.to_string().trim_end().to_owned(),
         })?;
         let reader = Reader { file, table: &table };
         if let Some(key) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
@@ -104,7 +107,8 @@ impl Plan {
             return Err(reader.wrong(key, format!("a plan has no such part{hint}; it has {}", KNOWN.join(", "))));
         }
         let seed = reader.whole("seed", 1, i64::MAX)? as u64;
-        let name = Path::new(file).file_stem().map_or_else(|| "sweep".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        let name =
+            Path::new(file).file_stem().map_or_else(|| "sweep".to_owned(), |stem| stem.to_string_lossy().into_owned());
         let mut set = reader.leaves("set")?;
         set.extend(more.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))));
         let repetitions = reader.whole("repetitions", 1, MOST_REPETITIONS)? as u32;
@@ -114,8 +118,12 @@ impl Plan {
             workloads: reader.names("workloads", "mixed")?,
             repetitions,
             seed,
-            tail: reader.text("tail")?.map(|name| tail(&name).map_err(|problem| reader.wrong("tail", problem))).transpose()?,
-            within: within(&reader.text("within")?.unwrap_or_else(|| WITHIN.to_owned())).map_err(|problem| reader.wrong("within", problem))?,
+            tail: reader
+                .text("tail")?
+                .map(|name| tail(&name).map_err(|problem| reader.wrong("tail", problem)))
+                .transpose()?,
+            within: within(&reader.text("within")?.unwrap_or_else(|| WITHIN.to_owned()))
+                .map_err(|problem| reader.wrong("within", problem))?,
             set: Vec::new(),
             axes: Vec::new(),
             folder: folder.to_path_buf(),
@@ -131,7 +139,9 @@ impl Plan {
                 return Err(seeded("set", &key));
             }
             axis::parameter(&key, "[set]").map_err(|problem| reader.config(problem))?;
-            let text = axis::text(&value).ok_or_else(|| reader.wrong(&format!("set.{key}"), format!("{value} is no single value; several belong under [axes]")))?;
+            let text = axis::text(&value).ok_or_else(|| {
+                reader.wrong(&format!("set.{key}"), format!("{value} is no single value; several belong under [axes]"))
+            })?;
             plan.set.push((key, text));
         }
         for (key, value) in reader.leaves("axes")? {
@@ -140,9 +150,13 @@ impl Plan {
             }
             let parameter = axis::parameter(&key, "[axes]").map_err(|problem| reader.config(problem))?;
             if plan.set.iter().any(|(other, _)| *other == key) {
-                return Err(reader.wrong(&format!("axes.{key}"), "the key is set for all runs as well; leave it out of one of the two".to_owned()));
+                return Err(reader.wrong(
+                    &format!("axes.{key}"),
+                    "the key is set for all runs as well; leave it out of one of the two".to_owned(),
+                ));
             }
-            let axis = Axis::read(&parameter, &value, seed).map_err(|problem| reader.wrong(&format!("axes.{key}"), problem))?;
+            let axis = Axis::read(&parameter, &value, seed)
+                .map_err(|problem| reader.wrong(&format!("axes.{key}"), problem))?;
             plan.axes.push(axis);
         }
         Ok(plan)
@@ -203,13 +217,17 @@ impl Reader<'_> {
 
     fn names(&self, key: &str, default: &str) -> Result<Vec<String>, PlanError> {
         let Some(value) = self.table.get(key) else { return Ok(vec![default.to_owned()]) };
-        let list = value.as_array().ok_or_else(|| self.wrong(key, format!("{value} is no list; write {key} = [\"{default}\"]")))?;
+        let list = value
+            .as_array()
+            .ok_or_else(|| self.wrong(key, format!("{value} is no list; write {key} = [\"{default}\"]")))?;
         if list.is_empty() {
             return Err(self.wrong(key, format!("it is empty; name at least one, or leave it out for \"{default}\"")));
         }
         let mut names: Vec<String> = Vec::new();
         for name in list {
-            let name = name.as_str().ok_or_else(|| self.wrong(key, format!("{name} is no name; write it in quotation marks")))?;
+            let name = name
+                .as_str()
+                .ok_or_else(|| self.wrong(key, format!("{name} is no name; write it in quotation marks")))?;
             if names.iter().any(|known| known == name) {
                 return Err(self.wrong(key, format!("\"{name}\" is in it twice")));
             }
@@ -221,14 +239,18 @@ impl Reader<'_> {
     /// Keys and values of a table whose keys have dots: `drive.capacity` is a table in a table.
     fn leaves(&self, key: &str) -> Result<Vec<(String, Value)>, PlanError> {
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
-        let table = value.as_table().ok_or_else(|| self.wrong(key, format!("write [{key}] and below it key = value")))?;
+        let table =
+            value.as_table().ok_or_else(|| self.wrong(key, format!("write [{key}] and below it key = value")))?;
         let keys: Vec<&str> = all_keys().iter().map(|parameter| parameter.key).collect();
         let mut leaves = Vec::new();
         collect(table, "", &keys, &mut leaves);
         // Written in quotation marks and without: TOML takes these for two keys.
         let mut seen = BTreeSet::new();
         match leaves.iter().find(|(key, _)| !seen.insert(key.as_str())) {
-            Some((twice, _)) => Err(self.wrong(&format!("{key}.{twice}"), "the key is given twice, as `\"a.b\" = …` and as `a.b = …`; leave one out".to_owned())),
+            Some((twice, _)) => Err(self.wrong(
+                &format!("{key}.{twice}"),
+                "the key is given twice, as `\"a.b\" = …` and as `a.b = …`; leave one out".to_owned(),
+            )),
             None => Ok(leaves),
         }
     }
@@ -238,12 +260,17 @@ impl Reader<'_> {
 fn collect(table: &Table, prefix: &str, keys: &[&str], leaves: &mut Vec<(String, Value)>) {
     for (name, value) in table {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        let is_group = || keys.iter().any(|known| known.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.')));
+        let is_group =
+            || keys.iter().any(|known| known.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.')));
         match value {
             Value::Table(inner) if !keys.contains(&key.as_str()) => {
                 // A key that is not known is named with its range, or with what is below it.
                 let is_range = inner.is_empty() || inner.keys().any(|part| axis::KNOWN.contains(&part.as_str()));
-                if is_group() || !is_range { collect(inner, &key, keys, leaves) } else { leaves.push((key, value.clone())) }
+                if is_group() || !is_range {
+                    collect(inner, &key, keys, leaves)
+                } else {
+                    leaves.push((key, value.clone()))
+                }
             }
             other => leaves.push((key, other.clone())),
         }
@@ -262,21 +289,31 @@ mod tests {
     fn a_plan_is_read_with_what_is_given_beside_it() {
         let plan = parse(
             "stacks = [\"page\", \"dftl\"]\nrepetitions = 2\n[set]\nflash.channels = 2\n[axes]\n\
-             drive.over_provisioning = [\"7%\", \"15%\"]\nworkload.queue_depth = { from = 1, to = 4, steps = 3, scale = \"log\" }",
+             drive.over_provisioning = [\"7%\", \"15%\"]\nworkload.queue_depth = { from = 1, to = 4, steps = 3, scale \
+             = \"log\" }",
         )
         .unwrap();
         assert_eq!((plan.name.as_str(), plan.stacks.len(), plan.repetitions, plan.seed), ("plan", 2, 2, 1));
         assert_eq!(plan.workloads, ["mixed"]);
-        assert_eq!(plan.set, [("flash.channels".to_owned(), "2".to_owned()), ("drive.capacity".to_owned(), "1GiB".to_owned())]);
+        assert_eq!(
+            plan.set,
+            [("flash.channels".to_owned(), "2".to_owned()), ("drive.capacity".to_owned(), "1GiB".to_owned())]
+        );
         let axes: Vec<_> = plan.axes.iter().map(|axis| (axis.key, axis.values.join(" "))).collect();
-        assert_eq!(axes, [("drive.over_provisioning", "7% 15%".to_owned()), ("workload.queue_depth", "1 2 4".to_owned())]);
+        assert_eq!(
+            axes,
+            [("drive.over_provisioning", "7% 15%".to_owned()), ("workload.queue_depth", "1 2 4".to_owned())]
+        );
     }
 
     /// Results had two columns of one name, and no program read their Parquet.
     #[test]
     fn a_key_that_is_given_twice_is_refused() {
         for (part, value) in [("axes", "[\"7%\"]"), ("set", "\"7%\"")] {
-            let message = parse(&format!("[{part}]\n\"drive.over_provisioning\" = {value}\ndrive.over_provisioning = {value}")).unwrap_err().to_string();
+            let message =
+                parse(&format!("[{part}]\n\"drive.over_provisioning\" = {value}\ndrive.over_provisioning = {value}"))
+                    .unwrap_err()
+                    .to_string();
             assert!(message.contains(&format!("{part}.drive.over_provisioning: the key is given twice")), "{message}");
         }
     }
@@ -284,10 +321,17 @@ mod tests {
     /// An empty one was no axis without a word, and the others were said to be unknown keys.
     #[test]
     fn a_table_at_a_key_is_an_axis_whatever_is_in_it() {
-        for (table, wanted) in [("{}", "it is empty"), ("{ steps = 3 }", "`from` and `to` are missing"), ("{ form = 1, too = 3, steps = 3 }", "did you mean `from`")] {
+        for (table, wanted) in [
+            ("{}", "it is empty"),
+            ("{ steps = 3 }", "`from` and `to` are missing"),
+            ("{ form = 1, too = 3, steps = 3 }", "did you mean `from`"),
+        ] {
             for key in ["workload.queue_depth", "\"workload.queue_depth\""] {
                 let message = parse(&format!("[axes]\n{key} = {table}")).unwrap_err().to_string();
-                assert!(message.contains("axes.workload.queue_depth: ") && message.contains(wanted), "{table}: {message}");
+                assert!(
+                    message.contains("axes.workload.queue_depth: ") && message.contains(wanted),
+                    "{table}: {message}"
+                );
             }
         }
         assert_eq!(parse("[axes.workload]\n# queue_depth = [1, 2]").unwrap().axes, []);

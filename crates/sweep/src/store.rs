@@ -4,9 +4,9 @@
 //! FOLDER/runs/ab/abcdef…/run.json      status, metrics, settings
 //!                       /result.json   the result, as `run --out` writes it
 //! ```
-//! `run.json` holds a checksum of the result and one of itself with the address.
-//! A folder is written beside its place and renamed, so that whoever finds one finds it whole. Two processes that run the same
-//! thing at once come to the same result; the second one's is dropped. What cannot be read is replaced.
+//! `run.json` holds a checksum of the result and one of itself with the address. A folder is written beside its place
+//! and renamed, so that whoever finds one finds it whole. Two processes that run the same thing at once come to the
+//! same result; the second one's is dropped. What cannot be read is replaced.
 
 use crate::execute::{Outcome, Status};
 use crate::grid::hex;
@@ -33,7 +33,9 @@ impl Store {
         let (runs, store, now) = (folder.join("runs"), Self { folder: folder.to_path_buf() }, SystemTime::now());
         std::fs::create_dir_all(&runs)?;
         for part in std::fs::read_dir(&runs).into_iter().flatten().flatten() {
-            beside::remove_left_overs(&part.path(), now, |name| name.strip_prefix('.')?.split_once('-').map(|(_, number)| number));
+            beside::remove_left_overs(&part.path(), now, |name| {
+                name.strip_prefix('.')?.split_once('-').map(|(_, number)| number)
+            });
         }
         Snapshots::remove_left_overs(&store.snapshots(), now);
         Ok(store)
@@ -54,7 +56,8 @@ impl Store {
         let place = self.place(address);
         let text = std::fs::read_to_string(place.join("run.json")).ok()?;
         let kept: Value = serde_json::from_str(&text).ok()?;
-        let is_sealed = kept["seal"].as_str().is_some_and(|seal| seal == seal_of(address, &text.replacen(seal, NO_SEAL, 1)));
+        let is_sealed =
+            kept["seal"].as_str().is_some_and(|seal| seal == seal_of(address, &text.replacen(seal, NO_SEAL, 1)));
         if !is_sealed {
             return None;
         }
@@ -110,7 +113,8 @@ fn write(folder: &Path, address: &str, mut run: Value, result: Option<&Value>) -
     std::fs::create_dir_all(folder).map_err(|error| of_file(folder, &error))?;
     let file = |name: &str, text: &str| {
         let path = folder.join(name);
-        let written = File::create(&path).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        let written =
+            File::create(&path).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
         written.map_err(|error| of_file(&path, &error))
     };
     if let Some(result) = result {
@@ -162,7 +166,9 @@ mod tests {
     fn kept(folder: &Path) -> (Store, impl Fn()) {
         let store = Store::open(folder).unwrap();
         let again = store.clone();
-        let keep = move || again.put("abcd", &json!({}), &measured(), Some(&json!({"status": "complete", "hash": "1"}))).unwrap();
+        let keep = move || {
+            again.put("abcd", &json!({}), &measured(), Some(&json!({"status": "complete", "hash": "1"}))).unwrap()
+        };
         keep();
         (store, keep)
     }
@@ -173,8 +179,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, keep) = kept(folder.path());
         let path = |file: &str| store.place("abcd").join(file);
-        let (run, result) = (std::fs::read_to_string(path("run.json")).unwrap(), std::fs::read_to_string(path("result.json")).unwrap());
-        let without_metrics = json!({"metrics": {}, "schema": "nandarium.sweep-run/1", "status": "complete", "hash": "1", "result": seal(result.as_bytes())});
+        let (run, result) =
+            (std::fs::read_to_string(path("run.json")).unwrap(), std::fs::read_to_string(path("result.json")).unwrap());
+        let without_metrics = json!({
+            "metrics": {}, "schema": "nandarium.sweep-run/1", "status": "complete", "hash": "1",
+            "result": seal(result.as_bytes()),
+        });
         let without_metrics = sealed("abcd", without_metrics);
         let without_hash = sealed("abcd", serde_json::from_str(&run.replace("\"1\"", "null")).unwrap());
         for (file, text) in [
@@ -259,7 +269,8 @@ mod tests {
         }
         Store::open(folder.path()).unwrap();
         let names = |folder: &Path| {
-            let mut names: Vec<_> = read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            let mut names: Vec<_> =
+                read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
             names.sort();
             names
         };

@@ -1,8 +1,8 @@
 //! Repetitions together: means and their confidence.
 
 use crate::execute::{Outcome, Status};
-use crate::grid::{Grid, Point};
 use crate::findings::Findings;
+use crate::grid::{Grid, Point};
 use crate::metric::{METRICS, Metric, OPS, absence};
 use figures::quoted;
 
@@ -11,8 +11,8 @@ use figures::quoted;
 pub struct Cell {
     /// Mean.
     pub mean: f64,
-    /// Half of the 95 % confidence interval of the mean (Student's t), of a percentile at least the width of a bucket; `None` for a
-    /// single repetition.
+    /// Half of the 95 % confidence interval of the mean (Student's t), of a percentile at least the width of a bucket;
+    /// `None` for a single repetition.
     pub half: Option<f64>,
 }
 
@@ -35,8 +35,8 @@ pub struct Summary {
 
 /// 97.5 % points of Student's t distribution for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 /// The same point of the normal distribution.
 const NORMAL: f64 = 1.959_964;
@@ -73,11 +73,16 @@ impl Summary {
     /// Every combination of a grid, in its order, with what is known of its repetitions.
     pub fn all(grid: &Grid, outcomes: &[Option<Outcome>]) -> Vec<Self> {
         let repetitions = grid.plan.repetitions as usize;
-        grid.runs.chunks(repetitions).zip(outcomes.chunks(repetitions)).map(|(runs, outcomes)| Self::of(&runs[0].point, outcomes)).collect()
+        grid.runs
+            .chunks(repetitions)
+            .zip(outcomes.chunks(repetitions))
+            .map(|(runs, outcomes)| Self::of(&runs[0].point, outcomes))
+            .collect()
     }
 
     fn of(point: &Point, outcomes: &[Option<Outcome>]) -> Self {
-        let complete: Vec<&Outcome> = outcomes.iter().flatten().filter(|outcome| outcome.status == Status::Complete).collect();
+        let complete: Vec<&Outcome> =
+            outcomes.iter().flatten().filter(|outcome| outcome.status == Status::Complete).collect();
         let problem = outcomes.iter().flatten().find(|outcome| outcome.status != Status::Complete).map(|outcome| {
             let why = outcome.error.as_deref().map_or_else(String::new, |error| format!(": {error}"));
             format!("{}{why}", outcome.status.name())
@@ -88,7 +93,14 @@ impl Summary {
         let absent = complete.iter().find_map(|outcome| absence(&outcome.metrics));
         let least = |at: Option<usize>| complete.iter().filter_map(|outcome| outcome.metrics[at?]).reduce(f64::min);
         let fewest = OPS.map(|op| least(Metric::named(op.requests).map(Metric::at)));
-        Self { point: point.clone(), complete: complete.len(), problem, absent, fewest, cells: (0..METRICS.len()).map(cell).collect() }
+        Self {
+            point: point.clone(),
+            complete: complete.len(),
+            problem,
+            absent,
+            fewest,
+            cells: (0..METRICS.len()).map(cell).collect(),
+        }
     }
 
     /// What the complete repetitions gave of a metric.
@@ -114,7 +126,11 @@ impl Summary {
             let mut cells = vec![plan.stacks[*stack].clone(), plan.workloads[*workload].clone()];
             cells.extend(plan.axes.iter().zip(values).map(|(axis, value)| axis.values[*value].clone()));
             let verdict = findings.verdict(at);
-            cells.extend([summary.complete.to_string(), summary.problem.clone().unwrap_or_default(), summary.absent.clone().unwrap_or_default()]);
+            cells.extend([
+                summary.complete.to_string(),
+                summary.problem.clone().unwrap_or_default(),
+                summary.absent.clone().unwrap_or_default(),
+            ]);
             cells.extend([verdict.tail.unwrap_or_default().to_owned(), verdict.word().to_owned()]);
             for cell in &summary.cells {
                 let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -163,7 +179,16 @@ mod tests {
     /// From 32 repetitions on intervals were those of the normal distribution: too narrow.
     #[test]
     fn intervals_of_many_repetitions_are_students_too() {
-        for (freedom, point) in [(1, 12.706), (30, 2.042), (31, 2.03951), (40, 2.02108), (60, 2.0003), (120, 1.97993), (1000, 1.96234), (1_000_000, 1.95997)] {
+        for (freedom, point) in [
+            (1, 12.706),
+            (30, 2.042),
+            (31, 2.03951),
+            (40, 2.02108),
+            (60, 2.0003),
+            (120, 1.97993),
+            (1000, 1.96234),
+            (1_000_000, 1.95997),
+        ] {
             assert!((student(freedom) - point).abs() < 1e-4, "{freedom}: {}", student(freedom));
         }
     }

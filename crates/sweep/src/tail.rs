@@ -1,7 +1,8 @@
 //! Which latency designs are judged by.
 //!
-//! The rule: of each operation the highest percentile that every run of a panel has requests enough for; of the two operations
-//! the one with the higher percentile, and of equal ones reads, as somebody waits for them. A plan may name another latency.
+//! The rule: of each operation the highest percentile that every run of a panel has requests enough for; of the two
+//! operations the one with the higher percentile, and of equal ones reads, as somebody waits for them. A plan may name
+//! another latency.
 
 use crate::metric::{METRICS, Metric, OPS, Op};
 use crate::summary::Summary;
@@ -17,7 +18,14 @@ pub(crate) fn choose(wanted: Option<&'static Metric>, measured: &[&Summary]) -> 
         return if is_everywhere(metric) {
             Ok(metric)
         } else {
-            Err(format!("{} takes {} {} in every run, and there are {} {}", metric.short, metric.needed(), op.plural, fewest(op, measured), op.plural))
+            Err(format!(
+                "{} takes {} {} in every run, and there are {} {}",
+                metric.short,
+                metric.needed(),
+                op.plural,
+                fewest(op, measured),
+                op.plural
+            ))
         };
     }
     let highest = OPS.iter().filter_map(|op| {
@@ -26,7 +34,12 @@ pub(crate) fn choose(wanted: Option<&'static Metric>, measured: &[&Summary]) -> 
     });
     // Of equal ones the first.
     highest.min_by_key(|(level, _)| *level).map(|(_, metric)| metric).ok_or_else(|| {
-        let needed = METRICS.iter().filter(|metric| OPS.iter().any(|op| op.tails.contains(&metric.name))).map(Metric::needed).min().unwrap_or(0);
+        let needed = METRICS
+            .iter()
+            .filter(|metric| OPS.iter().any(|op| op.tails.contains(&metric.name)))
+            .map(Metric::needed)
+            .min()
+            .unwrap_or(0);
         let counts: Vec<String> = OPS.iter().map(|op| format!("{} {}", fewest(op, measured), op.plural)).collect();
         format!("a tail takes {needed} reads or writes in every run, and there are {}", counts.join(" and "))
     })
@@ -42,7 +55,8 @@ fn fewest(op: &Op, measured: &[&Summary]) -> String {
 fn of_all(op: &Op, all: &[Summary]) -> Option<&'static Metric> {
     let measured: Vec<&Summary> = all.iter().filter(|summary| summary.complete > 0).collect();
     let has = |name: &str| measured.iter().filter(|summary| summary.mean(name).is_some()).count();
-    let name = op.tails.iter().find(|name| has(name) == measured.len()).or_else(|| op.tails.iter().find(|name| has(name) > 0));
+    let name =
+        op.tails.iter().find(|name| has(name) == measured.len()).or_else(|| op.tails.iter().find(|name| has(name) > 0));
     name.filter(|name| has(name) > 0).and_then(|name| Metric::named(name))
 }
 
@@ -56,11 +70,16 @@ pub(crate) fn missing(all: &[Summary]) -> Vec<String> {
     let measured: Vec<&Summary> = all.iter().filter(|summary| summary.complete > 0).collect();
     let of = |op: &Op| {
         let metric = METRICS.iter().find(|metric| metric.name == op.tails[1])?;
-        let without: Vec<&Summary> = measured.iter().copied().filter(|summary| summary.mean(metric.name).is_none() && summary.fewest[op.at()] > Some(0.0)).collect();
+        let without: Vec<&Summary> = measured
+            .iter()
+            .copied()
+            .filter(|summary| summary.mean(metric.name).is_none() && summary.fewest[op.at()] > Some(0.0))
+            .collect();
         let count = without.len();
         (count > 0).then(|| {
             format!(
-                "{count} of {} combinations have no {}: it takes {} {} in every run, ten of them beyond it, and there are {} in those with the fewest.",
+                "{count} of {} combinations have no {}: it takes {} {} in every run, ten of them beyond it, and there \
+                 are {} in those with the fewest.",
                 measured.len(),
                 metric.short,
                 metric.needed(),
@@ -79,7 +98,9 @@ mod tests {
     use crate::summary::Cell;
 
     fn summary(names: &[(&str, f64)]) -> Summary {
-        let cell = |metric: &Metric| names.iter().find(|(name, _)| *name == metric.name).map(|(_, mean)| Cell { mean: *mean, half: None });
+        let cell = |metric: &Metric| {
+            names.iter().find(|(name, _)| *name == metric.name).map(|(_, mean)| Cell { mean: *mean, half: None })
+        };
         let point = Point { stack: 0, workload: 0, values: Vec::new() };
         let of = |name: &str| names.iter().find(|(known, _)| *known == name).map(|(_, requests)| *requests);
         let fewest = [of("read_requests"), of("write_requests")];
@@ -98,7 +119,11 @@ mod tests {
         const READS: [(&str, f64); 2] = [("read_p90_ns", 1.0), ("read_p99_ns", 2.0)];
         let both = [&WRITES[..], &READS[..]].concat();
         assert_eq!(chosen(None, &[&both]), Ok("write_p999_ns"), "writes go further");
-        assert_eq!(chosen(None, &[&both, &[&WRITES[..2], &READS[..]].concat()]), Ok("read_p99_ns"), "of equal ones reads");
+        assert_eq!(
+            chosen(None, &[&both, &[&WRITES[..2], &READS[..]].concat()]),
+            Ok("read_p99_ns"),
+            "of equal ones reads"
+        );
         assert_eq!(chosen(None, &[&READS]), Ok("read_p99_ns"));
         assert_eq!(chosen(None, &[&both, &READS[..1]]), Ok("read_p90_ns"), "every run counts");
         assert_eq!(chosen(Some("write_p99_ns"), &[&both]), Ok("write_p99_ns"));
@@ -107,10 +132,23 @@ mod tests {
     #[test]
     fn without_requests_enough_there_is_a_reason() {
         let few = [("read_requests", 12.0), ("write_requests", 30.0), ("read_max_ns", 9.0)];
-        assert_eq!(chosen(None, &[&few]), Err("a tail takes 100 reads or writes in every run, and there are 12 reads and 30 writes".to_owned()));
-        assert_eq!(chosen(Some("write_p99_ns"), &[&few]), Err("write p99 takes 1000 writes in every run, and there are 30 writes".to_owned()));
+        assert_eq!(
+            chosen(None, &[&few]),
+            Err("a tail takes 100 reads or writes in every run, and there are 12 reads and 30 writes".to_owned())
+        );
+        assert_eq!(
+            chosen(Some("write_p99_ns"), &[&few]),
+            Err("write p99 takes 1000 writes in every run, and there are 30 writes".to_owned())
+        );
         assert_eq!(missing(&[summary(&few)]).len(), 2);
-        let note = &missing(&[summary(&[("read_requests", 318.0)]), summary(&[("read_requests", 20_000.0), ("read_p999_ns", 4.0)])])[0];
-        assert_eq!(note, "1 of 2 combinations have no read p99.9: it takes 10000 reads in every run, ten of them beyond it, and there are 318 in those with the fewest.");
+        let note = &missing(&[
+            summary(&[("read_requests", 318.0)]),
+            summary(&[("read_requests", 20_000.0), ("read_p999_ns", 4.0)]),
+        ])[0];
+        assert_eq!(
+            note,
+            "1 of 2 combinations have no read p99.9: it takes 10000 reads in every run, ten of them beyond it, and \
+             there are 318 in those with the fewest."
+        );
     }
 }

@@ -26,7 +26,11 @@ pub(crate) fn for_many(pieces: usize) -> Option<ThreadPool> {
 }
 
 /// What becomes of each item, in their order.
-pub(crate) fn each<T: Sync, R: Send>(pool: Option<&ThreadPool>, items: &[T], of: impl Fn(&T) -> R + Send + Sync) -> Vec<R> {
+pub(crate) fn each<T: Sync, R: Send>(
+    pool: Option<&ThreadPool>,
+    items: &[T],
+    of: impl Fn(&T) -> R + Send + Sync,
+) -> Vec<R> {
     match pool {
         Some(pool) => pool.install(|| items.par_iter().map(of).collect()),
         None => items.iter().map(of).collect(),

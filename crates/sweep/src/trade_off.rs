@@ -18,37 +18,66 @@ const HEIGHTS: [f64; 2] = [340.0, 220.0];
 const UNBEATEN: &str = "unbeaten";
 const BEATEN: &str = "beaten by another one";
 /// What the pictures show.
-const CAPTION: &str = "Best is down, left and small. A design is beaten if another one is better in tail, write amplification or price, \
-    and in none of them worse, each time by more than the intervals allow. Designs compete under the same requests only.";
+const CAPTION: &str = "Best is down, left and small. A design is beaten if another one is better in tail, write \
+    amplification or price, \
+    and in none of them worse, each time by more than the intervals allow. Designs compete under the same requests \
+    only.";
 
 /// Pictures of what combinations cost: one for each panel.
 pub(crate) fn sections(grid: &Grid, all: &[Summary], findings: &Findings) -> String {
     let is_single = findings.panels.len() == 1;
     let shown = &findings.panels[..findings.panels.len().min(MOST_PANELS)];
-    let pictures: Vec<Option<Scatter>> =
-        shown.iter().map(|judged| judged.front.as_ref().ok().map(|front| picture(grid, all, front, HEIGHTS[usize::from(!is_single)]))).collect();
+    let pictures: Vec<Option<Scatter>> = shown
+        .iter()
+        .map(|judged| {
+            judged.front.as_ref().ok().map(|front| picture(grid, all, front, HEIGHTS[usize::from(!is_single)]))
+        })
+        .collect();
     let legend = pictures.iter().flatten().next().map_or_else(String::new, Scatter::legend);
-    let title = if is_single { format!("What each design costs under {}", shown[0].panel.title) } else { "What each design costs".to_owned() };
-    let panels = if is_single { alone(grid, all, &shown[0], pictures[0].as_ref()) } else { multiples(grid, all, shown, &pictures) };
+    let title = if is_single {
+        format!("What each design costs under {}", shown[0].panel.title)
+    } else {
+        "What each design costs".to_owned()
+    };
+    let panels = if is_single {
+        alone(grid, all, &shown[0], pictures[0].as_ref())
+    } else {
+        multiples(grid, all, shown, &pictures)
+    };
     let left_out = findings.panels.len() - shown.len();
-    let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more panels are in summary.csv.</p>") } else { String::new() };
-    format!("<section id=\"trade-off\"><h2>{}</h2><p class=\"lead\">{CAPTION}</p>{legend}{panels}{rest}</section>", escape(&title))
+    let rest = if left_out > 0 {
+        format!("<p class=\"lead\">{left_out} more panels are in summary.csv.</p>")
+    } else {
+        String::new()
+    };
+    format!(
+        "<section id=\"trade-off\"><h2>{}</h2><p class=\"lead\">{CAPTION}</p>{legend}{panels}{rest}</section>",
+        escape(&title)
+    )
 }
 
 /// One panel: its recommendation, its picture, and the front beside it.
 fn alone(grid: &Grid, all: &[Summary], judged: &Judged, picture: Option<&Scatter>) -> String {
     let advice = advice(judged);
     let (Some(picture), Ok(front)) = (picture, &judged.front) else { return advice };
-    format!("{advice}<div class=\"beside\">{}<div><h3>{}</h3>{}</div></div>", picture.picture(), escape(&front.words()), table(grid, all, front))
+    format!(
+        "{advice}<div class=\"beside\">{}<div><h3>{}</h3>{}</div></div>",
+        picture.picture(),
+        escape(&front.words()),
+        table(grid, all, front)
+    )
 }
 
 /// Several panels: a small picture each, with the front to be opened.
 fn multiples(grid: &Grid, all: &[Summary], shown: &[Judged], pictures: &[Option<Scatter>]) -> String {
     let panels = each(shown.iter().zip(pictures), |(judged, picture)| {
         let drawn = picture.as_ref().map_or_else(String::new, Scatter::picture);
-        let front = judged.front.as_ref().map_or_else(|_| String::new(), |front| {
-            format!("<details><summary>{}</summary>{}</details>", escape(&front.words()), table(grid, all, front))
-        });
+        let front = judged.front.as_ref().map_or_else(
+            |_| String::new(),
+            |front| {
+                format!("<details><summary>{}</summary>{}</details>", escape(&front.words()), table(grid, all, front))
+            },
+        );
         format!("<div><h3>{}</h3>{drawn}{}{front}</div>", escape(&judged.panel.title), advice(judged))
     });
     format!("<div class=\"panels pair\">{panels}</div>")
@@ -63,18 +92,21 @@ fn cell(summary: &Summary, metric: &Metric) -> Cell {
     summary.cell(metric.name).unwrap_or(Cell { mean: f64::NAN, half: None })
 }
 
-/// Tail latency over write amplification, or over the price where nothing was written, coloured by stack; the area of a point is
-/// the price.
+/// Tail latency over write amplification, or over the price where nothing was written, coloured by stack; the area of a
+/// point is the price.
 fn picture(grid: &Grid, all: &[Summary], front: &Front, height: f64) -> Scatter {
     let across = front.costs.get(1).copied().unwrap_or(front.tail);
     let most = |metric: &Metric| front.candidates.iter().map(|at| cell(&all[*at], metric).mean).fold(0.0, f64::max);
-    let ((across_scale, across_show), (up_scale, up_show)) = (words::axis(across, most(across)), words::axis(front.tail, most(front.tail)));
+    let ((across_scale, across_show), (up_scale, up_show)) =
+        (words::axis(across, most(across)), words::axis(front.tail, most(front.tail)));
     let half = |cell: Cell| cell.half.filter(|half| *half > cell.mean.abs() * 1e-9).unwrap_or(0.0);
     let point = |at: usize| {
         let (x, y) = (cell(&all[at], across), cell(&all[at], front.tail));
         let is_marked = front.unbeaten.contains(&at);
         let mut lines = vec![design_name(grid, &all[at].point)];
-        lines.extend(front.costs.iter().map(|metric| format!("{}: {}", metric.doc, shown_cell(metric, cell(&all[at], metric)))));
+        lines.extend(
+            front.costs.iter().map(|metric| format!("{}: {}", metric.doc, shown_cell(metric, cell(&all[at], metric)))),
+        );
         lines.push(if is_marked { UNBEATEN } else { BEATEN }.to_owned());
         Point {
             x: x.mean / across_scale,
@@ -90,9 +122,16 @@ fn picture(grid: &Grid, all: &[Summary], front: &Front, height: f64) -> Scatter 
     let colours = stacks.len().min(MOST_SERIES);
     let group = |stack: usize| Group {
         name: if stack + 1 == colours && stacks.len() > colours { "others".to_owned() } else { stacks[stack].clone() },
-        points: front.candidates.iter().copied().filter(|at| all[*at].point.stack.min(colours - 1) == stack).map(point).collect(),
+        points: front
+            .candidates
+            .iter()
+            .copied()
+            .filter(|at| all[*at].point.stack.min(colours - 1) == stack)
+            .map(point)
+            .collect(),
     };
-    let size = front.price.map_or_else(|| "Area: all cost the same".to_owned(), |price| format!("Area, {}", price.short));
+    let size =
+        front.price.map_or_else(|| "Area: all cost the same".to_owned(), |price| format!("Area, {}", price.short));
     let price = front.price;
     Scatter {
         name: "trade-off".to_owned(),
@@ -110,16 +149,23 @@ fn picture(grid: &Grid, all: &[Summary], front: &Front, height: f64) -> Scatter 
 
 /// The table of what nothing beats, from the shortest tail.
 fn table(grid: &Grid, all: &[Summary], front: &Front) -> String {
-    let heads = each(&front.costs, |metric| format!("<th title=\"{}\">{}</th>", escape(metric.doc), escape(metric.short)));
+    let heads =
+        each(&front.costs, |metric| format!("<th title=\"{}\">{}</th>", escape(metric.doc), escape(metric.short)));
     let rows = each(front.unbeaten.iter().take(MOST_ROWS), |at| {
         let name = escape(&design_name(grid, &all[*at].point)).replace('.', ".<wbr>");
-        let cells = each(&front.costs, |metric| format!("<td>{}</td>", escape(&shown_cell(metric, cell(&all[*at], metric))).replace(' ', "&nbsp;")));
+        let cells = each(&front.costs, |metric| {
+            format!("<td>{}</td>", escape(&shown_cell(metric, cell(&all[*at], metric))).replace(' ', "&nbsp;"))
+        });
         format!("<tr><td>{name}</td>{cells}</tr>")
     });
     let left_out = front.unbeaten.len().saturating_sub(MOST_ROWS);
-    let rest = if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
+    let rest =
+        if left_out > 0 { format!("<p class=\"lead\">{left_out} more are in summary.csv.</p>") } else { String::new() };
     let frame = figures::frame(front.unbeaten.len());
-    format!("<div class=\"{frame}\"><table class=\"numbers\"><thead><tr><th>Design</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{rest}")
+    format!(
+        "<div class=\"{frame}\"><table class=\"numbers\"><thead><tr><th>Design</th>{heads}</tr></thead>\
+         <tbody>{rows}</tbody></table></div>{rest}"
+    )
 }
 
 #[cfg(test)]
@@ -127,20 +173,42 @@ mod tests {
     use super::*;
     use crate::findings::tests::found;
 
-    const TWO: &str = "stacks = [\"page\", \"dftl\"]\nworkloads = [\"zipf\", \"oltp\"]\n[axes]\ndrive.over_provisioning = [\"15%\", \"50%\"]\n";
+    const TWO: &str = "stacks = [\"page\", \"dftl\"]\nworkloads = [\"zipf\", \
+        \"oltp\"]\n[axes]\ndrive.over_provisioning = [\"15%\", \"50%\"]\n";
 
     #[test]
     fn each_panel_has_a_picture_with_its_own_tail() {
         let (grid, all, findings) = found(TWO, |run| {
             let tail = if run.point.workload == 0 { "write_p999_ns" } else { "read_p999_ns" };
-            vec![(tail, 9e5 - 1e5 * run.point.values[0] as f64), ("waf", 4.0), ("spare_share", [0.156, 0.5][run.point.values[0]])]
+            vec![
+                (tail, 9e5 - 1e5 * run.point.values[0] as f64),
+                ("waf", 4.0),
+                ("spare_share", [0.156, 0.5][run.point.values[0]]),
+            ]
         });
         let html = sections(&grid, &all, &findings);
         let (first, second) = html.split_once("<h3>oltp</h3>").unwrap();
-        assert!(first.contains("<h3>zipf</h3>") && first.contains("99.9th percentile of writes") && !first.contains("percentile of reads"), "{first}");
-        assert!(second.contains("99.9th percentile of reads") && second.contains("Least spare space whose read p99.9"), "{second}");
-        assert!(html.contains("Area, spare space: ") && html.contains("15.6 %</span>") && html.contains("50 %</span>"), "{html}");
-        assert!(html.contains("<title>page, drive.over_provisioning 50%\n99.9th percentile of writes: 800 µs\nWrite amplification: 4\nFlash beyond what the user sees: 50 %\nunbeaten</title>"), "{html}");
+        assert!(
+            first.contains("<h3>zipf</h3>")
+                && first.contains("99.9th percentile of writes")
+                && !first.contains("percentile of reads"),
+            "{first}"
+        );
+        assert!(
+            second.contains("99.9th percentile of reads") && second.contains("Least spare space whose read p99.9"),
+            "{second}"
+        );
+        assert!(
+            html.contains("Area, spare space: ") && html.contains("15.6 %</span>") && html.contains("50 %</span>"),
+            "{html}"
+        );
+        assert!(
+            html.contains(
+                "<title>page, drive.over_provisioning 50%\n99.9th percentile of writes: 800 µs\nWrite \
+            amplification: 4\nFlash beyond what the user sees: 50 %\nunbeaten</title>"
+            ),
+            "{html}"
+        );
         assert!(html.contains(">800 µs</text>") && !html.contains("0 us"), "{html}");
     }
 
@@ -152,7 +220,12 @@ mod tests {
             vec![("write_p99_ns", tail), ("waf", 4.0), ("spare_share", [0.156, 0.5][run.point.values[0]])]
         });
         let html = sections(&grid, &all, &findings);
-        assert!(html.contains("What each design costs under mixed") && html.contains("class=\"beside\"") && html.contains("2 of 2 designs are unbeaten"), "{html}");
+        assert!(
+            html.contains("What each design costs under mixed")
+                && html.contains("class=\"beside\"")
+                && html.contains("2 of 2 designs are unbeaten"),
+            "{html}"
+        );
         assert_eq!(html.matches(" interval ").count(), 2, "of the tail alone: write amplification has none");
         assert!(html.contains(">200 ms</text>"), "{html}");
     }
@@ -161,11 +234,21 @@ mod tests {
     #[test]
     fn a_panel_without_a_front_says_why() {
         let (grid, all, findings) = found(TWO, |run| {
-            if run.point.workload == 0 { vec![("write_requests", 40.0), ("write_max_ns", 5e6)] } else { vec![("read_p90_ns", 5e6), ("spare_share", 0.2)] }
+            if run.point.workload == 0 {
+                vec![("write_requests", 40.0), ("write_max_ns", 5e6)]
+            } else {
+                vec![("read_p90_ns", 5e6), ("spare_share", 0.2)]
+            }
         });
         let html = sections(&grid, &all, &findings);
         let (first, second) = html.split_once("<h3>oltp</h3>").unwrap();
-        assert!(first.contains("Nothing is recommended: a tail takes 100 reads or writes in every run, and there are no reads and 40 writes."), "{first}");
+        assert!(
+            first.contains(
+                "Nothing is recommended: a tail takes 100 reads or writes in every run, and there are \
+            no reads and 40 writes."
+            ),
+            "{first}"
+        );
         assert!(!first.contains("<circle cx") && second.contains("<circle class=\"s0"), "{html}");
     }
 }

@@ -8,7 +8,13 @@ use figures::number;
 type Units = &'static [(f64, &'static str)];
 
 const TIMES: Units = &[(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")];
-const SIZES: Units = &[((1_u64 << 40) as f64, " TiB"), ((1_u64 << 30) as f64, " GiB"), ((1_u64 << 20) as f64, " MiB"), (1024.0, " KiB"), (1.0, " B")];
+const SIZES: Units = &[
+    ((1_u64 << 40) as f64, " TiB"),
+    ((1_u64 << 30) as f64, " GiB"),
+    ((1_u64 << 20) as f64, " MiB"),
+    (1024.0, " KiB"),
+    (1.0, " B"),
+];
 const COUNTS: Units = &[(1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
 const SHARES: Units = &[(0.01, " %")];
 const PLAIN: Units = &[(1.0, "")];
@@ -40,12 +46,15 @@ pub fn shown(metric: &Metric, value: f64) -> String {
 pub fn shown_cell(metric: &Metric, cell: Cell) -> String {
     let (scale, name) = unit(units(metric), cell.mean);
     // An interval of nothing is that of a number that repetitions do not change.
-    let half = cell.half.filter(|half| *half > cell.mean.abs() * 1e-9).map_or_else(String::new, |half| format!(" ±{}", number(half / scale)));
+    let half = cell
+        .half
+        .filter(|half| *half > cell.mean.abs() * 1e-9)
+        .map_or_else(String::new, |half| format!(" ±{}", number(half / scale)));
     format!("{}{half}{name}", number(cell.mean / scale))
 }
 
-/// Values of a metric for an axis: what they are divided by, and how a divided one is written. Lines of the axis lie at round
-/// numbers of that.
+/// Values of a metric for an axis: what they are divided by, and how a divided one is written. Lines of the axis lie at
+/// round numbers of that.
 pub(crate) fn axis(metric: &Metric, most: f64) -> (f64, Box<dyn Fn(f64) -> String>) {
     let units = units(metric);
     if metric.unit == "bytes" {
@@ -98,7 +107,8 @@ mod tests {
 
     #[test]
     fn an_interval_is_in_the_unit_of_its_mean() {
-        let text = |name: &str, mean: f64, half: Option<f64>| shown_cell(Metric::named(name).unwrap(), Cell { mean, half });
+        let text =
+            |name: &str, mean: f64, half: Option<f64>| shown_cell(Metric::named(name).unwrap(), Cell { mean, half });
         assert_eq!(text("write_p99_ns", 1_200_000.0, Some(12_000.0)), "1.2 ±0.012 ms");
         assert_eq!(text("write_p99_ns", 210_000.0, None), "210 µs");
         assert_eq!(text("spare_share", 0.15, Some(0.0)), "15 %");
@@ -108,7 +118,10 @@ mod tests {
     #[test]
     fn lines_of_an_axis_are_round_and_have_units() {
         let (scale, text) = axis(Metric::named("read_p99_ns").unwrap(), 3e8);
-        assert_eq!((text(2e8 / scale).as_str(), text(5e4 / scale).as_str(), text(0.0).as_str()), ("200 ms", "50 µs", "0"));
+        assert_eq!(
+            (text(2e8 / scale).as_str(), text(5e4 / scale).as_str(), text(0.0).as_str()),
+            ("200 ms", "50 µs", "0")
+        );
         let (scale, text) = axis(Metric::named("ram_bytes").unwrap(), 3.0 * 1024.0 * 1024.0);
         assert_eq!(text(2.0 * 1024.0 * 1024.0 / scale), "2 MiB");
         let (scale, text) = axis(Metric::named("spare_share").unwrap(), 0.5);
@@ -117,7 +130,9 @@ mod tests {
 
     #[test]
     fn of_many_names_the_first_are_said() {
-        let names = |count: usize| listed(&["a", "b", "c", "d", "e"][..count].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let names = |count: usize| {
+            listed(&["a", "b", "c", "d", "e"][..count].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
         assert_eq!([names(1), names(2), names(4), names(5)], ["a", "a and b", "a, b, c and d", "a, b, c and 2 more"]);
     }
 }

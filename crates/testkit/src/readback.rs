@@ -2,8 +2,8 @@
 
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
-use stack::Stacked as _;
 use nand::{CountedFlash, Event, Flash, FlashCore};
+use stack::Stacked as _;
 use units::{HostOp, Request};
 
 /// What a drive holds: one stamp a sector, `None` where it could not be read.
@@ -57,7 +57,12 @@ pub fn read_back_from(
 }
 
 /// Hands events to layers until an operation is done; whether it failed. `None`: it never will be.
-fn answer_of(op: &PageOp, layers: &mut dyn PageLayer<CountedFlash>, flash: &mut CountedFlash, outbox: &mut Outbox) -> Option<bool> {
+fn answer_of(
+    op: &PageOp,
+    layers: &mut dyn PageLayer<CountedFlash>,
+    flash: &mut CountedFlash,
+    outbox: &mut Outbox,
+) -> Option<bool> {
     loop {
         for signal in outbox.drain(..) {
             if let Signal::Done { owner, token, failed, .. } = signal

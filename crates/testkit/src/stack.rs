@@ -119,11 +119,19 @@ impl Stack {
             stack.set_size(&shape, stream);
         }
         stack.draw_buffer(&mut own, &shape, layers.buffer);
-        if drawn == "page" && layers.mapping.is_none() && !has_stripes && stack.get("stripe.kind") == "none" && own.chance(0.3) {
+        if drawn == "page"
+            && layers.mapping.is_none()
+            && !has_stripes
+            && stack.get("stripe.kind") == "none"
+            && own.chance(0.3)
+        {
             stack.set("ftl.kind", SUPERPAGE);
         }
         if drawn == "dftl" && layers.mapping.is_none() && !has_stripes && own.chance(0.3) {
-            stack.set("ftl.kind", SHRD).set("ftl.shrd.log", ["1%", "10%", "40%"][own.below(3) as usize]).set("ftl.shrd.most_pages", 1 + own.below(4));
+            stack
+                .set("ftl.kind", SHRD)
+                .set("ftl.shrd.log", ["1%", "10%", "40%"][own.below(3) as usize])
+                .set("ftl.shrd.most_pages", 1 + own.below(4));
         }
         stack.group_chips(&shape, channels);
         if own.chance(0.1) {
@@ -166,7 +174,8 @@ impl Stack {
         if self.get("ftl.kind") == SUPERPAGE {
             let together = if shape.page_bytes > 512 { 2 } else { 1 };
             self.set("ftl.superpage.channels", together).set("ftl.superpage.ways", 1);
-            self.set("flash.channels", channels * together).set("flash.page_size", format!("{}B", shape.page_bytes / together));
+            self.set("flash.channels", channels * together)
+                .set("flash.page_size", format!("{}B", shape.page_bytes / together));
         }
     }
 
@@ -209,13 +218,17 @@ impl Stack {
         self.set("stripe.in_flight", 1 + stream.below(4)).set("stripe.cache.entries", 1 + stream.below(6));
         self.set("stripe.buffer_size", format!("{}B", stream.below(12) * shape.page_bytes));
         if kind == "raid-elastic" {
-            self.set("stripe.granularity", "page").set("ftl.gc.victim", "greedy").set("ftl.allocation.placement", "dynamic");
+            self.set("stripe.granularity", "page")
+                .set("ftl.gc.victim", "greedy")
+                .set("ftl.allocation.placement", "dynamic");
         }
         // Drawn apart, so that a seed keeps the rest of its drive.
         let mut apart = stream.clone();
         self.set("stripe.reads", ["direct", "lazy", "gc-aware"][(apart.below(3 << 16) >> 16) as usize]);
         for parameter in stripe::parameters() {
-            if matches!(parameter.kind, ParameterKind::Choice(_) | ParameterKind::Switch) && self.get(parameter.key).is_empty() {
+            if matches!(parameter.kind, ParameterKind::Choice(_) | ParameterKind::Switch)
+                && self.get(parameter.key).is_empty()
+            {
                 let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
                 self.set(parameter.key, value);
             }
@@ -234,7 +247,8 @@ impl Stack {
         // The smallest capacity a configuration accepts is 4 KiB.
         let size = row * (1 + stream.below(3)).max(4096_u64.div_ceil(row * zones));
         self.set("flash.channels", banks).set("flash.dies_per_channel", 1).set("flash.planes_per_die", 1);
-        self.set("flash.page_size", format!("{}B", shape.page_bytes)).set("flash.pages_per_block", shape.pages_per_block);
+        self.set("flash.page_size", format!("{}B", shape.page_bytes))
+            .set("flash.pages_per_block", shape.pages_per_block);
         self.set("zones.size", format!("{size}B")).set("drive.capacity", format!("{}B", size * zones));
         self.set("zones.block", format!("{}B", block * shape.page_bytes)).set("zones.group", group);
         let spare = 2 + stream.below(2) + shape.spare_blocks;
@@ -254,8 +268,17 @@ impl Stack {
             codes = vec!["regular-2", "mirror"];
         }
         self.choose(stream, "zones.code", &codes);
-        for key in ["zones.decoder", "zones.reads", "zones.stale_codes", "zones.offline_first", "zones.encoding_takes_time", "zones.popularity_halves", "zones.cleaning"] {
-            let parameter = zones::parameters().into_iter().find(|parameter| parameter.key == key).expect("it is a key of zones");
+        for key in [
+            "zones.decoder",
+            "zones.reads",
+            "zones.stale_codes",
+            "zones.offline_first",
+            "zones.encoding_takes_time",
+            "zones.popularity_halves",
+            "zones.cleaning",
+        ] {
+            let parameter =
+                zones::parameters().into_iter().find(|parameter| parameter.key == key).expect("it is a key of zones");
             let value = draw_value(stream, parameter.kind).expect("choices and switches can be drawn");
             self.set(key, value);
         }
@@ -292,7 +315,9 @@ impl Stack {
                 }
                 ("buffer.size", _) if own.iter().any(|other| other.key == "buffer.block_size") => format!("{blocks}B"),
                 ("buffer.size", _) => format!("{}B", pages * shape.page_bytes),
-                ("buffer.block_size", _) if kind == "group-lru" => format!("{}B", shape.page_bytes * (1 + stream.below(9))),
+                ("buffer.block_size", _) if kind == "group-lru" => {
+                    format!("{}B", shape.page_bytes * (1 + stream.below(9)))
+                }
                 ("buffer.block_size", _) => continue,
                 ("buffer.acknowledge", _) if self.is_on("buffer.nonvolatile") => continue,
                 ("buffer.small_request", _) => format!("{}B", shape.page_bytes << stream.below(3)),

@@ -87,7 +87,8 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
         let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
         let usable = blocks.clone().filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
         // The blocks kept for collection may fail one after the other; without an erased block none begins.
-        let collects = usable == geometry.blocks_per_plane() || blocks.clone().any(|row| !row.is_bad() && row.issued == 0);
+        let collects =
+            usable == geometry.blocks_per_plane() || blocks.clone().any(|row| !row.is_bad() && row.issued == 0);
         if collects { usable.saturating_sub(reserve) * geometry.pages_per_block } else { 0 }
     });
     let pages = device::mapped_pages(&plan.config, plan.user_pages).expect("the plan was checked");
@@ -104,7 +105,8 @@ fn elastic_can_serve(plan: &DrivePlan, core: &FlashCore, reserve: u32) -> bool {
     let geometry = plan.geometry;
     let chips = plan.stripes.expect("there are stripes").layout().chips();
     let room = |superblock: u32| {
-        let blocks = (0..geometry.planes()).map(|plane| core.block(BlockId(plane * geometry.blocks_per_plane() + superblock)));
+        let blocks =
+            (0..geometry.planes()).map(|plane| core.block(BlockId(plane * geometry.blocks_per_plane() + superblock)));
         let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
         usable.saturating_sub(usable.div_ceil(chips).max(geometry.planes_per_die)) * geometry.pages_per_block
     };
@@ -131,7 +133,8 @@ fn check<F: Clocked>(drive: &Drive<F>) -> Result<(), String> {
 pub fn describe_blocks<F: Clocked>(drive: &Drive<F>) -> String {
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
-    let valid = reports.iter().map(|report| &report.valid_pages).find(|pages| !pages.is_empty()).cloned().unwrap_or_default();
+    let valid =
+        reports.iter().map(|report| &report.valid_pages).find(|pages| !pages.is_empty()).cloned().unwrap_or_default();
     let core = drive.flash().core();
     let per_plane = core.geometry.blocks_per_plane() as usize;
     let mut text = String::new();

@@ -79,8 +79,8 @@ pub enum Wait {
     Cause(Cause),
     /// The channel was moving another die's data.
     Bus,
-    /// The request stood in a queue before the drive took it (host queue or host link), or inside a layer, behind others of
-    /// its stripe or before a gate.
+    /// The request stood in a queue before the drive took it (host queue or host link), or inside a layer, behind
+    /// others of its stripe or before a gate.
     Queue,
     /// No free block: the drive had to reclaim space before it could accept the request.
     Space,

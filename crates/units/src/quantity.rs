@@ -30,8 +30,8 @@ impl QuantityError {
         &self.meant
     }
 
-    /// Leaves only what may be meant and is accepted. `usual` is a value as it is usually written: it stands in where nothing is
-    /// left, and its unit decides where more than two are.
+    /// Leaves only what may be meant and is accepted. `usual` is a value as it is usually written: it stands in where
+    /// nothing is left, and its unit decides where more than two are.
     pub fn narrow(&mut self, is_accepted: impl Fn(&str) -> bool, usual: Option<&str>) {
         self.meant.retain(|text| is_accepted(text));
         let Some(usual) = usual else { return };
@@ -178,7 +178,11 @@ impl Kind {
             return vec![name];
         }
         let lower = unit.to_lowercase();
-        let stem = if self.name == RATE.name { lower.trim_end_matches("/sec").trim_end_matches("/s").trim_end_matches("ps") } else { &lower };
+        let stem = if self.name == RATE.name {
+            lower.trim_end_matches("/sec").trim_end_matches("/s").trim_end_matches("ps")
+        } else {
+            &lower
+        };
         let slip = self.slips.iter().find(|(slip, _)| *slip == stem).filter(|_| !is_bits);
         slip.map_or(Vec::new(), |(_, units)| units.to_vec())
     }
@@ -230,8 +234,11 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
     };
     let unreadable = "its number cannot be read";
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let is_readable = fraction.len() <= 18 && fraction.bytes().all(|b| b.is_ascii_digit()) && !(whole.is_empty() && fraction.is_empty());
-    let Some(whole) = (if whole.is_empty() { Some(0) } else { whole.parse::<u128>().ok() }).filter(|_| is_readable) else {
+    let is_readable = fraction.len() <= 18
+        && fraction.bytes().all(|b| b.is_ascii_digit())
+        && !(whole.is_empty() && fraction.is_empty());
+    let Some(whole) = (if whole.is_empty() { Some(0) } else { whole.parse::<u128>().ok() }).filter(|_| is_readable)
+    else {
         return fail(unreadable);
     };
     let power = 10_u128.pow(fraction.len() as u32);
@@ -279,8 +286,19 @@ pub fn parse_rate(text: &str) -> Result<u64, QuantityError> {
 /// As [`parse_size`]; the unit is the per cent sign.
 pub fn parse_share(text: &str) -> Result<f64, QuantityError> {
     let fail = |problem, meant: &[f64]| {
-        let meant = meant.iter().filter(|share| share.is_finite() && **share >= 0.0).map(|share| format_share(*share)).collect();
-        QuantityError { text: text.to_owned(), kind: "share", problem, example: "a number with a per cent sign, such as \"7%\"", units: "", meant }
+        let meant = meant
+            .iter()
+            .filter(|share| share.is_finite() && **share >= 0.0)
+            .map(|share| format_share(*share))
+            .collect();
+        QuantityError {
+            text: text.to_owned(),
+            kind: "share",
+            problem,
+            example: "a number with a per cent sign, such as \"7%\"",
+            units: "",
+            meant,
+        }
     };
     let number = text.trim().trim_end_matches(|c: char| c.is_alphabetic() || c == '%' || c == ' ');
     let Ok(value) = number.replace(',', ".").parse::<f64>() else { return Err(fail("its number cannot be read", &[])) };
@@ -291,7 +309,9 @@ pub fn parse_share(text: &str) -> Result<f64, QuantityError> {
         _ if value.is_sign_negative() && value != 0.0 => Err(fail("it is negative", &[-percent])),
         Some(digits) if digits.trim() == number => Ok(percent),
         // 0.07 may be seven hundredths, or that many hundredths.
-        None if number == text.trim() && value > 0.0 && value < 1.0 => Err(fail("it has no per cent sign", &[value, percent])),
+        None if number == text.trim() && value > 0.0 && value < 1.0 => {
+            Err(fail("it has no per cent sign", &[value, percent]))
+        }
         None => Err(fail("it has no per cent sign", &[percent])),
         Some(_) => Err(fail("its number cannot be read", &[percent])),
     }
@@ -308,7 +328,14 @@ pub fn parse_count(text: &str) -> Result<u64, QuantityError> {
     let plain = text.trim().replace('_', "");
     let fail = |problem, meant: Option<u64>| {
         let meant = meant.into_iter().map(|count| count.to_string()).collect();
-        QuantityError { text: text.to_owned(), kind: "whole number", problem, example: "digits alone, such as \"1\"", units: "", meant }
+        QuantityError {
+            text: text.to_owned(),
+            kind: "whole number",
+            problem,
+            example: "digits alone, such as \"1\"",
+            units: "",
+            meant,
+        }
     };
     if let Ok(count) = plain.parse() {
         return Ok(count);
@@ -337,7 +364,11 @@ pub fn parse_count(text: &str) -> Result<u64, QuantityError> {
                 "G" => 1e9,
                 _ => 1.0,
             };
-            let meant = digits.parse::<f64>().ok().map(|number| (number * times).round()).filter(|count| (0.0..9e15).contains(count));
+            let meant = digits
+                .parse::<f64>()
+                .ok()
+                .map(|number| (number * times).round())
+                .filter(|count| (0.0..9e15).contains(count));
             Err(fail(problem, meant.map(|count| count as u64)))
         }
     }
@@ -371,8 +402,8 @@ pub fn format_size(bytes: u64) -> String {
     format_scaled(bytes, &BINARY)
 }
 
-/// Writes bytes as [`format_size`] does where that says all, else with the largest binary unit they are whole numbers of: what is
-/// read again is the same.
+/// Writes bytes as [`format_size`] does where that says all, else with the largest binary unit they are whole numbers
+/// of: what is read again is the same.
 pub fn exact_size(bytes: u64) -> String {
     let short = format_size(bytes);
     if parse_size(&short) == Ok(bytes) {
@@ -385,8 +416,8 @@ pub fn exact_size(bytes: u64) -> String {
 /// Most digits of a size that is still read at a glance; what is rounded to so many changes by about 1 % at most.
 const GLANCE: u64 = 99_999;
 
-/// A size that is accepted in the place of `bytes`: no larger, a whole number of `grain` bytes, and readable at a glance
-/// (at most five digits). `None`: there is none but 0.
+/// A size that is accepted in the place of `bytes`: no larger, a whole number of `grain` bytes, and readable at a
+/// glance (at most five digits). `None`: there is none but 0.
 pub fn size_at_most(bytes: u64, grain: u64) -> Option<String> {
     readable(bytes, grain, |bytes, step| Some(bytes / step * step))
 }
@@ -421,11 +452,18 @@ fn common(a: u64, b: u64) -> u64 {
 }
 
 /// Units of time, from the largest.
-const TIMES: [(&str, Nanos); 7] =
-    [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+const TIMES: [(&str, Nanos); 7] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("min", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
 
-/// Writes nanoseconds for people to read: in whole days, hours or minutes where they are that, otherwise with the largest unit
-/// up to seconds that fits; more than ten days in days.
+/// Writes nanoseconds for people to read: in whole days, hours or minutes where they are that, otherwise with the
+/// largest unit up to seconds that fits; more than ten days in days.
 pub fn format_duration(nanos: Nanos) -> String {
     let long = TIMES.first().filter(|(_, day)| nanos / day >= 10);
     let whole = || TIMES[..3].iter().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(*scale));
@@ -448,133 +486,4 @@ pub fn format_share(fraction: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_are_understood() {
-        assert_eq!(parse_size("32GiB"), Ok(32 << 30));
-        assert_eq!(parse_size("0.5 KiB"), Ok(512));
-        assert_eq!(parse_size("1_000 B"), Ok(1000));
-        assert_eq!(parse_duration("25us"), Ok(25_000));
-        assert_eq!(parse_duration("205.9us"), Ok(205_900));
-        assert_eq!(parse_rate("400MB/s"), Ok(400_000_000));
-        assert_eq!(parse_share("7%"), Ok(0.07));
-        assert_eq!(parse_count("1_000"), Ok(1000));
-    }
-
-    #[test]
-    fn both_micro_signs_are_microseconds() {
-        for text in ["25us", "25\u{b5}s", "25\u{3bc}s"] {
-            assert_eq!(parse_duration(text), Ok(25_000), "{text}");
-        }
-    }
-
-    /// Each is refused, says what was written, and what may be meant is read as that.
-    #[test]
-    fn what_may_be_meant_is_near_what_was_written() {
-        type Read = fn(&str) -> Result<u64, QuantityError>;
-        let (size, time, rate, count): (Read, Read, Read, Read) = (parse_size, parse_duration, parse_rate, parse_count);
-        for (read, text, meant) in [
-            (size, "1G", &["1GiB", "1GB"][..]),
-            (size, "1gib", &["1GiB"]),
-            (size, "1gb", &["1GB"]),
-            (size, "512 k", &["512KiB", "512kB"]),
-            (size, "4Ki", &["4KiB"]),
-            (size, "8", &["8B", "8KiB", "8MiB", "8GiB", "8TiB"]),
-            (size, "-8GiB", &["8GiB"]),
-            (size, "1,5GiB", &["1.5GiB"]),
-            (size, "GiB", &["1GiB"]),
-            (size, "1e3GiB", &["1000GiB"]),
-            (size, "1.5e1 MiB", &["15MiB"]),
-            (size, "4.35e2GiB", &["435GiB"]),
-            (size, "1e3", &["1000B", "1000KiB", "1000MiB", "1000GiB", "1000TiB"]),
-            (count, "1 000", &["1000"]),
-            (size, "512 bytes", &["512B"]),
-            (size, "1 parsec", &[]),
-            (size, "99999999999999999TiB", &[]),
-            (size, "1.2.3GiB", &[]),
-            (size, "", &[]),
-            (time, "25", &["25ns", "25us", "25ms", "25s"]),
-            (time, "25US", &["25us"]),
-            (time, "5m", &["5ms", "5min"]),
-            (time, "10 sec", &["10s"]),
-            (time, "-5us", &["5us"]),
-            (rate, "400MB", &["400MB/s"]),
-            (rate, "400mb/s", &["400MB/s"]),
-            (rate, "400MBps", &["400MB/s"]),
-            (rate, "8Gbps", &[]),
-            (rate, "8Gb/s", &[]),
-            (count, "1e6", &["1000000"]),
-            (count, "10k", &["10000"]),
-            (count, "1.5M", &["1500000"]),
-            (count, "1,000,000", &["1000000"]),
-            (count, "8GiB", &["8"]),
-            (count, "-3", &["3"]),
-            (count, "1.5", &["2"]),
-            (count, "many", &[]),
-            (count, "99999999999999999999", &[]),
-        ] {
-            let error = read(text).expect_err(text);
-            assert_eq!(error.meant(), meant, "{error}");
-            assert!(error.meant().iter().all(|meant| read(meant).is_ok()), "{error}");
-            let message = error.to_string();
-            assert!(message.contains(&format!("`{text}`")) && message.contains("; write "), "{message}");
-        }
-    }
-
-    #[test]
-    fn a_share_without_its_sign_is_offered_with_it() {
-        for (text, meant) in [("7", &["7%"][..]), ("0.07", &["7%", "0.07%"]), ("-7%", &["7%"]), ("7,5%", &["7.5%"]), ("7 percent", &["7%"]), ("seven", &[])] {
-            let error = parse_share(text).expect_err(text);
-            assert_eq!(error.meant(), meant, "{error}");
-        }
-    }
-
-    #[test]
-    fn an_error_lists_the_units() {
-        assert!(parse_size("1 parsec").unwrap_err().to_string().ends_with("(units: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"));
-        assert!(parse_duration("1 parsec").unwrap_err().to_string().contains("units: ns, us"));
-        for kind in [&SIZE, &DURATION, &RATE] {
-            let missing = kind.units.iter().find(|(unit, _)| unit.is_ascii() && *unit != "KB" && *unit != "KB/s" && !kind.listed.contains(unit));
-            assert_eq!(missing, None);
-        }
-    }
-
-    #[test]
-    fn exact_sizes_are_read_as_what_they_were() {
-        for (bytes, text) in [(0, "0B"), (1536, "1.5KiB"), (1025 << 20, "1025MiB"), (1000, "1000B"), (u64::MAX, "18446744073709551615B"), (3 << 40, "3TiB")] {
-            assert_eq!((exact_size(bytes).as_str(), parse_size(text)), (text, Ok(bytes)));
-        }
-    }
-
-    #[test]
-    fn a_size_in_the_place_of_another_is_short_and_fits() {
-        for (bytes, grain, below, above) in [
-            (999_999_995_904, 4096, "931GiB", "932GiB"),
-            (8192, 4096, "8KiB", "8KiB"),
-            (4097, 4096, "4KiB", "8KiB"),
-            (10_100 << 20, 4096, "10100MiB", "10100MiB"),
-            ((10_100 << 20) + 1, 4096, "10100MiB", "10101MiB"),
-            (100 << 20, 24 << 20, "96MiB", "120MiB"),
-        ] {
-            let near = [size_at_most(bytes, grain).unwrap(), size_at_least(bytes, grain).unwrap()];
-            let [least, most] = near.each_ref().map(|text| parse_size(text).unwrap());
-            assert!(least <= bytes && most >= bytes && least.is_multiple_of(grain) && most.is_multiple_of(grain), "{near:?}");
-            assert_eq!(near, [below, above]);
-        }
-        assert_eq!(size_at_most(100, 4096), None);
-        assert_eq!(size_at_least(u64::MAX, 4096), None);
-    }
-
-    #[test]
-    fn formatting_is_short() {
-        assert_eq!(format_size(32 << 30), "32GiB");
-        let times = [(1_500_000, "1.5ms"), (0, "0ns"), (3_600_000_000_000, "1h"), (90_000_000_000, "90s"), (86_400_000_000_000 * 400 + 1, "400d")];
-        for (nanos, text) in times {
-            assert_eq!(format_duration(nanos), text);
-        }
-        assert_eq!(format_rate(400_000_000), "400MB/s");
-        assert_eq!([0.07, 0.123, 10.0, 0.0].map(format_share), ["7%", "12.3%", "1000%", "0%"]);
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Read-ahead: sequential streams are told apart, and their reads are widened to whole groups.
 //!
-//! Faithful to: a thread table with counter, last block and a buffer of one group for each stream; a sliding window of recent
-//! reads, so that random reads do not scrub the table; the read that meets the condition is widened itself.
+//! Faithful to: a thread table with counter, last block and a buffer of one group for each stream; a sliding window of
+//! recent reads, so that random reads do not scrub the table; the read that meets the condition is widened itself.
 //! Simplified: the oldest entry is the one used longest ago.
 
 use nand::PayloadId;
@@ -54,9 +54,24 @@ pub(crate) struct ReadAhead {
 impl ReadAhead {
     /// `after`: sectors of a stream beyond which it is widened; 0: never.
     pub fn new(threads: usize, window_size: usize, after: u64) -> Self {
-        let free = Thread { counter: 0, last: u32::MAX, used: 0, serial: 0, row: 0, group: 0, held: 0, cells: PayloadId::NONE };
+        let free = Thread {
+            counter: 0,
+            last: u32::MAX,
+            used: 0,
+            serial: 0,
+            row: 0,
+            group: 0,
+            held: 0,
+            cells: PayloadId::NONE,
+        };
         let threads = if after == 0 { 0 } else { threads };
-        Self { threads: vec![free; threads], window: VecDeque::with_capacity(window_size + 1), window_size, after, clock: 0 }
+        Self {
+            threads: vec![free; threads],
+            window: VecDeque::with_capacity(window_size + 1),
+            window_size,
+            after,
+            clock: 0,
+        }
     }
 
     /// A read of the stripe blocks `first` to `last` arrives.
@@ -113,7 +128,10 @@ mod tests {
         assert_eq!(ahead.note(10, 11, 32), Seen { thread: None, widen: false }, "one read is no stream");
         let seen = ahead.note(12, 13, 32);
         assert_eq!((seen.thread.is_some(), seen.widen), (true, false), "the second is, 64 sectors long");
-        assert!(!ahead.note(13, 14, 64).widen, "128 sectors are not more than 128; a read may begin where the last ended");
+        assert!(
+            !ahead.note(13, 14, 64).widen,
+            "128 sectors are not more than 128; a read may begin where the last ended"
+        );
         assert!(ahead.note(15, 15, 1).widen);
     }
 

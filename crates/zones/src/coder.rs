@@ -23,11 +23,22 @@ impl Coder {
     }
 
     /// Computes element `target` from those of `have`; `cell` gives the slot of a page of an element.
-    pub fn compute(&self, contents: &mut Contents, code: &GroupCode, target: u32, have: u32, cell: impl Fn(u32) -> PayloadId) {
+    pub fn compute(
+        &self,
+        contents: &mut Contents,
+        code: &GroupCode,
+        target: u32,
+        have: u32,
+        cell: impl Fn(u32) -> PayloadId,
+    ) {
         let into = cell(target);
         match self {
             Self::Xor => {
-                let of = if target < code.data() { code.express(target, have) } else { Some(code.sources(target - code.data())) };
+                let of = if target < code.data() {
+                    code.express(target, have)
+                } else {
+                    Some(code.sources(target - code.data()))
+                };
                 let of = of.expect("the decoder knows what follows from what");
                 contents.payload_mut(into).fill(0);
                 for element in (0..code.elements()).filter(|element| of >> element & 1 == 1) {

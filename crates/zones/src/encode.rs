@@ -1,8 +1,8 @@
 //! Encoding: the off-line phase, and code blocks encoded again in idle time.
 //!
-//! Faithful to: the zones read most get the code zones; counts accumulate; what encoding costs is not charged by default.
-//! Simplified: the off-line phase begins with the first idle moment after its period is over.
-//! Protects: a code block counts only if no source of it was written since its encoding began.
+//! Faithful to: the zones read most get the code zones; counts accumulate; what encoding costs is not charged by
+//! default. Simplified: the off-line phase begins with the first idle moment after its period is over. Protects: a code
+//! block counts only if no source of it was written since its encoding began.
 
 use crate::settings::{Settings, Stale};
 use crate::zoned::{NONE, Zoned, token};
@@ -162,7 +162,10 @@ impl<F: Flash> Zoned<F> {
             }
         }
         let newly: Vec<u32> = chosen.iter().copied().filter(|zone| self.code_of[*zone as usize] == NONE).collect();
-        let mut unused = (0..self.layout.code_zones).filter(|code_zone| self.coded[*code_zone as usize] == NONE).collect::<Vec<_>>().into_iter();
+        let mut unused = (0..self.layout.code_zones)
+            .filter(|code_zone| self.coded[*code_zone as usize] == NONE)
+            .collect::<Vec<_>>()
+            .into_iter();
         for zone in newly {
             let code_zone = unused.next().expect("as many code zones as chosen zones");
             self.coded[code_zone as usize] = zone;
@@ -236,7 +239,14 @@ impl<F: Flash> Zoned<F> {
         let sources = if self.known.code().is_mds() { self.known.code().all_data() } else { sources };
         for at in members(sources) {
             let first = self.layout.page(zone, row, group * data + at);
-            let op = self.own_op(HostOp::Read, first, pages, cells.offset(at * pages), Cause::Code, token::new(slot as u32, token::ENCODE, 0));
+            let op = self.own_op(
+                HostOp::Read,
+                first,
+                pages,
+                cells.offset(at * pages),
+                Cause::Code,
+                token::new(slot as u32, token::ENCODE, 0),
+            );
             self.encode_step(flash, slot as u32, &PageOp { cancellable: false, ..op });
         }
         if self.encoder.slots[slot].outstanding == 0 {
@@ -286,7 +296,8 @@ impl<F: Flash> Zoned<F> {
 
     /// The data is there, or the code blocks are written.
     fn encode_on(&mut self, flash: &mut F, slot: u32) {
-        let Encoding { place: [zone, row, group], codes, sent, cells, spoiled, outstanding, .. } = self.encoder.slots[slot as usize];
+        let Encoding { place: [zone, row, group], codes, sent, cells, spoiled, outstanding, .. } =
+            self.encoder.slots[slot as usize];
         if outstanding > 0 {
             return;
         }
@@ -312,7 +323,14 @@ impl<F: Flash> Zoned<F> {
             let element = members(codes).nth((sent / pages) as usize).expect("it is one of them");
             let (_, first) = self.element_page(zone, row, group, element);
             let (done, left) = (sent % pages, pages - sent % pages);
-            let op = self.own_op(HostOp::Write, first + done, left, cells.offset(element * pages + done), Cause::Code, token::new(slot, token::ENCODE, 0));
+            let op = self.own_op(
+                HostOp::Write,
+                first + done,
+                left,
+                cells.offset(element * pages + done),
+                Cause::Code,
+                token::new(slot, token::ENCODE, 0),
+            );
             if let Some(taken) = self.encode_step(flash, slot, &op) {
                 self.encoder.slots[slot as usize].sent = Some(sent + taken);
                 return;
@@ -334,7 +352,8 @@ impl<F: Flash> Zoned<F> {
             self.counters.spoiled += 1;
             self.encoder.note_stale(zone, row, group);
         } else if code_zone != NONE && sent.is_some() {
-            members(codes).for_each(|element| self.set_agrees(code_zone, row, group, element - self.layout.group, true));
+            members(codes)
+                .for_each(|element| self.set_agrees(code_zone, row, group, element - self.layout.group, true));
             self.counters.encoded += u64::from(codes.count_ones());
         }
         cells::release(flash, cells, self.known.code().elements() * self.layout.pages);

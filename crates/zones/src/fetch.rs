@@ -76,7 +76,16 @@ fn bucket(zone: u32, row: u32, group: u32) -> usize {
 
 impl Fetches {
     pub fn new(elements: u32) -> Self {
-        Self { all: Vec::new(), free: Vec::new(), handles: Vec::new(), sent: Vec::new(), buckets: vec![NONE; BUCKETS], elements, serial: 0, open: 0 }
+        Self {
+            all: Vec::new(),
+            free: Vec::new(),
+            handles: Vec::new(),
+            sent: Vec::new(),
+            buckets: vec![NONE; BUCKETS],
+            elements,
+            serial: 0,
+            open: 0,
+        }
     }
 
     /// Begins one.
@@ -172,7 +181,8 @@ impl Fetches {
     /// Open fetches of a group of a row.
     pub fn of(&self, zone: u32, row: u32, group: u32) -> impl Iterator<Item = u32> + use<'_> {
         let some = |slot: u32| (slot != NONE).then_some(slot);
-        let all = std::iter::successors(some(self.buckets[bucket(zone, row, group)]), move |slot| some(self.at(*slot).next));
+        let all =
+            std::iter::successors(some(self.buckets[bucket(zone, row, group)]), move |slot| some(self.at(*slot).next));
         all.filter(move |slot| {
             let fetch = self.at(*slot);
             (fetch.zone, fetch.row, fetch.group) == (zone, row, group)

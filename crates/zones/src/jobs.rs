@@ -73,7 +73,15 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub fn new(layout: &ZoneLayout, unit: u32, rows: bool) -> Self {
         let lines = if rows { layout.zones * layout.rows * layout.groups() } else { layout.blocks() / unit };
-        Self { all: Vec::new(), free: Vec::new(), heads: units::table(lines as usize, NONE), unit, active: 0, serials: Serials::default(), waited: Vec::new() }
+        Self {
+            all: Vec::new(),
+            free: Vec::new(),
+            heads: units::table(lines as usize, NONE),
+            unit,
+            active: 0,
+            serials: Serials::default(),
+            waited: Vec::new(),
+        }
     }
 
     /// Nothing stands in a line.

@@ -1,7 +1,9 @@
 //! The layer as seen from above: operations, events, checks, reports, snapshots.
 
 use crate::zoned::{NONE, Zoned};
-use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter};
+use layer::{
+    Answer, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
+};
 use nand::{Event, Flash, Owner};
 use units::{HostOp, Ppn, Request, SECTOR_BYTES, members};
 
@@ -24,8 +26,8 @@ impl<F: Flash> Zoned<F> {
         layer::translated(requests, per_page, page_of, hint);
     }
 
-    /// Bytes a controller needs: a map entry of 4 bytes for each stripe block, a bit for each code block, read counts, the
-    /// thread table with its buffers, the window.
+    /// Bytes a controller needs: a map entry of 4 bytes for each stripe block, a bit for each code block, read counts,
+    /// the thread table with its buffers, the window.
     fn ram_bytes(&self) -> u64 {
         let block = u64::from(self.layout.pages) * u64::from(self.page_bytes);
         let entries = u64::from(self.layout.blocks()) + self.agrees.len() as u64 * 64;
@@ -81,7 +83,8 @@ impl<F: Flash> Zoned<F> {
         for (zone, code_zone) in (0..).zip(&self.code_of).filter(|(_, code_zone)| **code_zone != NONE) {
             for row in 0..self.layout.rows {
                 for group in 0..self.layout.groups() {
-                    for code in (0..self.known.code().code()).filter(|code| self.agrees(*code_zone, row, group, *code)) {
+                    for code in (0..self.known.code().code()).filter(|code| self.agrees(*code_zone, row, group, *code))
+                    {
                         self.check_code([zone, row, group, code], &cells)?;
                     }
                 }
@@ -106,7 +109,10 @@ impl<F: Flash> Zoned<F> {
                 }
             }
             if sum.is_some_and(|sum| sum.iter().any(|byte| *byte != 0)) {
-                return Err(format!("code block {code} of zone {zone}, row {row}, group {group} counts, but is not the sum of its sources"));
+                return Err(format!(
+                    "code block {code} of zone {zone}, row {row}, group {group} counts, but is not the sum of its \
+                     sources"
+                ));
             }
         }
         Ok(())
@@ -194,10 +200,15 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let (reads, coded, agrees) = (reader.get_u64("zones.reads")?, reader.get_u32("zones.coded")?, reader.get_u64("zones.agrees")?);
-        let fits = reads.len() == self.reads.len() && coded.len() == self.coded.len() && agrees.len() == self.agrees.len();
+        let (reads, coded, agrees) =
+            (reader.get_u64("zones.reads")?, reader.get_u32("zones.coded")?, reader.get_u64("zones.agrees")?);
+        let fits =
+            reads.len() == self.reads.len() && coded.len() == self.coded.len() && agrees.len() == self.agrees.len();
         if !fits || coded.iter().any(|zone| *zone != NONE && *zone >= self.layout.zones) {
-            return Err(SnapshotError::Unfit { section: "zones", problem: "the number of zones or rows differs".to_owned() });
+            return Err(SnapshotError::Unfit {
+                section: "zones",
+                problem: "the number of zones or rows differs".to_owned(),
+            });
         }
         (self.reads, self.coded, self.agrees) = (reads, coded, agrees);
         self.encoder.load(reader)?;

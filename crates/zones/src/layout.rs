@@ -48,29 +48,40 @@ impl ZoneLayout {
     /// Code blocks would be on the bank of what they are made of, or on none.
     pub fn new(shape: [u32; 6], code: &GroupCode) -> Result<Self, String> {
         let [banks, zones, code_zones, rows, pages, group] = shape;
-        let mut layout = Self { banks, zones, code_zones, rows, pages, group, code_banks: Vec::new(), codes: code.code() };
+        let mut layout =
+            Self { banks, zones, code_zones, rows, pages, group, code_banks: Vec::new(), codes: code.code() };
         if code_zones == 0 {
             return Ok(layout);
         }
         if !banks.is_multiple_of(group) {
-            return Err(format!("zones.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"));
+            return Err(format!(
+                "zones.group is {group}, which does not divide the {banks} banks (flash.channels x \
+                 flash.dies_per_channel)"
+            ));
         }
         if code.code() > group {
-            return Err(format!("zones.code has {} code blocks for {group} data blocks; the banks of a group hold one each", code.code()));
+            return Err(format!(
+                "zones.code has {} code blocks for {group} data blocks; the banks of a group hold one each",
+                code.code()
+            ));
         }
         if banks == group {
             layout.code_banks = Self::other_banks(code).ok_or_else(|| {
-                format!("with a single group of {banks} banks the code blocks of zones.code cannot each have a bank of their own without one of their sources; use twice as many banks, or a code of fewer edges")
+                format!(
+                    "with a single group of {banks} banks the code blocks of zones.code cannot each have a bank of \
+                    their own without one of their sources; use twice as many banks, or a code of fewer edges"
+                )
             })?;
         } else {
             let bank = |number: u32, row: u32| (number * group + row + banks - group) % banks;
-            layout.code_banks = (0..banks / group).flat_map(|number| (0..code.code()).map(move |row| bank(number, row))).collect();
+            layout.code_banks =
+                (0..banks / group).flat_map(|number| (0..code.code()).map(move |row| bank(number, row))).collect();
         }
         Ok(layout)
     }
 
-    /// In a single group: for each code block a bank of its own without a source of it, or nothing if there are too few.
-    /// The nearest free bank is taken, and who has it moves where that helps (a bipartite matching).
+    /// In a single group: for each code block a bank of its own without a source of it, or nothing if there are too
+    /// few. The nearest free bank is taken, and who has it moves where that helps (a bipartite matching).
     fn other_banks(code: &GroupCode) -> Option<Vec<u32>> {
         let mut rows = vec![None; code.data() as usize];
         for row in 0..code.code() {
@@ -83,7 +94,8 @@ impl ZoneLayout {
     /// Finds a bank for a code block. `tried`: banks that were asked for already.
     fn settle(code: &GroupCode, row: u32, rows: &mut [Option<u32>], tried: &mut u32) -> bool {
         let data = code.data();
-        let banks: Vec<u32> = (1..=data).map(|step| (row + step) % data).filter(|bank| code.sources(row) >> bank & 1 == 0).collect();
+        let banks: Vec<u32> =
+            (1..=data).map(|step| (row + step) % data).filter(|bank| code.sources(row) >> bank & 1 == 0).collect();
         let free = banks.iter().find(|bank| rows[**bank as usize].is_none()).copied();
         if let Some(bank) = free {
             rows[bank as usize] = Some(row);
@@ -163,7 +175,8 @@ mod tests {
         for group in 0..2 {
             for row in 0..4 {
                 let bank = layout.code_bank(group, row);
-                let sources: Vec<u32> = (0..4).filter(|at| code.sources(row) >> at & 1 == 1).map(|at| group * 4 + at).collect();
+                let sources: Vec<u32> =
+                    (0..4).filter(|at| code.sources(row) >> at & 1 == 1).map(|at| group * 4 + at).collect();
                 let (a, b) = published[bank as usize];
                 assert!(sources.contains(&a) && sources.contains(&b), "bank {bank} holds the sum of {sources:?}");
             }
@@ -172,7 +185,9 @@ mod tests {
 
     #[test]
     fn no_code_block_is_on_the_bank_of_a_source() {
-        for (banks, group, edges) in [(8, 4, 2), (8, 4, 3), (16, 4, 2), (12, 3, 2), (4, 4, 2), (3, 3, 2), (5, 5, 3), (4, 4, 1)] {
+        for (banks, group, edges) in
+            [(8, 4, 2), (8, 4, 3), (16, 4, 2), (12, 3, 2), (4, 4, 2), (3, 3, 2), (5, 5, 3), (4, 4, 1)]
+        {
             let code = GroupCode::regular(group, edges).expect("a regular code");
             let layout = of(banks, group, &code).expect("it fits");
             for number in 0..layout.groups() {
@@ -224,7 +239,11 @@ mod tests {
             assert_eq!(layout.block(zone, row, bank), block);
             let page = layout.page(zone, row, bank);
             assert!(seen.insert(page) && u64::from(page) < layout.mapped_pages());
-            assert_eq!(page / (layout.rows * layout.pages), zone * 8 + bank, "the pages of a segment follow each other");
+            assert_eq!(
+                page / (layout.rows * layout.pages),
+                zone * 8 + bank,
+                "the pages of a segment follow each other"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Coded striping over the banks of a drive.
 //!
-//! One layer ([`layer::PageLayer`]) between the buffer and a mapping whose lanes are segments. Reads of blocks whose zone
-//! has a code zone can be served around busy banks.
+//! One layer ([`layer::PageLayer`]) between the buffer and a mapping whose lanes are segments. Reads of blocks whose
+//! zone has a code zone can be served around busy banks.
 
 mod ahead;
 mod coder;
@@ -54,7 +54,12 @@ impl ZonePlan {
     }
 
     /// Zones over a mapping built by `entry` over erased flash.
-    pub fn build<F: Flash>(&self, context: &FtlContext<'_>, entry: &VersionedEntry<F>, flash: &F) -> Box<dyn PageLayer<F>> {
+    pub fn build<F: Flash>(
+        &self,
+        context: &FtlContext<'_>,
+        entry: &VersionedEntry<F>,
+        flash: &F,
+    ) -> Box<dyn PageLayer<F>> {
         let below = self.with_mapping(context, |context| (entry.build)(context, flash));
         Box::new(self.over(context, below))
     }

@@ -58,11 +58,36 @@ impl std::fmt::Debug for ReadPolicy {
 
 /// Every policy.
 pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
-    ReadPolicy { name: "direct", doc: "the data blocks themselves", looks: Looks::Nowhere, choose: |view| Choice { first: view.wanted, more: 0 } },
-    ReadPolicy { name: "lazy", doc: "all data blocks and all code blocks that can help; whoever is late is taken back", looks: Looks::Nowhere, choose: lazy },
-    ReadPolicy { name: "eager", doc: "on arrival, a set that decodes on the banks with the shortest queues, in commands", looks: Looks::Commands, choose: eager },
-    ReadPolicy { name: "eager-by-time", doc: "on arrival, a set that decodes on the banks whose queues take the least time", looks: Looks::Time, choose: eager },
-    ReadPolicy { name: "gc-aware", doc: "the data blocks, but around banks that are cleaning, or whose queue is longer than the detour", looks: Looks::Commands, choose: gc_aware },
+    ReadPolicy {
+        name: "direct",
+        doc: "the data blocks themselves",
+        looks: Looks::Nowhere,
+        choose: |view| Choice { first: view.wanted, more: 0 },
+    },
+    ReadPolicy {
+        name: "lazy",
+        doc: "all data blocks and all code blocks that can help; whoever is late is taken back",
+        looks: Looks::Nowhere,
+        choose: lazy,
+    },
+    ReadPolicy {
+        name: "eager",
+        doc: "on arrival, a set that decodes on the banks with the shortest queues, in commands",
+        looks: Looks::Commands,
+        choose: eager,
+    },
+    ReadPolicy {
+        name: "eager-by-time",
+        doc: "on arrival, a set that decodes on the banks whose queues take the least time",
+        looks: Looks::Time,
+        choose: eager,
+    },
+    ReadPolicy {
+        name: "gc-aware",
+        doc: "the data blocks, but around banks that are cleaning, or whose queue is longer than the detour",
+        looks: Looks::Commands,
+        choose: gc_aware,
+    },
 ];
 
 impl View<'_> {
@@ -71,8 +96,9 @@ impl View<'_> {
         self.valid & self.known.code().codes_within(self.wanted | self.have)
     }
 
-    /// Elements from `among` until the wanted ones are known, and none too many: the least queued first, of equals data blocks
-    /// before code blocks, and within each kind in the order of banks. What is too many goes in the opposite order.
+    /// Elements from `among` until the wanted ones are known, and none too many: the least queued first, of equals data
+    /// blocks before code blocks, and within each kind in the order of banks. What is too many goes in the opposite
+    /// order.
     fn cheapest(&self, among: u32) -> Option<u32> {
         let mut order = [0; 32];
         let mut count = 0;
@@ -104,7 +130,11 @@ impl View<'_> {
     }
 
     fn longest(&self, elements: u32) -> u64 {
-        (0..32_u32).filter(|element| elements >> element & 1 == 1).map(|element| self.queued[element as usize]).max().unwrap_or(0)
+        (0..32_u32)
+            .filter(|element| elements >> element & 1 == 1)
+            .map(|element| self.queued[element as usize])
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -123,12 +153,11 @@ fn gc_aware(view: &View<'_>) -> Choice {
     let all = code.all_data() & !view.have | view.valid;
     // A detour reads at least one block more: it pays only where the way is longer than that.
     let Some(detour) = view.cheapest(all & !view.cleaning) else { return direct };
-    let backlog = |elements: u32| Backlog { commands: view.longest(elements) as u32, cleaning: (elements & view.cleaning).count_ones() };
-    if layer::goes_around(backlog(view.wanted), backlog(detour)) {
-        Choice { first: detour, more: 0 }
-    } else {
-        direct
-    }
+    let backlog = |elements: u32| Backlog {
+        commands: view.longest(elements) as u32,
+        cleaning: (elements & view.cleaning).count_ones(),
+    };
+    if layer::goes_around(backlog(view.wanted), backlog(detour)) { Choice { first: detour, more: 0 } } else { direct }
 }
 
 #[cfg(test)]
@@ -151,7 +180,11 @@ mod tests {
         };
         assert_eq!(of("direct", 0b1111, &queued, 2), Choice { first: 0b1111, more: 0 });
         assert_eq!(of("lazy", 0b1111, &queued, 2), Choice { first: 0b1111, more: 0xf0 });
-        assert_eq!(of("lazy", 0b0011, &queued, 2), Choice { first: 0b0011, more: 0x10 }, "only the code block of nothing else");
+        assert_eq!(
+            of("lazy", 0b0011, &queued, 2),
+            Choice { first: 0b0011, more: 0x10 },
+            "only the code block of nothing else"
+        );
         let Choice { first, more } = of("eager", 0b1111, &queued, 0);
         assert!(first & 2 == 0 && more == 0 && first.count_ones() == 4 && known.decodes(first, 15));
         assert_eq!(of("eager", 0b0001, &queued, 0).first, 1, "one block alone has no code block to help");

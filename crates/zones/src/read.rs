@@ -34,9 +34,15 @@ impl<F: Flash> Zoned<F> {
             let in_group = bank % group;
             let count = (group - in_group).min(to - block + 1);
             let range = (u32::MAX >> (32 - count)) << in_group;
-            let asked: u32 = members(range).filter(|at| (first..=last).contains(&(block + at - in_group))).fold(0, |set, at| set | 1 << at);
+            let asked: u32 = members(range)
+                .filter(|at| (first..=last).contains(&(block + at - in_group)))
+                .fold(0, |set, at| set | 1 << at);
             self.reads[zone as usize] += u64::from(asked.count_ones());
-            let asked = if self.jobs.active == 0 { asked } else { self.ask_jobs(flash, number, op, block - in_group, asked, outbox) };
+            let asked = if self.jobs.active == 0 {
+                asked
+            } else {
+                self.ask_jobs(flash, number, op, block - in_group, asked, outbox)
+            };
             let place = [zone, row, bank / group];
             if let Some(slot) = self.begin_fetch(flash, number, place, [range, asked], outbox) {
                 let is_last = block + count > to;
@@ -55,8 +61,18 @@ impl<F: Flash> Zoned<F> {
     }
 
     /// Of the blocks asked for of a group, whose first one this is, those that writes on their way do not hold.
-    fn ask_jobs(&mut self, flash: &mut F, number: u32, op: &PageOp, group: u32, asked: u32, outbox: &mut Outbox) -> u32 {
-        let held = members(asked).filter(|at| self.read_from_jobs(flash, op, group + at)).fold(0_u32, |held, at| held | 1 << at);
+    fn ask_jobs(
+        &mut self,
+        flash: &mut F,
+        number: u32,
+        op: &PageOp,
+        group: u32,
+        asked: u32,
+        outbox: &mut Outbox,
+    ) -> u32 {
+        let held = members(asked)
+            .filter(|at| self.read_from_jobs(flash, op, group + at))
+            .fold(0_u32, |held, at| held | 1 << at);
         self.parts_done(number, held.count_ones(), false, outbox);
         asked & !held
     }
@@ -70,12 +86,20 @@ impl<F: Flash> Zoned<F> {
         let group = self.layout.group;
         self.counters.sequential += 1;
         self.counters.sequential_fragments += u64::from(last - first + 1 < group);
-        self.counters.sequential_misaligned += u64::from(!first.is_multiple_of(group) || !(last + 1).is_multiple_of(group));
+        self.counters.sequential_misaligned +=
+            u64::from(!first.is_multiple_of(group) || !(last + 1).is_multiple_of(group));
     }
 
-    /// Begins to fetch blocks of a group: `range` is wanted, `asked` of it by the operation. Nothing, if all that was asked
-    /// for is in a buffer or on its way.
-    fn begin_fetch(&mut self, flash: &mut F, number: u32, place: [u32; 3], [range, asked]: [u32; 2], outbox: &mut Outbox) -> Option<u32> {
+    /// Begins to fetch blocks of a group: `range` is wanted, `asked` of it by the operation. Nothing, if all that was
+    /// asked for is in a buffer or on its way.
+    fn begin_fetch(
+        &mut self,
+        flash: &mut F,
+        number: u32,
+        place: [u32; 3],
+        [range, asked]: [u32; 2],
+        outbox: &mut Outbox,
+    ) -> Option<u32> {
         let [zone, row, group] = place;
         let mut asked = asked;
         let key = zone * self.layout.rows + row;
@@ -229,7 +253,14 @@ impl<F: Flash> Zoned<F> {
         let (bank, page) = self.element_page(zone, row, group, element);
         let cause = if element < self.layout.group { Cause::Host } else { Cause::Code };
         let pages = self.layout.pages;
-        let op = self.own_op(HostOp::Read, page, pages, cells.offset(element * pages), cause, token::new(slot, token::FETCH, element));
+        let op = self.own_op(
+            HostOp::Read,
+            page,
+            pages,
+            cells.offset(element * pages),
+            cause,
+            token::new(slot, token::FETCH, element),
+        );
         self.gate.enter(bank);
         self.fetches.note_sent(slot, element, flash.now());
         match self.submit_below(flash, &op) {
@@ -351,7 +382,8 @@ impl<F: Flash> Zoned<F> {
         let (first, end) = (block.max(asked.first), (block + self.layout.pages).min(asked.first + asked.pages));
         let page = self.layout.page(zone, row, bank) + first - block;
         let payload = asked.payload.offset(first - asked.first);
-        let op = self.own_op(HostOp::Read, page, end - first, payload, Cause::Host, token::new(number, token::ALONE, 0));
+        let op =
+            self.own_op(HostOp::Read, page, end - first, payload, Cause::Host, token::new(number, token::ALONE, 0));
         if let Answer::Done { failed } = self.submit_below(flash, &PageOp { cancellable: false, ..op }) {
             self.parts_done(number, 1, failed, outbox);
         }
@@ -386,7 +418,11 @@ impl<F: Flash> Zoned<F> {
 
     /// Puts what was read ahead into the buffer of its stream.
     fn keep_ahead(&mut self, flash: &mut F, slot: u32) {
-        let Fetch { thread: Some((thread, serial)), zone, row, group, wanted, outdated, have, cells, .. } = *self.fetches.at(slot) else { return };
+        let Fetch { thread: Some((thread, serial)), zone, row, group, wanted, outdated, have, cells, .. } =
+            *self.fetches.at(slot)
+        else {
+            return;
+        };
         if self.ahead.threads[thread as usize].serial != serial {
             return;
         }
@@ -405,7 +441,8 @@ impl<F: Flash> Zoned<F> {
     }
 
     fn copy_block(&self, flash: &mut F, from: PayloadId, into: PayloadId) {
-        (0..self.layout.pages).for_each(|page| cells::copy(flash, from.offset(page), into.offset(page), self.full_mask));
+        (0..self.layout.pages)
+            .for_each(|page| cells::copy(flash, from.offset(page), into.offset(page), self.full_mask));
     }
 
     /// Computes a data block that is known, though it was not read.
@@ -501,7 +538,8 @@ impl<F: Flash> Zoned<F> {
     fn drop_stale(&mut self, flash: &mut F, slot: u32, block: u32, codes: u32) {
         let fetch = self.fetches.at_mut(slot);
         fetch.outdated |= 1 << block;
-        // What is there already may have been stale for longer, and of use so far because all its other sources are old as well.
+        // What is there already may have been stale for longer, and of use so far because all its other sources are old
+        // as well.
         let stale = codes & (fetch.usable | fetch.have);
         fetch.usable &= !stale;
         let has_source = (fetch.have | fetch.pending) >> block & 1 == 1;

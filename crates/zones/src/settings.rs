@@ -125,13 +125,15 @@ fn shape_parameters() -> Vec<Parameter> {
             key: "zones.block",
             kind: ParameterKind::Size { min: 512, max: 1 << 20 },
             default: Some("8KiB"),
-            doc: "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and mapped as a whole.",
+            doc: "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
+                mapped as a whole.",
         },
         Parameter {
             key: "zones.spare_blocks",
             kind: ParameterKind::Count { min: 2, max: 1 << 16 },
             default: Some("2"),
-            doc: "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for drive.over_provisioning, which zones do not use.",
+            doc: "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
+                drive.over_provisioning, which zones do not use.",
         },
         Parameter {
             key: "zones.queues",
@@ -166,7 +168,8 @@ fn code_parameters() -> Vec<Parameter> {
             key: "zones.code",
             kind: ParameterKind::Text,
             default: Some("regular-2"),
-            doc: "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 0110 0011 1001\"); see `nandarium code`.",
+            doc: "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
+                0110 0011 1001\"); see `nandarium code`.",
         },
         Parameter {
             key: "zones.decoder",
@@ -195,7 +198,8 @@ fn phase_parameters() -> Vec<Parameter> {
             key: "zones.offline_every",
             kind: ParameterKind::Duration { max: CENTURY },
             default: Some("24h"),
-            doc: "Time between two off-line phases, in which the zones read most get code zones; each waits until the host is idle.",
+            doc: "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
+                host is idle.",
         },
         Parameter {
             key: "zones.offline_first",
@@ -212,7 +216,8 @@ fn phase_parameters() -> Vec<Parameter> {
             key: "zones.encoding_takes_time",
             kind: ParameterKind::Switch,
             default: Some("false"),
-            doc: "Whether reads and programs of encoding take time. They are counted in any case, under the cause code.",
+            doc: "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
+                code.",
         },
         Parameter {
             key: "zones.popularity_halves",
@@ -258,12 +263,24 @@ pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
     if name != crate::KIND {
         return parameters().into_iter().map(|own| (own.key, format!("stripe.kind is {name}"))).collect();
     }
-    let mut unused = vec![("drive.over_provisioning", "the segments of stripe.kind = zones have spare blocks of their own (zones.spare_blocks)".to_owned())];
+    let mut unused = vec![(
+        "drive.over_provisioning",
+        "the segments of stripe.kind = zones have spare blocks of their own (zones.spare_blocks)".to_owned(),
+    )];
     let mut add = |keys: &[&'static str], why: &str| unused.extend(keys.iter().map(|key| (*key, why.to_owned())));
     if values.whole("zones.code_zones") == 0 {
         let why = "there are no code zones (zones.code_zones = 0)";
         add(&["zones.code", "zones.decoder", "zones.stale_codes"], why);
-        add(&["zones.offline_every", "zones.offline_first", "zones.encoding_takes_time", "zones.popularity_halves", "zones.encode_rows"], why);
+        add(
+            &[
+                "zones.offline_every",
+                "zones.offline_first",
+                "zones.encoding_takes_time",
+                "zones.popularity_halves",
+                "zones.encode_rows",
+            ],
+            why,
+        );
         // Direct is what all do then.
         if values.name("zones.reads") != "direct" {
             add(&["zones.reads"], why);
@@ -273,7 +290,10 @@ pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
         add(&["zones.group"], "all banks work in step (zones.queues = lockstep)");
     }
     if values.whole("zones.read_ahead.after") == 0 {
-        add(&["zones.read_ahead.streams", "zones.read_ahead.window"], "nothing is read ahead (zones.read_ahead.after = 0B)");
+        add(
+            &["zones.read_ahead.streams", "zones.read_ahead.window"],
+            "nothing is read ahead (zones.read_ahead.after = 0B)",
+        );
     }
     unused
 }
@@ -295,10 +315,34 @@ pub(crate) struct Plan {
 /// Refuses values that are no multiple of others.
 fn multiple(key: &str, value: u64, of: u64, what: &str) -> Result<u64, String> {
     if value == 0 || !value.is_multiple_of(of) {
-        let near = quantity::size_at_most(value, of).or_else(|| quantity::size_at_least(value.max(1), of)).unwrap_or_default();
-        return Err(format!("{key} is {}, no multiple of {what}, {}; try \"{near}\"", quantity::exact_size(value), quantity::exact_size(of)));
+        let near =
+            quantity::size_at_most(value, of).or_else(|| quantity::size_at_least(value.max(1), of)).unwrap_or_default();
+        return Err(format!(
+            "{key} is {}, no multiple of {what}, {}; try \"{near}\"",
+            quantity::exact_size(value),
+            quantity::exact_size(of)
+        ));
     }
     Ok(value / of)
+}
+
+/// One plane a bank, and spare blocks enough for the frontiers.
+fn check_banks(values: &Values) -> Result<(), String> {
+    if values.whole("flash.planes_per_die") > 1 {
+        return Err(
+            "a bank of stripe.kind = zones is a die with one plane; set flash.planes_per_die to 1 and use more dies"
+                .to_owned(),
+        );
+    }
+    if values.get("ftl.gc.frontier").is_some()
+        && values.name("ftl.gc.frontier") == "separate"
+        && values.whole("zones.spare_blocks") < 3
+    {
+        return Err("two spare blocks of a segment (zones.spare_blocks) are enough only if copies and writes share a \
+            block; set ftl.gc.frontier to \"shared\", or zones.spare_blocks to 3"
+            .to_owned());
+    }
+    Ok(())
 }
 
 /// Where stripe blocks are, or why the values do not fit the flash; nothing where `stripe.kind` is not `zones`.
@@ -312,19 +356,15 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
     let banks = values.whole("flash.channels") * values.whole("flash.dies_per_channel");
     let page = values.whole("flash.page_size");
     let erase = values.whole("flash.pages_per_block") * page;
-    if values.whole("flash.planes_per_die") > 1 {
-        return Err("a bank of stripe.kind = zones is a die with one plane; set flash.planes_per_die to 1 and use more dies".to_owned());
-    }
-    if values.get("ftl.gc.frontier").is_some() && values.name("ftl.gc.frontier") == "separate" && values.whole("zones.spare_blocks") < 3 {
-        return Err("two spare blocks of a segment (zones.spare_blocks) are enough only if copies and writes share a block; set ftl.gc.frontier to \"shared\", or zones.spare_blocks to 3".to_owned());
-    }
+    check_banks(values)?;
     let pages = multiple("zones.block", values.whole("zones.block"), page, "the page size (flash.page_size)")?;
     let size = values.whole("zones.size");
     let segment_blocks = multiple("zones.size", size, banks * erase, "one erase block of each bank")?;
     let rows = size / banks / (pages * page);
     if !(size / banks).is_multiple_of(pages * page) || !values.whole("flash.pages_per_block").is_multiple_of(pages) {
         return Err(format!(
-            "zones.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block); \"{}\", one page, always does",
+            "zones.block is {pages} pages, which do not divide an erase block of {} (flash.pages_per_block); \"{}\", \
+             one page, always does",
             values.whole("flash.pages_per_block"),
             quantity::format_size(page),
         ));
@@ -332,24 +372,39 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
     let zones = multiple("drive.capacity", values.whole("drive.capacity"), size, "zones.size")?;
     let code_zones = values.whole("zones.code_zones");
     if code_zones > zones {
-        return Err(format!("zones.code_zones is {code_zones}, and there are only {zones} zones to code (drive.capacity / zones.size)"));
+        return Err(format!(
+            "zones.code_zones is {code_zones}, and there are only {zones} zones to code (drive.capacity / zones.size)"
+        ));
     }
     let all = (zones + code_zones).saturating_mul(size / page);
     if all >= 1 << 31 {
-        return Err(format!("data and code zones have {all} pages; the limit is {}; lower drive.capacity", (1_u64 << 31) - 1));
+        return Err(format!(
+            "data and code zones have {all} pages; the limit is {}; lower drive.capacity",
+            (1_u64 << 31) - 1
+        ));
     }
     let lockstep = queues(values) == Queues::Lockstep;
     if lockstep && (banks > 16 || code_zones > 0) {
-        return Err("zones.queues = lockstep works on up to 16 banks and without code zones: every request takes all banks".to_owned());
+        return Err(
+            "zones.queues = lockstep works on up to 16 banks and without code zones: every request takes all banks"
+                .to_owned(),
+        );
     }
     let group = if lockstep { banks as u32 } else { values.whole("zones.group") as u32 };
     if !banks.is_multiple_of(u64::from(group)) {
-        return Err(format!("zones.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"));
+        return Err(format!(
+            "zones.group is {group}, which does not divide the {banks} banks (flash.channels x flash.dies_per_channel)"
+        ));
     }
-    let code = GroupCode::parse(values.name("zones.code"), values.whole("zones.group") as u32).map_err(|error| format!("zones.code: {error}"))?;
+    let code = GroupCode::parse(values.name("zones.code"), values.whole("zones.group") as u32)
+        .map_err(|error| format!("zones.code: {error}"))?;
     let code = if lockstep { GroupCode::regular(group, 1).expect("up to 16 banks") } else { code };
     if code.is_mds() && values.name("zones.stale_codes") == "update" {
-        return Err("zones.stale_codes = update changes code blocks by the difference, which zones.code = mds does not take; use invalidate or reencode-idle".to_owned());
+        return Err(
+            "zones.stale_codes = update changes code blocks by the difference, which zones.code = mds does not \
+            take; use invalidate or reencode-idle"
+                .to_owned(),
+        );
     }
     let shape = [banks as u32, zones as u32, code_zones as u32, rows as u32, pages as u32, group];
     let layout = ZoneLayout::new(shape, &code)?;

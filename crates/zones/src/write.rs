@@ -263,7 +263,15 @@ impl<F: Flash> Zoned<F> {
         }
     }
 
-    fn read_for(&mut self, flash: &mut F, [number, element]: [u32; 2], first: u32, pages: u32, into: PayloadId, cause: Cause) {
+    fn read_for(
+        &mut self,
+        flash: &mut F,
+        [number, element]: [u32; 2],
+        first: u32,
+        pages: u32,
+        into: PayloadId,
+        cause: Cause,
+    ) {
         let op = self.own_op(HostOp::Read, first, pages, into, cause, token::new(number, token::JOB, element));
         let op = PageOp { cancellable: false, ..op };
         self.hand_down(flash, number, &op);
@@ -428,7 +436,14 @@ impl<F: Flash> Zoned<F> {
             let (_, first) = self.element_page(zone, row, group, element);
             let (done, left) = (sent % pages, pages - sent % pages);
             let payload = job.old.offset(pages + sent);
-            let op = self.own_op(HostOp::Write, first + done, left, payload, Cause::Code, token::new(number, token::JOB, element));
+            let op = self.own_op(
+                HostOp::Write,
+                first + done,
+                left,
+                payload,
+                Cause::Code,
+                token::new(number, token::JOB, element),
+            );
             if let Some(taken) = self.hand_down(flash, number, &op) {
                 self.jobs.at_mut(number).sent = sent + taken;
                 return;
@@ -444,7 +459,8 @@ impl<F: Flash> Zoned<F> {
         let Place { zone, row, bank } = self.layout.place(job.unit);
         let (group, code_zone) = (bank / self.layout.group, self.code_of[zone as usize]);
         if code_zone != NONE {
-            members(job.codes).for_each(|element| self.set_agrees(code_zone, row, group, element - self.layout.group, false));
+            members(job.codes)
+                .for_each(|element| self.set_agrees(code_zone, row, group, element - self.layout.group, false));
         }
     }
 

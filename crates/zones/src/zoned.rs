@@ -1,10 +1,10 @@
 //! The layer: state, operations, and what happens when something below is done.
 //!
-//! Faithful to: segments with private maps and spare blocks, stripe blocks as the unit of reading and writing, one code zone
-//! for each of the zones read most, reads of all blocks that can help with redundant ones taken back.
-//! Simplified: XOR takes no time; a write of a part of a stripe block reads the rest as soon as it is its turn.
-//! Protects: a code block is used only while it is the sum of its sources as they are on flash and no write of one was
-//! accepted; a read returns the last acknowledged version of each block.
+//! Faithful to: segments with private maps and spare blocks, stripe blocks as the unit of reading and writing, one code
+//! zone for each of the zones read most, reads of all blocks that can help with redundant ones taken back. Simplified:
+//! XOR takes no time; a write of a part of a stripe block reads the rest as soon as it is its turn. Protects: a code
+//! block is used only while it is the sum of its sources as they are on flash and no write of one was accepted; a read
+//! returns the last acknowledged version of each block.
 
 use crate::ahead::ReadAhead;
 use crate::coder::Coder;
@@ -281,7 +281,14 @@ impl<F: Flash> Zoned<F> {
     }
 
     /// Parts of an operation are done that waited for so much.
-    pub fn parts_done_after(&mut self, flash: &mut F, wait: &WaitVector, [number, parts]: [u32; 2], failed: bool, outbox: &mut Outbox) {
+    pub fn parts_done_after(
+        &mut self,
+        flash: &mut F,
+        wait: &WaitVector,
+        [number, parts]: [u32; 2],
+        failed: bool,
+        outbox: &mut Outbox,
+    ) {
         let before = self.wait;
         let waits = &mut flash.core_mut().waits;
         self.wait = (wait.kinds != 0).then(|| {

@@ -27,7 +27,9 @@ pub(super) const PADDING: Parameter = Parameter {
     key: Padding::CHOICES.key,
     kind: ParameterKind::Choice(|| Padding::CHOICES.named()),
     default: Some("half"),
-    doc: "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever is set.",
+    doc: "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never \
+        written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever \
+        is set.",
 };
 
 pub(super) fn block_lru() -> Buffer {
@@ -66,7 +68,10 @@ impl<const ANY: bool> Policy for Blocks<ANY> {
             let list = BlockList::new(&shape, Promotion::Any, false, values.on("buffer.compensation"));
             return Self { list, padding: Padding::Always };
         }
-        Self { list: BlockList::new(&shape, Promotion::Continuation, true, false), padding: Padding::CHOICES.read(values) }
+        Self {
+            list: BlockList::new(&shape, Promotion::Continuation, true, false),
+            padding: Padding::CHOICES.read(values),
+        }
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use super::Piece;
 use crate::parameters::{Area, Shape};
 use crate::store::Store;
 use layer::recency::{Links, List};
-use layer::{Choices, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Choices, SnapshotError, SnapshotReader, SnapshotWriter};
 
 /// Which writes bring a block to the head of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,9 +153,9 @@ impl BlockList {
 
     pub fn save(&self, writer: &mut SnapshotWriter) {
         let blocks: Vec<u32> = self.oldest_first().collect();
-        let state = blocks.iter().flat_map(|block| {
-            [*block, self.ends[*block as usize], u32::from(self.in_order[*block as usize])]
-        });
+        let state = blocks
+            .iter()
+            .flat_map(|block| [*block, self.ends[*block as usize], u32::from(self.in_order[*block as usize])]);
         writer.put_u32("buffer.block_order", state.collect::<Vec<_>>().into_iter());
     }
 

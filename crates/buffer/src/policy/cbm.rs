@@ -27,7 +27,8 @@ const THRESHOLD: Parameter = Parameter {
     key: "buffer.cbm.threshold",
     kind: ParameterKind::Share { max: 1.0 },
     default: Some("50%"),
-    doc: "Share of a logical block's pages that must be in the page region, written, for it to move to the block region; one page at least. The default takes half of a block for sequential, as buffer.padding = half does.",
+    doc: "Share of a logical block's pages that must be in the page region, written, for it to move to the block \
+        region; one page at least. The default takes half of a block for sequential, as buffer.padding = half does.",
 };
 
 const READ_CACHE: Parameter = Parameter {
@@ -279,7 +280,8 @@ impl Policy for Cbm {
 
     fn save(&self, store: &Store, writer: &mut SnapshotWriter) {
         self.dirty.save(store, writer);
-        let mut used: Vec<(u32, &Use)> = (0..).zip(&self.uses).filter(|(_, of_block)| of_block.popularity > 0).collect();
+        let mut used: Vec<(u32, &Use)> =
+            (0..).zip(&self.uses).filter(|(_, of_block)| of_block.popularity > 0).collect();
         used.sort_unstable_by_key(|(_, of_block)| of_block.used);
         let state = used.into_iter().flat_map(|(block, of_block)| [block, of_block.popularity, of_block.end]);
         writer.put_u32("buffer.block_use", state.collect::<Vec<_>>().into_iter());

@@ -43,7 +43,8 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
         key: "buffer.hot_pages",
         kind: ParameterKind::Count { min: 1, max: 1 << 20 },
         default: Some("1024"),
-        doc: "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes (times four) after which all counters are halved.",
+        doc: "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes \
+            (times four) after which all counters are halved.",
     },
 ];
 
@@ -157,11 +158,13 @@ impl Identify {
 
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let numbers = reader.get_u32("buffer.identify")?;
-        let unfit = || SnapshotError::Unfit { section: "buffer.identify", problem: "it is of another kind or size".to_owned() };
+        let unfit =
+            || SnapshotError::Unfit { section: "buffer.identify", problem: "it is of another kind or size".to_owned() };
         match self {
             Self::Size { .. } => {}
             Self::Counters { counters, writes, .. } => {
-                let (first, rest) = numbers.split_first().filter(|(_, rest)| rest.len() == COUNTERS).ok_or_else(unfit)?;
+                let (first, rest) =
+                    numbers.split_first().filter(|(_, rest)| rest.len() == COUNTERS).ok_or_else(unfit)?;
                 *writes = *first;
                 *counters = rest.iter().map(|counter| *counter as u8).collect();
             }

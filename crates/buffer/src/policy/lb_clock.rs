@@ -65,8 +65,7 @@ impl LbClock {
 
     fn nominate(&mut self, store: &Store, block: u32, may_grow: bool) {
         self.turns += 1;
-        let candidate =
-            Candidate { may_grow, size: Reverse(store.held(Area::Blocks, block)), turn: self.turns, block };
+        let candidate = Candidate { may_grow, size: Reverse(store.held(Area::Blocks, block)), turn: self.turns, block };
         self.candidates.insert(candidate);
         self.faces[block as usize].candidate = Some(candidate);
     }
@@ -153,8 +152,7 @@ impl Policy for LbClock {
             self.links.remove(&mut self.dial, block);
         } else if let Some(Candidate { turn, .. }) = candidate {
             // Smaller than before, it keeps its turn.
-            let smaller =
-                Candidate { may_grow: true, size: Reverse(store.held(Area::Blocks, block)), turn, block };
+            let smaller = Candidate { may_grow: true, size: Reverse(store.held(Area::Blocks, block)), turn, block };
             self.candidates.insert(smaller);
             self.faces[block as usize].candidate = Some(smaller);
         }
@@ -182,18 +180,14 @@ impl Policy for LbClock {
     fn check(&self, store: &Store) -> Result<(), String> {
         let mut dial = self.links.check(&self.dial)?;
         dial.sort_unstable();
-        let held: Vec<u32> =
-            (0..store.shape.blocks()).filter(|block| store.held(Area::Blocks, *block) > 0).collect();
+        let held: Vec<u32> = (0..store.shape.blocks()).filter(|block| store.held(Area::Blocks, *block) > 0).collect();
         if dial != held || self.hand.is_some_and(|block| held.binary_search(&block).is_err()) {
             return Err("the clock has other blocks than the buffer".to_owned());
         }
         let fits = |candidate: &Candidate| {
             let face = &self.faces[candidate.block as usize];
             let size = store.held(Area::Blocks, candidate.block);
-            face.candidate == Some(*candidate)
-                && !face.referenced
-                && candidate.size == Reverse(size)
-                && size > 0
+            face.candidate == Some(*candidate) && !face.referenced && candidate.size == Reverse(size) && size > 0
         };
         if self.candidates.iter().all(fits) {
             Ok(())

@@ -141,7 +141,10 @@ fn check<P: Policy>(context: &BufferContext<'_>) -> Result<(), String> {
         let [part, whole] = [blocks, total].map(quantity::exact_size);
         let page = u64::from(context.geometry.page_bytes);
         let least = quantity::size_at_least(blocks + page, page).unwrap_or_default();
-        return Err(format!("buffer.block_buffer is {part} of a buffer of {whole} (buffer.size); raise buffer.size to \"{least}\" or more, or lower buffer.block_buffer"));
+        return Err(format!(
+            "buffer.block_buffer is {part} of a buffer of {whole} (buffer.size); raise buffer.size to \"{least}\" or \
+             more, or lower buffer.block_buffer"
+        ));
     }
     parameters::check(context, &parameters::shape::<P>(context), P::AREAS)
 }
@@ -153,7 +156,8 @@ fn with_common(own: &[Parameter]) -> Vec<Parameter> {
     all
 }
 
-/// The table: what a buffer is, and the policy that builds it. Whoever names a kind of flash compiles all of them for it.
+/// The table: what a buffer is, and the policy that builds it. Whoever names a kind of flash compiles all of them for
+/// it.
 macro_rules! table {
     ($($about:path => $policy:ty,)*) => {
         fn built_in() -> Vec<Buffer> {
@@ -188,6 +192,10 @@ pub(crate) fn entries() -> Vec<Buffer> {
     built_in().into_iter().chain(outside::entries()).collect()
 }
 
-fn put<P: Policy, F: Flash>(context: &BufferContext<'_>, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
+fn put<P: Policy, F: Flash>(
+    context: &BufferContext<'_>,
+    below: Box<dyn PageLayer<F>>,
+    core: &FlashCore,
+) -> Box<dyn PageLayer<F>> {
     Box::new(Buffered::<F, P>::new(context, below, core))
 }

@@ -5,14 +5,18 @@ use clap::Args;
 
 /// Arguments of `life`.
 #[derive(Debug, Args)]
-#[command(after_help = "The drive is brought to steady state (drive.precondition = steady, unless set), and the workload is run as by `run`, with \
-the same hash. From the wear of its blocks follows how much can be written until the drive is worn out: not before the first block is \
+#[command(
+    after_help = "The drive is brought to steady state (drive.precondition = steady, unless set), and the workload is \
+        run as by `run`, with \
+the same hash. From the wear of its blocks follows how much can be written until the drive is worn out: not before the \
+first block is \
 (earliest), not after all of them are (latest), and most likely when the spare blocks are used up (estimate).
 
 --out DIR also gets life.json and life.html.
 
     nandarium life --workload zipf --set flash.part=mlc-4k --per-day 100GB
-    nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08")]
+    nandarium life --stack dftl --workload trace.csv --set flash.endurance=3000 --price-per-gb 0.08"
+)]
 pub struct LifeArguments {
     /// A built-in stack, or a TOML file.
     #[arg(short, long, value_name = "NAME|FILE", default_value = "page")]
@@ -28,7 +32,8 @@ pub struct LifeArguments {
 /// What is asked of a life besides its run.
 #[derive(Debug, Args)]
 pub struct LifeQuestion {
-    /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a closed loop.
+    /// Bytes the host writes a day; otherwise as much as in the run: at the trace's own times, or at full speed in a
+    /// closed loop.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub per_day: Option<String>,
     /// Years or days over which drive writes a day (DWPD) are reckoned.

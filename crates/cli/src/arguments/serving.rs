@@ -32,7 +32,8 @@ pub struct ServerArguments {
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: nandarium serve --stack page --set drive.capacity=1GiB --socket /tmp/drive.sock
-then: fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --rw=randwrite --bs=4k --size=256M --verify=crc32c
+then: fio --name=v --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/drive.sock' --rw=randwrite --bs=4k --size=256M \
+--verify=crc32c
 and:  nandarium ctl /tmp/drive.sock.ctl smart")]
 pub struct ServeArguments {
     /// A built-in stack, or a TOML file.
@@ -44,8 +45,8 @@ pub struct ServeArguments {
     /// Keep the drive in this file, which is made if there is none; otherwise it is in memory and ends with the server.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// How simulated time passes: off (requests are answered as soon as they are simulated), real, or a factor: 10 is a drive
-    /// ten times as slow.
+    /// How simulated time passes: off (requests are answered as soon as they are simulated), real, or a factor: 10 is a
+    /// drive ten times as slow.
     #[arg(long, value_name = "off|real|FACTOR", default_value = "off")]
     pub time: String,
     /// When the server ends, write result.json, series.csv and report.html of all that was served into this folder.
@@ -58,8 +59,12 @@ pub struct ServeArguments {
 
 /// Arguments of `ctl`.
 #[derive(Debug, Args)]
-#[command(after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); smart (wear and health); power-cut [SEED] (cut, and back at once: clients are hung up on); \
-power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: shut-down.")]
+#[command(
+    after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); \
+        smart (wear and health); power-cut [SEED] (cut, and back at once: clients are hung up on); \
+power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: \
+shut-down."
+)]
 pub struct CtlArguments {
     /// The control socket.
     pub socket: PathBuf,

@@ -18,7 +18,8 @@ use std::path::PathBuf;
     drive.over_provisioning = [\"7%\", \"15%\", \"28%\"]
     workload.queue_depth = { from = 1, to = 32, steps = 6, scale = \"log\" }
 
-What has been run is kept in the folder and not run again: a sweep that was stopped goes on with the same command, and shards
+What has been run is kept in the folder and not run again: a sweep that was stopped goes on with the same command, and \
+shards
 (--shard 1/4 … 4/4) may share a folder. The command without --shard then collects all of them.")]
 pub struct SweepArguments {
     /// The plan, a TOML file.
@@ -34,13 +35,15 @@ pub struct SweepArguments {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Threads; by default one for each core.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
+    #[arg(short, long, value_name = "N",
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(sweep::MOST_THREADS)))]
     pub jobs: Option<u16>,
-    /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install nandarium[cluster]`).
+    /// Address of a scheduler of Dask: runs go to its workers (with the Python package, `pip install
+    /// nandarium[cluster]`).
     #[arg(long, value_name = "tcp://HOST:PORT", conflicts_with_all = ["shard", "jobs"])]
     pub scheduler: Option<String>,
-    /// The latency that designs are judged by, over the plan's own: `write_p99_ns`, for example; by default the highest percentile
-    /// with requests enough.
+    /// The latency that designs are judged by, over the plan's own: `write_p99_ns`, for example; by default the highest
+    /// percentile with requests enough.
     #[arg(long, value_name = "METRIC")]
     pub tail: Option<String>,
     /// How far beyond the shortest tail that of a recommended design may be, over the plan's own: 10% by default.

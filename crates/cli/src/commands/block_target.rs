@@ -43,7 +43,12 @@ fn open_with(target: &Path, access: Access, flags: i32) -> Result<File, Failure>
     if !kind.is_file() && !kind.is_block_device() {
         return Err(Failure::usage(format!("{}: it is neither a file nor a block device", target.display())));
     }
-    let file = OpenOptions::new().read(true).write(access == Access::Write).custom_flags(flags).open(target).map_err(|error| absent(target, &error))?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(access == Access::Write)
+        .custom_flags(flags)
+        .open(target)
+        .map_err(|error| absent(target, &error))?;
     lock(&file, target, access).map(|()| file)
 }
 
@@ -55,7 +60,9 @@ pub fn lock(file: &File, target: &Path, access: Access) -> Result<(), Failure> {
     let locked = if access == Access::Write { file.try_lock() } else { file.try_lock_shared() };
     match locked {
         Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Failure::failed(format!("{}: another program has it open; end that one first", target.display()))),
+        Err(TryLockError::WouldBlock) => {
+            Err(Failure::failed(format!("{}: another program has it open; end that one first", target.display())))
+        }
         Err(TryLockError::Error(error)) => Err(Failure::file(target, "locked", &error)),
     }
 }
@@ -63,7 +70,9 @@ pub fn lock(file: &File, target: &Path, access: Access) -> Result<(), Failure> {
 /// Why a target cannot be opened.
 pub fn absent(target: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
-        ErrorKind::NotFound => Failure::usage(format!("{}: there is no such file; hard format --create SIZE makes one", target.display())),
+        ErrorKind::NotFound => {
+            Failure::usage(format!("{}: there is no such file; hard format --create SIZE makes one", target.display()))
+        }
         _ => Failure::file(target, "opened", error),
     }
 }

@@ -7,8 +7,8 @@ use crate::table::Grid;
 use crate::watch::{Work, catch_interrupts};
 use crate::{output, table};
 use ::code::{
-    Best, CodeError, DECODERS, Decoder, GroupCode, MOST_COUNTED, Step, best_by_climbing, best_of_all, completion_of, counts, decoded_after,
-    harmonic, misses,
+    Best, CodeError, DECODERS, Decoder, GroupCode, MOST_COUNTED, Step, best_by_climbing, best_of_all, completion_of,
+    counts, decoded_after, harmonic, misses,
 };
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -47,7 +47,8 @@ fn describe(name: &str, code: &GroupCode, asked: &Asked) -> Result<Value, Failur
     let data = code.data();
     if data > MOST_COUNTED {
         return Err(Failure::usage(format!(
-            "{name} has {data} data blocks, and sets of more than {MOST_COUNTED} are not counted; a group of a drive (zones.group) has no more: write rows of at most {MOST_COUNTED} digits"
+            "{name} has {data} data blocks, and sets of more than {MOST_COUNTED} are not counted; a group of a drive \
+             (zones.group) has no more: write rows of at most {MOST_COUNTED} digits"
         )));
     }
     asked.work.tell(|| format!("counting the sets of {name} of {data} data blocks"));
@@ -67,12 +68,17 @@ fn describe(name: &str, code: &GroupCode, asked: &Asked) -> Result<Value, Failur
     let by_blocks: Vec<Value> = (0..=code.elements() as usize)
         .map(|blocks| {
             let [(all, gauss), (_, peel)] = [0, 1].map(|decoder| by_decoder[decoder][blocks]);
-            json!({"blocks": blocks, "sets": all, "gauss": gauss, "peel": peel, "gauss_share": after_gauss[blocks], "peel_share": after_peel[blocks]})
+            json!({
+                "blocks": blocks, "sets": all, "gauss": gauss, "peel": peel,
+                "gauss_share": after_gauss[blocks], "peel_share": after_peel[blocks],
+            })
         })
         .collect();
     Ok(json!({
-        "name": name, "data": data, "code": code.code(), "matrix": if code.is_mds() { Value::Null } else { json!(code.matrix()) },
-        "no_code_mean_completion": harmonic(data), "gauss": gauss, "peel": peel, "peeling_misses": missed, "by_blocks": by_blocks,
+        "name": name, "data": data, "code": code.code(),
+        "matrix": if code.is_mds() { Value::Null } else { json!(code.matrix()) },
+        "no_code_mean_completion": harmonic(data), "gauss": gauss, "peel": peel,
+        "peeling_misses": missed, "by_blocks": by_blocks,
     }))
 }
 
@@ -103,7 +109,10 @@ fn search(arguments: &CodeArguments, data: u32, work: &Work) -> (Value, bool) {
     let exhaustive = all.is_some();
     let (found, is_interrupted) = all.map_or_else(|| climb(arguments, data, goal, work), |best| (best, false));
     let Best { sets, optima, tried, climbs, code } = found;
-    let climbing = json!({"climbs": climbs, "restarts": arguments.restarts, "seconds": arguments.seconds, "stopped": climbs < arguments.restarts});
+    let climbing = json!({
+        "climbs": climbs, "restarts": arguments.restarts, "seconds": arguments.seconds,
+        "stopped": climbs < arguments.restarts,
+    });
     let document = json!({"schema": SCHEMA, "search": {
         "data": data, "decoder": arguments.decoder, "exhaustive": exhaustive, "tried": tried, "sets": sets,
         "optima": if exhaustive { json!(optima) } else { Value::Null }, "matrix": code.matrix(),
@@ -115,12 +124,20 @@ fn search(arguments: &CodeArguments, data: u32, work: &Work) -> (Value, bool) {
 /// Climbs until the tops are reached, the time is up, or the user has had enough.
 fn climb(arguments: &CodeArguments, data: u32, goal: Decoder, work: &Work) -> (Best, bool) {
     catch_interrupts();
-    let (tried, best, tops, stopped) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let (tried, best, tops, stopped) =
+        (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let watch = |step: Step| {
         let tried = tried.fetch_add(step.tried, Ordering::Relaxed) + step.tried;
         let best = best.fetch_max(step.sets, Ordering::Relaxed).max(step.sets);
         let tops = tops.fetch_add(u64::from(step.is_top), Ordering::Relaxed) + u64::from(step.is_top);
-        let how_far = || format!("{} codes tried, {tops} of {} climbs at their top, best {} sets", table::count(tried), arguments.restarts, table::count(best));
+        let how_far = || {
+            format!(
+                "{} codes tried, {tops} of {} climbs at their top, best {} sets",
+                table::count(tried),
+                arguments.restarts,
+                table::count(best)
+            )
+        };
         if !work.tell(how_far) {
             stopped.store(true, Ordering::Relaxed);
         }
@@ -136,11 +153,21 @@ fn text(document: &Value) -> String {
             format!("best of all {} codes; {} are as good", found["tried"], found["optima"])
         } else {
             let climbing = &found["climbing"];
-            let end = if climbing["stopped"] == true { format!("; {} of {} climbs reached their top within --seconds {}", climbing["climbs"], climbing["restarts"], climbing["seconds"]) } else { String::new() };
+            let end = if climbing["stopped"] == true {
+                format!(
+                    "; {} of {} climbs reached their top within --seconds {}",
+                    climbing["climbs"], climbing["restarts"], climbing["seconds"]
+                )
+            } else {
+                String::new()
+            };
             format!("best of {} codes met while climbing; there may be better ones{end}", found["tried"])
         };
         let (sets, data, decoder) = (&found["sets"], &found["data"], found["decoder"].as_str().unwrap_or(""));
-        return format!("{sets} sets of {data} blocks decode ({decoder})\n{how}\n{}\n", found["matrix"].as_str().unwrap_or(""));
+        return format!(
+            "{sets} sets of {data} blocks decode ({decoder})\n{how}\n{}\n",
+            found["matrix"].as_str().unwrap_or("")
+        );
     }
     let codes = document["codes"].as_array().map_or(&[][..], Vec::as_slice);
     let mut text = listing(codes);
@@ -179,11 +206,18 @@ fn listing(codes: &[Value]) -> String {
             if missed.is_null() { "-".to_owned() } else { missed.to_string() },
         ];
         let (gauss, peel) = (&code["gauss"], &code["peel"]);
-        let timing = [&code["no_code_mean_completion"], &gauss["mean_completion"], &peel["mean_completion"], &gauss["mean_blocks"], &peel["mean_blocks"]];
+        let timing = [
+            &code["no_code_mean_completion"],
+            &gauss["mean_completion"],
+            &peel["mean_completion"],
+            &gauss["mean_blocks"],
+            &peel["mean_blocks"],
+        ];
         grid.row(counts.into_iter().chain(timing.map(number)));
     }
     grid.render("")
         + "\nsets: of as many blocks as there are data blocks, that decode all of them; missed: by peeling alone.\n\
-           time: mean until the group is known, in mean service times, idle banks, exponential service, all blocks asked for at once;\n\
+           time: mean until the group is known, in mean service times, idle banks, exponential service, all blocks \
+           asked for at once;\n\
            no code: the same for the data blocks alone. blocks: mean number that arrived until then.\n"
 }

@@ -39,7 +39,10 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
         .map(|Member { name, prepared, provenance }| {
             let mut watcher = stage.watcher(&name);
             let with = |result| RunResult { provenance: Some(provenance), ..result };
-            prepared.run(settings::snapshots_of(shared).as_ref(), &mut watcher).map(with).map_err(|error| named(&name, error.into()))
+            prepared
+                .run(settings::snapshots_of(shared).as_ref(), &mut watcher)
+                .map(with)
+                .map_err(|error| named(&name, error.into()))
         })
         .collect();
     let finished = outcomes.into_iter().collect::<Result<Vec<RunResult>, Failure>>()?;

@@ -10,12 +10,17 @@ use std::os::unix::net::UnixStream;
 
 pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
     let place = arguments.socket.display();
-    let failed = |error: std::io::Error| Failure::failed(format!("{place}: {error}; is a `nandarium serve` running there? It says the path of its control socket"));
+    let failed = |error: std::io::Error| {
+        Failure::failed(format!(
+            "{place}: {error}; is a `nandarium serve` running there? It says the path of its control socket"
+        ))
+    };
     let mut stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
     writeln!(stream, "{}", arguments.command.join(" ")).map_err(failed)?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).map_err(failed)?;
-    let answer: Value = serde_json::from_str(&line).map_err(|_| Failure::failed(format!("{place}: the server gave no answer")))?;
+    let answer: Value =
+        serde_json::from_str(&line).map_err(|_| Failure::failed(format!("{place}: the server gave no answer")))?;
     if let Some(problem) = answer.get("error").and_then(Value::as_str) {
         return Err(Failure::usage(problem));
     }

@@ -4,8 +4,8 @@ use super::glossary;
 use super::list::{KINDS, items};
 use crate::arguments::{ExplainArguments, Listing};
 use crate::failure::Failure;
-use crate::table::Grid;
 use crate::output;
+use crate::table::Grid;
 use device::config::{all_keys, did_you_mean, parts, stacks};
 use layer::Parameter;
 use std::fmt::Write;
@@ -28,7 +28,8 @@ pub fn text(name: &str) -> Result<String, Failure> {
             .collect();
     if found.is_empty() {
         return Err(Failure::usage(format!(
-            "nothing is called `{name}`{}; `nandarium list` names what there is, `nandarium list keys` the configuration keys",
+            "nothing is called `{name}`{}; `nandarium list` names what there is, `nandarium list keys` the \
+             configuration keys",
             did_you_mean(name, known().iter().map(String::as_str))
         )));
     }
@@ -85,7 +86,8 @@ fn workload(name: &str) -> Option<String> {
     let Some(entry) = find(name) else {
         let sample = items(Listing::Workloads).into_iter().find(|item| item.name == name)?;
         return Some(format!(
-            "workload {name}\n  {}\n  drive.capacity must be at least 1GiB; workload.loop = closed suits it, because the\n  \
+            "workload {name}\n  {}\n  drive.capacity must be at least 1GiB; workload.loop = closed suits it, because \
+             the\n  \
              recorded programs waited for their requests. samples/README.md tells how it was recorded.\n",
             sample.doc
         ));
@@ -150,7 +152,13 @@ fn format(name: &str) -> Option<String> {
 
 /// A value of keys that take names: what it means for each of them.
 fn values(name: &str) -> Option<String> {
-    let meant = |key: &Parameter| key.kind.choices().into_iter().find(|(known, _)| *known == name).map(|(_, doc)| format!("{} = {name}\n  {doc}\n", key.key));
+    let meant = |key: &Parameter| {
+        key.kind
+            .choices()
+            .into_iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, doc)| format!("{} = {name}\n  {doc}\n", key.key))
+    };
     // A part is explained as one.
     let found: Vec<String> = all_keys().iter().filter(|key| key.key != "flash.part").filter_map(meant).collect();
     (!found.is_empty()).then(|| found.join("\n"))
@@ -164,7 +172,15 @@ mod tests {
     #[test]
     fn everything_listed_can_be_explained() {
         for name in known() {
-            let found = [keys(&name), stack(&name), part(&name), workload(&name), format(&name), values(&name), glossary::explain(&name)];
+            let found = [
+                keys(&name),
+                stack(&name),
+                part(&name),
+                workload(&name),
+                format(&name),
+                values(&name),
+                glossary::explain(&name),
+            ];
             assert!(found.iter().any(Option::is_some), "{name}");
         }
         assert!(WORKLOADS.iter().all(|entry| workload(entry.name).is_some()));

@@ -29,12 +29,19 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
         Ok(Value::Real(share)) if share >= 0.01 => share,
         _ => return Err(Failure::usage(format!("--hold-back {}: write a share from 1% to 50%", arguments.hold_back))),
     };
-    let options = Options { superpage_sectors: u32::try_from(superpage / SECTOR_BYTES).unwrap_or(u32::MAX), hold_back, ..Options::default() };
+    let options = Options {
+        superpage_sectors: u32::try_from(superpage / SECTOR_BYTES).unwrap_or(u32::MAX),
+        hold_back,
+        ..Options::default()
+    };
     let file = match &arguments.create {
         Some(text) => create(target, size("--create", text)?, &options)?,
         None if !arguments.yes => {
             std::fs::metadata(target).map_err(|error| block_target::absent(target, &error))?;
-            return Err(Failure::usage(format!("everything on {} will be lost: say --yes if it may, or --create SIZE for a new file", target.display())));
+            return Err(Failure::usage(format!(
+                "everything on {} will be lost: say --yes if it may, or --create SIZE for a new file",
+                target.display()
+            )));
         }
         None => {
             let file = block_target::open(target, Access::Write)?;
@@ -42,7 +49,8 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
             file
         }
     };
-    let made = Blocking::format(file, &options).map_err(|error| Failure::usage(format!("{}: {error}", target.display())));
+    let made =
+        Blocking::format(file, &options).map_err(|error| Failure::usage(format!("{}: {error}", target.display())));
     let made = made.and_then(|drive| {
         let bytes = drive.sectors() * SECTOR_BYTES;
         drive.close().map(|_| bytes).map_err(|error| Failure::file(target, "written", &error))
@@ -52,18 +60,28 @@ fn format(arguments: &HardFormatArguments) -> Result<(), Failure> {
         let _ = std::fs::remove_file(target);
     }
     let bytes = made?;
-    output::complain(&format!("{} holds an empty remapped drive of {} now", target.display(), quantity::format_size(bytes)));
+    output::complain(&format!(
+        "{} holds an empty remapped drive of {} now",
+        target.display(),
+        quantity::format_size(bytes)
+    ));
     Ok(())
 }
 
 /// A new file for a drive that fits into it; none is left where that fails.
 fn create(target: &Path, bytes: u64, options: &Options) -> Result<File, Failure> {
     Layout::new(options, bytes / SECTOR_BYTES).map_err(|error| misfit(options, &error))?;
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(target).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::usage(format!("{}: the file is there already; leave --create out to format it as it is", target.display())),
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(target).map_err(|error| match error
+        .kind()
+    {
+        ErrorKind::AlreadyExists => Failure::usage(format!(
+            "{}: the file is there already; leave --create out to format it as it is",
+            target.display()
+        )),
         _ => Failure::file(target, "made", &error),
     })?;
-    let ready = block_target::lock(&file, target, Access::Write).and_then(|()| file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error)));
+    let ready = block_target::lock(&file, target, Access::Write)
+        .and_then(|()| file.set_len(bytes).map_err(|error| Failure::file(target, "made", &error)));
     if ready.is_err() {
         let _ = std::fs::remove_file(target);
     }
@@ -79,7 +97,11 @@ fn misfit(options: &Options, error: &LayoutError) -> Failure {
             format!("--superpage {given}: a superpage is a power of two from 4KiB to 4MiB; 16KiB is usual")
         }
         LayoutError::Small { sectors, least } => {
-            format!("{} are too few: this layout needs {}; take a larger device or a smaller superpage", bytes(*sectors), bytes(*least))
+            format!(
+                "{} are too few: this layout needs {}; take a larger device or a smaller superpage",
+                bytes(*sectors),
+                bytes(*least)
+            )
         }
         other => other.to_string(),
     })
@@ -90,10 +112,16 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
     let options = Options { write_cache, trim: arguments.trim, ..Options::default() };
     let read_only = arguments.server.read_only;
     let drive = open(&arguments.target, &options, if read_only { Access::Read } else { Access::Write })?;
-    if let Some(from) = drive.hard().recovered().filter(|from| from.torn_tail || from.rejected.is_some() || from.unreadable > 0) {
+    if let Some(from) =
+        drive.hard().recovered().filter(|from| from.torn_tail || from.rejected.is_some() || from.unreadable > 0)
+    {
         output::complain(&told(from).join("\n"));
     }
-    let what = format!("the remapped drive of {}, {}", arguments.target.display(), quantity::format_size(drive.sectors() * SECTOR_BYTES));
+    let what = format!(
+        "the remapped drive of {}, {}",
+        arguments.target.display(),
+        quantity::format_size(drive.sectors() * SECTOR_BYTES)
+    );
     let mut store = match arguments.write_through {
         _ if read_only => RemappedStore::read_only(drive),
         true => RemappedStore::write_through(drive),
@@ -119,7 +147,8 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
         let mut report = remap_report(&drive);
         report["bytes"] = bytes.into();
         report["checkpoint"] = from.checkpoint.into();
-        report["rejected_checkpoint"] = from.rejected.map_or(serde_json::Value::Null, |(number, why)| json!({ "number": number, "why": why }));
+        report["rejected_checkpoint"] =
+            from.rejected.map_or(serde_json::Value::Null, |(number, why)| json!({ "number": number, "why": why }));
         report["other_checkpoint"] = from.other.name().into();
         report["journal_superpages_read"] = from.journal_superpages.into();
         report["journal_records_read"] = from.journal_records.into();
@@ -132,7 +161,10 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
         let report = drive.report();
         let mut lines = vec![format!("{target}: a remapped drive of {}", quantity::format_size(bytes))];
         lines.extend(told(&from));
-        lines.push(format!("{} pages of 4KiB are mapped, {} virtual superpages are free", report.mapped_pages, report.free));
+        lines.push(format!(
+            "{} pages of 4KiB are mapped, {} virtual superpages are free",
+            report.mapped_pages, report.free
+        ));
         lines.push(format!("the map {} with itself", if problem.is_none() { "agrees" } else { "does not agree" }));
         output::print(&(lines.join("\n") + "\n"))?;
     }
@@ -141,7 +173,8 @@ fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {
 
 /// What a map was made from, in lines.
 fn told(from: &Recovered) -> Vec<String> {
-    let rejected = from.rejected.map_or_else(String::new, |(number, why)| format!(", not from checkpoint {number}: {why}"));
+    let rejected =
+        from.rejected.map_or_else(String::new, |(number, why)| format!(", not from checkpoint {number}: {why}"));
     let mut lines = vec![
         format!("map from checkpoint {}{rejected}; the other checkpoint: {}", from.checkpoint, from.other.name()),
         format!("and {} records in {} superpages of the journal", from.journal_records, from.journal_superpages),
@@ -159,7 +192,10 @@ fn told(from: &Recovered) -> Vec<String> {
 fn open(target: &Path, options: &Options, access: Access) -> Result<Blocking<File>, Failure> {
     let file = block_target::open(target, access)?;
     if file.sectors() == 0 {
-        return Err(Failure::usage(format!("{}: it is empty and holds no remapped drive; format it first", target.display())));
+        return Err(Failure::usage(format!(
+            "{}: it is empty and holds no remapped drive; format it first",
+            target.display()
+        )));
     }
     Blocking::open(file, options).map_err(|error| {
         let code = if matches!(error, OpenError::Superblock | OpenError::Map(_)) { INTEGRITY } else { USAGE };
@@ -173,7 +209,9 @@ fn size(option: &str, text: &str) -> Result<u64, Failure> {
         Ok(Value::Whole(bytes)) if bytes.is_multiple_of(SECTOR_BYTES) => Ok(bytes),
         Ok(Value::Whole(bytes)) => {
             let near = quantity::size_at_most(bytes, SECTOR_BYTES).unwrap_or_default();
-            Err(Failure::usage(format!("{option} {text}: no whole number of sectors of {SECTOR_BYTES} bytes; try {near}")))
+            Err(Failure::usage(format!(
+                "{option} {text}: no whole number of sectors of {SECTOR_BYTES} bytes; try {near}"
+            )))
         }
         Ok(other) => unreachable!("a size is a whole number, not {other:?}"),
         Err(problem) => Err(Failure::usage(format!("{option}: {problem}"))),

@@ -55,7 +55,8 @@ pub fn items(what: Listing) -> Vec<Item> {
 }
 
 /// Keys whose values are policies.
-const OF_POLICIES: [&str; 7] = ["ftl.kind", "ftl.gc.victim", "buffer.kind", "stripe.kind", "stripe.cache.victim", "zones.reads", "remap.kind"];
+const OF_POLICIES: [&str; 7] =
+    ["ftl.kind", "ftl.gc.victim", "buffer.kind", "stripe.kind", "stripe.cache.victim", "zones.reads", "remap.kind"];
 
 fn policies() -> Vec<Item> {
     let keys = all_keys();
@@ -84,7 +85,10 @@ pub fn execute(arguments: &ListArguments) -> Result<(), Failure> {
         text.push_str(&grid.render(if kinds.len() > 1 { "  " } else { "" }));
     }
     if arguments.what.is_none() {
-        text.push_str("\n`nandarium list keys` names the configuration keys, `nandarium explain NAME` says more about any of these.\n");
+        text.push_str(
+            "\n`nandarium list keys` names the configuration keys, `nandarium explain NAME` says more about \
+            any of these.\n",
+        );
     }
     output::print(&text)
 }
@@ -126,7 +130,8 @@ fn json_key(key: &Parameter) -> Value {
         Some(layer::Value::Real(real)) => json!(real),
         _ => Value::Null,
     });
-    let choices: Vec<Value> = key.kind.choices().into_iter().map(|(name, doc)| json!({"name": name, "doc": doc})).collect();
+    let choices: Vec<Value> =
+        key.kind.choices().into_iter().map(|(name, doc)| json!({"name": name, "doc": doc})).collect();
     json!({
         "name": key.key,
         "doc": key.doc,

@@ -34,9 +34,13 @@ fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(Failure::usage(format!("{}: {error}", path.display()))),
     }
-    let entries = std::fs::read_dir(folder).map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
-    let mut inner: Vec<PathBuf> =
-        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.join("result.json").is_file()).collect();
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
+    let mut inner: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.join("result.json").is_file())
+        .collect();
     inner.sort();
     if inner.is_empty() {
         return Err(Failure::usage(format!(
@@ -49,8 +53,8 @@ fn collect(folder: &Path, documents: &mut Vec<Value>) -> Result<(), Failure> {
 
 /// The results of a document: one, or those of a comparison.
 fn parse(path: &Path, text: &str) -> Result<Vec<Value>, Failure> {
-    let document: Value =
-        serde_json::from_str(text).map_err(|error| Failure::usage(format!("{}: {error}; run it again with --out", path.display())))?;
+    let document: Value = serde_json::from_str(text)
+        .map_err(|error| Failure::usage(format!("{}: {error}; run it again with --out", path.display())))?;
     match document["schema"].as_str() {
         Some(SCHEMA) => Ok(vec![document]),
         Some(results::COMPARISON) => Ok(document["results"].as_array().cloned().unwrap_or_default()),

@@ -1,6 +1,6 @@
 //! `nandarium repro`: published studies, run again.
 
-use super::results::{pretty, make, tell_page};
+use super::results::{make, pretty, tell_page};
 use crate::arguments::{ALL_STUDIES, ReproArguments};
 use crate::failure::{Failure, INTERRUPTED, MISSED};
 use crate::{output, settings, table, watch};
@@ -22,7 +22,11 @@ pub fn execute(arguments: &ReproArguments) -> Result<(), Failure> {
     let keeping = keeping(arguments.out.as_deref());
     let (mut rows, mut done, mut stopped) = (Vec::new(), Vec::new(), None);
     for (study, options) in studies.iter().zip(&each) {
-        let simulations = watch::Simulations::new(study.name, arguments.quiet, keeping.as_deref().and_then(|folder| kept(folder, study, options)));
+        let simulations = watch::Simulations::new(
+            study.name,
+            arguments.quiet,
+            keeping.as_deref().and_then(|folder| kept(folder, study, options)),
+        );
         let findings = (study.run)(options, &simulations)?;
         if !arguments.json {
             output::print(&table::study(study, &findings))?;
@@ -61,19 +65,24 @@ fn interrupted(study: &Study, simulations: &watch::Simulations) -> Failure {
         || "nothing was kept, as there is no cache folder: --out DIR keeps simulations there".to_owned(),
         |kept| format!("they are kept in {}, and the same command goes on from there", kept.folder().display()),
     );
-    let message = format!("interrupted: {done} of {all} simulations of `{}` have ended; {goes_on}. Rows that need the others are not run", study.name);
+    let message = format!(
+        "interrupted: {done} of {all} simulations of `{}` have ended; {goes_on}. Rows that need the others are not run",
+        study.name
+    );
     Failure { code: INTERRUPTED, message }
 }
 
 /// The folder of simulations that are kept: below that of results, or the user's cache folder.
 fn keeping(out: Option<&Path>) -> Option<PathBuf> {
-    let folder = out.map(|folder| folder.join("simulations")).or_else(|| settings::cache_folder().map(|folder| folder.join("repro")))?;
+    let folder = out
+        .map(|folder| folder.join("simulations"))
+        .or_else(|| settings::cache_folder().map(|folder| folder.join("repro")))?;
     Kept::forget_old(&folder);
     Some(folder)
 }
 
-/// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a file cannot
-/// be read, as the study will say.
+/// The simulations of a study that this program runs, with these options and the contents of the files given. `None`: a
+/// file cannot be read, as the study will say.
 fn kept(folder: &Path, study: &Study, options: &Options) -> Option<Kept> {
     let Options { scale, seed, traces, .. } = options;
     let mut identity = format!("{}\n{} at {scale}, seed {seed}\n", settings::program_hash(), study.name);
@@ -103,9 +112,9 @@ fn options(arguments: &ReproArguments) -> Result<Options, Failure> {
 fn pairs(option: &str, texts: &[String], example: &str) -> Result<BTreeMap<String, String>, Failure> {
     let mut found = BTreeMap::new();
     for text in texts {
-        let (name, value) = text
-            .split_once('=')
-            .ok_or_else(|| Failure::usage(format!("{option} {text}: write NAME=VALUE, for example {option} {example}")))?;
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("{option} {text}: write NAME=VALUE, for example {option} {example}"))
+        })?;
         if found.insert(name.trim().to_owned(), value.trim().to_owned()).is_some() {
             return Err(Failure::usage(format!("{option}: {name} is given twice; leave one out")));
         }
@@ -138,7 +147,8 @@ fn verdict(rows: &[Row]) -> Result<(), Failure> {
     }
     let judged = rows.iter().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)).count();
     let message = format!(
-        "{} of {judged} judged rows missed what is accepted: {}. docs/reproduction says why for those known to miss at the \
+        "{} of {judged} judged rows missed what is accepted: {}. docs/reproduction says why for those known to miss at \
+         the \
          default size; smaller sizes miss more",
         missed.len(),
         missed.join(", ")
@@ -163,12 +173,17 @@ mod tests {
         assert!(verdict(&[row("3.4", 1.5)]).is_ok());
         let failure = verdict(&[row("3.4", 1.5), row("3.5", 2.5)]).unwrap_err();
         assert_eq!(failure.code, 6);
-        assert!(failure.message.contains("1 of 2 judged rows") && failure.message.contains("3.5"), "{}", failure.message);
+        assert!(
+            failure.message.contains("1 of 2 judged rows") && failure.message.contains("3.5"),
+            "{}",
+            failure.message
+        );
     }
 
     #[test]
     fn pairs_need_a_name_once() {
-        let given = |texts: &[&str]| pairs("--trace", &texts.iter().map(ToString::to_string).collect::<Vec<_>>(), "a=b");
+        let given =
+            |texts: &[&str]| pairs("--trace", &texts.iter().map(ToString::to_string).collect::<Vec<_>>(), "a=b");
         assert_eq!(given(&["x=1", "y = 2"]).unwrap()["y"], "2");
         assert!(given(&["x"]).unwrap_err().message.contains("a=b"));
         assert!(given(&["x=1", "x=2"]).unwrap_err().message.contains("twice"));

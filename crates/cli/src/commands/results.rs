@@ -26,16 +26,32 @@ pub fn without_effect(results: &[RunResult]) -> Vec<String> {
     let Some((first, others)) = results.split_first() else { return Vec::new() };
     let same = others.iter().filter(|other| other.hash == first.hash);
     let told = same.map(|other| {
-        let differ: Vec<String> = other.config.iter().filter(|(key, value)| first.config.get(*key) != Some(*value)).map(|(key, value)| {
-            let before = first.config.get(key).map_or("nothing", String::as_str);
-            format!("{key} = {value} (not {before})")
-        }).collect();
+        let differ: Vec<String> = other
+            .config
+            .iter()
+            .filter(|(key, value)| first.config.get(*key) != Some(*value))
+            .map(|(key, value)| {
+                let before = first.config.get(key).map_or("nothing", String::as_str);
+                format!("{key} = {value} (not {before})")
+            })
+            .collect();
         if differ.is_empty() {
             return format!("{} has the configuration of {}, and gave its result.", other.stack, first.stack);
         }
         let has_cleaned = first.flash[2].iter().sum::<u64>() > 0;
-        let why = if has_cleaned { "" } else { ". No block was erased: on a drive that never cleans, nothing that is about cleaning can matter (drive.precondition)" };
-        format!("{} gave the result of {}, to the last command: {} had no effect{why}.", other.stack, first.stack, differ.join(", "))
+        let why = if has_cleaned {
+            ""
+        } else {
+            ". No block was erased: on a drive that never cleans, nothing that is \
+            about cleaning can matter (drive.precondition)"
+        };
+        format!(
+            "{} gave the result of {}, to the last command: {} had no \
+            effect{why}.",
+            other.stack,
+            first.stack,
+            differ.join(", ")
+        )
     });
     told.collect()
 }
@@ -45,12 +61,17 @@ const OWN_FILES: [&str; 5] = ["result.json", "report.html", "series.csv", "life.
 /// Folder, in the one of results, of results that were there before.
 const EARLIER: &str = "earlier";
 
-/// Makes the folder of results before anything runs, so that a wrong path, or somebody else's folder, costs no run. What
-/// an earlier run left there moves to a folder of its own below it: nothing is mixed, and nothing lost.
+/// Makes the folder of results before anything runs, so that a wrong path, or somebody else's folder, costs no run.
+/// What an earlier run left there moves to a folder of its own below it: nothing is mixed, and nothing lost.
 pub fn prepare(folder: Option<&Path>, quiet: bool) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     make(folder)?;
-    let moved = set_aside(folder).map_err(|error| Failure::usage(format!("--out {}: the results of an earlier run are there and cannot be moved: {error}; give another folder", folder.display())))?;
+    let moved = set_aside(folder).map_err(|error| {
+        Failure::usage(format!(
+            "--out {}: the results of an earlier run are there and cannot be moved: {error}; give another folder",
+            folder.display()
+        ))
+    })?;
     if let Some(place) = moved.filter(|_| !quiet) {
         output::complain(&format!("the results that were in {} are in {} now", folder.display(), place.display()));
     }
@@ -63,19 +84,27 @@ pub fn make(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::File::create(&probe))
         .and_then(|_| std::fs::remove_file(&probe))
-        .map_err(|error| Failure::usage(format!("--out {}: {error}; give a folder that can be written", folder.display())))
+        .map_err(|error| {
+            Failure::usage(format!("--out {}: {error}; give a folder that can be written", folder.display()))
+        })
 }
 
 /// Moves the results in a folder into the first free `earlier/N` of it; says which that is, if there were any.
 fn set_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
-    let is_member = |path: &Path| path.join("result.json").is_file() && path.file_name().is_some_and(|name| is_folder_name(&name.to_string_lossy()));
-    let is_own = |path: &Path| path.file_name().is_some_and(|name| OWN_FILES.iter().any(|own| name == *own)) || is_member(path);
-    let entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    let is_member = |path: &Path| {
+        path.join("result.json").is_file()
+            && path.file_name().is_some_and(|name| is_folder_name(&name.to_string_lossy()))
+    };
+    let is_own =
+        |path: &Path| path.file_name().is_some_and(|name| OWN_FILES.iter().any(|own| name == *own)) || is_member(path);
+    let entries =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
     let found: Vec<PathBuf> = entries.into_iter().filter(|path| is_own(path)).collect();
     if found.is_empty() {
         return Ok(None);
     }
-    let place = (1..=u32::MAX).map(|number| folder.join(EARLIER).join(number.to_string())).find(|place| !place.exists());
+    let place =
+        (1..=u32::MAX).map(|number| folder.join(EARLIER).join(number.to_string())).find(|place| !place.exists());
     let place = place.ok_or_else(|| io::Error::other("too many earlier results"))?;
     std::fs::create_dir_all(&place)?;
     for path in found {
@@ -118,7 +147,8 @@ pub fn folder_name(index: usize, stack: &str) -> String {
 
 /// Whether a folder may be one that [`folder_name`] named.
 fn is_folder_name(name: &str) -> bool {
-    name.split_once('-').is_some_and(|(number, _)| number.len() >= 2 && number.bytes().all(|byte| byte.is_ascii_digit()))
+    name.split_once('-')
+        .is_some_and(|(number, _)| number.len() >= 2 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The time series as columns; nothing where there is nothing to tell.
@@ -144,10 +174,15 @@ fn series(document: &Value) -> String {
 pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     let ended = |status: Status| results.iter().find(|result| result.status == status);
     if ended(Status::Interrupted).is_some() {
-        return Err(Failure { code: INTERRUPTED, message: "interrupted: the numbers cover what ran until then".to_owned() });
+        return Err(Failure {
+            code: INTERRUPTED,
+            message: "interrupted: the numbers cover what ran until then".to_owned(),
+        });
     }
     // A spare makes up for a die, and an idle spare is nobody's loss.
-    let missing = |result: &RunResult| ["stripe.dies_missing", "flash.dies_lost"].iter().find_map(|name| result.counters.get(*name)).copied();
+    let missing = |result: &RunResult| {
+        ["stripe.dies_missing", "flash.dies_lost"].iter().find_map(|name| result.counters.get(*name)).copied()
+    };
     let has_lost_dies = |result: &&RunResult| missing(result).is_some_and(|dies| dies > 0);
     let ended_so = ended(Status::WornOut).or(ended(Status::DriveFull));
     let Some(result) = ended_so else { return Ok(()) };
@@ -156,13 +191,24 @@ pub fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     let spare = if is_zoned { "zones.spare_blocks" } else { "drive.over_provisioning" };
     let (what, remedy) = if has_lost_dies(&result) {
         let remedy = if is_zoned {
-            "dies failed, and a zone cannot be written without one of its banks; use stripe.kind = raid5 (or another with parity)".to_owned()
+            "dies failed, and a zone cannot be written without one of its banks; use stripe.kind = raid5 (or another \
+             with parity)"
+                .to_owned()
         } else {
-            format!("dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or raise {spare}")
+            format!(
+                "dies failed, and what they held leaves too little spare flash on the others; set stripe.spares, or \
+                 raise {spare}"
+            )
         };
         ("full", remedy)
     } else if result.status == Status::WornOut {
-        ("worn out", format!("blocks went bad until nothing could be reclaimed; raise flash.endurance or {spare}, or lower the fault shares"))
+        (
+            "worn out",
+            format!(
+                "blocks went bad until nothing could be reclaimed; raise flash.endurance or {spare}, or lower the \
+                 fault shares"
+            ),
+        )
     } else {
         ("full", format!("no block could be reclaimed; raise {spare}"))
     };

@@ -50,7 +50,8 @@ fn repeated(again: &Again, result: &RunResult, quiet: bool) -> Result<(), Failur
     if hash != again.hash {
         let (then, now) = (&again.provenance.version, env!("CARGO_PKG_VERSION"));
         return Err(Failure::failed(format!(
-            "the result is another one than before: hash {hash}, and {} then; version {then} ran it then, {now} now. Two builds of one version may differ too",
+            "the result is another one than before: hash {hash}, and {} then; version {then} ran it then, {now} now. \
+             Two builds of one version may differ too",
             again.hash
         )));
     }

@@ -21,7 +21,10 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     for own in Drive::own_settings() {
         let given = settings.iter().find(|set| set.key == own.key);
         if let Some(set) = given.filter(|set| set.value != own.value) {
-            return Err(Failure::usage(format!("--set {}={}: a drive that is served needs {} = {}; leave it out", set.key, set.value, own.key, own.value)));
+            return Err(Failure::usage(format!(
+                "--set {}={}: a drive that is served needs {} = {}; leave it out",
+                set.key, set.value, own.key, own.value
+            )));
         }
         if given.is_none() {
             settings.push(Setting { of_stack: true, ..own });
@@ -37,7 +40,11 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
     if drive.file_damage().is_any() {
         output::complain(&format!("the drive's file is damaged: {}", drive.file_damage()));
     }
-    let what = format!("{name}, {}{}", quantity::format_size(drive.bytes()), arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display())));
+    let what = format!(
+        "{name}, {}{}",
+        quantity::format_size(drive.bytes()),
+        arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display()))
+    );
     let mut target = SimulatedDrive::new(drive, pace);
     let served = run(&mut target, &arguments.server, &what, "stats");
     // A server that ended badly has served nevertheless.
@@ -61,7 +68,9 @@ fn pace(text: &str) -> Result<Pace, Failure> {
         "real" => Ok(Pace::Scaled(1.0)),
         text => {
             let factor = text.parse::<f64>().ok().filter(|factor| (1e-6..=1e6).contains(factor));
-            factor.map(Pace::Scaled).ok_or_else(|| Failure::usage(format!("--time {text}: write off, real, or a factor from 0.000001 to 1000000")))
+            factor.map(Pace::Scaled).ok_or_else(|| {
+                Failure::usage(format!("--time {text}: write off, real, or a factor from 0.000001 to 1000000"))
+            })
         }
     }
 }
@@ -76,11 +85,19 @@ pub fn run(target: &mut dyn Target, arguments: &ServerArguments, what: &str, com
         description: what.to_owned(),
         read_only: arguments.read_only,
     };
-    let record = arguments.record.as_ref().map(|path| Record::create(path).map_err(|error| Failure::file(path, "written", &error))).transpose()?;
+    let record = arguments
+        .record
+        .as_ref()
+        .map(|path| Record::create(path).map_err(|error| Failure::file(path, "written", &error)))
+        .transpose()?;
     watch::catch_interrupts();
     let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
     if !arguments.quiet {
-        output::complain(&format!("serving {what}\nclients: {}\ncontrol: nandarium ctl {} {command}\nCtrl-C ends it", server.uri(), control.display()));
+        output::complain(&format!(
+            "serving {what}\nclients: {}\ncontrol: nandarium ctl {} {command}\nCtrl-C ends it",
+            server.uri(),
+            control.display()
+        ));
     }
     server.run(watch::stop()).map_err(Failure::failed)
 }

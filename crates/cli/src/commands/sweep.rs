@@ -30,7 +30,8 @@ pub fn set_elsewhere(run: Box<Elsewhere>) {
 }
 
 pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
-    let elsewhere = arguments.scheduler.as_deref().map(|address| elsewhere(address).map(|run| (address, run))).transpose()?;
+    let elsewhere =
+        arguments.scheduler.as_deref().map(|address| elsewhere(address).map(|run| (address, run))).transpose()?;
     let set = arguments.set.iter().map(|text| pair(text)).collect::<Result<Vec<_>, _>>()?;
     let shard = arguments.shard.as_deref().map_or(Ok(Shard::ALL), shard)?;
     let build = settings::program_hash();
@@ -62,14 +63,16 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
             errand if errand.is_empty() => Ok(()),
             errand => run(address, Arc::new(errand)),
         };
-        let ended = ended.map_err(|(code, message)| Failure { code, message: format!("--scheduler {address}: {message}") });
+        let ended =
+            ended.map_err(|(code, message)| Failure { code, message: format!("--scheduler {address}: {message}") });
         // What came in is shown, unless nothing could.
         return match ended {
             Err(failure) if failure.code == USAGE => Err(failure),
             ended => finish(&grid, &sweep::known(&grid, &store), &folder, arguments).and(ended),
         };
     }
-    let outcomes = sweep::execute(&grid, &store, shard, &build, arguments.jobs.map(usize::from), &bar).map_err(Failure::failed)?;
+    let outcomes =
+        sweep::execute(&grid, &store, shard, &build, arguments.jobs.map(usize::from), &bar).map_err(Failure::failed)?;
     drop(bar);
     finish(&grid, &outcomes, &folder, arguments)
 }
@@ -77,8 +80,10 @@ pub fn execute(arguments: &SweepArguments) -> Result<(), Failure> {
 fn elsewhere(address: &str) -> Result<&'static Elsewhere, Failure> {
     ELSEWHERE.get().map(Box::as_ref).ok_or_else(|| {
         Failure::usage(format!(
-            "--scheduler {address}: the workers of a scheduler run the Python package, and this is the program without it; \
-             `pip install nandarium[cluster]` installs a `nandarium` that takes it. Without Dask: --shard I/N on each machine, over one folder"
+            "--scheduler {address}: the workers of a scheduler run the Python package, and this is the program without \
+             it; \
+             `pip install nandarium[cluster]` installs a `nandarium` that takes it. Without Dask: --shard I/N on each \
+             machine, over one folder"
         ))
     })
 }
@@ -114,7 +119,8 @@ pub fn write(swept: &Swept<'_>, folder: &Path) -> Result<(), Failure> {
     let Swept { grid, outcomes, all, findings } = swept;
     let place = folder.join("results.parquet");
     let file = std::fs::File::create(&place).map_err(|error| Failure::file(&place, "written", &error))?;
-    sweep::write_parquet(grid, outcomes, file).map_err(|error| Failure::failed(format!("{}: {error}", place.display())))?;
+    sweep::write_parquet(grid, outcomes, file)
+        .map_err(|error| Failure::failed(format!("{}: {error}", place.display())))?;
     output::write_file(&folder.join("summary.csv"), &Summary::csv(grid, all, findings))?;
     output::write_file(&folder.join("report.html"), &sweep::page(grid, all, findings))
 }
@@ -134,11 +140,14 @@ fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &
 
 /// What is to be said of a sweep in which runs failed and none was measured.
 pub fn problem(outcomes: &[Option<Outcome>]) -> Option<String> {
-    sweep::nothing_measured(outcomes).map(|(failed, first)| format!("no run was measured, {failed} failed; the first: {first}"))
+    sweep::nothing_measured(outcomes)
+        .map(|(failed, first)| format!("no run was measured, {failed} failed; the first: {first}"))
 }
 
 fn pair(text: &str) -> Result<(String, String), Failure> {
-    let (key, value) = text.split_once('=').ok_or_else(|| Failure::usage(format!("--set {text}: write KEY=VALUE, for example --set drive.capacity=4GiB")))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| {
+        Failure::usage(format!("--set {text}: write KEY=VALUE, for example --set drive.capacity=4GiB"))
+    })?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -164,9 +173,16 @@ fn dry_run(grid: &Grid, as_json: bool) -> String {
     if as_json {
         return pretty(&sweep::planned(grid));
     }
-    let axes = grid.plan.axes.iter().map(|axis| format!("{}: {}\n", axis.key, shortened(&axis.values))).collect::<Vec<_>>().concat();
+    let axes = grid
+        .plan
+        .axes
+        .iter()
+        .map(|axis| format!("{}: {}\n", axis.key, shortened(&axis.values)))
+        .collect::<Vec<_>>()
+        .concat();
     let first = grid.runs.iter().find_map(|run| run.impossible.as_deref());
-    let impossible = first.map_or_else(String::new, |problem| format!("{impossible} cannot be built, the first because {problem}\n"));
+    let impossible = first
+        .map_or_else(String::new, |problem| format!("{impossible} cannot be built, the first because {problem}\n"));
     format!("{}: {} runs\n{axes}{impossible}", grid.plan.name, grid.runs.len())
 }
 
@@ -180,14 +196,15 @@ fn shortened(values: &[String]) -> String {
     }
 }
 
-/// Metrics of the table that is printed: requests a second, write amplification, spare space, and each tail that designs are
-/// judged by, besides the highest percentile that all combinations have of reads and writes.
+/// Metrics of the table that is printed: requests a second, write amplification, spare space, and each tail that
+/// designs are judged by, besides the highest percentile that all combinations have of reads and writes.
 fn shown(swept: &Swept<'_>) -> Vec<&'static Metric> {
     let judged = swept.findings.panels.iter().filter_map(|judged| judged.front.as_ref().ok()).map(|front| front.tail);
     let mut tails: Vec<&Metric> = sweep::tails(&swept.all).into_iter().chain(judged).collect();
     tails.sort_by_key(|metric| sweep::METRICS.iter().position(|known| known == *metric));
     tails.dedup();
-    let named = |name: &str| Metric::named(name).filter(|_| swept.all.iter().any(|summary| summary.mean(name).is_some()));
+    let named =
+        |name: &str| Metric::named(name).filter(|_| swept.all.iter().any(|summary| summary.mean(name).is_some()));
     named("iops").into_iter().chain(tails).chain(named("waf")).chain(named("spare_share")).collect()
 }
 
@@ -196,25 +213,33 @@ fn table(swept: &Swept<'_>) -> String {
     let plan = &swept.grid.plan;
     let shown = shown(swept);
     let mut table = Table::new(2 + plan.axes.len());
-    let heads = ["stack".to_owned(), "workload".to_owned()].into_iter().chain(plan.axes.iter().map(|axis| axis.key.to_owned()));
+    let heads =
+        ["stack".to_owned(), "workload".to_owned()].into_iter().chain(plan.axes.iter().map(|axis| axis.key.to_owned()));
     table.row(heads.chain(shown.iter().map(|metric| metric.short.to_owned())).chain([String::new()]));
     for (at, summary) in swept.all.iter().enumerate().take(MOST_LINES) {
         let point = [plan.stacks[summary.point.stack].clone(), plan.workloads[summary.point.workload].clone()];
         let values = plan.axes.iter().zip(&summary.point.values).map(|(axis, value)| axis.values[*value].clone());
-        let metrics = shown.iter().map(|metric| summary.cell(metric.name).map_or_else(|| "-".to_owned(), |cell| sweep::shown_cell(metric, cell)));
+        let metrics = shown.iter().map(|metric| {
+            summary.cell(metric.name).map_or_else(|| "-".to_owned(), |cell| sweep::shown_cell(metric, cell))
+        });
         let mark = if swept.findings.verdict(at).is_unbeaten == Some(true) { "*" } else { "" };
         let problem: String = summary.problem.as_deref().unwrap_or(mark).chars().take(MOST_LETTERS).collect();
         table.row(point.into_iter().chain(values).chain(metrics).chain([problem]));
     }
     let left_out = swept.all.len().saturating_sub(MOST_LINES);
-    let rest = if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
+    let rest =
+        if left_out > 0 { format!("… and {left_out} more combinations in summary.csv\n") } else { String::new() };
     table.render("") + &rest
 }
 
 /// A sweep as it is printed: the table, the recommendation for each panel and for all, and what is to be said besides.
 pub fn text(swept: &Swept<'_>) -> String {
     let Swept { grid, outcomes, findings, .. } = swept;
-    let counts = sweep::counts(outcomes).into_iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
+    let counts = sweep::counts(outcomes)
+        .into_iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let mut text = format!("{}, {} runs: {counts}\n\n{}", grid.plan.name, grid.runs.len(), table(swept));
     for judged in findings.panels.iter().take(MOST_PANELS) {
         let front = judged.front.as_ref().map_or_else(|_| String::new(), |front| format!("{} (*). ", front.words()));

@@ -1,7 +1,9 @@
 //! `nandarium trace info | convert | head`.
 
 use super::results::pretty;
-use crate::arguments::{OrderArgument, TraceCommand, TraceConvertArguments, TraceHeadArguments, TraceInfoArguments, TraceInput};
+use crate::arguments::{
+    OrderArgument, TraceCommand, TraceConvertArguments, TraceHeadArguments, TraceInfoArguments, TraceInput,
+};
 use crate::failure::Failure;
 use crate::output;
 use crate::table::{Grid, count, share, size, time};
@@ -74,7 +76,11 @@ fn command(input: &TraceInput) -> String {
 /// A file name as a shell takes it.
 fn quoted(file: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+,:=@%".contains(&byte);
-    if !file.is_empty() && file.bytes().all(plain) { file.to_owned() } else { format!("'{}'", file.replace('\'', "'\\''")) }
+    if !file.is_empty() && file.bytes().all(plain) {
+        file.to_owned()
+    } else {
+        format!("'{}'", file.replace('\'', "'\\''"))
+    }
 }
 
 /// A summary for people.
@@ -103,7 +109,10 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
         line("pattern", format!("{} aligned to 4 KiB, {} sequential", share(aligned), share(sequential)));
     }
     if let Some(rewrites) = summary.rewrite_share {
-        line("rewrites", format!("{} of the written bytes go where the trace wrote before (pages of 4 KiB)", share(rewrites)));
+        line(
+            "rewrites",
+            format!("{} of the written bytes go where the trace wrote before (pages of 4 KiB)", share(rewrites)),
+        );
     }
     for op in &summary.ops {
         let Some(latency) = &op.recorded_latency_ns else { continue };
@@ -139,7 +148,10 @@ fn times(summary: &TraceSummary) -> Vec<(&'static str, String)> {
     if let Some(gap) = &summary.longest_gap {
         let (gap_ns, at, after) = (span(gap.gap_ns), span(gap.at_ns), count(gap.after_record));
         let minutes = count(summary.gaps_over_minute);
-        lines.push(("pauses", format!("longest {gap_ns}, after request {after} at {at}; {minutes} longer than a minute")));
+        lines.push((
+            "pauses",
+            format!("longest {gap_ns}, after request {after} at {at}; {minutes} longer than a minute"),
+        ));
     }
     // In a shorter trace the busiest second is all of it.
     if let Some(peak) = summary.peak_requests.as_ref().filter(|_| summary.duration_ns > SECOND_NS) {

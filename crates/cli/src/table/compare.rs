@@ -17,7 +17,11 @@ struct Line {
     show: fn(f64) -> String,
 }
 
-fn line(label: impl Into<String>, show: fn(f64) -> String, value: impl Fn(&RunResult) -> Option<f64> + 'static) -> Line {
+fn line(
+    label: impl Into<String>,
+    show: fn(f64) -> String,
+    value: impl Fn(&RunResult) -> Option<f64> + 'static,
+) -> Line {
     Line { label: label.into(), value: Box::new(value), show }
 }
 
@@ -125,10 +129,13 @@ fn lines() -> Vec<Line> {
         let name = op.name();
         lines.push(line(format!("{name} latency mean"), latency, move |result| histogram(result).map(|h| h.mean())));
         for (percentile, at) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
-            let value = move |result: &RunResult| histogram(result).and_then(|h| h.supported(at)).map(|nanos| nanos as f64);
+            let value =
+                move |result: &RunResult| histogram(result).and_then(|h| h.supported(at)).map(|nanos| nanos as f64);
             lines.push(line(format!("{name} latency {percentile}"), latency, value));
         }
-        lines.push(line(format!("{name} latency max"), latency, move |result| histogram(result).map(|h| h.max() as f64)));
+        lines.push(line(format!("{name} latency max"), latency, move |result| {
+            histogram(result).map(|h| h.max() as f64)
+        }));
     }
     lines.push(line("WAF", |value| ratio(Some(value)), RunResult::waf));
     for cause in CAUSES {
@@ -142,9 +149,11 @@ fn lines() -> Vec<Line> {
     lines.push(line("most erases of a block", plain, |result| {
         result.erases.iter().flatten().max().map(|erases| f64::from(*erases))
     }));
-    lines.push(line("memory", |value| size(value as u64), |result| {
-        Some(result.ram_bytes.iter().map(|(_, bytes)| *bytes as f64).sum())
-    }));
+    lines.push(line(
+        "memory",
+        |value| size(value as u64),
+        |result| Some(result.ram_bytes.iter().map(|(_, bytes)| *bytes as f64).sum()),
+    ));
     lines.push(line("simulated", time, |result| Some(result.sim_ns as f64)));
     lines
 }

@@ -26,7 +26,11 @@ fn decimal(bytes: f64) -> String {
 /// What is asked of a life: name, earliest, estimate, latest.
 pub fn life_rows(report: &LifeReport) -> Vec<Vec<String>> {
     let warranty = report.terms.warranty_days;
-    let over = if (warranty % 365.0).abs() < 1e-9 { format!("{:.0} years", warranty / 365.0) } else { format!("{warranty} days") };
+    let over = if (warranty % 365.0).abs() < 1e-9 {
+        format!("{:.0} years", warranty / 365.0)
+    } else {
+        format!("{warranty} days")
+    };
     let mut rows = vec![
         cells("TB written (TBW)".to_owned(), report.tbw()),
         cells(format!("drive writes a day over {over} (DWPD)"), report.dwpd()),
@@ -54,7 +58,8 @@ pub fn life_causes(report: &LifeReport) -> Vec<Vec<String>> {
         let or_none = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), digits);
         vec![cause.to_owned(), part, or_none(tb), or_none(years)]
     };
-    let causes = report.life.causes.iter().map(|one| row(one.cause, share(one.share), one.gained.map(|bytes| bytes / 1e12)));
+    let causes =
+        report.life.causes.iter().map(|one| row(one.cause, share(one.share), one.gained.map(|bytes| bytes / 1e12)));
     causes.chain([row("uneven wear", NONE.to_owned(), Some(report.uneven_tb()))]).collect()
 }
 
@@ -62,22 +67,29 @@ pub fn life_causes(report: &LifeReport) -> Vec<Vec<String>> {
 pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
     let (life, window) = (&report.life, &report.window);
     let mut facts = vec![
-        ("drive", format!(
-            "{} of flash for {}; blocks survive {} erases",
-            size(window.flash_bytes),
-            size(window.capacity_bytes),
-            count(u64::from(report.endurance))
-        )),
-        ("measured", format!(
-            "{:.1} erases of the average of {} blocks (standard deviation {}; {} of the variance lasts); WAF {:.3}, rate ± {}; {} blocks to spare",
-            window.mean(),
-            count(window.erases.len() as u64),
-            share(life.spread),
-            share(life.lasting),
-            report.result.waf().unwrap_or(0.0),
-            share(life.pace.error),
-            count(life.spare_blocks as u64),
-        )),
+        (
+            "drive",
+            format!(
+                "{} of flash for {}; blocks survive {} erases",
+                size(window.flash_bytes),
+                size(window.capacity_bytes),
+                count(u64::from(report.endurance))
+            ),
+        ),
+        (
+            "measured",
+            format!(
+                "{:.1} erases of the average of {} blocks (standard deviation {}; {} of the variance lasts); WAF \
+                 {:.3}, rate ± {}; {} blocks to spare",
+                window.mean(),
+                count(window.erases.len() as u64),
+                share(life.spread),
+                share(life.lasting),
+                report.result.waf().unwrap_or(0.0),
+                share(life.pace.error),
+                count(life.spare_blocks as u64),
+            ),
+        ),
     ];
     if let (Some(price), Some(per_gb)) = (report.price(), report.price_per_gb()) {
         facts.push(("price", format!("{} for the drive, {} for each GB the host sees", digits(price), digits(per_gb))));
@@ -88,8 +100,10 @@ pub fn life_facts(report: &LifeReport) -> Vec<(&'static str, String)> {
 /// A life as a page of text.
 pub fn life(report: &LifeReport) -> String {
     let result = &report.result;
-    let arrivals = result.queue_depth.map_or_else(|| "open loop".to_owned(), |depth| format!("closed loop, queue depth {depth}"));
-    let mut text = format!("life of {} under {}  ({arrivals})  {}\n\n", result.stack, result.workload, result.status.name());
+    let arrivals =
+        result.queue_depth.map_or_else(|| "open loop".to_owned(), |depth| format!("closed loop, queue depth {depth}"));
+    let mut text =
+        format!("life of {} under {}  ({arrivals})  {}\n\n", result.stack, result.workload, result.status.name());
     let mut grid = Grid::new(1);
     grid.row(["until worn out", "earliest", "estimate", "latest"]);
     for mut row in life_rows(report) {
@@ -121,7 +135,9 @@ mod tests {
 
     #[test]
     fn numbers_keep_four_digits() {
-        for (value, text) in [(0.0, "0"), (0.001_234_56, "0.001235"), (1.0, "1.000"), (12.345, "12.35"), (123_456.7, "123457")] {
+        for (value, text) in
+            [(0.0, "0"), (0.001_234_56, "0.001235"), (1.0, "1.000"), (12.345, "12.35"), (123_456.7, "123457")]
+        {
             assert_eq!(digits(value), text);
         }
         assert_eq!(decimal(500e9), "500 GB");

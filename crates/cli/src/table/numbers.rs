@@ -20,7 +20,13 @@ pub fn count(number: u64) -> String {
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let (scale, name) = units.iter().find(|(scale, _)| value >= *scale).or(units.last()).copied().unwrap_or((1.0, ""));
     let value = value / scale;
-    let digits = if value >= 100.0 || value == 0.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    let digits = if value >= 100.0 || value == 0.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$} {name}").trim_end().to_owned()
 }
 
@@ -59,7 +65,8 @@ pub fn rate(per_second: Option<f64>) -> String {
 
 /// Decimal megabytes per second, or nothing.
 pub fn bandwidth(bytes_per_second: Option<f64>) -> String {
-    bytes_per_second.map_or_else(|| NONE.to_owned(), |rate| if rate < 1e6 { few(rate / 1e6) } else { format!("{:.1}", rate / 1e6) })
+    bytes_per_second
+        .map_or_else(|| NONE.to_owned(), |rate| if rate < 1e6 { few(rate / 1e6) } else { format!("{:.1}", rate / 1e6) })
 }
 
 /// Two digits of a small number.
@@ -90,6 +97,9 @@ mod tests {
         assert_eq!(size(75_497_472), "72.0 MiB");
         assert_eq!(share(0.661), "66 %");
         assert_eq!(share(0.013), "1.3 %");
-        assert_eq!((rate(Some(0.0738)), rate(Some(8.2)), rate(Some(1_234.4))), ("0.074".to_owned(), "8.2".to_owned(), "1,234".to_owned()));
+        assert_eq!(
+            (rate(Some(0.0738)), rate(Some(8.2)), rate(Some(1_234.4))),
+            ("0.074".to_owned(), "8.2".to_owned(), "1,234".to_owned())
+        );
     }
 }

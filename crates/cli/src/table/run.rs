@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::numbers::{NONE, bandwidth, count, duration, latency as as_latency, rate, ratio, share, size, time};
-use metrics::{LatencyRecorder, PERCENTILES, Latencies, RunResult, needed};
+use metrics::{Latencies, LatencyRecorder, PERCENTILES, RunResult, needed};
 use std::fmt::Write;
 use units::{CAUSES, HostOp, WAIT_KINDS, Wait};
 
@@ -79,7 +79,12 @@ fn latency(result: &RunResult) -> String {
     }
     let mut text = if timed(result).next().is_none() { String::new() } else { grid.render("") };
     if let Some((name, share)) = lacking {
-        let _ = writeln!(text, "  ten requests lie beyond a percentile, or it is not told: {} takes {}", shown_name(name), count(needed(share)));
+        let _ = writeln!(
+            text,
+            "  ten requests lie beyond a percentile, or it is not told: {} takes {}",
+            shown_name(name),
+            count(needed(share))
+        );
     }
     text
 }
@@ -130,7 +135,8 @@ fn part(nanos: f64, of: f64) -> String {
 fn ranked(kinds: &[f64; WAIT_KINDS], of: f64) -> String {
     let mut order: Vec<usize> = (0..WAIT_KINDS).filter(|kind| kinds[*kind] > SHARE_SHOWN * of).collect();
     order.sort_by(|a, b| kinds[*b].total_cmp(&kinds[*a]));
-    let named = order.iter().take(KINDS_SHOWN).map(|kind| format!("{} {}", Wait::name_at(*kind), part(kinds[*kind], of)));
+    let named =
+        order.iter().take(KINDS_SHOWN).map(|kind| format!("{} {}", Wait::name_at(*kind), part(kinds[*kind], of)));
     let named = named.collect::<Vec<_>>().join(", ");
     if named.is_empty() { "nothing".to_owned() } else { named }
 }
@@ -186,7 +192,9 @@ fn state(result: &RunResult) -> String {
 /// What code zones did, of a drive that has some.
 fn zones(result: &RunResult) -> String {
     let counter = |name: &str| result.counters.get(&format!("zones.{name}")).copied().unwrap_or(0);
-    if result.config.get("stripe.kind").is_none_or(|kind| kind != "zones") || result.config.get("zones.code_zones").is_none_or(|zones| zones == "0") {
+    if result.config.get("stripe.kind").is_none_or(|kind| kind != "zones")
+        || result.config.get("zones.code_zones").is_none_or(|zones| zones == "0")
+    {
         return String::new();
     }
     let [coded, decoded] = ["zones_coded", "blocks_decoded"].map(counter);

@@ -22,13 +22,20 @@ fn settings(stack: &str) -> Vec<&'static str> {
 fn every_counter_of_every_built_in_stack_is_explained() {
     let listed = crate::support::nandarium(&["list", "stacks", "--json"]).output().expect("it runs").stdout;
     let stacks: serde_json::Value = serde_json::from_slice(&listed).expect("it is JSON");
-    let names: Vec<&str> = stacks["stacks"].as_array().expect("a list").iter().filter_map(|stack| stack["name"].as_str()).collect();
+    let names: Vec<&str> =
+        stacks["stacks"].as_array().expect("a list").iter().filter_map(|stack| stack["name"].as_str()).collect();
     assert!(names.len() >= 6, "{names:?}");
     let mut missing = std::collections::BTreeSet::new();
     for name in names {
         let settings = settings(name);
         for service in ["engine.service=parallel", "engine.service=serial"] {
-            let result = crate::support::json(&[&settings[..], &["--stack", name, "--set", service, "--set", "drive.precondition=none", "--requests", "200"]].concat());
+            let result = crate::support::json(
+                &[
+                    &settings[..],
+                    &["--stack", name, "--set", service, "--set", "drive.precondition=none", "--requests", "200"],
+                ]
+                .concat(),
+            );
             let counters = result["counters"].as_object().expect("counters have names");
             assert!(counters.len() > 5, "{counters:?}");
             for counter in counters.keys() {

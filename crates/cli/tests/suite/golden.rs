@@ -13,8 +13,23 @@ const RUNS: [(&str, &[&str]); 5] = [
     ("fresh-mixed", &["--workload", "mixed", "--set", FRESH]),
     ("used-uniform-write", &["--workload", "uniform-write", "--set", "drive.precondition=overwrite"]),
     ("used-counted", &["--workload", "hot-cold", "--set", "drive.precondition=fill", "--set", "engine.time=none"]),
-    ("trims-and-flushes", &["--workload", "mixed", "--set", "workload.trim_share=20%", "--set", "workload.flush_every=50", "--set", FRESH]),
-    ("recorded", &["--workload", "sample", "--set", "drive.capacity=1GiB", "--set", "workload.loop=closed", "--set", FRESH]),
+    (
+        "trims-and-flushes",
+        &[
+            "--workload",
+            "mixed",
+            "--set",
+            "workload.trim_share=20%",
+            "--set",
+            "workload.flush_every=50",
+            "--set",
+            FRESH,
+        ],
+    ),
+    (
+        "recorded",
+        &["--workload", "sample", "--set", "drive.capacity=1GiB", "--set", "workload.loop=closed", "--set", FRESH],
+    ),
 ];
 
 /// The numbers kept: whole ones only, the same on every machine.

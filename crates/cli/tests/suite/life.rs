@@ -33,19 +33,43 @@ fn number(document: &Value, path: &str) -> f64 {
 fn a_life_is_printed_with_what_spends_it_and_the_hash_of_the_run() {
     let said = life(&["--workload", "zipf", "--requests", "20000", "--per-day", "500GB", "--price", "100"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    for part in ["TB written (TBW)", "over 5 years (DWPD)", "years at 500 GB a day", "price of a TB written", "earliest", "latest", "gc", "uneven wear", "blocks survive 1,000 erases"] {
+    for part in [
+        "TB written (TBW)",
+        "over 5 years (DWPD)",
+        "years at 500 GB a day",
+        "price of a TB written",
+        "earliest",
+        "latest",
+        "gc",
+        "uneven wear",
+        "blocks survive 1,000 erases",
+    ] {
         assert!(said.out.contains(part), "`{part}` is missing in: {}", said.out);
     }
-    let run = hash(&["--workload", "zipf", "--requests", "20000", "--set", "drive.precondition=steady", "--set", ENDURANCE]);
+    let run =
+        hash(&["--workload", "zipf", "--requests", "20000", "--set", "drive.precondition=steady", "--set", ENDURANCE]);
     assert!(said.out.contains(&run), "{run} is missing in: {}", said.out);
 }
 
 #[test]
 fn the_document_agrees_with_itself() {
-    let whole = document(&life(&["--workload", "zipf", "--requests", "20000", "--json", "--per-day", "1GB", "--warranty", "730d", "--price-per-gb", "2"]));
+    let whole = document(&life(&[
+        "--workload",
+        "zipf",
+        "--requests",
+        "20000",
+        "--json",
+        "--per-day",
+        "1GB",
+        "--warranty",
+        "730d",
+        "--price-per-gb",
+        "2",
+    ]));
     assert_eq!(whole["schema"], "nandarium.life/1");
     for key in ["tbw", "dwpd", "years"] {
-        let [earliest, estimate, latest] = ["earliest", "estimate", "latest"].map(|end| number(&whole, &format!("/{key}/{end}")));
+        let [earliest, estimate, latest] =
+            ["earliest", "estimate", "latest"].map(|end| number(&whole, &format!("/{key}/{end}")));
         assert!(0.0 < earliest && earliest <= estimate && estimate <= latest, "{key}");
     }
     let tbw = number(&whole, "/tbw/estimate");
@@ -60,7 +84,10 @@ fn the_document_agrees_with_itself() {
     let shares: f64 = causes.values().filter_map(|cause| cause["share"].as_f64()).sum();
     is_near(shares, 1.0);
     assert!(causes["host"]["years_gained"].is_null() && causes["gc"]["years_gained"].as_f64().unwrap() > 0.0);
-    assert_eq!((whole["rate"].as_str(), whole["config"]["drive.precondition"].as_str()), (Some("given"), Some("steady")));
+    assert_eq!(
+        (whole["rate"].as_str(), whole["config"]["drive.precondition"].as_str()),
+        (Some("given"), Some("steady"))
+    );
 }
 
 #[test]
@@ -69,7 +96,8 @@ fn without_a_rate_of_its_own_a_closed_loop_lives_at_full_speed_and_counted_time_
     assert_eq!(fast["rate"], "full-speed");
     let text = life(&["--workload", "uniform-write", "--requests", "20000"]).out;
     assert!(text.contains("years at full speed without a pause"), "{text}");
-    let counted = document(&life(&["--workload", "uniform-write", "--requests", "20000", "--json", "--set", "engine.time=none"]));
+    let counted =
+        document(&life(&["--workload", "uniform-write", "--requests", "20000", "--json", "--set", "engine.time=none"]));
     assert!(counted["years"].is_null() && counted["causes"]["gc"]["years_gained"].is_null());
     assert!(counted["notes"].to_string().contains("--per-day"), "{}", counted["notes"]);
 }
@@ -90,12 +118,19 @@ fn a_trace_has_a_rate_of_its_own_and_may_be_repeated() {
     let short = writes(folder.path(), 2_000);
     let refused = life(&["--workload", &short]);
     assert_eq!(refused.code, 2, "{}", refused.err);
-    assert!(refused.err.contains("the window is too short") && refused.err.contains("--set workload.repeat="), "{}", refused.err);
+    assert!(
+        refused.err.contains("the window is too short") && refused.err.contains("--set workload.repeat="),
+        "{}",
+        refused.err
+    );
     let (_, wanted) = refused.err.split_once("workload.repeat=").unwrap();
     let wanted: u64 = wanted.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
     let repeated = format!("workload.repeat={}", wanted * 2);
     let whole = document(&life(&["--workload", &short, "--set", &repeated, "--json"]));
-    assert_eq!((whole["rate"].as_str(), number(&whole, "/window/requests")), (Some("own-time"), 2_000.0 * wanted as f64 * 2.0));
+    assert_eq!(
+        (whole["rate"].as_str(), number(&whole, "/window/requests")),
+        (Some("own-time"), 2_000.0 * wanted as f64 * 2.0)
+    );
     // 4 KiB a millisecond, in each pass and between them.
     let per_day = 4096.0 * 1000.0 * 86_400.0;
     assert!((number(&whole, "/bytes_per_day") / per_day - 1.0).abs() < 0.01, "{}", number(&whole, "/bytes_per_day"));
@@ -119,17 +154,28 @@ fn a_drive_that_falls_behind_does_not_stretch_the_workload_it_is_given() {
 #[test]
 fn a_repeated_trace_is_the_trace_written_out() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let rows = |from: u64| (0..5_u64).map(|at| format!("{},0,W,{},4096\n", from + at * 1000, at * 4096)).collect::<Vec<_>>().concat();
+    let rows = |from: u64| {
+        (0..5_u64).map(|at| format!("{},0,W,{},4096\n", from + at * 1000, at * 4096)).collect::<Vec<_>>().concat()
+    };
     let (once, twice) = (trace(folder.path(), &rows(0)), trace(other.path(), &[rows(0), rows(5_000)].concat()));
     assert_eq!(hash(&["--workload", &once, "--set", "workload.repeat=2"]), hash(&["--workload", &twice]));
     assert_ne!(hash(&["--workload", &once]), hash(&["--workload", &twice]));
     let generated = life(&["--workload", "zipf", "--set", "workload.repeat=2"]);
     assert!(generated.code == 2 && generated.err.contains("workload.repeat has no effect"), "{}", generated.err);
     // Cut without a word, it looked like a whole repetition.
-    let notes = |arguments: &[&str]| json(&[&["--workload", &once, "--set", "workload.repeat=4"], arguments].concat())["notes"].to_string();
+    let notes = |arguments: &[&str]| {
+        json(&[&["--workload", &once, "--set", "workload.repeat=4"], arguments].concat())["notes"].to_string()
+    };
     let cut = notes(&["--requests", "7"]);
-    assert!(cut.contains("Only 2 of 4 passes of the trace were begun (workload.repeat)") && cut.contains("after the 7 requests"), "{cut}");
-    assert!(cut.contains("all of them have 20 requests") && !notes(&[]).contains("passes of the trace were begun"), "{cut}");
+    assert!(
+        cut.contains("Only 2 of 4 passes of the trace were begun (workload.repeat)")
+            && cut.contains("after the 7 requests"),
+        "{cut}"
+    );
+    assert!(
+        cut.contains("all of them have 20 requests") && !notes(&[]).contains("passes of the trace were begun"),
+        "{cut}"
+    );
     let input = life(&["--workload", "-", "--set", "workload.repeat=2", "--set", "drive.precondition=fill"]);
     assert!(input.code == 2 && input.err.contains("read only once"), "{}", input.err);
 }
@@ -146,7 +192,13 @@ fn a_folder_gets_the_run_the_life_and_its_page() {
     assert_eq!(serde_json::from_str::<Value>(&text("result.json")).unwrap()["hash"], whole["hash"]);
     assert!(text("report.html").contains("<html") && text("series.csv").contains("gc_programs"));
     let page = text("life.html");
-    for part in ["What spends the life", "Erases of the blocks", "Blocks that are worn out", "What each cause costs", whole["hash"].as_str().unwrap()] {
+    for part in [
+        "What spends the life",
+        "Erases of the blocks",
+        "Blocks that are worn out",
+        "What each cause costs",
+        whole["hash"].as_str().unwrap(),
+    ] {
         assert!(page.contains(part), "`{part}` is missing");
     }
     assert!(!page.contains("http") && !page.contains("NaN"), "the page needs nothing from elsewhere");
@@ -155,11 +207,36 @@ fn a_folder_gets_the_run_the_life_and_its_page() {
 #[test]
 fn what_has_no_answer_is_refused_with_the_remedy() {
     for (settings, arguments, code, parts) in [
-        (&[][..], &["--workload", "zipf"][..], 2, &["flash.endurance is 0", "fast-4k", "--set flash.endurance=3000", "list parts"][..]),
-        (&[ENDURANCE], &["--workload", "uniform-read", "--requests", "2000"], 2, &["wrote nothing", "workload with writes"]),
-        (&[ENDURANCE], &["--workload", "uniform-write", "--requests", "100"], 2, &["too short", "at least once", "(here: --requests "]),
-        (&["flash.endurance=30"], &["--workload", "zipf", "--set", "drive.precondition=fill", "--requests", "100000"], 5, &["worn out after", "that is its life", "--requests", "flash.endurance"]),
-        (&["flash.endurance=5"], &["--workload", "zipf"], 5, &["worn out while it is preconditioned", "flash.endurance"]),
+        (
+            &[][..],
+            &["--workload", "zipf"][..],
+            2,
+            &["flash.endurance is 0", "fast-4k", "--set flash.endurance=3000", "list parts"][..],
+        ),
+        (
+            &[ENDURANCE],
+            &["--workload", "uniform-read", "--requests", "2000"],
+            2,
+            &["wrote nothing", "workload with writes"],
+        ),
+        (
+            &[ENDURANCE],
+            &["--workload", "uniform-write", "--requests", "100"],
+            2,
+            &["too short", "at least once", "(here: --requests "],
+        ),
+        (
+            &["flash.endurance=30"],
+            &["--workload", "zipf", "--set", "drive.precondition=fill", "--requests", "100000"],
+            5,
+            &["worn out after", "that is its life", "--requests", "flash.endurance"],
+        ),
+        (
+            &["flash.endurance=5"],
+            &["--workload", "zipf"],
+            5,
+            &["worn out while it is preconditioned", "flash.endurance"],
+        ),
         (&[ENDURANCE], &["--workload", "zpif"], 2, &["did you mean `zipf`"]),
         (&[ENDURANCE], &["--stack", "pgae"], 2, &["did you mean `page`"]),
         (&["flash.endurence=3"], &[], 2, &["did you mean `flash.endurance`"]),

@@ -1,7 +1,7 @@
 //! What a new user gets wrong: each mistake is named with its remedy before anything runs.
 
-use std::io::Write;
 use crate::support::{nandarium, run_tiny, said, trace};
+use std::io::Write;
 
 /// Runs a command that must fail with `code`, without a panic, naming all of `parts`.
 fn refused(command: assert_cmd::Command, code: i32, parts: &[&str]) {
@@ -83,7 +83,11 @@ fn files_that_are_not_there_or_not_traces_are_named() {
     };
     refused(run_tiny(&["--workload", "no/such.csv"]), 2, &["no/such.csv", "No such file"]);
     refused(run_tiny(&["--workload", folder.path().to_str().unwrap()]), 2, &["directory"]);
-    refused(run_tiny(&["--workload", &file("letter.txt", b"Dear Sir or Madam,\n")]), 2, &["no trace format fits", "--format"]);
+    refused(
+        run_tiny(&["--workload", &file("letter.txt", b"Dear Sir or Madam,\n")]),
+        2,
+        &["no trace format fits", "--format"],
+    );
     refused(run_tiny(&["--workload", &file("none.csv", b"")]), 2, &["empty"]);
     refused(run_tiny(&["--workload", &file("a.zip", b"PK\x03\x04rest")]), 2, &["zip", "unpack"]);
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -114,15 +118,27 @@ fn traces_that_do_not_fit_are_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let workload = |rows: &str| trace(folder.path(), rows);
     let beyond = workload("0,0,W,0,4096\n1,0,W,16777216,4096\n");
-    refused(run_tiny(&["--workload", &beyond, "--set", "workload.fit=error"]), 2, &["16781312", "16777216", "workload.fit=modulo"]);
+    refused(
+        run_tiny(&["--workload", &beyond, "--set", "workload.fit=error"]),
+        2,
+        &["16781312", "16777216", "workload.fit=modulo"],
+    );
     assert_eq!(said(run_tiny(&["--workload", &beyond, "--set", "workload.fit=modulo"])).code, 0);
     refused(run_tiny(&["--workload", &workload("0,0,F,0,1\n")]), 2, &["line 2, column 5", "0 for a flush", "--format"]);
     refused(run_tiny(&["--workload", &workload("0,0,W,0,0\n")]), 2, &["no requests", "2 rows left out"]);
     let back = workload("9,0,W,0,4096\n3,0,W,0,4096\n");
     refused(run_tiny(&["--workload", &back]), 2, &["line 3", "goes back by 6 ns", "workload.order=sort"]);
     let devices = workload("0,0,W,0,4096\n1,1,W,0,4096\n");
-    refused(run_tiny(&["--workload", &devices, "--set", "workload.devices=error"]), 2, &["2 devices", "workload.devices=0"]);
-    refused(run_tiny(&["--workload", &back, "--set", "workload.read_share=5%"]), 2, &["workload.read_share has no effect"]);
+    refused(
+        run_tiny(&["--workload", &devices, "--set", "workload.devices=error"]),
+        2,
+        &["2 devices", "workload.devices=0"],
+    );
+    refused(
+        run_tiny(&["--workload", &back, "--set", "workload.read_share=5%"]),
+        2,
+        &["workload.read_share has no effect"],
+    );
     let header = workload("");
     refused(run_tiny(&["--workload", &header, "--format", "nandarium"]), 2, &["no requests"]);
 }
@@ -148,7 +164,11 @@ fn a_stack_file_is_checked_as_a_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml");
     let path = path.to_str().unwrap();
-    std::fs::write(path, "extends = \"page\"\n[drive]\ncapacity = 8\nover_provisoning = \"7%\"\n[ftl.gc]\nvictim = \"lifo\"\n").unwrap();
+    std::fs::write(
+        path,
+        "extends = \"page\"\n[drive]\ncapacity = 8\nover_provisoning = \"7%\"\n[ftl.gc]\nvictim = \"lifo\"\n",
+    )
+    .unwrap();
     let said_check = said(nandarium(&["check", path]));
     assert_eq!(said_check.code, 2);
     for part in ["line 3", "has no unit", "line 4", "over_provisioning", "line 6", "lifo", "3 problems"] {
@@ -206,7 +226,11 @@ fn small_slips_are_answered_with_what_helps() {
     std::fs::write(path("b.spc"), "0,100,4096,w,1.0\n").unwrap();
     refused(nandarium(&["trace", "convert", &path("b.spc"), "-o", &path("no/such")]), 2, &["could not be opened"]);
     if std::path::Path::new("/dev/full").exists() {
-        refused(nandarium(&["trace", "convert", &path("b.spc"), "-o", "/dev/full"]), 1, &["/dev/full could not be written"]);
+        refused(
+            nandarium(&["trace", "convert", &path("b.spc"), "-o", "/dev/full"]),
+            1,
+            &["/dev/full could not be written"],
+        );
     }
     refused(nandarium(&["explain", "znand"]), 2, &["did you mean `znand-2k`"]);
     refused(nandarium(&["explain", "op"]), 2, &["did you mean `over-provisioning`"]);
@@ -229,7 +253,20 @@ fn a_stack_that_extends_a_device_is_refused() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let run = |stack: &str| nandarium(&["run", "--stack", stack, "--no-snapshots", "--requests", "100", "--workload", "uniform-write", "--set", "drive.capacity=1GiB"]);
+    let run = |stack: &str| {
+        nandarium(&[
+            "run",
+            "--stack",
+            stack,
+            "--no-snapshots",
+            "--requests",
+            "100",
+            "--workload",
+            "uniform-write",
+            "--set",
+            "drive.capacity=1GiB",
+        ])
+    };
     refused(run(&file("zeros.toml", "extends = \"/dev/zero\"\n")), 2, &["/dev/zero", "no regular file"]);
     refused(run("/dev/zero"), 2, &["/dev/zero", "longer than 1 MiB"]);
     let long = file("long.toml", &"# nothing\n".repeat(110_000));
@@ -247,9 +284,21 @@ fn a_stack_that_extends_a_device_is_refused() {
 #[test]
 fn a_drive_that_does_not_fit_into_memory_is_refused() {
     let program = assert_cmd::cargo::cargo_bin("nandarium");
-    for command in [&["serve", "--socket", "/nonexistent/s"][..], &["run", "--no-snapshots", "--requests", "100", "--workload", "uniform-write"], &["compare", "page", "dftl"]] {
+    for command in [
+        &["serve", "--socket", "/nonexistent/s"][..],
+        &["run", "--no-snapshots", "--requests", "100", "--workload", "uniform-write"],
+        &["compare", "page", "dftl"],
+    ] {
         let mut limited = assert_cmd::Command::new("bash");
-        limited.args(["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""]).arg(&program).args(command).args(["--set", "drive.capacity=1TiB"]);
-        refused(limited, 2, &["drive.capacity = 1TiB", "GiB of memory", "`ulimit -v` allows 977MiB", "lower drive.capacity"]);
+        limited
+            .args(["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""])
+            .arg(&program)
+            .args(command)
+            .args(["--set", "drive.capacity=1TiB"]);
+        refused(
+            limited,
+            2,
+            &["drive.capacity = 1TiB", "GiB of memory", "`ulimit -v` allows 977MiB", "lower drive.capacity"],
+        );
     }
 }

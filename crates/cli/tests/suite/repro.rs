@@ -1,8 +1,8 @@
 //! `nandarium repro` from end to end, at a size no figure means anything at.
 
+use crate::support::{nandarium, said};
 use serde_json::Value;
 use std::fmt::Write;
-use crate::support::{nandarium, said};
 
 /// The study at its smallest size.
 fn small(study: &str, scale: &str, arguments: &[&str]) -> crate::support::Said {
@@ -71,7 +71,11 @@ fn a_file_stands_in_for_a_generated_trace_and_all_is_written() {
     }
     std::fs::write(&path, text).expect("a trace is written");
     let out = out.path();
-    let said = small("tpm", "1/64", &["--json", "--trace", &format!("financial={}", path.display()), "--out", out.to_str().expect("a plain path")]);
+    let said = small(
+        "tpm",
+        "1/64",
+        &["--json", "--trace", &format!("financial={}", path.display()), "--out", out.to_str().expect("a plain path")],
+    );
     let rows = rows(&said.out);
     // The file is not the published trace, and the row about it misses.
     let others: Vec<Value> = rows.iter().filter(|row| row["id"] != "3.12b").cloned().collect();
@@ -138,7 +142,17 @@ fn codes_are_as_published() {
     for id in ["0.1", "0.2", "0.3", "0.4", "0.12"] {
         assert_eq!((&row(id)["class"], &row(id)["verdict"]), (&Value::from("E"), &Value::from("pass")), "{}", row(id));
     }
-    for name in ["table-1.csv", "banks.csv", "read-zones.csv", "code-zones.csv", "stripe-blocks.csv", "zones.csv", "used.csv", "tail.csv", "repro.html"] {
+    for name in [
+        "table-1.csv",
+        "banks.csv",
+        "read-zones.csv",
+        "code-zones.csv",
+        "stripe-blocks.csv",
+        "zones.csv",
+        "used.csv",
+        "tail.csv",
+        "repro.html",
+    ] {
         assert!(folder.path().join(name).exists(), "{name}");
     }
 }

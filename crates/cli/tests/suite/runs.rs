@@ -1,7 +1,7 @@
 //! What works: runs, comparisons, snapshots, reports.
 
-use serde_json::Value;
 use crate::support::{hash, json, nandarium, run_tiny, said};
+use serde_json::Value;
 
 const PRECONDITIONS: [&str; 3] = ["fill", "overwrite", "steady"];
 
@@ -24,7 +24,10 @@ fn the_result_has_every_key_scripts_rely_on() {
         for key in ["mean", "p50", "p90", "p99", "max"] {
             assert!(at(&result, &format!("latency_ns.{op}.{key}")).as_f64().unwrap() > 0.0, "{op}.{key}");
         }
-        assert!(at(&result, &format!("latency_ns.{op}")).as_object().unwrap().get("p9999").unwrap().is_null(), "too few {op}s for it");
+        assert!(
+            at(&result, &format!("latency_ns.{op}")).as_object().unwrap().get("p9999").unwrap().is_null(),
+            "too few {op}s for it"
+        );
     }
     for tail in ["all", "p99", "p999"] {
         for wait in ["host", "gc", "merge", "mapping", "padding", "parity", "bus", "queue", "space"] {
@@ -36,7 +39,9 @@ fn the_result_has_every_key_scripts_rely_on() {
             assert!(at(&result, &format!("flash.{kind}.{cause}")).is_u64(), "{kind}.{cause}");
         }
     }
-    for key in ["waf.total", "waf.gc", "merges.switch", "merges.partial", "merges.full", "wear.min", "wear.mean", "wear.max"] {
+    for key in
+        ["waf.total", "waf.gc", "merges.switch", "merges.partial", "merges.full", "wear.min", "wear.mean", "wear.max"]
+    {
         assert!(at(&result, key).is_number(), "{key}");
     }
     assert!(at(&result, "cache").is_object());
@@ -126,7 +131,8 @@ fn a_run_writes_its_files_and_a_report_can_be_made_again() {
 
 #[test]
 fn a_comparison_keeps_the_order_given_and_agrees_with_single_runs() {
-    let mut arguments = vec!["compare", "page", "page+ftl.gc.victim=fifo", "--requests", "20000", "--no-snapshots", "--json"];
+    let mut arguments =
+        vec!["compare", "page", "page+ftl.gc.victim=fifo", "--requests", "20000", "--no-snapshots", "--json"];
     arguments.extend(["--workload", "uniform-write"]);
     for setting in crate::support::TINY {
         arguments.extend(["--set", setting]);
@@ -223,7 +229,9 @@ fn everything_can_be_listed_and_explained() {
             assert!(!item["doc"].as_str().unwrap().is_empty(), "{item}");
         }
     }
-    for (name, part) in [("drive", "drive.capacity"), ("greedy", "fewest valid"), ("WAF", "programs"), ("spc", "columns")] {
+    for (name, part) in
+        [("drive", "drive.capacity"), ("greedy", "fewest valid"), ("WAF", "programs"), ("spc", "columns")]
+    {
         let explained = said(nandarium(&["explain", name]));
         assert!(explained.code == 0 && explained.out.contains(part), "{name}: {}{}", explained.out, explained.err);
     }
@@ -242,7 +250,16 @@ fn an_interrupted_run_shows_what_it_measured() {
 #[cfg(unix)]
 fn interrupted_by(signal: &str) {
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_nandarium"))
-        .args(["run", "--json", "--quiet", "--no-snapshots", "--requests", "1000000000000", "--set", "drive.capacity=64MiB"])
+        .args([
+            "run",
+            "--json",
+            "--quiet",
+            "--no-snapshots",
+            "--requests",
+            "1000000000000",
+            "--set",
+            "drive.capacity=64MiB",
+        ])
         .args(["--set", "drive.over_provisioning=200%", "--workload", "uniform-write"])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -356,7 +373,12 @@ fn unwrapped(text: &str) -> String {
 fn a_drive_with_code_zones_that_coded_nothing_says_so() {
     let table = |settings: &[&str]| unwrapped(&said(nandarium(&zoned(&["run"], settings))).out);
     let closed = table(&[]);
-    for part in ["No zone was coded", "closed loop leave no idle time", "zones 0 coded", "code zones 50.0 % of the user data, spare blocks"] {
+    for part in [
+        "No zone was coded",
+        "closed loop leave no idle time",
+        "zones 0 coded",
+        "code zones 50.0 % of the user data, spare blocks",
+    ] {
         assert!(closed.contains(part), "{part}: {closed}");
     }
     for (settings, why) in [

@@ -48,7 +48,9 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         }
         let indent = &line[..line.len() - code.len()];
         let end = lines[at..].iter().position(|other| {
-            other.strip_prefix(indent).is_some_and(|rest| rest == "}" || (rest.starts_with(['p', 'f', 'c']) && rest.ends_with(['}', ';'])))
+            other
+                .strip_prefix(indent)
+                .is_some_and(|rest| rest == "}" || (rest.starts_with(['p', 'f', 'c']) && rest.ends_with(['}', ';'])))
         });
         let name = code[before.len() + 3..].split(['(', '<']).next().unwrap_or_default();
         found.push((name.to_owned(), end.map_or(0, |end| end + 1)));
@@ -79,7 +81,8 @@ fn files_and_functions_stay_readable() {
 fn simulation_code_prints_nothing_and_reads_no_clock_and_no_environment() {
     const BANNED: [&str; 7] =
         ["println!", "eprintln!", "Instant::now", "SystemTime::now", "std::env::", "process::exit", "dbg!("];
-    let simulation = ["units", "engine", "nand", "layer", "ftl", "buffer", "stripe", "code", "zones", "trace", "metrics", "device"];
+    let simulation =
+        ["units", "engine", "nand", "layer", "ftl", "buffer", "stripe", "code", "zones", "trace", "metrics", "device"];
     let mut problems = Vec::new();
     for (name, text) in all_sources() {
         let part = name.split('/').next().unwrap_or_default();
@@ -94,4 +97,17 @@ fn simulation_code_prints_nothing_and_reads_no_clock_and_no_environment() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn no_line_is_wider_than_the_formatter_makes_it() {
+    let settings = include_str!("../../../../rustfmt.toml");
+    let width = settings.lines().find_map(|line| line.strip_prefix("max_width = ")).expect("the width is set");
+    let width: usize = width.parse().expect("a number of characters");
+    let mut problems = Vec::new();
+    for (name, text) in all_sources() {
+        let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > width);
+        problems.extend(lines.map(|(number, _)| format!("{name}, line {}: wider than {width}", number + 1)));
+    }
+    assert!(problems.is_empty(), "break strings and comments, which cargo fmt leaves:\n{}", problems.join("\n"));
 }

@@ -4,7 +4,8 @@ use crate::support::{json, nandarium, run_tiny, said, trace};
 use serde_json::{Value, json};
 
 /// Two requests, then two after 285 years.
-const CLOCK_SET: &str = "0,0,W,0,4096\n1000,0,W,4096,4096\n9000000000000000000,0,W,0,4096\n9000000000000001000,0,R,0,4096\n";
+const CLOCK_SET: &str =
+    "0,0,W,0,4096\n1000,0,W,4096,4096\n9000000000000000000,0,W,0,4096\n9000000000000001000,0,R,0,4096\n";
 
 #[test]
 fn a_trace_whose_clock_was_set_is_refused_with_the_remedy_that_works() {
@@ -23,13 +24,16 @@ fn trace_info_ends_with_a_command_that_runs_the_trace() {
     let path = trace(folder.path(), CLOCK_SET);
     let plain = said(nandarium(&["trace", "info", &path]));
     assert!(plain.out.ends_with(&format!("\nrun it      nandarium run --workload {path}\n")), "{}", plain.out);
-    for part in ["pauses      longest 285.19 years", "1 longer than a minute", "peaks       2 requests", "rewrites    33 %"] {
+    for part in
+        ["pauses      longest 285.19 years", "1 longer than a minute", "peaks       2 requests", "rewrites    33 %"]
+    {
         assert!(plain.out.contains(part), "{part} in {}", plain.out);
     }
     let options = ["--format", "nandarium", "--order", "clamp", "--gap-limit", "1h"];
     let cut = said(nandarium(&[&["trace", "info", &path], &options[..]].concat()));
     let command = format!(
-        "run it      nandarium run --workload {path} --format nandarium --set workload.order=clamp --set workload.gap_limit=3600000000000ns\n"
+        "run it      nandarium run --workload {path} --format nandarium --set workload.order=clamp --set \
+         workload.gap_limit=3600000000000ns\n"
     );
     assert!(cut.out.ends_with(&command) && cut.out.contains("gaps        1 gap longer than 1 h"), "{}", cut.out);
     let line = cut.out.lines().last().and_then(|line| line.split_once(" run ")).unwrap().1;
@@ -75,7 +79,10 @@ fn a_trace_of_several_devices_beyond_the_drive_runs_by_its_name() {
         said.out
     };
     let grown = noted(&[]);
-    for part in ["The 2 devices of the trace lie side by side in one space of 8.29GiB", "drive.capacity = 8512MiB was chosen, in place of 8GiB"] {
+    for part in [
+        "The 2 devices of the trace lie side by side in one space of 8.29GiB",
+        "drive.capacity = 8512MiB was chosen, in place of 8GiB",
+    ] {
         assert!(grown.contains(part), "{part} in {grown}");
     }
     let packed = noted(&["--set", "drive.capacity=1GiB"]);

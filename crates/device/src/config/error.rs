@@ -46,7 +46,10 @@ pub enum ConfigError {
         text: String,
     },
     /// No built-in stack and no file of that name.
-    #[error("`{name}` is neither a built-in stack nor a readable file ({io}){hint}; `nandarium list stacks` names the built-in ones")]
+    #[error(
+        "`{name}` is neither a built-in stack nor a readable file ({io}){hint}; `nandarium list stacks` names the \
+         built-in ones"
+    )]
     NoStack {
         /// Name given.
         name: String,

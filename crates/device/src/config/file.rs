@@ -32,7 +32,8 @@ pub(super) fn stack_settings(name_or_path: &str, depth: usize) -> Result<(String
     Ok((name.unwrap_or_else(|| name_or_path.to_owned()), read(&text, name_or_path, depth)?))
 }
 
-/// The text of a stack file. What the user names may be a pipe; what another file names (`is_extended`) is a regular file.
+/// The text of a stack file. What the user names may be a pipe; what another file names (`is_extended`) is a regular
+/// file.
 fn text_of(path: &str, is_extended: bool) -> io::Result<String> {
     // Looked at before it is opened: to open a pipe that nobody writes waits for ever.
     if is_extended && !std::fs::metadata(path)?.is_file() {
@@ -77,7 +78,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn flatten(&mut self, prefix: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (name, value) in table {
-            let key = if prefix.is_empty() { name.get_ref().to_string() } else { format!("{prefix}.{}", name.get_ref()) };
+            let key =
+                if prefix.is_empty() { name.get_ref().to_string() } else { format!("{prefix}.{}", name.get_ref()) };
             let place = format!("{}, line {}", self.path, line_at(self.text, name.span().start));
             let wrong = |found| ConfigError::Type { key: key.clone(), place: place.clone(), found };
             let value = match value.get_ref() {

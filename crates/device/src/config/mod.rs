@@ -28,7 +28,9 @@ pub fn stack_parts(stack: &str) -> Result<(&str, Pairs), String> {
     let base = parts.next().unwrap_or_default();
     let pair = |part: &str| part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
     let settings: Option<Vec<_>> = parts.map(pair).collect();
-    settings.map(|settings| (base, settings)).ok_or_else(|| format!("write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
+    settings
+        .map(|settings| (base, settings))
+        .ok_or_else(|| format!("write NAME{PLUS}key=value, for example page{PLUS}ftl.gc.victim=fifo"))
 }
 
 /// A configuration in which every key has a checked value.
@@ -172,7 +174,9 @@ impl Config {
             }
         }
         match presets::part_settings(config.values.name("flash.part")) {
-            Ok(part) => problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err())),
+            Ok(part) => {
+                problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err()))
+            }
             Err(error) => problems.push(error),
         }
         (config, problems)

@@ -31,12 +31,51 @@ macro_rules! embedded {
 
 /// All built-in stacks, alphabetically.
 pub fn stacks() -> Vec<Preset> {
-    embedded!("stacks", [
-        "bast", "block", "block-lru", "block-only", "cbm", "cdftl", "cflru", "dftl", "fab", "fast", "fra", "hard", "hard-log-cache", "hard-shrd", "lb-clock", "leaftl", "nftl", "page",
-        "page-only", "raid-elastic", "raid0", "raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "striping-coded", "striping-eager", "striping-gc-aware", "striping-in-turn", "striping-interleave",
-        "striping-mirror", "striping-single-queue", "striping-static", "superpage", "tpftl", "tpm", "two-level",
-        "two-level-victim-only"
-    ])
+    embedded!(
+        "stacks",
+        [
+            "bast",
+            "block",
+            "block-lru",
+            "block-only",
+            "cbm",
+            "cdftl",
+            "cflru",
+            "dftl",
+            "fab",
+            "fast",
+            "fra",
+            "hard",
+            "hard-log-cache",
+            "hard-shrd",
+            "lb-clock",
+            "leaftl",
+            "nftl",
+            "page",
+            "page-only",
+            "raid-elastic",
+            "raid0",
+            "raid4",
+            "raid5",
+            "raid5-fpc",
+            "raid5-ppc",
+            "raid6",
+            "raid6-ppc",
+            "striping-coded",
+            "striping-eager",
+            "striping-gc-aware",
+            "striping-in-turn",
+            "striping-interleave",
+            "striping-mirror",
+            "striping-single-queue",
+            "striping-static",
+            "superpage",
+            "tpftl",
+            "tpm",
+            "two-level",
+            "two-level-victim-only"
+        ]
+    )
 }
 
 /// All built-in parts, alphabetically.

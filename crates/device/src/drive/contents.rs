@@ -13,7 +13,8 @@ fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
 }
 
 impl<F: Clocked> Drive<F> {
-    /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is checked.
+    /// From now on requests carry the host's own cells (see [`crate::BlockDevice::submit_cells`]), and nothing is
+    /// checked.
     ///
     /// # Panics
     /// If contents are off.
@@ -42,7 +43,8 @@ impl<F: Clocked> Drive<F> {
         for page in 0..pages {
             let payload = slot.payload.offset(page);
             let range = within(&slot.request, page, per_page);
-            contents.set_payload_mask(payload, (self.full_mask >> (per_page - (range.end - range.start))) << range.start);
+            contents
+                .set_payload_mask(payload, (self.full_mask >> (per_page - (range.end - range.start))) << range.start);
             let cells = &mut contents.payload_mut(payload)[range.start as usize * cell..range.end as usize * cell];
             if let Some(oracle) = &self.oracle {
                 let first = (slot.request.first_sector / per_page + u64::from(page)) * per_page;

@@ -9,8 +9,8 @@ impl<F: Clocked> Drive<F> {
         !self.stalled.is_empty()
     }
 
-    /// Requests that wait for room end with an error now: what was begun of them is done, the rest never will be. Whether there
-    /// were any.
+    /// Requests that wait for room end with an error now: what was begun of them is done, the rest never will be.
+    /// Whether there were any.
     pub fn refuse_stalled(&mut self) -> bool {
         let any = self.is_stalled();
         let now = self.flash.now();

@@ -5,10 +5,10 @@
 //!              |  waits for fellow pages, a virtual superpage, the old contents of a page
 //! completed <--+------- completions --+
 //! ```
-//! Faithful to: the driver is the same that runs over files; only time and the device are simulated.
-//! Simplified: the driver itself takes no time. Of a request with several commands the one that ended it explains how long
-//! it took: the time until that was sent counts as waiting in a queue, and the rest as the device explains it.
-//! Protects: where contents are on, every read of the host is checked, from above the driver.
+//! Faithful to: the driver is the same that runs over files; only time and the device are simulated. Simplified: the
+//! driver itself takes no time. Of a request with several commands the one that ended it explains how long it took: the
+//! time until that was sent counts as waiting in a queue, and the rest as the device explains it. Protects: where
+//! contents are on, every read of the host is checked, from above the driver.
 
 mod plan;
 
@@ -130,8 +130,8 @@ pub struct Remapped<D> {
 }
 
 impl<D: BlockDevice> Remapped<D> {
-    /// A driver over a device on which nothing is under way. Where the driver's options say that sectors have contents, the
-    /// device carries cells.
+    /// A driver over a device on which nothing is under way. Where the driver's options say that sectors have contents,
+    /// the device carries cells.
     pub fn new(device: D, driver: Driver) -> Self {
         Self {
             device,
@@ -373,7 +373,8 @@ impl<D: BlockDevice> BlockDevice for Remapped<D> {
             self.stamps.clear();
             if op == HostOp::Write {
                 for sector in first_sector..request.end_sector() {
-                    self.stamps.extend_from_slice(&oracle.stamp(id, sector).to_le_bytes().repeat(SECTOR_BYTES as usize / 8));
+                    self.stamps
+                        .extend_from_slice(&oracle.stamp(id, sector).to_le_bytes().repeat(SECTOR_BYTES as usize / 8));
                 }
             }
             cells = &self.stamps;

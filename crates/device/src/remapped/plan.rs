@@ -1,7 +1,10 @@
 //! The keys of a driver of the host, and what they come to over a drive.
 
 use layer::{Named, Parameter, ParameterKind as Kind, Values};
-use remap::{Hard, HostReport, Layout, LayoutError, LogCache, LogLayout, LogOptions, LogReport, Machine, OpenError, Options, Partial, ReadSectors, Report, WriteCache};
+use remap::{
+    Hard, HostReport, Layout, LayoutError, LogCache, LogLayout, LogOptions, LogReport, Machine, OpenError, Options,
+    Partial, ReadSectors, Report, WriteCache,
+};
 use units::{Geometry, HOUR, SECTOR_BYTES, quantity};
 
 /// Bytes of a page, the unit of the driver's map.
@@ -12,7 +15,10 @@ const USUAL_SUPERPAGE: u64 = 16 << 10;
 const KINDS: [Named; 3] = [
     ("none", "requests go to the drive as they are"),
     ("hard", "small writes become aligned writes of whole superpages, by a map of pages of 4 KiB"),
-    ("log-cache", "writes gather in segments, go to a log at the beginning of the drive, and later to where they belong, sorted"),
+    (
+        "log-cache",
+        "writes gather in segments, go to a log at the beginning of the drive, and later to where they belong, sorted",
+    ),
 ];
 const PARTIALS: [Named; 2] = [
     ("pad", "all of it, and slots without a page are lost until it is reclaimed"),
@@ -25,32 +31,123 @@ const CACHES: [Named; 2] = [
 
 /// The keys, in display order.
 pub fn parameters() -> Vec<Parameter> {
+    [what_and_where(), when_written(), reclamation()].concat()
+}
+
+fn what_and_where() -> Vec<Parameter> {
     vec![
-        Parameter::new("remap.kind", Kind::Choice(|| KINDS.to_vec()), "none", "A driver of the host over the drive. With one the host sees the driver's size."),
+        Parameter::new(
+            "remap.kind",
+            Kind::Choice(|| KINDS.to_vec()),
+            "none",
+            "A driver of the host over the drive. With one the host sees the driver's size.",
+        ),
         Parameter {
             key: "remap.superpage",
             kind: Kind::Size { min: 4 << 10, max: 4 << 20 },
             default: None,
-            doc: "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are multiples of. Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
+            doc: "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are \
+                multiples of. Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB \
+                otherwise.",
         },
-        Parameter::new("remap.segment", Kind::Size { min: 8 << 10, max: 16 << 20 }, "512KiB", "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its header included."),
-        Parameter::new("remap.log", Kind::Share { max: 0.5 }, "10%", "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as four segments have to fit."),
-        Parameter::new("remap.hold_back", Kind::Share { max: 0.9 }, "10%", "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; a small drive gives more."),
-        Parameter::new("remap.timeout", Kind::Duration { max: HOUR }, "2ms", "How long a page waits for others before its virtual superpage, or its segment, is written all the same. Without time (engine.time = none) it waits until nothing else can happen."),
-        Parameter::new("remap.partial", Kind::Choice(|| PARTIALS.to_vec()), "pad", "What is written of a virtual superpage that is not full then (remap.timeout)."),
-        Parameter::new("remap.write_cache", Kind::Choice(|| CACHES.to_vec()), "through", "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut."),
-        Parameter::new("remap.bypass", Kind::Switch, "false", "Write whole superpages in place where one virtual superpage holds exactly their pages."),
-        Parameter::new("remap.var_free", Kind::Count { min: 1, max: 1000 }, "2", "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is emptied is free only when the journal leads away from it. So the journal is written before its superpages are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and oltp, 200,000 requests, 256 MiB)."),
-        Parameter::new("remap.var_background", Kind::Share { max: 1.0 }, "5%", "Share of virtual superpages that reclamation keeps free while the host is idle."),
-        Parameter::new("remap.idle_after", Kind::Duration { max: HOUR }, "100ms", "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back."),
-        Parameter::new("remap.trim", Kind::Switch, "false", "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp (200,000 requests, 256 MiB)."),
+        Parameter::new(
+            "remap.segment",
+            Kind::Size { min: 8 << 10, max: 16 << 20 },
+            "512KiB",
+            "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its header \
+             included.",
+        ),
+        Parameter::new(
+            "remap.log",
+            Kind::Share { max: 0.5 },
+            "10%",
+            "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as four \
+             segments have to fit.",
+        ),
+        Parameter::new(
+            "remap.hold_back",
+            Kind::Share { max: 0.9 },
+            "10%",
+            "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; \
+             a small drive gives more.",
+        ),
+    ]
+}
+
+fn when_written() -> Vec<Parameter> {
+    vec![
+        Parameter::new(
+            "remap.timeout",
+            Kind::Duration { max: HOUR },
+            "2ms",
+            "How long a page waits for others before its virtual superpage, or its segment, is written all the same. \
+             Without time (engine.time = none) it waits until nothing else can happen.",
+        ),
+        Parameter::new(
+            "remap.partial",
+            Kind::Choice(|| PARTIALS.to_vec()),
+            "pad",
+            "What is written of a virtual superpage that is not full then (remap.timeout).",
+        ),
+        Parameter::new(
+            "remap.write_cache",
+            Kind::Choice(|| CACHES.to_vec()),
+            "through",
+            "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut.",
+        ),
+        Parameter::new(
+            "remap.bypass",
+            Kind::Switch,
+            "false",
+            "Write whole superpages in place where one virtual superpage holds exactly their pages.",
+        ),
+    ]
+}
+
+fn reclamation() -> Vec<Parameter> {
+    vec![
+        Parameter::new(
+            "remap.var_free",
+            Kind::Count { min: 1, max: 1000 },
+            "2",
+            "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is \
+             emptied is free only when the journal leads away from it. So the journal is written before its superpages \
+             are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and \
+             oltp, 200,000 requests, 256 MiB).",
+        ),
+        Parameter::new(
+            "remap.var_background",
+            Kind::Share { max: 1.0 },
+            "5%",
+            "Share of virtual superpages that reclamation keeps free while the host is idle.",
+        ),
+        Parameter::new(
+            "remap.idle_after",
+            Kind::Duration { max: HOUR },
+            "100ms",
+            "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log \
+             back.",
+        ),
+        Parameter::new(
+            "remap.trim",
+            Kind::Switch,
+            "false",
+            "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes \
+             records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp \
+             (200,000 requests, 256 MiB).",
+        ),
     ]
 }
 
 /// Keys that only one kind of driver reads, and which.
 pub(crate) fn only_of(key: &str) -> Option<&'static str> {
     match key {
-        "remap.hold_back" | "remap.partial" | "remap.bypass" | "remap.var_free" | "remap.var_background" | "remap.trim" => Some("hard"),
+        "remap.hold_back"
+        | "remap.partial"
+        | "remap.bypass"
+        | "remap.var_free"
+        | "remap.var_background"
+        | "remap.trim" => Some("hard"),
         "remap.segment" | "remap.log" => Some("log-cache"),
         _ => None,
     }
@@ -87,10 +184,15 @@ impl RemapPlan {
         }
         let contents = values.name("engine.contents");
         if contents == "stamp" {
-            return Err(format!("remap.kind = {kind} moves data and keeps metadata on the drive, for which stamps have no room; use engine.contents = bytes (or none)"));
+            return Err(format!(
+                "remap.kind = {kind} moves data and keeps metadata on the drive, for which stamps have no room; use \
+                 engine.contents = bytes (or none)"
+            ));
         }
         if contents == "bytes" && values.name("engine.service") == "serial" && values.name("engine.time") == "virtual" {
-            return Err("a single server carries no bytes; use engine.service = parallel, or engine.contents = none".to_owned());
+            return Err(
+                "a single server carries no bytes; use engine.service = parallel, or engine.contents = none".to_owned()
+            );
         }
         let unit = u64::from(geometry.page_bytes);
         let usual = if unit > PAGE_BYTES { unit } else { USUAL_SUPERPAGE };
@@ -106,7 +208,9 @@ impl RemapPlan {
 
     fn hard(values: &Values, superpage: u64, sectors: u64) -> Result<Self, String> {
         if values.real("remap.hold_back") < 0.01 {
-            return Err("remap.hold_back is below 1 %, which leaves reclamation nothing to work with; 10% is usual".to_owned());
+            return Err(
+                "remap.hold_back is below 1 %, which leaves reclamation nothing to work with; 10% is usual".to_owned()
+            );
         }
         let options = Options {
             page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
@@ -123,7 +227,8 @@ impl RemapPlan {
             trim: values.on("remap.trim"),
             ..Options::default()
         };
-        let layout = Layout::new(&options, sectors).map_err(|error| does_not_fit("hard", sectors, &error, "remap.superpage"))?;
+        let layout =
+            Layout::new(&options, sectors).map_err(|error| does_not_fit("hard", sectors, &error, "remap.superpage"))?;
         Ok(Self::Hard { options, layout })
     }
 
@@ -132,7 +237,10 @@ impl RemapPlan {
         power_of_two("remap.segment", segment)?;
         if segment < superpage {
             let [size, least] = [segment, superpage].map(quantity::format_size);
-            return Err(format!("remap.segment is {size}, less than the {least} that the log is written in multiples of; raise it to \"{least}\" at least, or lower remap.superpage"));
+            return Err(format!(
+                "remap.segment is {size}, less than the {least} that the log is written in multiples of; raise it to \
+                 \"{least}\" at least, or lower remap.superpage"
+            ));
         }
         if values.real("remap.log") < 0.001 {
             return Err("remap.log is below 0.1 %, too little for a log; 10% is usual".to_owned());
@@ -148,7 +256,8 @@ impl RemapPlan {
             idle_after_ns: values.whole("remap.idle_after"),
             ..LogOptions::default()
         };
-        let layout = LogLayout::new(&options, sectors).map_err(|error| does_not_fit("log-cache", sectors, &error, "remap.segment"))?;
+        let layout = LogLayout::new(&options, sectors)
+            .map_err(|error| does_not_fit("log-cache", sectors, &error, "remap.segment"))?;
         Ok(Self::LogCache { options, layout })
     }
 
@@ -162,7 +271,9 @@ impl RemapPlan {
     pub(super) fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Machine, OpenError> {
         Ok(match self {
             Self::Hard { options, .. } => Machine::Hard(Box::new(Hard::open(options, device_sectors, read)?)),
-            Self::LogCache { options, .. } => Machine::LogCache(Box::new(LogCache::open(options, device_sectors, read)?)),
+            Self::LogCache { options, .. } => {
+                Machine::LogCache(Box::new(LogCache::open(options, device_sectors, read)?))
+            }
         })
     }
 
@@ -211,7 +322,10 @@ fn does_not_fit(kind: &str, sectors: u64, error: &LayoutError, unit: &str) -> St
     let capacity = |sectors: u64| quantity::size_at_least(sectors * SECTOR_BYTES, 32 << 10).unwrap_or_default();
     match *error {
         LayoutError::Small { least, .. } | LayoutError::NoLog { least, .. } => {
-            format!("{over}: the drive is too small; raise drive.capacity to \"{}\" or more, or lower {unit}", capacity(least))
+            format!(
+                "{over}: the drive is too small; raise drive.capacity to \"{}\" or more, or lower {unit}",
+                capacity(least)
+            )
         }
         _ => format!("{over}: {error}; see drive.capacity and {unit}"),
     }

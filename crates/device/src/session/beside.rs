@@ -1,4 +1,5 @@
-//! What is written beside its place and then renamed: a number for its name, and an end to what processes that died have left.
+//! What is written beside its place and then renamed: a number for its name, and an end to what processes that died
+//! have left.
 //!
 //! Protects: whoever finds a name finds a whole file or folder.
 
@@ -8,8 +9,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// What is half written for so long is left over from a process that died. Whose it was cannot be told (several machines share
-/// a folder, and a number of a process means nothing on another one), but writing takes seconds, and clocks differ by less.
+/// What is half written for so long is left over from a process that died. Whose it was cannot be told (several
+/// machines share a folder, and a number of a process means nothing on another one), but writing takes seconds, and
+/// clocks differ by less.
 const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A number that this process gives once, and no other one on this machine at the same time.
@@ -18,8 +20,8 @@ pub fn number() -> String {
     format!("{}-{}", std::process::id(), GIVEN.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Removes what was left half written in a folder a day before `now`. `number_of` is the part of a name that has its [`number`]. Another
-/// process may do the same, or this one may not be allowed to: it is only room.
+/// Removes what was left half written in a folder a day before `now`. `number_of` is the part of a name that has its
+/// [`number`]. Another process may do the same, or this one may not be allowed to: it is only room.
 pub fn remove_left_overs(folder: &Path, now: SystemTime, number_of: impl Fn(&str) -> Option<&str>) {
     let is_half = |entry: &DirEntry| entry.file_name().to_str().and_then(&number_of).is_some_and(is_number);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_half) {

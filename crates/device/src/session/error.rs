@@ -13,7 +13,10 @@ pub enum SessionError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// No generator and no file of this name.
-    #[error("`{name}` is neither a built-in workload nor a file{hint}; `nandarium list workloads` names the built-in ones, and a trace file needs its path")]
+    #[error(
+        "`{name}` is neither a built-in workload nor a file{hint}; `nandarium list workloads` names the built-in ones, \
+         and a trace file needs its path"
+    )]
     NoWorkload {
         /// Name given.
         name: String,
@@ -41,10 +44,18 @@ pub enum SessionError {
     #[error(transparent)]
     Run(RunError),
     /// The trace would have to be read several times.
-    #[error("drive.precondition = steady runs the workload several times, and standard input can be read only once; save the trace to a file")]
+    #[error(
+        "drive.precondition = steady runs the workload several times, and standard input can be read only once; save \
+         the trace to a file"
+    )]
     SteadyNeedsFile,
     /// Write amplification did not become steady.
-    #[error("write amplification did not become steady within {rounds} rounds: the last five were {last}; steady means that their range is at most 20 % of their mean and the slope of their trend line over the five at most 10 % (at this drive size a round is {round_bytes} of host writes). Use drive.precondition = overwrite, or a workload that does not change over time")]
+    #[error(
+        "write amplification did not become steady within {rounds} rounds: the last five were {last}; steady means \
+         that their range is at most 20 % of their mean and the slope of their trend line over the five at most 10 % \
+         (at this drive size a round is {round_bytes} of host writes). Use drive.precondition = overwrite, or a \
+         workload that does not change over time"
+    )]
     NotSteady {
         /// Rounds run.
         rounds: usize,
@@ -54,7 +65,10 @@ pub enum SessionError {
         round_bytes: String,
     },
     /// The drive could not be brought into its initial state.
-    #[error("the drive is {what} while it is preconditioned ({phase}): no block can be reclaimed for further writes; {remedy}")]
+    #[error(
+        "the drive is {what} while it is preconditioned ({phase}): no block can be reclaimed for further writes; \
+         {remedy}"
+    )]
     Stuck {
         /// `full` or `worn out`.
         what: &'static str,
@@ -67,7 +81,10 @@ pub enum SessionError {
     #[error("interrupted while the drive was preconditioned; nothing was measured")]
     Interrupted,
     /// A read returned something it must not return.
-    #[error("integrity violation: {problem}; this is a defect of the simulated stack, please report it with the configuration")]
+    #[error(
+        "integrity violation: {problem}; this is a defect of the simulated stack, please report it with the \
+         configuration"
+    )]
     Integrity {
         /// Sector and versions.
         problem: String,

@@ -1,9 +1,9 @@
 //! Gathering everything a run measured into one result.
 
 use super::Measurable;
-use crate::run::HostMeasurements;
 use crate::build::Service;
 use crate::remapped::RemapPlan;
+use crate::run::HostMeasurements;
 use crate::{DrivePlan, remapped};
 use layer::LayerReport;
 use metrics::{OpTotals, RecordedLatency, RunResult, Status};
@@ -53,7 +53,13 @@ pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Meas
     let core = drive.flash().core();
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
-    let inside = Inside { core, counters: core.counters.clone(), reports, server_busy_ns: device.server_busy_ns(), remap: device.remap_report() };
+    let inside = Inside {
+        core,
+        counters: core.counters.clone(),
+        reports,
+        server_busy_ns: device.server_busy_ns(),
+        remap: device.remap_report(),
+    };
     let mut result = together(plan, inside, measured);
     add_notes(plan, &mut result);
     result
@@ -142,7 +148,11 @@ fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResul
         quantity::format_size(driver.device_sectors() * units::SECTOR_BYTES),
     ));
     if report.is_broken() {
-        result.notes.push("The driver of the host gave up: too many commands of the drive failed in a row, and only reads were served.".to_owned());
+        result.notes.push(
+            "The driver of the host gave up: too many commands of the drive failed in a row, and only \
+            reads were served."
+                .to_owned(),
+        );
     }
 }
 
@@ -171,7 +181,11 @@ fn space(plan: &DrivePlan) -> String {
     let code = plan.zones.as_ref().map_or(0, |zones| zones.layout().mapped_pages().saturating_sub(user));
     let shares = if code > 0 {
         let spare = pages - user - code;
-        format!("code zones {:.1} % of the user data, spare blocks {:.1} %, those of code zones included", percent(code), percent(spare))
+        format!(
+            "code zones {:.1} % of the user data, spare blocks {:.1} %, those of code zones included",
+            percent(code),
+            percent(spare)
+        )
     } else {
         format!("{:.1} %{with} after rounding up to whole blocks", percent(pages - user))
     };
@@ -195,23 +209,46 @@ fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     let at_start = values.name("zones.offline_first") == "at-start";
     let why = match plan.service() {
         Service::Counted => "no time passes (engine.time = none)".to_owned(),
-        Service::Serial => "one server does everything in order (engine.service = serial) and does nothing in idle time".to_owned(),
-        Service::Parallel if values.whole("host.idle_after") == 0 => "no idle time is used (host.idle_after = 0ns)".to_owned(),
-        Service::Parallel if result.queue_depth.is_some() => "requests that follow each other in a closed loop leave no idle time".to_owned(),
+        Service::Serial => {
+            "one server does everything in order (engine.service = serial) and does nothing in idle time".to_owned()
+        }
+        Service::Parallel if values.whole("host.idle_after") == 0 => {
+            "no idle time is used (host.idle_after = 0ns)".to_owned()
+        }
+        Service::Parallel if result.queue_depth.is_some() => {
+            "requests that follow each other in a closed loop leave no idle time".to_owned()
+        }
         Service::Parallel => {
-            let every = if at_start { String::new() } else { format!(" once zones.offline_every, {}, has passed", quantity::format_duration(values.whole("zones.offline_every"))) };
-            format!("it waits for an idle moment{every}, and none came in the {} simulated", quantity::format_duration(result.sim_ns))
+            let every = if at_start {
+                String::new()
+            } else {
+                format!(
+                    " once zones.offline_every, {}, has passed",
+                    quantity::format_duration(values.whole("zones.offline_every"))
+                )
+            };
+            format!(
+                "it waits for an idle moment{every}, and none came in the {} simulated",
+                quantity::format_duration(result.sim_ns)
+            )
         }
     };
     let remedy = if at_start {
-        "zones.offline_first = at-start codes at the end of the initial state: set drive.precondition to fill, overwrite or steady".to_owned()
+        "zones.offline_first = at-start codes at the end of the initial state: set drive.precondition to fill, \
+         overwrite or steady"
+            .to_owned()
     } else {
         let later = match plan.service() {
-            Service::Parallel if result.queue_depth.is_some() => ", or workload.loop = open with a shorter zones.offline_every",
+            Service::Parallel if result.queue_depth.is_some() => {
+                ", or workload.loop = open with a shorter zones.offline_every"
+            }
             Service::Parallel => ", or a shorter zones.offline_every",
             Service::Counted | Service::Serial => "",
         };
-        format!("Set zones.offline_first = at-start and drive.precondition = fill (or overwrite, or steady) to begin with coded zones, the first ones while nothing was read{later}")
+        format!(
+            "Set zones.offline_first = at-start and drive.precondition = fill (or overwrite, or steady) to begin with \
+             coded zones, the first ones while nothing was read{later}"
+        )
     };
     Some(format!("No zone was coded, and all reads were plain: no off-line phase came, as {why}. {remedy}."))
 }
@@ -222,7 +259,9 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     let uncoded = uncoded(plan, result);
     result.notes.splice(0..0, uncoded);
     if !plan.is_timed() {
-        result.notes.push("Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned());
+        result.notes.push(
+            "Counted time (engine.time = none): commands complete at once, so there are no latencies.".to_owned(),
+        );
     }
     result.notes.extend(too_few_writes(plan, result));
     add_failures(result);
@@ -232,22 +271,27 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
         // A run that read nothing real says little else.
         let nothing_real = from_flash == 0 && result.host[HostOp::Write.index()].pages == 0;
         let place = if nothing_real { 0 } else { result.notes.len() };
-        result.notes.insert(place, format!(
-            "Only {from_flash} of {read} pages were read from flash: pages never written need none, and the drive began \
+        result.notes.insert(
+            place,
+            format!(
+                "Only {from_flash} of {read} pages were read from flash: pages never written need none, and the drive \
+             began \
              empty. Set drive.precondition = fill (or overwrite, or steady) for a drive in use."
-        ));
+            ),
+        );
     }
 }
 
-/// Where the host wrote less than spare flash holds: the drive cleaned what the preconditioning left, and four writes had a write
-/// amplification of 785.
+/// Where the host wrote less than spare flash holds: the drive cleaned what the preconditioning left, and four writes
+/// had a write amplification of 785.
 fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     let written = result.host[HostOp::Write.index()].pages;
     let spare = u64::from(plan.geometry.pages().saturating_sub(plan.user_pages));
     let was_in_use = plan.config.values.name("drive.precondition") != "none";
     (written > 0 && written < spare && was_in_use).then(|| {
         format!(
-            "Only {written} pages were written, and spare flash holds {spare}: write amplification tells of the state the drive began in \
+            "Only {written} pages were written, and spare flash holds {spare}: write amplification tells of the state \
+             the drive began in \
              (drive.precondition). Raise workload.requests, or workload.repeat for a trace."
         )
     })
@@ -271,15 +315,21 @@ fn add_rebuild(result: &mut RunResult) {
     }
     let dies = if lost == 1 { "1 die".to_owned() } else { format!("{lost} dies") };
     if counter("stripe.dies_lost") == 0 {
-        result.notes.push(format!("{dies} failed, and what they held is lost: no layer here can compute it from others; stripe.kind = raid5 (or another with parity) can."));
+        result.notes.push(format!(
+            "{dies} failed, and what they held is lost: no layer here can compute it from \
+            others; stripe.kind = raid5 (or another with parity) can."
+        ));
         return;
     }
-    let units = ["stripes", "superblocks"].map(|unit| (unit, counter(&format!("stripe.{unit}_rebuilt")), counter(&format!("stripe.{unit}_to_rebuild"))));
-    let (unit, rebuilt, left) = units.into_iter().find(|(_, rebuilt, left)| rebuilt + left > 0).unwrap_or(("stripes", 0, 0));
+    let units = ["stripes", "superblocks"]
+        .map(|unit| (unit, counter(&format!("stripe.{unit}_rebuilt")), counter(&format!("stripe.{unit}_to_rebuild"))));
+    let (unit, rebuilt, left) =
+        units.into_iter().find(|(_, rebuilt, left)| rebuilt + left > 0).unwrap_or(("stripes", 0, 0));
     let computed = counter("stripe.pages_reconstructed");
     let gone = counter("stripe.pages_lost");
     result.notes.push(format!(
-        "{dies} failed: {rebuilt} {unit} rebuilt and {left} still to be, {computed} pages computed from others, {gone} lost for good."
+        "{dies} failed: {rebuilt} {unit} rebuilt and {left} still to be, {computed} pages computed from others, {gone} \
+         lost for good."
     ));
 }
 

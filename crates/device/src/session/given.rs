@@ -31,19 +31,26 @@ impl GivenRequests {
         let mut before = 0;
         for (number, request) in self.requests.iter().enumerate() {
             let problem = if request.arrival < before {
-                format!("arrives at {} ns, before the one in front of it ({before} ns); sort the requests by arrival", request.arrival)
+                format!(
+                    "arrives at {} ns, before the one in front of it ({before} ns); sort the requests by arrival",
+                    request.arrival
+                )
             } else if request.sectors == 0 && request.op != HostOp::Flush {
                 "has no sectors; only a flush may have none".to_owned()
             } else if request.sectors != 0 && request.op == HostOp::Flush {
                 format!("is a flush of {} sectors; a flush is of the whole drive and has 0", request.sectors)
             } else if request.first_sector.checked_add(u64::from(request.sectors)).is_none_or(|end| end > sectors) {
                 let (first, count) = (request.first_sector, request.sectors);
-                format!("begins at sector {first} with {count} sectors, but the drive has {sectors}; enlarge drive.capacity")
+                format!(
+                    "begins at sector {first} with {count} sectors, but the drive has {sectors}; enlarge drive.capacity"
+                )
             } else {
                 before = request.arrival;
                 continue;
             };
-            return Err(SessionError::Given { problem: format!("{name}: request {number} (the first is 0) {problem}") });
+            return Err(SessionError::Given {
+                problem: format!("{name}: request {number} (the first is 0) {problem}"),
+            });
         }
         Ok(())
     }

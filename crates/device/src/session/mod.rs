@@ -28,6 +28,7 @@ pub use given::GivenRequests;
 pub use snapshot::{Snapshots, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_trace};
 
+use self::suited::Suited;
 use crate::block_device::BlockDevice;
 use crate::build::Service;
 use crate::clocked::Clocked;
@@ -36,7 +37,6 @@ use crate::oracle::Oracle;
 use crate::remapped::Remapped;
 use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
-use self::suited::Suited;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status, WearWindow};
 use nand::{CountedFlash, Flash as _, FlashCore, MeteredFlash};
@@ -138,7 +138,11 @@ impl Prepared {
     ///
     /// # Errors
     /// As [`Prepared::run`].
-    pub fn run_wear(&self, snapshots: Option<&Snapshots>, watcher: &mut dyn Watcher) -> Result<(RunResult, WearWindow), SessionError> {
+    pub fn run_wear(
+        &self,
+        snapshots: Option<&Snapshots>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(RunResult, WearWindow), SessionError> {
         let mut recorder = wear::Recorder::default();
         let result = run_session(&self.suited, snapshots, watcher, Some(&mut recorder))?;
         let window = recorder.window(&self.suited.plan, &result);
@@ -193,8 +197,8 @@ fn run_session(
     }
 }
 
-/// Checks that a session could begin, and says what its initial state depends on where that is kept in a snapshot and may
-/// serve other sessions as well. Traces are not opened: each is long, and one stands for many sessions.
+/// Checks that a session could begin, and says what its initial state depends on where that is kept in a snapshot and
+/// may serve other sessions as well. Traces are not opened: each is long, and one stands for many sessions.
 ///
 /// # Errors
 /// What [`run`] would say before it does anything.
@@ -334,17 +338,30 @@ impl Session<'_> {
         if !drive.dying().is_empty() {
             let requests: u64 = sheet.totals.iter().map(|op| op.requests).sum();
             let after = self.plan.config.values.whole("flash.fault.dies_after");
-            notes.push(format!("No die failed: the run had {requests} requests, and flash.fault.dies_after is {after}. Lower it, or raise workload.requests."));
+            notes.push(format!(
+                "No die failed: the run had {requests} requests, and flash.fault.dies_after is {after}. \
+                Lower it, or raise workload.requests."
+            ));
         }
         let unused = unused::keys(self.plan, self.source);
-        let unused_keys: Vec<String> = unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
+        let unused_keys: Vec<String> =
+            unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
         notes.extend(unused::notes(self.plan, unused));
         if status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)? {
             let limit = run_plan.limit;
             notes.push(format!("The trace goes on after the {limit} requests that were run: raise workload.requests."));
         }
         let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));
-        let measured = Measured { workload: self.source.label(), queue_depth, sheet, status, wall_s, notes, unused: unused_keys, recorded };
+        let measured = Measured {
+            workload: self.source.label(),
+            queue_depth,
+            sheet,
+            status,
+            wall_s,
+            notes,
+            unused: unused_keys,
+            recorded,
+        };
         Ok(gather::result(self.plan, &device, measured))
     }
 }

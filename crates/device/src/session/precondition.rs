@@ -1,13 +1,13 @@
 //! Bringing a drive into its initial state in counted time, and handing that state over.
 //!
-//! Faithful to: fill once in order (or a share of the drive, evenly spread), then page-sized random writes of twice the capacity, then the
-//! workload itself until write amplification is steady; a flush at the end.
-//! Simplified: time stands still, so no background work happens in between.
-//! Protects: the state that is measured is the same whether it was computed or read from a file,
-//! because both ways go through the same tables.
+//! Faithful to: fill once in order (or a share of the drive, evenly spread), then page-sized random writes of twice the
+//! capacity, then the workload itself until write amplification is steady; a flush at the end. Simplified: time stands
+//! still, so no background work happens in between. Protects: the state that is measured is the same whether it was
+//! computed or read from a file, because both ways go through the same tables.
 
 use super::snapshot::Snapshots;
 use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, steady};
+use crate::DrivePlan;
 use crate::block_device::{BlockDevice, Completions, Progress};
 use crate::clocked::Clocked;
 use crate::drive::Drive;
@@ -15,7 +15,6 @@ use crate::oracle::Oracle;
 use crate::remapped::{Driver, RemapPlan, Remapped};
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};
-use crate::DrivePlan;
 use engine::random::Stream;
 use layer::SnapshotError;
 use nand::{CountedFlash, Flash, FlashCore};
@@ -57,7 +56,8 @@ pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<
     // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
     // A policy from outside may do something else under the same name tomorrow.
     let may_change = plan.config.has_outside_policy();
-    let is_kept = kind != "none" && plan.remap.is_none() && plan.config.values.name("engine.contents") == "none" && !may_change;
+    let is_kept =
+        kind != "none" && plan.remap.is_none() && plan.config.values.name("engine.contents") == "none" && !may_change;
     // Before a trace is looked at, nobody knows what will be chosen for it.
     let is_open = kind == "auto";
     is_kept.then(|| super::snapshot::identity(plan, (kind == "steady" || is_open).then_some(source)))
@@ -81,7 +81,11 @@ pub(super) fn initial_state(
     let kept = snapshots.zip(identity.as_deref());
     if let Some(found) = kept.and_then(|(snapshots, identity)| snapshots.load(identity, watcher)) {
         watcher.remark("initial state taken from a snapshot");
-        return Ok(Initial { image: Image::Tables(DriveState::from_bytes(found.tables)), driver: None, notes: found.notes });
+        return Ok(Initial {
+            image: Image::Tables(DriveState::from_bytes(found.tables)),
+            driver: None,
+            notes: found.notes,
+        });
     }
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
@@ -92,8 +96,8 @@ pub(super) fn initial_state(
     Ok(Initial { image, driver: None, notes })
 }
 
-/// As [`initial_state`] for a drive that the host sees through a remapping driver: formatted at least. Snapshots are not
-/// used: the driver's map is not among their tables.
+/// As [`initial_state`] for a drive that the host sees through a remapping driver: formatted at least. Snapshots are
+/// not used: the driver's map is not among their tables.
 fn behind_driver(
     plan: &DrivePlan,
     remap: &RemapPlan,
@@ -278,7 +282,8 @@ impl<D: Primed> Preconditioner<'_, D> {
             timed: false,
         };
         let bad_before = bad_blocks(self.drive.drive().flash().core());
-        let (ended, sheet) = run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), |device| programs(device.drive()))?;
+        let (ended, sheet) =
+            run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), |device| programs(device.drive()))?;
         match ended {
             Ended::Complete => Ok(sheet),
             Ended::Stopped => Err(SessionError::Interrupted),

@@ -64,8 +64,14 @@ impl Workload for Repeated {
     fn notes(&self) -> Vec<String> {
         let mut notes = self.inner.notes();
         if self.left > 0 {
-            let all = self.of_pass.map_or_else(String::new, |of_pass| format!("; all of them have {} requests", of_pass * self.times));
-            notes.push(format!("Only {} of {} passes of the trace were begun (workload.repeat){all}.", self.times - self.left, self.times));
+            let all = self
+                .of_pass
+                .map_or_else(String::new, |of_pass| format!("; all of them have {} requests", of_pass * self.times));
+            notes.push(format!(
+                "Only {} of {} passes of the trace were begun (workload.repeat){all}.",
+                self.times - self.left,
+                self.times
+            ));
         }
         notes
     }

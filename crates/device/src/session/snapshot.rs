@@ -115,7 +115,9 @@ impl Snapshots {
 
     /// Removes from a folder what processes that died have left half written a day before `now`.
     pub fn remove_left_overs(folder: &Path, now: SystemTime) {
-        beside::remove_left_overs(folder, now, |name| name.strip_suffix(HALF)?.split_once('.').map(|(_, number)| number));
+        beside::remove_left_overs(folder, now, |name| {
+            name.strip_suffix(HALF)?.split_once('.').map(|(_, number)| number)
+        });
     }
 
     fn prune(&self) -> io::Result<()> {

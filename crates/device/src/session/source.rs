@@ -101,7 +101,8 @@ impl WorkloadSource {
         };
         let repeat = values.whole("workload.repeat");
         if repeat > 1 && name == "-" {
-            let problem = format!("workload.repeat = {repeat}: standard input can be read only once; save the trace to a file");
+            let problem =
+                format!("workload.repeat = {repeat}: standard input can be read only once; save the trace to a file");
             return Err(SessionError::Generator { problem, key: String::new() });
         }
         Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat, survey })
@@ -122,7 +123,14 @@ impl WorkloadSource {
             name => name == "closed",
         };
         let kind = Kind::Given(requests.clone());
-        Ok(Self { name: name.to_owned(), kind, closed, time_scale: values.real("workload.time_scale"), repeat: 1, survey: None })
+        Ok(Self {
+            name: name.to_owned(),
+            kind,
+            closed,
+            time_scale: values.real("workload.time_scale"),
+            repeat: 1,
+            survey: None,
+        })
     }
 
     /// Keys of workloads of another kind.

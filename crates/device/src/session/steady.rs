@@ -9,8 +9,8 @@
 //! taken as it is, and a note says so.
 
 use super::precondition::{Preconditioner, Primed};
-use super::{Phase, SessionError, WorkloadSource};
 use super::source::Opened;
+use super::{Phase, SessionError, WorkloadSource};
 use nand::{Flash, FlashCore};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request, SECTOR_BYTES, quantity};

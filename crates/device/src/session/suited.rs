@@ -1,7 +1,8 @@
-//! What a session chooses where nobody said anything: how large the drive is under a trace, and what state it is in before
-//! the run. Each choice is written into the configuration, so that the result names it, and told in a sentence.
+//! What a session chooses where nobody said anything: how large the drive is under a trace, and what state it is in
+//! before the run. Each choice is written into the configuration, so that the result names it, and told in a sentence.
 //!
-//! *Protects*: a key that was given (`--set`) is never changed; what was chosen can be given, and gives the same result.
+//! *Protects*: a key that was given (`--set`) is never changed; what was chosen can be given, and gives the same
+//! result.
 
 use super::source::{self, Opened, WorkloadSource};
 use super::{GivenRequests, SessionError};
@@ -64,7 +65,12 @@ pub(super) fn to_requests(config: Config, name: &str, requests: &GivenRequests) 
 }
 
 /// Chooses the state the drive begins in.
-fn finish(mut plan: DrivePlan, source: WorkloadSource, writes: bool, mut chosen: Vec<String>) -> Result<Suited, SessionError> {
+fn finish(
+    mut plan: DrivePlan,
+    source: WorkloadSource,
+    writes: bool,
+    mut chosen: Vec<String>,
+) -> Result<Suited, SessionError> {
     if plan.config.values.name(PRECONDITION) == AUTO {
         let (state, why) = if writes {
             ("overwrite", "the workload writes, and a drive in use has to clean")
@@ -72,7 +78,10 @@ fn finish(mut plan: DrivePlan, source: WorkloadSource, writes: bool, mut chosen:
             ("fill", "the workload only reads, and pages never written need no flash")
         };
         plan.config.choose(PRECONDITION, state)?;
-        chosen.push(format!("{PRECONDITION} = {state} was chosen: {why}; none begins with an erased drive, steady runs the workload until write amplification stands still."));
+        chosen.push(format!(
+            "{PRECONDITION} = {state} was chosen: {why}; none begins with an erased drive, steady runs \
+            the workload until write amplification stands still."
+        ));
     }
     chosen.extend(plan.spare().warning().filter(|_| writes));
     Ok(Suited { plan, source, chosen })
@@ -84,7 +93,8 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     let devices = survey.devices();
     if devices > 1 && config.values.name("workload.devices") == "concat" {
         chosen.push(format!(
-            "The {devices} devices of the trace lie side by side in one space of {} (workload.devices = concat; a number takes one of them, error refuses).",
+            "The {devices} devices of the trace lie side by side in one space of {} (workload.devices = concat; a \
+             number takes one of them, error refuses).",
             quantity::format_size(span.next_multiple_of(1 << 20)),
         ));
     }
@@ -101,9 +111,12 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     let told = |bytes: u64| quantity::format_size(bytes.next_multiple_of(1 << 20));
     if fits(&plan, wanted) || !may_grow {
         chosen.push(format!(
-            "The trace touches {} (regions of 1 MiB) of the {} it reaches to: what lies beyond the {} of the drive is moved to free places on it, in regions of 1 MiB \
+            "The trace touches {} (regions of 1 MiB) of the {} it reaches to: what lies beyond the {} of the drive is \
+             moved to free places on it, in regions of 1 MiB \
              (workload.fit = auto; error refuses, a larger drive.capacity moves less).",
-            told(touched), told(span), quantity::format_size(capacity),
+            told(touched),
+            told(span),
+            quantity::format_size(capacity),
         ));
         return Ok(plan);
     }
@@ -125,7 +138,13 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     } else {
         format!("the trace touches {} of the {} it reaches to, packed in regions of 1 MiB", told(touched), told(span))
     };
-    chosen.push(format!("drive.capacity = {} was chosen, in place of {}: {why}. Give drive.capacity for another size; workload.fit says what becomes of addresses beyond it.", quantity::exact_size(size), quantity::format_size(capacity)));
+    chosen.push(format!(
+        "drive.capacity = {} was chosen, in place of {}: {why}. Give drive.capacity for another size; \
+        workload.fit says what becomes of addresses beyond \
+        it.",
+        quantity::exact_size(size),
+        quantity::format_size(capacity)
+    ));
     Ok(plan)
 }
 

@@ -1,8 +1,8 @@
-//! What each block wears during a measured run: at its beginning, about after each quarter, at its end; and host bytes, erases and
-//! valid pages in between.
+//! What each block wears during a measured run: at its beginning, about after each quarter, at its end; and host bytes,
+//! erases and valid pages in between.
 //!
-//! Protects: looking costs a copy of all erase counts some 8 times and a sum over all blocks some 32 times for each doubling of
-//! the number of requests, and changes nothing.
+//! Protects: looking costs a copy of all erase counts some 8 times and a sum over all blocks some 32 times for each
+//! doubling of the number of requests, and changes nothing.
 
 use super::Measurable;
 use crate::DrivePlan;
@@ -42,7 +42,8 @@ impl Default for Recorder {
     }
 }
 
-/// Rows taken at even distances of requests: when there are too many, the distance doubles, and rows nearer than that go.
+/// Rows taken at even distances of requests: when there are too many, the distance doubles, and rows nearer than that
+/// go.
 #[derive(Debug)]
 struct Spaced<T> {
     /// Requests done, and the row.
@@ -61,7 +62,8 @@ impl<T> Spaced<T> {
         self.rows.push((done, row));
         while self.rows.len() > self.most {
             self.spacing *= 2;
-            // Requests may complete many at a time: then a row is later than its multiple of the spacing, or stands for several.
+            // Requests may complete many at a time: then a row is later than its multiple of the spacing, or stands for
+            // several.
             let (spacing, mut last) = (self.spacing, 0);
             self.rows.retain(|(done, _)| std::mem::replace(&mut last, done / spacing) < done / spacing);
         }
@@ -96,7 +98,10 @@ impl Recorder {
             drive.top().report(&mut reports);
             let live: u64 = reports.iter().flat_map(|report| &report.valid_pages).map(|pages| u64::from(*pages)).sum();
             let live_bytes = live * u64::from(core.geometry.page_bytes);
-            self.steps.push(done, WearStep { host_bytes: sheet.totals[HostOp::Write.index()].bytes, erases: total, live_bytes });
+            self.steps.push(
+                done,
+                WearStep { host_bytes: sheet.totals[HostOp::Write.index()].bytes, erases: total, live_bytes },
+            );
         }
         if done >= self.copies.next {
             self.copies.push(done, Copy { total, erases: erases(core) });
@@ -106,7 +111,12 @@ impl Recorder {
     /// What was taken down, of a run that has ended with `result`.
     pub fn window(self, plan: &DrivePlan, result: &RunResult) -> WearWindow {
         let block_bytes = u64::from(plan.geometry.pages_per_block) * u64::from(plan.geometry.page_bytes);
-        let end: u64 = result.erases.iter().zip(&self.before).filter_map(|(after, before)| after.map(|after| u64::from(after - before))).sum();
+        let end: u64 = result
+            .erases
+            .iter()
+            .zip(&self.before)
+            .filter_map(|(after, before)| after.map(|after| u64::from(after - before)))
+            .sum();
         let quarters = [1, 2, 3].map(|quarter| {
             let nearest = self.copies.rows().min_by_key(|copy| copy.total.abs_diff(end * quarter / 4));
             nearest.map_or(&self.before, |copy| &copy.erases)
@@ -125,7 +135,10 @@ impl Recorder {
             erases,
             steps,
             capacity_bytes: plan.host_sectors() * units::SECTOR_BYTES,
-            arrivals_ns: self.last_arrival.filter(|_| requests > 1).map(|last| last as f64 * requests as f64 / (requests - 1) as f64),
+            arrivals_ns: self
+                .last_arrival
+                .filter(|_| requests > 1)
+                .map(|last| last as f64 * requests as f64 / (requests - 1) as f64),
             flash_bytes: u64::from(plan.geometry.blocks()) * block_bytes,
             block_bytes,
             live_bytes: if live_bytes > 0 { live_bytes } else { u64::from(plan.user_pages) * page_bytes },
@@ -172,7 +185,10 @@ mod tests {
             }
             let rows: Vec<u64> = spaced.rows().copied().collect();
             let gaps: Vec<u64> = rows.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            assert!((8..=16).contains(&rows.len()) && gaps.iter().max().unwrap() - gaps.iter().min().unwrap() <= 2 * batch, "{rows:?}");
+            assert!(
+                (8..=16).contains(&rows.len()) && gaps.iter().max().unwrap() - gaps.iter().min().unwrap() <= 2 * batch,
+                "{rows:?}"
+            );
             assert!(rows[0] <= gaps[0] + batch && 400 * batch - rows[rows.len() - 1] <= gaps[0], "{rows:?}");
         }
     }

@@ -203,13 +203,26 @@ fn a_hit_in_a_complete_block_does_not_pass_one_completed_earlier() {
 #[test]
 fn a_write_that_waits_for_room_does_not_go_on_with_itself() {
     // Blocks of eight pages, room for eight; each request comes when the one before is served.
-    let settings = ["drive.capacity=256KiB", "flash.pages_per_block=8", "engine.contents=stamp", "engine.time=virtual",
-        "buffer.size=32KiB", "buffer.accounting=pages", "buffer.padding=never"];
+    let settings = [
+        "drive.capacity=256KiB",
+        "flash.pages_per_block=8",
+        "engine.contents=stamp",
+        "engine.time=virtual",
+        "buffer.size=32KiB",
+        "buffer.accounting=pages",
+        "buffer.padding=never",
+    ];
     let plan = plan_of("block-only", &settings);
     let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
     let mut completions = Completions::default();
     let mut write = |page: u64, pages: u64| {
-        let request = Request { arrival: drive.now(), first_sector: page * SECTORS, sectors: (pages * SECTORS) as u32, op: HostOp::Write, fua: false };
+        let request = Request {
+            arrival: drive.now(),
+            first_sector: page * SECTORS,
+            sectors: (pages * SECTORS) as u32,
+            op: HostOp::Write,
+            fua: false,
+        };
         drive.submit(0, &request);
         while drive.advance(&mut completions) != Progress::Idle {}
         drive.top().check(drive.flash()).unwrap();
@@ -400,7 +413,9 @@ fn the_least_popular_block_leaves_before_any_page_and_the_largest_of_equals() {
 
 #[test]
 fn a_block_that_leaves_takes_the_pages_it_lacks_from_the_clean_ones() {
-    for (padding, clean, read, written) in [("half", 2, 2, 4), ("half", 4, 0, 4), ("never", 4, 0, 4), ("never", 3, 0, 0)] {
+    for (padding, clean, read, written) in
+        [("half", 2, 2, 4), ("half", 4, 0, 4), ("never", 4, 0, 4), ("never", 3, 0, 0)]
+    {
         let setting = format!("buffer.padding={padding}");
         let mut drive = small("cbm", &["buffer.size=40KiB", "buffer.cbm.read_cache=50%", &setting]);
         write(&mut drive, 0, 64);
@@ -529,7 +544,8 @@ fn hit_ratio(buffer_pages: u64, workload: &str, pages: u64, exponent: Option<f64
         parameters.seed = 1;
         let mut source = build(workload, &parameters).unwrap();
         let plan = RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: 600_000, sectors_per_page: 8, timed: false };
-        let (ended, _) = run(&mut drive, &mut *source, plan, &mut (), |_: &Drive<CountedFlash>| [0; units::DIE_CAUSES]).unwrap();
+        let (ended, _) =
+            run(&mut drive, &mut *source, plan, &mut (), |_: &Drive<CountedFlash>| [0; units::DIE_CAUSES]).unwrap();
         assert_eq!(ended, Ended::Complete);
     }
     let hits = counter(&drive, "page_hits") as f64;

@@ -1,11 +1,11 @@
 //! Collection in idle time and wear levelling do what they are for.
 #![allow(missing_docs)]
 
+use crate::support::{go, go_from, plan, timed};
 use device::run::Loop;
 use device::{BlockDevice, Drive};
 use engine::random::Stream;
 use nand::CountedFlash;
-use crate::support::{go, go_from, plan, timed};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 

@@ -1,12 +1,12 @@
 //! `group-lru`, and what a layer below hears of pages that leave together.
 #![allow(missing_docs)]
 
+use crate::support::{MadeUp, MadeUpLayer};
 use buffer::BufferContext;
 use layer::{Answer, GATHER_OWNER, HOST_OWNER, OpHandle, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Owner};
 use std::cell::RefCell;
 use std::rc::Rc;
-use crate::support::{MadeUp, MadeUpLayer};
 use units::HostOp;
 
 /// What the layer below was told, and what it has to say.
@@ -235,5 +235,8 @@ fn a_group_that_finds_no_room_in_the_middle_goes_on_where_it_stopped() {
     bench.hear();
     assert_eq!(bench.groups(), [[0, 1, 2, 3]]);
     bench.hear();
-    assert!(bench.outbox.contains(&Signal::Done { owner: HOST_OWNER, token: 0, failed: false, wait: None }), "the flush is done");
+    assert!(
+        bench.outbox.contains(&Signal::Done { owner: HOST_OWNER, token: 0, failed: false, wait: None }),
+        "the flush is done"
+    );
 }

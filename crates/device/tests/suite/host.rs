@@ -1,8 +1,8 @@
 //! The host side against what must hold of any queue: ceilings, Little's law, utilisation.
 #![allow(missing_docs)]
 
-use device::run::{HostMeasurements, Loop};
 use crate::support::{go, timed};
+use device::run::{HostMeasurements, Loop};
 use units::HostOp;
 
 const READ: usize = HostOp::Read as usize;
@@ -56,8 +56,7 @@ fn littles_law_holds_and_no_die_works_more_than_all_the_time() {
     let shape = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.read_share = Some(0.5);
     let sheet = go(&mut drive, "mixed", 100_000, Loop::Closed { depth: 32 }, shape);
     let time = (sheet.ended - sheet.started) as f64;
-    let latency: f64 =
-        sheet.latency.iter().map(|l| l.histogram().mean() * l.histogram().count() as f64).sum::<f64>();
+    let latency: f64 = sheet.latency.iter().map(|l| l.histogram().mean() * l.histogram().count() as f64).sum::<f64>();
     let depth = latency / time; // arrival rate x mean time in the system
     assert!((depth / 32.0 - 1.0).abs() < 0.02, "mean number under way {depth:.2}");
     for (before, after) in busy_before.iter().zip(drive.flash().die_busy_ns()) {
@@ -82,7 +81,8 @@ fn waiting_never_exceeds_latency_and_explains_all_but_the_service() {
 fn an_open_loop_keeps_arrival_times_and_queues_what_comes_too_fast() {
     let mut drive = timed(&SMALL);
     fill(&mut drive);
-    let slow = |parameters: &mut trace::synthetic::WorkloadParameters| parameters.mean_interarrival_ns = Some(1_000_000);
+    let slow =
+        |parameters: &mut trace::synthetic::WorkloadParameters| parameters.mean_interarrival_ns = Some(1_000_000);
     let sheet = go(&mut drive, "uniform-read", 2000, Loop::Open { limit: 64 }, slow);
     let expected = 2000.0 * 1e-3;
     assert!((seconds(&sheet) / expected - 1.0).abs() < 0.1, "took {} s", seconds(&sheet));
@@ -148,10 +148,9 @@ fn waiting_in_the_page_register_is_no_service() {
     let options = ["flash.cache_program=true", "flash.cache_read=true"];
     let mut drive = timed(&[&SMALL[..], &options[..]].concat());
     fill(&mut drive);
-    for (workload, op, service) in [
-        ("uniform-write", HostOp::Write, 205_000.0),
-        ("uniform-read", HostOp::Read, 30_000.0),
-    ] {
+    for (workload, op, service) in
+        [("uniform-write", HostOp::Write, 205_000.0), ("uniform-read", HostOp::Read, 30_000.0)]
+    {
         let sheet = go(&mut drive, workload, 2000, Loop::Closed { depth: 32 }, |_| {});
         let all = sheet.latency[op as usize].tail(1.0);
         assert!((all.service() - service).abs() < 1.0, "{workload}: service {} ns", all.service());

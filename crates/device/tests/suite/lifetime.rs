@@ -19,19 +19,37 @@ const DRIVE: [&str; 7] = [
 ];
 
 fn config(stack: &str, settings: &[&str], more: &[String]) -> Config {
-    let texts = DRIVE.iter().map(ToString::to_string).chain(settings.iter().map(ToString::to_string)).chain(more.iter().cloned());
+    let texts = DRIVE
+        .iter()
+        .map(ToString::to_string)
+        .chain(settings.iter().map(ToString::to_string))
+        .chain(more.iter().cloned());
     let settings: Vec<Setting> = texts.map(|text| Setting::from_argument(&text).unwrap()).collect();
     Config::load(stack, &settings).unwrap()
 }
 
 /// The drive's draws differ from `seed` by `other`: its random overwrites before the run, and random victims.
 fn seeded(seed: u64, other: u64, requests: u64, endurance: u32) -> Vec<String> {
-    let values = [("engine.seed", seed + other), ("workload.seed", seed), ("workload.requests", requests), ("flash.endurance", u64::from(endurance))];
+    let values = [
+        ("engine.seed", seed + other),
+        ("workload.seed", seed),
+        ("workload.requests", requests),
+        ("flash.endurance", u64::from(endurance)),
+    ];
     values.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-fn window(stack: &str, workload: &str, settings: &[&str], [seed, other]: [u64; 2], requests: u64) -> (RunResult, WearWindow) {
-    Prepared::new(config(stack, settings, &seeded(seed, other, requests, 0)), workload).unwrap().run_wear(None, &mut ()).unwrap()
+fn window(
+    stack: &str,
+    workload: &str,
+    settings: &[&str],
+    [seed, other]: [u64; 2],
+    requests: u64,
+) -> (RunResult, WearWindow) {
+    Prepared::new(config(stack, settings, &seeded(seed, other, requests, 0)), workload)
+        .unwrap()
+        .run_wear(None, &mut ())
+        .unwrap()
 }
 
 fn life(result: &RunResult, window: &WearWindow, endurance: u32, origin: Origin) -> Result<Lifetime, LifetimeError> {
@@ -83,7 +101,10 @@ fn a_drive_that_is_worn_out_ends_within_the_interval() {
                 for (requests, widest) in [(6_000, 4.0), (40_000, 2.5)] {
                     let (result, window) = window(stack, workload, settings, [seed, other], requests);
                     let bytes = life(&result, &window, ENDURANCE, Origin::Window).unwrap().bytes;
-                    let text = format!("{stack} {workload} {settings:?}, seed {seed}+{other}, {requests} requests: {bytes:?}, in truth {real}");
+                    let text = format!(
+                        "{stack} {workload} {settings:?}, seed {seed}+{other}, {requests} requests: {bytes:?}, in \
+                         truth {real}"
+                    );
                     assert!(bytes.latest < widest * bytes.earliest, "an interval that says nothing: {text}");
                     errors.push((bytes.estimate / real - 1.0).abs());
                     if !holds(bytes, real, margin) {
@@ -103,7 +124,8 @@ fn a_drive_that_is_worn_out_ends_within_the_interval() {
 #[test]
 fn a_drive_that_began_empty_ends_within_the_interval_or_has_none_while_it_fills() {
     let empty = "drive.precondition=none";
-    let ways = [("uniform-write", ["workload.request_size=4KiB", empty]), ("zipf", ["ftl.gc.victim=cost-benefit", empty])];
+    let ways =
+        [("uniform-write", ["workload.request_size=4KiB", empty]), ("zipf", ["ftl.gc.victim=cost-benefit", empty])];
     for ((workload, settings), answers) in ways.into_iter().zip([3, 0]) {
         let real = wear_out("page", workload, &settings, 1, ENDURANCE);
         let mut answered = 0;
@@ -112,7 +134,12 @@ fn a_drive_that_began_empty_ends_within_the_interval_or_has_none_while_it_fills(
             match life(&result, &window, ENDURANCE, Origin::New) {
                 Ok(life) => {
                     answered += 1;
-                    assert!(holds(life.bytes, real, 0.0), "{workload}, {requests} requests: {:?}, in truth {real}; {:?}", life.bytes, life.pace);
+                    assert!(
+                        holds(life.bytes, real, 0.0),
+                        "{workload}, {requests} requests: {:?}, in truth {real}; {:?}",
+                        life.bytes,
+                        life.pace
+                    );
                     assert!(life.pace.unsteady.is_some(), "the window began with filling the drive");
                 }
                 // Pages that nearly nobody writes fill a drive for ever, and it copies more and more.
@@ -143,9 +170,17 @@ fn a_trace_that_trims_at_its_end_promises_no_more_than_the_drive_gives() {
     let real = wear_out("page", trace, settings, 1, ENDURANCE);
     let (result, window) = window("page", trace, settings, [1, 0], 4 * 19_000);
     let valid: u64 = result.valid.iter().map(|pages| u64::from(*pages)).sum();
-    assert!(valid < 500 && window.live_bytes > 6_000 * 4096, "{valid} pages at the end, {} bytes at the fullest step", window.live_bytes);
+    assert!(
+        valid < 500 && window.live_bytes > 6_000 * 4096,
+        "{valid} pages at the end, {} bytes at the fullest step",
+        window.live_bytes
+    );
     let life = life(&result, &window, ENDURANCE, Origin::New).unwrap();
-    assert!((life.bytes.estimate / real - 1.0).abs() < 0.10 && holds(life.bytes, real, 0.0), "{:?}, in truth {real}", life.bytes);
+    assert!(
+        (life.bytes.estimate / real - 1.0).abs() < 0.10 && holds(life.bytes, real, 0.0),
+        "{:?}, in truth {real}",
+        life.bytes
+    );
 }
 
 /// Known limit: translation pages have no home plane, and planes of a tiny drive drift apart later than a window shows.
@@ -166,7 +201,11 @@ fn a_drive_with_translation_pages_may_end_before_the_interval_but_not_by_much() 
 #[test]
 fn the_interval_of_a_drive_with_other_spare_space_or_endurance_does_not_fit() {
     let real = wear_out("page", "uniform-write", &["workload.request_size=4KiB"], 1, ENDURANCE);
-    for (spare, endurance) in [("drive.over_provisioning=28%", ENDURANCE), ("drive.over_provisioning=14%", ENDURANCE * 2 / 3), ("drive.over_provisioning=14%", ENDURANCE * 3 / 2)] {
+    for (spare, endurance) in [
+        ("drive.over_provisioning=28%", ENDURANCE),
+        ("drive.over_provisioning=14%", ENDURANCE * 2 / 3),
+        ("drive.over_provisioning=14%", ENDURANCE * 3 / 2),
+    ] {
         let (result, window) = window("page", "uniform-write", &["workload.request_size=4KiB", spare], [1, 0], 40_000);
         let bytes = life(&result, &window, endurance, Origin::Window).unwrap().bytes;
         assert!(!holds(bytes, real, 0.0), "{spare}, endurance {endurance}: {bytes:?} has {real}");

@@ -15,20 +15,20 @@ const SECTORS: u64 = PAGE / 512;
 fn plan(stack: &str, blocks: u64, pages: u64, logs: u64, more: &[&str]) -> DrivePlan {
     let user = blocks * pages;
     let spare = ((blocks + logs + 2) * pages) as f64 / user as f64 - 1.0;
-    let mut settings: Vec<String> = [
-        "engine.time=none",
-        "flash.channels=1",
-        "flash.dies_per_channel=1",
-        "flash.page_size=2KiB",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut settings: Vec<String> =
+        ["engine.time=none", "flash.channels=1", "flash.dies_per_channel=1", "flash.page_size=2KiB"]
+            .map(str::to_owned)
+            .to_vec();
     settings.push(format!("flash.pages_per_block={pages}"));
     settings.push(format!("drive.capacity={}B", user * PAGE));
     settings.push(format!("drive.over_provisioning={:.9}%", spare * 100.0 - 1e-6));
     settings.push(format!("ftl.log.blocks={logs}"));
-    let settings: Vec<Setting> =
-        settings.iter().map(String::as_str).chain(more.iter().copied()).map(|text| Setting::from_argument(text).unwrap()).collect();
+    let settings: Vec<Setting> = settings
+        .iter()
+        .map(String::as_str)
+        .chain(more.iter().copied())
+        .map(|text| Setting::from_argument(text).unwrap())
+        .collect();
     let plan = DrivePlan::new(Config::load(stack, &settings).unwrap()).unwrap();
     assert_eq!(u64::from(plan.geometry.blocks()), blocks + logs + 2);
     plan
@@ -149,14 +149,20 @@ fn a_full_merge_takes_as_long_as_its_copies_and_erases() {
         (["flash.read_time=25us", "flash.program_time=200us"], 64, 64 * 225_000 + 3_000_000),
         (["flash.read_time=60us", "flash.program_time=800us"], 128, 128 * 860_000 + 3_000_000_u64),
     ] {
-        let more = [&settings[..], &["flash.bus_bandwidth=unlimited", "engine.time=virtual", "engine.service=serial"]].concat();
+        let more = [&settings[..], &["flash.bus_bandwidth=unlimited", "engine.time=virtual", "engine.service=serial"]]
+            .concat();
         let plan = plan("bast", 8, pages, 2, &more);
         let mut drive = device::SerialDrive::new(plan.assemble(plan.metered(plan.fresh_core())));
         let mut time = 0;
         let mut last = 0;
         let mut put = |page: u64| {
-            let request =
-                Request { arrival: time, first_sector: page * SECTORS, sectors: SECTORS as u32, op: HostOp::Write, fua: false };
+            let request = Request {
+                arrival: time,
+                first_sector: page * SECTORS,
+                sectors: SECTORS as u32,
+                op: HostOp::Write,
+                fua: false,
+            };
             drive.submit(0, &request);
             let mut completions = Completions::default();
             while drive.advance(&mut completions) != Progress::Idle {}
@@ -239,13 +245,18 @@ fn a_completed_block_takes_a_free_block_and_one_erase() {
     let evicted = counters["blocks_written_back"];
     assert!(evicted > 4_000, "{evicted} of 5000 writes found no room");
     assert_eq!(found, Cost { erases: evicted, copies: 0, merges: [evicted, 0, 0] });
-    assert_eq!(counters["padding_pages"] + counters["block_pages_held"], evicted * pages, "what was not buffered was read");
+    assert_eq!(
+        counters["padding_pages"] + counters["block_pages_held"],
+        evicted * pages,
+        "what was not buffered was read"
+    );
 }
 
 #[test]
 fn a_completed_block_takes_two_erases_where_a_log_block_was_begun() {
     let pages = 16;
-    let mut drive = counted("bast", 8, pages, 4, &["buffer.kind=block-only", &format!("buffer.size={}B", pages * PAGE)]);
+    let mut drive =
+        counted("bast", 8, pages, 4, &["buffer.kind=block-only", &format!("buffer.size={}B", pages * PAGE)]);
     for count in [pages, pages / 4, pages] {
         submit(&mut drive, HostOp::Write, 0, count);
         submit(&mut drive, HostOp::Flush, 0, 0);
@@ -279,7 +290,13 @@ fn a_prefix_in_order_costs_a_partial_merge_or_a_full_one_without() {
         ("ftl.log.partial_merge=false", Cost { erases: 2, copies: 8, merges: [0, 0, 1] }),
     ] {
         for stack in ["bast", "fast"] {
-            let mut drive = counted(stack, 4, 8, 2, &[partial, if stack == "bast" { "ftl.log.blocks=1" } else { "ftl.log.blocks=2" }]);
+            let mut drive = counted(
+                stack,
+                4,
+                8,
+                2,
+                &[partial, if stack == "bast" { "ftl.log.blocks=1" } else { "ftl.log.blocks=2" }],
+            );
             fill(&mut drive, 32);
             submit(&mut drive, HostOp::Write, 8, 3);
             write(&mut drive, 0);
@@ -292,7 +309,9 @@ fn a_prefix_in_order_costs_a_partial_merge_or_a_full_one_without() {
 fn a_write_out_of_sequence_merges_the_sequential_log_block_of_its_own_logical_block() {
     let merged = Cost { erases: 1, copies: 5, merges: [0, 1, 0] };
     let left = Cost { erases: 0, copies: 0, merges: [0, 0, 0] };
-    for (rule, page, expected) in [("merge", 13, merged), ("merge", 9, merged), ("share", 13, left), ("merge", 21, left)] {
+    for (rule, page, expected) in
+        [("merge", 13, merged), ("merge", 9, merged), ("share", 13, left), ("merge", 21, left)]
+    {
         let rule = format!("ftl.fast.out_of_sequence={rule}");
         let mut drive = counted("fast", 4, 8, 3, &[&rule]);
         fill(&mut drive, 32);
@@ -341,7 +360,10 @@ fn never_written_pages_are_passed_over() {
         }
         assert_eq!(drive.oracle().unwrap().violation(), None);
         let core = drive.flash().core();
-        assert!((0..core.geometry.blocks()).any(|block| core.block(BlockId(block)).done == 16), "{stack}: page 15 is written");
+        assert!(
+            (0..core.geometry.blocks()).any(|block| core.block(BlockId(block)).done == 16),
+            "{stack}: page 15 is written"
+        );
     }
 }
 

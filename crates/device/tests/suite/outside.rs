@@ -72,13 +72,22 @@ fn a_registered_policy_decides_as_the_built_in_one_it_copies() {
     let victim = |name| [&striped[..], &[name]].concat();
     for (stack, own, copy) in [
         ("page", vec!["ftl.gc.victim=greedy"], vec!["ftl.gc.victim=test-greedy"]),
-        ("page", vec!["buffer.kind=page-only", "buffer.size=512KiB"], vec!["buffer.kind=test-oldest", "buffer.size=512KiB"]),
+        (
+            "page",
+            vec!["buffer.kind=page-only", "buffer.size=512KiB"],
+            vec!["buffer.kind=test-oldest", "buffer.size=512KiB"],
+        ),
         ("raid5-ppc", victim("stripe.cache.victim=largest"), victim("stripe.cache.victim=test-largest")),
     ] {
         let (own, copied) = (run(stack, &own), run(stack, &copy));
         assert_eq!(own.hash, copied.hash, "{stack} {copy:?}");
     }
-    assert!(Config::load("page", &[Setting::from_argument("ftl.gc.victim=test-gredy").unwrap()]).unwrap_err().to_string().contains("test-greedy"));
+    assert!(
+        Config::load("page", &[Setting::from_argument("ftl.gc.victim=test-gredy").unwrap()])
+            .unwrap_err()
+            .to_string()
+            .contains("test-greedy")
+    );
 }
 
 #[test]
@@ -101,7 +110,8 @@ fn given(requests: Vec<Request>, timed: bool, more: &[&str]) -> Result<RunResult
 
 #[test]
 fn requests_in_memory_are_run_and_what_cannot_be_served_is_said_before() {
-    let write = |arrival, first_sector, sectors| Request { arrival, first_sector, sectors, op: HostOp::Write, fua: false };
+    let write =
+        |arrival, first_sector, sectors| Request { arrival, first_sector, sectors, op: HostOp::Write, fua: false };
     let flush = |sectors| Request { op: HostOp::Flush, ..write(9, 0, sectors) };
     let result = given(vec![write(0, 0, 8), write(5, 64, 1), flush(0)], true, &[]).unwrap();
     assert_eq!((result.requests(), result.workload.as_str(), result.queue_depth), (3, "mine", None));

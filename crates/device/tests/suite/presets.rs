@@ -7,7 +7,17 @@ use std::collections::BTreeMap;
 /// Stacks meant to be compared, and the keys that are their subject: a whole key, or a prefix that ends with a dot.
 const FAMILIES: [(&[&str], &[&str]); 7] = [
     (
-        &["block-lru", "block-only", "cbm", "cflru", "fab", "lb-clock", "page-only", "two-level", "two-level-victim-only"],
+        &[
+            "block-lru",
+            "block-only",
+            "cbm",
+            "cflru",
+            "fab",
+            "lb-clock",
+            "page-only",
+            "two-level",
+            "two-level-victim-only",
+        ],
         &["buffer.kind", "buffer.block_buffer", "buffer.flush_unit"],
     ),
     (&["bast", "block", "fast", "nftl"], &["ftl.kind"]),
@@ -47,7 +57,10 @@ fn stacks_that_are_compared_are_alike_but_for_their_subject() {
             for (key, value) in Config::load(stack, &[]).unwrap().resolved {
                 let (other, expected) = first.entry(key.clone()).or_insert_with(|| (stack, value.clone()));
                 let alike = *expected == value || is_subject(&key, subject);
-                assert!(alike, "{key} is {value} in {stack} and {expected} in {other}, and is not what they are compared for");
+                assert!(
+                    alike,
+                    "{key} is {value} in {stack} and {expected} in {other}, and is not what they are compared for"
+                );
             }
         }
     }

@@ -42,7 +42,8 @@ fn timed_stack(stack: &str, more: &[&str]) -> Timed {
 }
 
 fn go(drive: &mut impl BlockDevice, workload: &str, requests: u64, depth: u32, timed: bool) -> HostMeasurements {
-    let parameters = WorkloadParameters { request_bytes: Some(4096), ..WorkloadParameters::new(drive.sectors(), requests) };
+    let parameters =
+        WorkloadParameters { request_bytes: Some(4096), ..WorkloadParameters::new(drive.sectors(), requests) };
     let mut source = build(workload, &parameters).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth }, limit: requests, sectors_per_page: 8, timed };
     let (ended, sheet) = run(drive, &mut *source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap();
@@ -120,7 +121,8 @@ fn a_volatile_write_cache_answers_at_once() {
 #[test]
 fn without_time_a_lone_write_ends_where_nothing_else_can_happen() {
     let plan = plan_of(config("hard", &["engine.time=none"]));
-    let mut drive = Remapped::new(plan.assemble(CountedFlash::new(plan.fresh_core())), Driver::format(&plan.remap.unwrap(), 1));
+    let mut drive =
+        Remapped::new(plan.assemble(CountedFlash::new(plan.fresh_core())), Driver::format(&plan.remap.unwrap(), 1));
     drive.settle();
     go(&mut drive, "uniform-write", 40, 1, false);
     assert_eq!(drive.report().hard().unwrap().pad_pages, 120, "each is padded");
@@ -137,7 +139,8 @@ fn every_explained_wait_fits_into_its_latency() {
     let mut under_way = 0;
     for number in 0..6000_u32 {
         let op = [HostOp::Read, HostOp::Write, HostOp::Write, HostOp::Flush][stream.below(4) as usize];
-        let (first, length) = if op == HostOp::Flush { (0, 0) } else { (stream.below(sectors - 64), 1 + stream.below(64) as u32) };
+        let (first, length) =
+            if op == HostOp::Flush { (0, 0) } else { (stream.below(sectors - 64), 1 + stream.below(64) as u32) };
         drive.submit(number, &Request { arrival: drive.now(), ..request(op, first, length) });
         under_way += 1;
         while under_way > 16 {
@@ -155,9 +158,16 @@ fn every_explained_wait_fits_into_its_latency() {
 #[test]
 fn a_host_that_writes_faster_than_reclamation_does_not_cost_a_journal_write_for_every_few_pages() {
     for ways in ["flash.dies_per_channel=1", "flash.dies_per_channel=2"] {
-        let more = [ways, "drive.capacity=256MiB", "drive.precondition=overwrite", "workload.requests=60000", "remap.hold_back=10%"];
+        let more = [
+            ways,
+            "drive.capacity=256MiB",
+            "drive.precondition=overwrite",
+            "workload.requests=60000",
+            "remap.hold_back=10%",
+        ];
         let result = session("hard", "uniform-write", &more).unwrap();
-        let [journal, pages] = ["journal_superpages", "host_pages"].map(|name| result.counters[&format!("remap.{name}")]);
+        let [journal, pages] =
+            ["journal_superpages", "host_pages"].map(|name| result.counters[&format!("remap.{name}")]);
         // One frees a good part of an eighth of what is held back, 200 virtual superpages here.
         assert!(journal * 50 < pages, "{journal} journal superpages for {pages} pages of the host, {ways}");
     }
@@ -179,7 +189,11 @@ fn sessions_run_with_every_service_and_precondition() {
             let result = session("hard", workload, &more).unwrap_or_else(|error| panic!("{more:?}: {error}"));
             assert_eq!(result.status, metrics::Status::Complete, "{more:?}");
             let written = result.host[HostOp::Write.index()].pages;
-            assert_eq!(result.counters["remap.host_pages"] + result.counters["remap.in_place_pages"], written, "{more:?}");
+            assert_eq!(
+                result.counters["remap.host_pages"] + result.counters["remap.in_place_pages"],
+                written,
+                "{more:?}"
+            );
             assert!(result.ram_bytes.iter().any(|(name, bytes)| name == "remap" && *bytes > 0));
         }
     }
@@ -188,7 +202,12 @@ fn sessions_run_with_every_service_and_precondition() {
 #[test]
 fn a_driver_works_over_a_page_map_too() {
     let page = ["flash.channels=2", "flash.dies_per_channel=1", "remap.kind=hard"];
-    let result = session("page", "uniform-write", &[page[0], page[1], page[2], "drive.precondition=overwrite", "engine.contents=bytes"]).unwrap();
+    let result = session(
+        "page",
+        "uniform-write",
+        &[page[0], page[1], page[2], "drive.precondition=overwrite", "engine.contents=bytes"],
+    )
+    .unwrap();
     assert!(result.counters["remap.victims"] > 0, "{:?}", result.counters);
 }
 
@@ -206,7 +225,8 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         ("remap.hold_back=0%", "10%"),
         ("drive.capacity=256KiB", "drive.capacity"),
     ] {
-        let error = device::DrivePlan::new(config("hard", &["drive.over_provisioning=600%", setting])).unwrap_err().to_string();
+        let error =
+            device::DrivePlan::new(config("hard", &["drive.over_provisioning=600%", setting])).unwrap_err().to_string();
         assert!(error.contains(remedy), "{setting}: {error}");
     }
 }
@@ -214,7 +234,11 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
 #[test]
 fn keys_of_a_driver_that_is_not_there_are_named() {
     let result = session("superpage", "uniform-write", &["remap.timeout=1ms"]).unwrap();
-    assert!(result.notes.iter().any(|note| note.contains("remap.timeout") && note.contains("remap.kind is none")), "{:?}", result.notes);
+    assert!(
+        result.notes.iter().any(|note| note.contains("remap.timeout") && note.contains("remap.kind is none")),
+        "{:?}",
+        result.notes
+    );
 }
 
 /// A log cache whose log and segments are of a size for a small drive.
@@ -296,7 +320,11 @@ fn a_log_cache_that_does_not_fit_is_refused_with_a_remedy() {
         assert!(error.contains(remedy), "{setting}: {error}");
     }
     let result = session("hard-log-cache", "uniform-write", &["remap.hold_back=30%", LOG[0], LOG[1]]).unwrap();
-    assert!(result.notes.iter().any(|note| note.contains("remap.hold_back") && note.contains("log-cache")), "{:?}", result.notes);
+    assert!(
+        result.notes.iter().any(|note| note.contains("remap.hold_back") && note.contains("log-cache")),
+        "{:?}",
+        result.notes
+    );
 }
 
 trait FlashCounters {

@@ -1,12 +1,12 @@
 //! The single server against what must hold of it: data sheet sums, a queue's closed form, exact books.
 #![allow(missing_docs)]
 
+use crate::support::{MadeUp, MadeUpLayer, plan, timed};
 use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use device::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
 use layer::{Answer, Outbox, PageOp, Signal};
-use nand::{Command, Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, Part, Program};
 use nand::{Cancel, PayloadId, Read, ServiceMeter, Span};
-use crate::support::{MadeUp, MadeUpLayer, plan, timed};
+use nand::{Command, Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, Part, Program};
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{CAUSES, Cause, DIE_CAUSES, Geometry, HostOp, Nanos, Ppn, Request, Shape, Wait};
@@ -150,9 +150,11 @@ fn service_is_exactly_the_times_of_all_commands() {
         let sheet = go(&mut device, "mixed", 40_000, Loop::Closed { depth: 16 }, |_| {});
         let (after, busy_after) = (counts(&device), device.busy_ns());
         for cause in CAUSES.map(Cause::index) {
-            let [reads, programs, erases] = [0, 1, 2].map(|kind: usize| after[kind][cause] - counts_before[kind][cause]);
+            let [reads, programs, erases] =
+                [0, 1, 2].map(|kind: usize| after[kind][cause] - counts_before[kind][cause]);
             let copies = if copyback && cause != Cause::Host.index() { programs } else { 0 };
-            let expected = (reads - copies) * READ_NS + (programs - copies) * WRITE_NS + copies * 225_000 + erases * ERASE_NS;
+            let expected =
+                (reads - copies) * READ_NS + (programs - copies) * WRITE_NS + copies * 225_000 + erases * ERASE_NS;
             assert_eq!(busy_after[cause] - busy_before[cause], expected, "{}", CAUSES[cause].name());
         }
         assert!(after[2][Cause::Gc.index()] > counts_before[2][Cause::Gc.index()] + 100, "the drive collects");
@@ -163,7 +165,11 @@ fn service_is_exactly_the_times_of_all_commands() {
         for (op, service) in [(READ, READ_NS), (WRITE, WRITE_NS)] {
             for share in [1.0, 0.01] {
                 let tail = sheet.latency[op].tail(share);
-                assert!((tail.service() - service as f64).abs() < 1e-3, "slowest {share}: service {} ns", tail.service());
+                assert!(
+                    (tail.service() - service as f64).abs() < 1e-3,
+                    "slowest {share}: service {} ns",
+                    tail.service()
+                );
                 assert!(tail.direct.iter().zip(tail.root).all(|(direct, root)| (direct - root).abs() < 1e-9));
             }
         }
@@ -236,7 +242,8 @@ fn one_request_on_one_die_takes_as_long_as_on_the_parallel_drive() {
     };
     let mut single = serial(&one_die);
     let mut parallel = timed(&[&SMALL[..], &one_die].concat());
-    let (ours, theirs) = (go(&mut single, "mixed", 2000, closed, small), go(&mut parallel, "mixed", 2000, closed, small));
+    let (ours, theirs) =
+        (go(&mut single, "mixed", 2000, closed, small), go(&mut parallel, "mixed", 2000, closed, small));
     assert_eq!((ours.hash, ours.ended), (theirs.hash, theirs.ended), "every latency agrees");
     let busy: Nanos = single.busy_ns().iter().sum();
     assert_eq!(busy, parallel.flash().die_busy_ns().sum::<Nanos>());
@@ -296,16 +303,19 @@ impl Reluctant {
         let page = Ppn(self.next);
         self.next += 1;
         let join = flash.open(0, 0, Cancel::Never);
-        flash.program(0, Command {
-            page,
-            supersedes: None,
-            what: Program::Data { payload: PayloadId::NONE, merge: false },
-            logical,
-            sequence: 0,
-            cause,
-            completion: Completion::Join(join),
-            after: None,
-        });
+        flash.program(
+            0,
+            Command {
+                page,
+                supersedes: None,
+                what: Program::Data { payload: PayloadId::NONE, merge: false },
+                logical,
+                sequence: 0,
+                cause,
+                completion: Completion::Join(join),
+                after: None,
+            },
+        );
     }
 }
 
@@ -324,7 +334,17 @@ impl MadeUp<MeteredFlash> for Reluctant {
             }
             let join = flash.open(0, 0, Cancel::Never);
             let completion = Some(Completion::Join(join));
-            flash.read(0, Read { page: Ppn(0), cause: Cause::Host, sectors: 8, payload: PayloadId::NONE, completion, after: None });
+            flash.read(
+                0,
+                Read {
+                    page: Ppn(0),
+                    cause: Cause::Host,
+                    sectors: 8,
+                    payload: PayloadId::NONE,
+                    completion,
+                    after: None,
+                },
+            );
         }
         Answer::Done { failed: false }
     }

@@ -38,7 +38,8 @@ fn a_superpage_costs_what_one_page_does_and_less_than_one_costs_a_read_more() {
     assert_eq!(alone(&mut drive, HostOp::Read, 8, 8), read, "4 KiB move over one channel");
     assert_eq!(alone(&mut drive, HostOp::Read, 0, 32), read, "16 KiB move over four");
     assert_eq!(alone(&mut drive, HostOp::Read, 9, 1), 25_000 + 625, "a sector");
-    // Half of a superpage on each way: side by side, but for the transfers; the second one's wait for both of the first.
+    // Half of a superpage on each way: side by side, but for the transfers; the second one's wait for both of the
+    // first.
     assert_eq!(alone(&mut drive, HostOp::Write, 16, 32), read + 10_000 + program, "16 KiB that begin in the middle");
 }
 
@@ -54,7 +55,8 @@ fn a_channel_with_two_ways_of_a_superpage_moves_two_pages() {
 #[test]
 fn what_is_counted_is_counted_in_pages_of_single_chips() {
     let settings = ["engine.time=none", "workload.requests=4096", "workload.footprint=50%", "drive.precondition=fill"];
-    let settings: Vec<Setting> = GROUP.iter().chain(&settings).map(|text| Setting::from_argument(text).unwrap()).collect();
+    let settings: Vec<Setting> =
+        GROUP.iter().chain(&settings).map(|text| Setting::from_argument(text).unwrap()).collect();
     let config = Config::load("page", &settings).unwrap();
     let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
     let result = session::run(config, &options, &mut ()).unwrap();
@@ -73,7 +75,8 @@ fn groups_that_do_not_divide_the_drive_are_refused() {
         ("flash.channels=3", "no power of two"),
     ] {
         let settings = GROUP.iter().chain([&setting]).map(|text| Setting::from_argument(text).unwrap());
-        let error = DrivePlan::new(Config::load("page", &settings.collect::<Vec<_>>()).unwrap()).unwrap_err().to_string();
+        let error =
+            DrivePlan::new(Config::load("page", &settings.collect::<Vec<_>>()).unwrap()).unwrap_err().to_string();
         assert!(error.contains(wanted), "{setting}: {error}");
     }
 }

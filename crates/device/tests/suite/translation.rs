@@ -59,8 +59,12 @@ fn go(drive: &mut Drive<CountedFlash>, workload: &str, requests: u64, seed: u64)
         parameters.request_bytes = Some(PAGE);
     }
     let mut source = build(workload, &parameters).unwrap();
-    let plan =
-        RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: requests, sectors_per_page: SECTORS as u32, timed: false };
+    let plan = RunPlan {
+        arrivals: Loop::Closed { depth: 1 },
+        limit: requests,
+        sectors_per_page: SECTORS as u32,
+        timed: false,
+    };
     let (ended, _) = run(drive, &mut *source, plan, &mut (), |_| [0; DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
 }
@@ -155,7 +159,8 @@ fn tpm_finds_and_places_the_pages_of_the_published_example() {
 /// cached.
 #[test]
 fn collecting_four_pages_of_four_translation_pages_costs_four_reads_and_four_programs_under_dftl() {
-    let settings = ["ftl.map_cache=8B", "flash.pages_per_block=8", "drive.over_provisioning=80%", "ftl.gc.free_blocks=1"];
+    let settings =
+        ["ftl.map_cache=8B", "flash.pages_per_block=8", "drive.over_provisioning=80%", "ftl.gc.free_blocks=1"];
     let mut drive = small("dftl", &settings);
     let mut stream = Stream::new(3, "figure");
     // Every translation page gets a version on flash first.

@@ -5,18 +5,16 @@ use device::{Config, Setting};
 use units::HostOp;
 
 /// A small drive in virtual time, filled, with short queues and long ones, and partial pages.
-const SETTINGS: [&str; 4] = [
-    "drive.precondition=fill",
-    "workload.requests=2500",
-    "workload.flush_every=60",
-    "workload.trim_share=2%",
-];
+const SETTINGS: [&str; 4] =
+    ["drive.precondition=fill", "workload.requests=2500", "workload.flush_every=60", "workload.trim_share=2%"];
 
 /// What makes the drive of a stack small.
 fn size(stack: &str) -> &'static [&'static str] {
     match stack {
         "striping-in-turn" => &["drive.capacity=320MiB", "zones.size=4MiB", "flash.pages_per_block=16"],
-        _ if stack.starts_with("striping-") => &["drive.capacity=320MiB", "zones.size=16MiB", "flash.pages_per_block=16"],
+        _ if stack.starts_with("striping-") => {
+            &["drive.capacity=320MiB", "zones.size=16MiB", "flash.pages_per_block=16"]
+        }
         _ if stack.starts_with("hard") || stack == "superpage" => &["drive.capacity=64MiB"],
         _ => &["drive.capacity=128MiB", "flash.pages_per_block=32", "drive.over_provisioning=60%"],
     }
@@ -27,8 +25,11 @@ fn size(stack: &str) -> &'static [&'static str] {
 fn no_request_of_any_stack_waits_longer_than_it_takes() {
     for preset in device::config::stacks() {
         for workload in ["oltp", "mixed"] {
-            let settings = SETTINGS.iter().filter(|text| workload == "mixed" || !text.contains("_share") && !text.contains("flush"));
-            let settings: Vec<Setting> = settings.chain(size(preset.name)).map(|text| Setting::from_argument(text).unwrap()).collect();
+            let settings = SETTINGS
+                .iter()
+                .filter(|text| workload == "mixed" || !text.contains("_share") && !text.contains("flush"));
+            let settings: Vec<Setting> =
+                settings.chain(size(preset.name)).map(|text| Setting::from_argument(text).unwrap()).collect();
             let config = Config::load(preset.name, &settings).unwrap();
             let options = SessionOptions { workload: workload.to_owned(), snapshots: None };
             let result = run(config, &options, &mut ()).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
@@ -37,7 +38,12 @@ fn no_request_of_any_stack_waits_longer_than_it_takes() {
                 let at_most = all.latency * (1.0 + 1e-9);
                 for waits in [all.direct, all.root] {
                     let waited: f64 = waits.iter().sum();
-                    assert!(waited <= at_most, "{}, {workload}, {op:?}: {waited} ns of waiting in {} ns", preset.name, all.latency);
+                    assert!(
+                        waited <= at_most,
+                        "{}, {workload}, {op:?}: {waited} ns of waiting in {} ns",
+                        preset.name,
+                        all.latency
+                    );
                 }
             }
         }

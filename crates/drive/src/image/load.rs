@@ -38,8 +38,7 @@ impl Image {
     /// Puts what the file holds into flash that is factory-fresh. Nothing is written.
     pub fn load(&self, core: &mut FlashCore) -> Result<FileDamage, DriveError> {
         let mut state = self.lock();
-        let mut reading =
-            Reading { place: vec![0; HEAD + self.geometry.page_bytes as usize], ..Reading::default() };
+        let mut reading = Reading { place: vec![0; HEAD + self.geometry.page_bytes as usize], ..Reading::default() };
         let mut heads = vec![0; self.places.heads_bytes()];
         let tables = self.tables().map_err(|error| self.failed(error))?;
         for block in (0..self.geometry.blocks()).map(BlockId) {
@@ -48,16 +47,17 @@ impl Image {
                 // The first one is written first.
                 [Some(first), second] if first.touched || second == Some(first) => first,
                 [_, Some(second)] if second.touched => second,
-                _ => return Err(self.foreign(format!("what it says of block {} is damaged, and the block's pages with it; restore the file from a copy", block.0))),
+                _ => return Err(self.foreign(format!(
+                    "what it says of block {} is damaged, and the block's pages with it; restore the file from a copy",
+                    block.0
+                ))),
             };
             state.rows[block.index()] = row;
             if !row.touched {
                 continue;
             }
             let first = self.geometry.page_at(block, 0).0;
-            self.file
-                .read_exact_at(&mut heads, self.places.head(first))
-                .map_err(|error| self.failed(error))?;
+            self.file.read_exact_at(&mut heads, self.places.head(first)).map_err(|error| self.failed(error))?;
             let (mut done, mut found) = (0, 0);
             for position in 0..self.geometry.pages_per_block {
                 let page = self.geometry.page_at(block, position).0;
@@ -103,9 +103,7 @@ impl Image {
         }
         let place = &mut reading.place;
         let wanted = if second.is_some() { place.len() } else { HEAD };
-        self.file
-            .read_exact_at(&mut place[..wanted], self.places.place(page))
-            .map_err(|error| self.failed(error))?;
+        self.file.read_exact_at(&mut place[..wanted], self.places.place(page)).map_err(|error| self.failed(error))?;
         let first = Head::read(place);
         let turn = first.map_or(0, |head| head.turn);
         let first = first.filter(|head| head.erases == erases);
@@ -125,9 +123,7 @@ impl Image {
                 reading.found(first.turn);
                 reading.single.push(if is_damaged { 0 } else { first.turn });
                 let place = &mut reading.place;
-                self.file
-                    .read_exact_at(place, self.places.place(page))
-                    .map_err(|error| self.failed(error))?;
+                self.file.read_exact_at(place, self.places.place(page)).map_err(|error| self.failed(error))?;
                 match first.body(&place[HEAD..]) {
                     Some(body) => {
                         state.pending.push((page, first.bytes()));
@@ -146,13 +142,7 @@ impl Image {
     }
 
     /// A page is damaged: one copy of it is, or all there is.
-    fn lose(
-        &self,
-        core: &mut FlashCore,
-        page: u32,
-        head: &Head,
-        reading: &mut Reading,
-    ) -> Result<(), DriveError> {
+    fn lose(&self, core: &mut FlashCore, page: u32, head: &Head, reading: &mut Reading) -> Result<(), DriveError> {
         if head.kind != PageKind::Metadata as u8 {
             reading.damage.pages += 1;
             restore(core, page, &head.of(PageKind::Lost), None);
@@ -168,8 +158,7 @@ impl Image {
         self.file.read_exact_at(place, self.places.second(page)).map_err(|error| self.failed(error))?;
         let Some(body) = head.body(place) else {
             return Err(self.foreign(
-                "both copies of a record of what was trimmed are damaged; restore the file from a copy"
-                    .to_owned(),
+                "both copies of a record of what was trimmed are damaged; restore the file from a copy".to_owned(),
             ));
         };
         restore(core, page, head, Some(body));
@@ -177,12 +166,7 @@ impl Image {
     }
 
     /// The end of a program can have torn its last write, and no other.
-    fn finish(
-        &self,
-        core: &mut FlashCore,
-        mut reading: Reading,
-        state: &mut State,
-    ) -> Result<FileDamage, DriveError> {
+    fn finish(&self, core: &mut FlashCore, mut reading: Reading, state: &mut State) -> Result<FileDamage, DriveError> {
         let (settled, last) = (reading.settled, reading.last.max(reading.settled));
         for (page, head) in std::mem::take(&mut reading.broken) {
             if head.turn == last {

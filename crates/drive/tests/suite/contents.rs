@@ -3,8 +3,13 @@
 use drive::{Drive, DriveError};
 use engine::random::Stream;
 
-pub const SMALL: [&str; 5] =
-    ["drive.capacity=2MiB", "flash.channels=2", "flash.dies_per_channel=1", "flash.pages_per_block=16", "drive.over_provisioning=60%"];
+pub const SMALL: [&str; 5] = [
+    "drive.capacity=2MiB",
+    "flash.channels=2",
+    "flash.dies_per_channel=1",
+    "flash.pages_per_block=16",
+    "drive.over_provisioning=60%",
+];
 const BUFFER: [&str; 2] = ["buffer.kind=page-lru", "buffer.size=64KiB"];
 const STACKS: [&[&str]; 7] = [
     &[],
@@ -13,7 +18,14 @@ const STACKS: [&[&str]; 7] = [
     &["ftl.kind=superpage"],
     &["remap.kind=hard", "ftl.kind=superpage"],
     &["remap.kind=log-cache", "remap.segment=32KiB"],
-    &["stripe.kind=zones", "zones.size=512KiB", "zones.group=2", "flash.channels=4", "zones.code_zones=1", "zones.spare_blocks=3"],
+    &[
+        "stripe.kind=zones",
+        "zones.size=512KiB",
+        "zones.group=2",
+        "flash.channels=4",
+        "zones.code_zones=1",
+        "zones.spare_blocks=3",
+    ],
 ];
 
 pub fn small(stack: &[&str]) -> Drive {
@@ -100,9 +112,15 @@ fn power_may_go_at_any_event() {
             drive.read(0, &mut found).unwrap();
             for (sector, bytes) in found.chunks(512).enumerate() {
                 let word = u64::from_le_bytes(bytes[..8].try_into().unwrap());
-                assert!(bytes.chunks(8).all(|other| other == &bytes[..8]), "{stack:?}, seed {seed}: sector {sector} is mixed");
+                assert!(
+                    bytes.chunks(8).all(|other| other == &bytes[..8]),
+                    "{stack:?}, seed {seed}: sector {sector} is mixed"
+                );
                 let legal = flushed[sector]..=newest[sector];
-                assert!(legal.contains(&word), "{stack:?}, seed {seed}: sector {sector} has version {word}, {legal:?} are legal");
+                assert!(
+                    legal.contains(&word),
+                    "{stack:?}, seed {seed}: sector {sector} has version {word}, {legal:?} are legal"
+                );
                 lost += u64::from(word != newest[sector]);
             }
             assert_eq!(drive.power_cuts(), 1);
@@ -121,7 +139,9 @@ fn requests_that_do_not_fit_are_refused_and_change_nothing() {
     assert!(matches!(drive.trim(u64::MAX - 511, 512), Err(DriveError::Beyond { .. })));
     assert!(drive.write(bytes - 512, &[1; 512]).is_ok());
     assert!(drive.read(bytes, &mut []).is_ok(), "nothing of nothing");
-    assert!(Drive::new("page", &["drive.capactiy=1GiB"]).is_err_and(|error| error.to_string().contains("drive.capacity")));
+    assert!(
+        Drive::new("page", &["drive.capactiy=1GiB"]).is_err_and(|error| error.to_string().contains("drive.capacity"))
+    );
 }
 
 #[test]

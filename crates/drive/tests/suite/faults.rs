@@ -25,7 +25,13 @@ fn a_die_that_fails_takes_its_data_with_it() {
 
 #[test]
 fn stripes_answer_for_a_die_that_failed() {
-    let settings = ["drive.capacity=2MiB", "flash.channels=5", "flash.dies_per_channel=1", "flash.pages_per_block=16", "drive.over_provisioning=150%"];
+    let settings = [
+        "drive.capacity=2MiB",
+        "flash.channels=5",
+        "flash.dies_per_channel=1",
+        "flash.pages_per_block=16",
+        "drive.over_provisioning=150%",
+    ];
     let mut drive = Drive::new("raid5", &[&settings[..], &["stripe.chips=5"]].concat()).unwrap();
     let pages = drive.bytes() / 4096;
     (0..pages).for_each(|page| drive.write(page * 4096, &[page as u8; 4096]).unwrap());
@@ -63,7 +69,12 @@ fn faults_are_written_as_they_are_said() {
 /// Each of them stayed in the drive for good, with its data.
 #[test]
 fn writes_that_find_no_room_are_refused_and_not_kept() {
-    for stack in [&[][..], &["ftl.kind=superpage"], &["buffer.kind=page-lru", "buffer.size=64KiB"], &["remap.kind=hard", "drive.capacity=4MiB"]] {
+    for stack in [
+        &[][..],
+        &["ftl.kind=superpage"],
+        &["buffer.kind=page-lru", "buffer.size=64KiB"],
+        &["remap.kind=hard", "drive.capacity=4MiB"],
+    ] {
         let mut drive = small(stack);
         drive.inject(Fault::Programs(1.0)).unwrap();
         let refused = (0..2000).filter(|number| drive.write(number % 64 * 4096, &[1; 4096]).is_err()).count();
@@ -75,7 +86,11 @@ fn writes_that_find_no_room_are_refused_and_not_kept() {
 
 /// Programs and erases fail, power goes while much is being written, again and again until there is no room.
 fn filled_up_with_power_cuts(stack: &str) -> Drive {
-    let mut drive = Drive::new(stack, &["drive.capacity=4MiB", "flash.pages_per_block=16", "stripe.in_flight=16", "drive.over_provisioning=50%"]).unwrap();
+    let mut drive = Drive::new(
+        stack,
+        &["drive.capacity=4MiB", "flash.pages_per_block=16", "stripe.in_flight=16", "drive.over_provisioning=50%"],
+    )
+    .unwrap();
     let pages = drive.bytes() / 4096;
     (0..pages).for_each(|page| drive.write(page * 4096, &[page as u8; 4096]).unwrap());
     drive.flush().unwrap();

@@ -18,7 +18,13 @@ fn open(path: &Path, settings: &[&str]) -> Result<Drive, DriveError> {
 /// Nothing is told to the file when a drive is dropped, so that a drop is what a kill is.
 #[test]
 fn what_was_acknowledged_in_flash_is_there_when_the_file_is_opened_again() {
-    for settings in [&[][..], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["ftl.kind=superpage"], &["remap.kind=hard", "drive.capacity=3MiB"]] {
+    for settings in [
+        &[][..],
+        &["ftl.kind=tpm"],
+        &["ftl.kind=bast", "drive.over_provisioning=200%"],
+        &["ftl.kind=superpage"],
+        &["remap.kind=hard", "drive.capacity=3MiB"],
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive");
         let mut known = vec![0_u8; 2 << 20];
@@ -116,7 +122,10 @@ fn damage_to_a_file_is_an_error_and_never_older_data() {
     refused(with(&|file| file.set_len(sound.len() as u64 - 4096).unwrap()), "cut short");
     // What is said of a block is there twice.
     let rows = [65536, sound.len() - blocks as usize * 16];
-    refused(with(&|file| rows.iter().for_each(|at| file.write_all_at(&[1], *at as u64).unwrap())), "of block 0 is damaged");
+    refused(
+        with(&|file| rows.iter().for_each(|at| file.write_all_at(&[1], *at as u64).unwrap())),
+        "of block 0 is damaged",
+    );
     for row in rows {
         let mut drive = with(&|file| file.write_all_at(&[1], row as u64).unwrap()).unwrap();
         let mut found = [0; 4096];
@@ -185,7 +194,8 @@ fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut
     }
     drop(drive);
     let sound = std::fs::read(&path).unwrap();
-    let used: Vec<usize> = (0..sound.len()).step_by(16).filter(|at| sound[*at..].iter().take(16).any(|byte| *byte != 0)).collect();
+    let used: Vec<usize> =
+        (0..sound.len()).step_by(16).filter(|at| sound[*at..].iter().take(16).any(|byte| *byte != 0)).collect();
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     let (mut stream, mut outcomes) = (Stream::new(7, name), Outcomes::default());
     let read = |outcomes: &mut Outcomes, what: &str| {
@@ -198,7 +208,12 @@ fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut
         for (page, wanted) in (0..).zip(known.chunks(4096)) {
             let mut found = [0; 4096];
             match drive.read(page * 4096, &mut found) {
-                Ok(()) => assert!(found == *wanted, "{settings:?}, {what}: page {page} is {}, not {}; {damage:?}", found[0], wanted[0]),
+                Ok(()) => assert!(
+                    found == *wanted,
+                    "{settings:?}, {what}: page {page} is {}, not {}; {damage:?}",
+                    found[0],
+                    wanted[0]
+                ),
                 Err(error) => {
                     assert!(matches!(error, DriveError::Failed { .. }), "{error}");
                     failed += 1;
@@ -215,7 +230,9 @@ fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut
     assert_eq!(outcomes.unnoticed, 1, "{outcomes:?}");
     for number in 0..tries {
         // Around something that was written.
-        let at = used[stream.below(used.len() as u64) as usize].saturating_sub(stream.below(4096) as usize).min(sound.len() - 4096);
+        let at = used[stream.below(used.len() as u64) as usize]
+            .saturating_sub(stream.below(4096) as usize)
+            .min(sound.len() - 4096);
         let mut range = sound[at..at + 4096].to_vec();
         make(&mut stream, &mut range);
         file.write_all_at(&range, at as u64).unwrap();
@@ -229,12 +246,18 @@ fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut
 /// nothing was told.
 #[test]
 fn flushed_pages_read_as_they_were_or_as_errors_whatever_is_damaged() {
-    let stacks: [&[&str]; 4] = [&[], &["ftl.kind=tpm"], &["ftl.kind=bast", "drive.over_provisioning=200%"], &["flash.page_size=512B", "drive.over_provisioning=100%"]];
+    let stacks: [&[&str]; 4] = [
+        &[],
+        &["ftl.kind=tpm"],
+        &["ftl.kind=bast", "drive.over_provisioning=200%"],
+        &["flash.page_size=512B", "drive.over_provisioning=100%"],
+    ];
     for settings in stacks {
         let flip = |stream: &mut Stream, range: &mut [u8]| range[stream.below(4096) as usize] ^= 1 << stream.below(8);
         let bits = after_damages(settings, 150, "a bit", flip);
         let zeros = after_damages(settings, 100, "zeros", |_, range| range.fill(0));
-        let rubbish = after_damages(settings, 100, "rubbish", |stream, range| range.fill_with(|| stream.below(256) as u8));
+        let rubbish =
+            after_damages(settings, 100, "rubbish", |stream, range| range.fill_with(|| stream.below(256) as u8));
         for outcomes in [bits, zeros, rubbish] {
             println!("{settings:?}: {outcomes:?}");
             assert!(outcomes.uncorrectable > 10 && outcomes.mended > 0, "{settings:?}: {outcomes:?}");
@@ -294,8 +317,13 @@ fn a_file_of_another_drive_is_refused_with_the_difference() {
     let error = open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("of another version of the program"), "{error}");
     assert!(matches!(open(&folder.path().join("no/such/folder"), &[]), Err(DriveError::File { .. })));
-    for settings in [&["stripe.kind=raid0", "flash.channels=5"][..], &["buffer.kind=page-lru", "buffer.nonvolatile=true"]] {
-        assert!(matches!(open(&folder.path().join("other"), settings), Err(DriveError::Unsupported(_))), "{settings:?}");
+    for settings in
+        [&["stripe.kind=raid0", "flash.channels=5"][..], &["buffer.kind=page-lru", "buffer.nonvolatile=true"]]
+    {
+        assert!(
+            matches!(open(&folder.path().join("other"), settings), Err(DriveError::Unsupported(_))),
+            "{settings:?}"
+        );
     }
 }
 
@@ -328,7 +356,8 @@ impl Mounted {
     fn of(bytes: u64) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={bytes}");
-        let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
+        let mounted =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Self(folder))
     }
 }

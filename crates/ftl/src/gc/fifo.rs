@@ -4,12 +4,8 @@
 use super::{VictimEntry, VictimPolicy, VictimView};
 use engine::random::Stream;
 
-pub(super) const ENTRY: VictimEntry = VictimEntry {
-    name: "fifo",
-    doc: "the block that was closed first",
-    parameters: &[],
-    build: |_| Box::new(Fifo),
-};
+pub(super) const ENTRY: VictimEntry =
+    VictimEntry { name: "fifo", doc: "the block that was closed first", parameters: &[], build: |_| Box::new(Fifo) };
 
 struct Fifo;
 

@@ -52,7 +52,8 @@ impl VictimView<'_> {
 
     /// The candidate with the fewest valid pages, the lowest number among equals.
     pub fn least_valid(&self) -> Option<usize> {
-        // A plain loop becomes vector instructions in every build; `Iterator::min` only where all crates are optimised as one.
+        // A plain loop becomes vector instructions in every build; `Iterator::min` only where all crates are optimised
+        // as one.
         let mut least = i16::MAX;
         for key in self.keys {
             least = if *key < least { *key } else { least };
@@ -78,7 +79,10 @@ pub trait VictimPolicy {
     /// # Panics
     /// By default always.
     fn goes_in_circles(&self, picks: u32, blocks: u32) -> ! {
-        panic!("the victim policy chose {picks} full blocks in a row in a plane of {blocks} where others have invalid pages");
+        panic!(
+            "the victim policy chose {picks} full blocks in a row in a plane of {blocks} where others have invalid \
+             pages"
+        );
     }
 }
 
@@ -96,14 +100,8 @@ pub struct VictimEntry {
 }
 
 /// Every victim policy, alphabetically.
-pub const VICTIMS: &[VictimEntry] = &[
-    cost_benefit::ENTRY,
-    d_choices::ENTRY,
-    fifo::ENTRY,
-    greedy::ENTRY,
-    random::ENTRY,
-    windowed_greedy::ENTRY,
-];
+pub const VICTIMS: &[VictimEntry] =
+    &[cost_benefit::ENTRY, d_choices::ENTRY, fifo::ENTRY, greedy::ENTRY, random::ENTRY, windowed_greedy::ENTRY];
 
 /// What builds a victim policy that is not in [`VICTIMS`]: once for each drive.
 pub type VictimFactory = dyn Fn(&Values) -> Box<dyn VictimPolicy> + Send + Sync;

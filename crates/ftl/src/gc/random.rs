@@ -3,12 +3,8 @@
 use super::{VictimEntry, VictimPolicy, VictimView};
 use engine::random::Stream;
 
-pub(super) const ENTRY: VictimEntry = VictimEntry {
-    name: "random",
-    doc: "any closed block",
-    parameters: &[],
-    build: |_| Box::new(Random),
-};
+pub(super) const ENTRY: VictimEntry =
+    VictimEntry { name: "random", doc: "any closed block", parameters: &[], build: |_| Box::new(Random) };
 
 struct Random;
 

@@ -26,12 +26,19 @@ enum Victim {
 
 const VICTIM: Choices<Victim> = Choices {
     key: "ftl.bast.victim",
-    table: &[("lru", "the one written longest ago", Victim::Lru), ("fifo", "the one opened longest ago", Victim::Fifo), ("random", "any", Victim::Random)],
+    table: &[
+        ("lru", "the one written longest ago", Victim::Lru),
+        ("fifo", "the one opened longest ago", Victim::Fifo),
+        ("random", "any", Victim::Random),
+    ],
 };
 /// Whether the first pages of a logical block go to a log block.
 const FIRST_WRITE: Choices<bool> = Choices {
     key: "ftl.bast.first_write",
-    table: &[("data", "in place, into a data block", false), ("log", "into a log block that becomes a data block", true)],
+    table: &[
+        ("data", "in place, into a data block", false),
+        ("log", "into a log block that becomes a data block", true),
+    ],
 };
 
 /// Log blocks by logical block.
@@ -43,7 +50,11 @@ pub(super) struct Bast {
 
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
-    log_block::mapping::<Bast>("bast", "data blocks in place, a log block for each logical block overwritten", parameters)
+    log_block::mapping::<Bast>(
+        "bast",
+        "data blocks in place, a log block for each logical block overwritten",
+        parameters,
+    )
 }
 
 fn parameters() -> Vec<Parameter> {
@@ -103,7 +114,11 @@ impl LogMap<Bast> {
 
 impl Scheme for Bast {
     fn new(values: &Values, seed: u64) -> Self {
-        Self { victim: VICTIM.read(values), first_write_to_log: FIRST_WRITE.read(values), stream: Stream::new(seed, "ftl.bast") }
+        Self {
+            victim: VICTIM.read(values),
+            first_write_to_log: FIRST_WRITE.read(values),
+            stream: Stream::new(seed, "ftl.bast"),
+        }
     }
 
     #[inline]

@@ -13,9 +13,9 @@
 
 use super::Mapping;
 use super::cache::ItemTable;
-use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
+use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// A logical and a physical page number.
@@ -40,7 +40,8 @@ pub(super) fn parameters() -> Vec<Parameter> {
             key: "ftl.cdftl.window",
             kind: ParameterKind::Count { min: 1, max: 1_000_000 },
             default: Some("16"),
-            doc: "Evict the oldest entry that costs no write-back among this many least recently used ones, if there is one; 1: strictly the least recently used.",
+            doc: "Evict the oldest entry that costs no write-back among this many least recently used ones, if there \
+                is one; 1: strictly the least recently used.",
         },
         Parameter {
             key: "ftl.cdftl.batch_update",
@@ -224,8 +225,7 @@ impl Scheme for Cdftl {
 
     #[inline]
     fn is_free(&self, logical: u32) -> bool {
-        self.items.find(logical).is_some()
-            || self.pages.has(self.shape.page_of(logical)) && self.has_lasting_room()
+        self.items.find(logical).is_some() || self.pages.has(self.shape.page_of(logical)) && self.has_lasting_room()
     }
 
     #[inline]

@@ -16,7 +16,8 @@ pub(super) const STATIC_GAP: Parameter = Parameter {
     key: "ftl.wear.static_gap",
     kind: ParameterKind::Count { min: 0, max: 1_000_000 },
     default: Some("0"),
-    doc: "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase counts differ by more than this; 0 turns it off.",
+    doc: "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase \
+        counts differ by more than this; 0 turns it off.",
 };
 
 /// Blocks with programmed pages that can be read: those that are bad or on a lost die are left out.

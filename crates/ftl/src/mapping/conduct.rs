@@ -143,7 +143,10 @@ impl<S: Scheme> Trial<S> {
 }
 
 /// Any settings of a scheme's own parameters.
-fn settings(parameters: fn() -> Vec<Parameter>, prefix: &'static str) -> impl Strategy<Value = Vec<(&'static str, String)>> {
+fn settings(
+    parameters: fn() -> Vec<Parameter>,
+    prefix: &'static str,
+) -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let own = parameters().into_iter().filter(|parameter| parameter.key.starts_with(prefix));
     own.map(|Parameter { key, kind, .. }| {
         let text = match kind {

@@ -11,9 +11,9 @@
 
 use super::Mapping;
 use super::cache::{AgeHeap, ItemTable};
-use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
+use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// A logical and a physical page number.
@@ -216,7 +216,11 @@ impl Order {
             }
             Order::Age { young, old, .. } => young.len() + old.len(),
         };
-        if ordered == items as usize { Ok(()) } else { Err(format!("{items} entries are cached, {ordered} are ordered")) }
+        if ordered == items as usize {
+            Ok(())
+        } else {
+            Err(format!("{items} entries are cached, {ordered} are ordered"))
+        }
     }
 }
 

@@ -35,11 +35,16 @@ fn parameters() -> Vec<Parameter> {
         kind: ParameterKind::Choice(|| {
             vec![
                 ("merge", "that log block is merged first, as published"),
-                ("share", "it stays, and the page goes to the shared log blocks: saves copies where sequential writes skip or repeat pages"),
+                (
+                    "share",
+                    "it stays, and the page goes to the shared log blocks: saves copies where sequential writes \
+                    skip or repeat pages",
+                ),
             ]
         }),
         default: Some("merge"),
-        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical block.",
+        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical \
+            block.",
     });
     parameters
 }
@@ -106,7 +111,8 @@ impl Scheme for Fast {
         let (lbn, offset) = map.split(logical);
         if offset == 0 && Fast::own_logs(map.log_limit(flash)) > 0 {
             let current = map.log_owners().next();
-            if current.is_none() && map.own_log_count() > 0 || current.is_some_and(|current| !map.merge(flash, current)) {
+            if current.is_none() && map.own_log_count() > 0 || current.is_some_and(|current| !map.merge(flash, current))
+            {
                 return None;
             }
             let block = map.open_log(flash, lbn)?;

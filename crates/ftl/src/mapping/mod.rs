@@ -38,8 +38,8 @@ pub trait StripeShape: std::fmt::Debug {
 /// What a stripe layer asks of the mapping below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'a> {
-    /// Lanes that consecutive runs of logical pages use in turn and that their pages never leave. A lane is a plane or a
-    /// part of one; the lanes of a plane follow each other.
+    /// Lanes that consecutive runs of logical pages use in turn and that their pages never leave. A lane is a plane or
+    /// a part of one; the lanes of a plane follow each other.
     pub lanes: &'a [u32],
     /// Lanes of a plane: 1, or more if they divide its blocks evenly.
     pub lanes_per_plane: u32,
@@ -53,8 +53,8 @@ pub struct Stripes<'a> {
     pub given: u64,
     /// Chips that may fail: the mapping writes its own records once more for each.
     pub may_fail: u32,
-    /// Planes collect one after the other, so that the others can answer for the one that does. Only where collection waits
-    /// for nobody above.
+    /// Planes collect one after the other, so that the others can answer for the one that does. Only where collection
+    /// waits for nobody above.
     pub in_turn: bool,
 }
 
@@ -106,7 +106,10 @@ pub enum RecoverError {
     #[error("nothing can be recovered: contents are off, so flash holds no out-of-band areas")]
     NoContents,
     /// What a lost die held cannot be told from what was overwritten since.
-    #[error("die {die} is lost and the mapping keeps no redundancy: older versions of its pages on other dies cannot be told from the newest")]
+    #[error(
+        "die {die} is lost and the mapping keeps no redundancy: older versions of its pages on other dies cannot be \
+         told from the newest"
+    )]
     DieLost {
         /// The die.
         die: u32,
@@ -128,8 +131,8 @@ pub struct Mapping {
     /// Spare blocks of each plane it needs beyond the user's pages; an error says in words why the
     /// configuration does not fit.
     pub reserve_blocks: fn(&Values, &Layout) -> Result<u32, String>,
-    /// Blocks of each plane that collection keeps erased beyond those of `reserve_blocks` (`ftl.gc.free_blocks`). `None`: nothing
-    /// is collected; spare blocks are log blocks, and their number is a choice.
+    /// Blocks of each plane that collection keeps erased beyond those of `reserve_blocks` (`ftl.gc.free_blocks`).
+    /// `None`: nothing is collected; spare blocks are log blocks, and their number is a choice.
     pub kept_erased: Option<fn(&Values) -> u32>,
     /// It can be built under a stripe layer: pages stay on their chip.
     pub is_versioned: bool,
@@ -145,8 +148,8 @@ pub struct Builder<F: Flash> {
     pub versioned: Option<VersionedEntry<F>>,
 }
 
-/// The table: the file of a mapping, and what builds it. Whoever names a kind of flash compiles all of them for it; whoever
-/// only asks what there is compiles none.
+/// The table: the file of a mapping, and what builds it. Whoever names a kind of flash compiles all of them for it;
+/// whoever only asks what there is compiles none.
 macro_rules! table {
     ($($module:ident => $builder:expr,)*) => {
         /// Every mapping, alphabetically.
@@ -171,7 +174,10 @@ table! {
     dftl => page_level::builder::<dftl::Dftl, F>(),
     fast => log_block::builder::<fast::Fast, F>(),
     leaftl => page_level::builder::<leaftl::Leaftl, F>(),
-    page => Builder { versioned: Some(page_level::versioned::<page::Versioned, F>()), ..page_level::builder::<page::Page, F>() },
+    page => Builder {
+        versioned: Some(page_level::versioned::<page::Versioned, F>()),
+        ..page_level::builder::<page::Page, F>()
+    },
     shrd => page_level::builder::<shrd::Shrd, F>(),
     superpage => page_level::builder::<page::Page, F>(),
     tpftl => page_level::builder::<tpftl::Tpftl, F>(),

@@ -1,15 +1,15 @@
 //! `shrd`: the host gathers small writes in a log on the drive and later has them remapped, sorted and without a copy.
 //!
-//! Faithful to: "SHRD: Improving Spatial Locality in Flash Storage Accesses by Sequentializing in Host and Randomizing in
-//! Device" (FAST 2017): small writes go one after the other to addresses of a log, so that they touch few translation pages;
-//! the host keeps where they are and reads them there; when the log is full, one command makes the drive's map point to where
-//! the data already are, for all pages of the log that share a translation page at once. The real address stands in each
-//! page's out-of-band area, so that after a power cut the scan of the drive does what the host had not asked for yet.
-//! Simplified: the table of the host and the command are part of the mapping, as they need a drive that knows them, and take
-//! no time; the log's own map, four bytes a page, is in the drive's memory; the host remaps the oldest page when the log is
-//! full and takes along what shares its translation page, and does nothing while idle; a small trim is noted in the log as
-//! a write is.
-//! Protects: a page of the log is used again only when its entry is in a translation page or there is a newer version.
+//! Faithful to: "SHRD: Improving Spatial Locality in Flash Storage Accesses by Sequentializing in Host and Randomizing
+//! in Device" (FAST 2017): small writes go one after the other to addresses of a log, so that they touch few
+//! translation pages; the host keeps where they are and reads them there; when the log is full, one command makes the
+//! drive's map point to where the data already are, for all pages of the log that share a translation page at once. The
+//! real address stands in each page's out-of-band area, so that after a power cut the scan of the drive does what the
+//! host had not asked for yet. Simplified: the table of the host and the command are part of the mapping, as they need
+//! a drive that knows them, and take no time; the log's own map, four bytes a page, is in the drive's memory; the host
+//! remaps the oldest page when the log is full and takes along what shares its translation page, and does nothing while
+//! idle; a small trim is noted in the log as a write is. Protects: a page of the log is used again only when its entry
+//! is in a translation page or there is a newer version.
 
 use super::Mapping;
 use super::cache::{ItemTable, NONE};
@@ -210,7 +210,9 @@ impl Scheme for Shrd {
         if self.log.len() > self.size {
             return Err(format!("the log of {} pages holds {}", self.size, self.log.len()));
         }
-        let newest = |(number, logical): (u64, &u32)| self.gathered.find(*logical).is_some_and(|slot| self.place[slot as usize] == number);
+        let newest = |(number, logical): (u64, &u32)| {
+            self.gathered.find(*logical).is_some_and(|slot| self.place[slot as usize] == number)
+        };
         let found = (self.first..).zip(&self.log).filter(|entry| newest(*entry)).count();
         if found == self.gathered.len() as usize {
             return Ok(());
@@ -239,7 +241,10 @@ impl Scheme for Shrd {
             let slot = self.gathered.find(logical);
             slot.filter(|slot| self.place[*slot as usize] == number).map_or(NONE, |_| logical)
         };
-        writer.put_u32("shrd.log", self.log.iter().enumerate().map(|(at, logical)| newest(self.first + at as u64, *logical)));
+        writer.put_u32(
+            "shrd.log",
+            self.log.iter().enumerate().map(|(at, logical)| newest(self.first + at as u64, *logical)),
+        );
         writer.put_u32("shrd.run", [self.run.0, self.run.1, u32::from(self.run.2)].into_iter());
     }
 
@@ -248,7 +253,10 @@ impl Scheme for Shrd {
         self.cache.load(reader)?;
         let log = reader.get_u32("shrd.log")?;
         let run = reader.get_u32("shrd.run")?;
-        if log.len() > self.size || run.len() != 3 || log.iter().any(|page| *page != NONE && *page >= self.shape.user_pages) {
+        if log.len() > self.size
+            || run.len() != 3
+            || log.iter().any(|page| *page != NONE && *page >= self.shape.user_pages)
+        {
             return Err(unfit("the log or the drive is of another size"));
         }
         debug_assert!(self.log.is_empty(), "state is read into an empty log");
@@ -304,7 +312,11 @@ mod tests {
         let (pages, translation_pages, log) = (1 << 16, 1 << 9, 1 << 12);
         let share = f64::from(log) / f64::from(pages) * 100.0;
         let values = parameters().into_iter().fold(Values::default(), |mut values, parameter| {
-            let text = if parameter.key == "ftl.shrd.log" { format!("{share}%") } else { parameter.default.unwrap_or("0").to_owned() };
+            let text = if parameter.key == "ftl.shrd.log" {
+                format!("{share}%")
+            } else {
+                parameter.default.unwrap_or("0").to_owned()
+            };
             if parameter.default.is_some() {
                 values.set(parameter.key, parameter.kind.parse(&text).unwrap());
             }
@@ -313,16 +325,19 @@ mod tests {
         let mut scheme = Shrd::new(TranslationShape::new(pages, pages / translation_pages), 1 << 10, &values);
         let mut stream = Stream::new(7, "shrd");
         let mut write = |count: u32| {
-            (0..count).map(|_| {
-                let logical = stream.below(u64::from(pages)) as u32;
-                let mut plan = Plan::default();
-                scheme.access(&Access { logical, request_end: logical, change: true, at: None }, &mut plan);
-                plan.write_backs().count()
-            }).sum::<usize>() as f64
+            (0..count)
+                .map(|_| {
+                    let logical = stream.below(u64::from(pages)) as u32;
+                    let mut plan = Plan::default();
+                    scheme.access(&Access { logical, request_end: logical, change: true, at: None }, &mut plan);
+                    plan.write_backs().count()
+                })
+                .sum::<usize>() as f64
         };
         write(4 * log);
-        // Between the writing of its oldest page and the end of the log, each of the other writes meets a translation page
-        // with the same chance; the waiting time between ends is the log and a geometric one until it is met again.
+        // Between the writing of its oldest page and the end of the log, each of the other writes meets a translation
+        // page with the same chance; the waiting time between ends is the log and a geometric one until it is met
+        // again.
         let expected = f64::from(translation_pages) / f64::from(log + translation_pages);
         let measured = write(200_000) / 200_000.0;
         assert!((measured / expected - 1.0).abs() < 0.02, "{measured} programs a write, expected {expected}");

@@ -1,10 +1,10 @@
 //! `superpage`: chips work in lockstep, and their pages are mapped together.
 //!
-//! Faithful to: a drive that keeps one map entry for a page of every chip of a group; a write that is smaller or does not
-//! begin at a superpage reads what is missing and programs the whole; blocks of the group are erased and collected together.
-//! Simplified: the group is one chip with larger pages and a wider bus, so that a read keeps all its chips busy, whatever part of
-//! the superpage it asks for; otherwise see [`super::page_level`].
-//! Protects: what is counted is counted in pages of single chips.
+//! Faithful to: a drive that keeps one map entry for a page of every chip of a group; a write that is smaller or does
+//! not begin at a superpage reads what is missing and programs the whole; blocks of the group are erased and collected
+//! together. Simplified: the group is one chip with larger pages and a wider bus, so that a read keeps all its chips
+//! busy, whatever part of the superpage it asks for; otherwise see [`super::page_level`]. Protects: what is counted is
+//! counted in pages of single chips.
 
 use super::Mapping;
 use super::page_level::{self, scheme::Resident};
@@ -52,8 +52,8 @@ impl Lockstep {
         self.channels * self.ways
     }
 
-    /// Turns the values of a drive into those of one whose chips are the groups, and says how large these are. Values that
-    /// were turned already stay as they are.
+    /// Turns the values of a drive into those of one whose chips are the groups, and says how large these are. Values
+    /// that were turned already stay as they are.
     ///
     /// # Errors
     /// In words, where groups do not divide the drive or superpages are too large.
@@ -61,21 +61,30 @@ impl Lockstep {
         if values.name("ftl.kind") != "superpage" {
             return Ok(Self::NONE);
         }
-        let [all, dies, page] = ["flash.channels", "flash.dies_per_channel", "flash.page_size"].map(|key| values.whole(key));
+        let [all, dies, page] =
+            ["flash.channels", "flash.dies_per_channel", "flash.page_size"].map(|key| values.whole(key));
         let channels = if values.whole(CHANNELS) == 0 { all } else { values.whole(CHANNELS) };
         let group = Self { channels, ways: values.whole(WAYS) };
-        for (key, part, of, whole) in [(CHANNELS, channels, "flash.channels", all), (WAYS, group.ways, "flash.dies_per_channel", dies)] {
+        for (key, part, of, whole) in
+            [(CHANNELS, channels, "flash.channels", all), (WAYS, group.ways, "flash.dies_per_channel", dies)]
+        {
             if !whole.is_multiple_of(part) {
-                return Err(format!("{key} is {part}, which does not divide {of} = {whole}; use a number that does, such as 1"));
+                return Err(format!(
+                    "{key} is {part}, which does not divide {of} = {whole}; use a number that does, such as 1"
+                ));
             }
         }
         if !group.chips().is_power_of_two() {
-            return Err(format!("a superpage of {} chips has no power of two of pages; set {CHANNELS} and {WAYS} to powers of two", group.chips()));
+            return Err(format!(
+                "a superpage of {} chips has no power of two of pages; set {CHANNELS} and {WAYS} to powers of two",
+                group.chips()
+            ));
         }
         let most = units::SECTOR_BYTES * 64;
         if page * group.chips() > most {
             return Err(format!(
-                "a superpage of {} pages of {page} bytes has more than {most} bytes; lower {CHANNELS}, {WAYS} or flash.page_size",
+                "a superpage of {} pages of {page} bytes has more than {most} bytes; lower {CHANNELS}, {WAYS} or \
+                 flash.page_size",
                 group.chips()
             ));
         }

@@ -41,13 +41,15 @@ pub(super) fn parameters() -> Vec<Parameter> {
         ),
         switch(
             "ftl.tpftl.selective_prefetch",
-            "In a sequential phase a miss brings in as many successors as the entry has cached predecessors in a row, as far as they are on the same translation page.",
+            "In a sequential phase a miss brings in as many successors as the entry has cached predecessors in a row, \
+             as far as they are on the same translation page.",
         ),
         Parameter {
             key: "ftl.tpftl.threshold",
             kind: ParameterKind::Count { min: 1, max: 1_000_000 },
             default: Some("3"),
-            doc: "A sequential phase begins when so many fewer translation pages have cached entries, and ends when so many more have.",
+            doc: "A sequential phase begins when so many fewer translation pages have cached entries, and ends when so \
+                many more have.",
         },
         switch(
             "ftl.tpftl.batch_update",
@@ -284,7 +286,8 @@ impl Scheme for Tpftl {
         let phase = reader.get_u64("tpftl.phase")?;
         let entries = reader.get_u32("tpftl.entries")?;
         let (used, dirty) = (reader.get_u64("tpftl.used")?, reader.get_u8("tpftl.dirty")?);
-        if entries.len() > self.nodes.capacity() as usize || entries.iter().any(|entry| *entry >= self.shape.user_pages) {
+        if entries.len() > self.nodes.capacity() as usize || entries.iter().any(|entry| *entry >= self.shape.user_pages)
+        {
             return Err(unfit("the cache or the drive is of another size".to_owned()));
         }
         if phase.len() != 3 || used.len() != entries.len() || dirty.len() != entries.len() {

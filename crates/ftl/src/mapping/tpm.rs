@@ -13,9 +13,9 @@
 
 use super::Mapping;
 use super::cache::NONE;
-use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
+use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// The line for the table of mappings.
@@ -30,7 +30,8 @@ pub(super) fn parameters() -> Vec<Parameter> {
         key: "ftl.tpm.clean_first",
         kind: ParameterKind::Count { min: 0, max: 1_000_000 },
         default: Some("0"),
-        doc: "Evict the oldest clean one among this many least recently used translation pages, if there is one; 0: strictly the least recently used.",
+        doc: "Evict the oldest clean one among this many least recently used translation pages, if there is one; 0: \
+            strictly the least recently used.",
     });
     parameters
 }
@@ -169,7 +170,9 @@ impl Scheme for Tpm {
         let misplaced = slots.iter().find(|slot| self.slot_of[self.slots[**slot as usize].0 as usize] != **slot);
         match misplaced {
             Some(slot) => Err(format!("translation page {} is not in slot {slot}", self.slots[*slot as usize].0)),
-            None if slots.len() != self.slots.len() => Err(format!("{} of {} slots are listed", slots.len(), self.slots.len())),
+            None if slots.len() != self.slots.len() => {
+                Err(format!("{} of {} slots are listed", slots.len(), self.slots.len()))
+            }
             None => Ok(()),
         }
     }

@@ -1,8 +1,8 @@
 //! How fast blocks are erased: host bytes for an erase, with its error.
 //!
-//! Faithful to: the error of a mean is that of its batches. The rate of a window whose halves differ is that of its second half.
-//! Simplified: a rate that rises or falls on is a straight line within a half.
-//! Protects: a rate still on its way has no pace.
+//! Faithful to: the error of a mean is that of its batches. The rate of a window whose halves differ is that of its
+//! second half. Simplified: a rate that rises or falls on is a straight line within a half. Protects: a rate still on
+//! its way has no pace.
 
 use super::spread::{covariance, mean};
 use super::{LifetimeError, WearStep, WearWindow};
@@ -12,11 +12,11 @@ const BATCHES: usize = 8;
 /// Student's factor for 95 %: all batches, and half of them (7 and 3 degrees of freedom).
 const STUDENT: f64 = 2.365;
 const STUDENT_HALF: f64 = 3.182;
-/// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over its
-/// window, to either side of the middle.
+/// What "steady" leaves open, as a share of the rate: the trend that the rule of preconditioning lets pass is 10 % over
+/// its window, to either side of the middle.
 pub(super) const UNSTEADY: f64 = 0.05;
-/// A drive whose rate of erases goes on rising or falling by more than this between the last two quarters of a window is not near
-/// its steady state: the range that the rule of preconditioning lets pass.
+/// A drive whose rate of erases goes on rising or falling by more than this between the last two quarters of a window
+/// is not near its steady state: the range that the rule of preconditioning lets pass.
 pub(super) const TREND_MAX: f64 = 0.20;
 
 /// How fast blocks are erased.
@@ -28,8 +28,8 @@ pub struct Pace {
     pub bytes_per_erase: f64,
     /// Error of that, two-sided 95 %, as a share of it.
     pub error: f64,
-    /// Rate of erases in the second half of the window over that in the first, where the drive was not steady and the second
-    /// half alone counts.
+    /// Rate of erases in the second half of the window over that in the first, where the drive was not steady and the
+    /// second half alone counts.
     pub unsteady: Option<f64>,
 }
 
@@ -45,7 +45,8 @@ impl Pace {
         // Erases of all blocks for a byte, between two batches; nothing where nothing was written.
         let rate = |from: usize, to: usize| {
             let (from, to) = (at(from), at(to));
-            (to.host_bytes > from.host_bytes).then(|| (to.erases - from.erases) as f64 / (to.host_bytes - from.host_bytes) as f64)
+            (to.host_bytes > from.host_bytes)
+                .then(|| (to.erases - from.erases) as f64 / (to.host_bytes - from.host_bytes) as f64)
         };
         let batches = |from: usize| (from..BATCHES).filter_map(|batch| rate(batch, batch + 1)).collect::<Vec<f64>>();
         let half = BATCHES / 2;
@@ -61,7 +62,12 @@ impl Pace {
             }
             let error = batch_error(&batches(half), STUDENT_HALF).hypot(UNSTEADY).hypot(trend);
             let bytes_per_erase = window.erases.len() as f64 / second;
-            return Ok(Self { bytes_per_erase, error, unsteady: Some(second / first.max(f64::MIN_POSITIVE)), ..steady });
+            return Ok(Self {
+                bytes_per_erase,
+                error,
+                unsteady: Some(second / first.max(f64::MIN_POSITIVE)),
+                ..steady
+            });
         }
         Ok(Self { error: batch_error(&batches(0), STUDENT).hypot(UNSTEADY), ..steady })
     }
@@ -113,7 +119,10 @@ mod tests {
         assert!((filled.unsteady.unwrap() - 2.0).abs() < 1e-9, "{filled:?}");
         // 32 blocks, each erased once for 3,200 bytes; the window's own mean would have said 4,267.
         assert!((filled.bytes_per_erase - 3200.0).abs() < 1e-9 && (filled.error - UNSTEADY).abs() < 1e-9, "{filled:?}");
-        assert!((filled.bytes(12.0, 1.0) - 96_000.0).abs() < 1e-6, "the window took 64,000 bytes for 2 erases of each block");
+        assert!(
+            (filled.bytes(12.0, 1.0) - 96_000.0).abs() < 1e-6,
+            "the window took 64,000 bytes for 2 erases of each block"
+        );
         // Erases that become more frequent all the time: nobody knows how far that goes on.
         let rising = pace(|step| step * step).unwrap_err();
         assert!(matches!(rising, LifetimeError::Unsteady { change } if (change - 7.0 / 5.0).abs() < 0.02), "{rising}");

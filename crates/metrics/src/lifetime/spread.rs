@@ -1,16 +1,17 @@
 //! How blocks differ in wear: what of it lasts, and what is chance.
 //!
-//! Faithful to: what two parts of a window agree in (their covariance) lasts, the rest is a random walk. Blocks that hold cold data
-//! are found out slowly: where quarters late in the window agree in more than early ones do, the second half counts.
-//! Simplified: a spread that still grows is projected as it was in the second half, all of which may last.
+//! Faithful to: what two parts of a window agree in (their covariance) lasts, the rest is a random walk. Blocks that
+//! hold cold data are found out slowly: where quarters late in the window agree in more than early ones do, the second
+//! half counts. Simplified: a spread that still grows is projected as it was in the second half, all of which may last.
 //! Protects: the cautious share of what lasts is never below the likely one.
 
 use super::WearWindow;
 
 /// Standard errors of a normal variable, two-sided 95 %.
 const SIGMAS: f64 = 1.96;
-/// Least lasting variance, relative to the mean, whose growth counts: planes of a drive wander in wear by some per cent, all blocks
-/// of one together, and that looks like growth or its opposite for a while. Cold blocks that are found out differ by a third and more.
+/// Least lasting variance, relative to the mean, whose growth counts: planes of a drive wander in wear by some per
+/// cent, all blocks of one together, and that looks like growth or its opposite for a while. Cold blocks that are found
+/// out differ by a third and more.
 const DRIFT_MIN: f64 = 0.1;
 
 /// Spread between blocks.
@@ -44,8 +45,8 @@ fn agreement(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     (of_a > 0.0 && of_b > 0.0).then(|| (both, ((of_a * of_b + both * both) / a.len() as f64).sqrt()))
 }
 
-/// How much more the last two of four parts agree in than the first two, and its standard error. They are of the same blocks, so
-/// the difference is known far better than either.
+/// How much more the last two of four parts agree in than the first two, and its standard error. They are of the same
+/// blocks, so the difference is known far better than either.
 fn growth(quarters: &[Vec<f64>; 4]) -> (f64, f64) {
     let means = [0, 1, 2, 3].map(|quarter| mean(&quarters[quarter]));
     let both = |block: usize, a: usize, b: usize| (quarters[a][block] - means[a]) * (quarters[b][block] - means[b]);
@@ -67,7 +68,8 @@ impl Spread {
         let whole = Self::between(part(window, 0, 4), agreement(&first_half.0, &second_half.0));
         let quarters = [0, 1, 2, 3].map(|quarter| part(window, quarter, quarter + 1).0);
         let (grown, error) = growth(&quarters);
-        let late = agreement(&quarters[2], &quarters[3]).filter(|(after, _)| grown > SIGMAS * error && *after > DRIFT_MIN);
+        let late =
+            agreement(&quarters[2], &quarters[3]).filter(|(after, _)| grown > SIGMAS * error && *after > DRIFT_MIN);
         (whole, late.map(|late| Self { is_growing: true, ..Self::between(second_half, Some(late)) }))
     }
 
@@ -97,14 +99,20 @@ impl Spread {
 mod tests {
     use super::*;
 
-    /// 200 blocks of which so many in a thousand hold cold data and are not erased in each of four quarters; the others are, by turns.
+    /// 200 blocks of which so many in a thousand hold cold data and are not erased in each of four quarters; the others
+    /// are, by turns.
     fn window(cold: [usize; 4]) -> WearWindow {
         let block = |index: usize| {
             let mut row = [0; 5];
             for quarter in 0..4 {
                 let is_hot = index * 5 >= cold[quarter];
                 // Some more often by chance, others in the next quarter.
-                row[quarter + 1] = row[quarter] + if is_hot { (10_000 / (1000 - cold[quarter])) as u32 + ((index + quarter) % 3) as u32 } else { 0 };
+                row[quarter + 1] = row[quarter]
+                    + if is_hot {
+                        (10_000 / (1000 - cold[quarter])) as u32 + ((index + quarter) % 3) as u32
+                    } else {
+                        0
+                    };
             }
             row
         };
@@ -115,7 +123,13 @@ mod tests {
     fn cold_blocks_that_are_found_out_slowly_are_told_from_a_spread_that_stays() {
         let (whole, late) = Spread::of(&window([100, 200, 350, 450]));
         let late = late.expect("the spread grew");
-        assert!(late.variance > 1.3 * whole.variance && late.likely() > 0.8, "{} {} {}", late.variance, whole.variance, late.likely());
+        assert!(
+            late.variance > 1.3 * whole.variance && late.likely() > 0.8,
+            "{} {} {}",
+            late.variance,
+            whole.variance,
+            late.likely()
+        );
         assert!((late.cautious() - 1.0).abs() < 1e-9, "all of it may last");
         for steady in [[450; 4], [0; 4], [450, 350, 200, 100]] {
             assert!(Spread::of(&window(steady)).1.is_none(), "{steady:?}");

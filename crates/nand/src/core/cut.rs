@@ -32,8 +32,14 @@ impl FlashCore {
             }
         }
         for row in &mut image.blocks {
-            *row = BlockRow { done: row.done, issued: row.done, entered: row.done, erases: row.erases,
-                flags: row.flags & (BAD | SKIPS), ..BlockRow::NEW };
+            *row = BlockRow {
+                done: row.done,
+                issued: row.done,
+                entered: row.done,
+                erases: row.erases,
+                flags: row.flags & (BAD | SKIPS),
+                ..BlockRow::NEW
+            };
         }
         let pages = self.geometry.pages_per_block;
         for command in running {

@@ -8,8 +8,8 @@ use crate::NIL;
 use crate::contents::{PayloadId, RecordId};
 use crate::core::{FlashCore, LawBroken};
 use crate::flash::{
-    Backlog, Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program,
-    ProgramFailure, Read, Token,
+    Backlog, Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program, ProgramFailure,
+    Read, Token,
 };
 use crate::part::Part;
 use units::{BlockId, Cause, DieId, Nanos, Ppn};
@@ -124,7 +124,8 @@ impl TimedFlash {
         }
     }
 
-    /// Whether an operation has begun: one of its commands has ended, or is on its die or channel for longer than this moment.
+    /// Whether an operation has begun: one of its commands has ended, or is on its die or channel for longer than this
+    /// moment.
     fn has_begun(&self, members: &[CommandId]) -> bool {
         members.iter().any(|command| {
             let slot = self.slab.get(command.slot);

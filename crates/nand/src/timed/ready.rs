@@ -33,7 +33,9 @@ impl TimedFlash {
         let row = self.core.row(block);
         if row.has_failed() {
             self.hand_back(id);
-        } else if !row.erase_pending() && (row.entered == position || row.has_gaps() && self.core.jumps(block, position)) {
+        } else if !row.erase_pending()
+            && (row.entered == position || row.has_gaps() && self.core.jumps(block, position))
+        {
             let row = self.core.row(block);
             row.entered += 1;
             let parked = row.parked != NIL;
@@ -140,7 +142,11 @@ impl TimedFlash {
         let in_controller = matches!(self.slab.get(failed).what, What::Data | What::Record);
         for id in self.slab.live_ids().collect::<Vec<_>>() {
             let slot = *self.slab.get(id);
-            if slot.kind != Kind::Read || slot.state != State::Waiting || slot.page != from || slot.what == What::Answered {
+            if slot.kind != Kind::Read
+                || slot.state != State::Waiting
+                || slot.page != from
+                || slot.what == What::Answered
+            {
                 continue;
             }
             if in_controller && slot.flags & flag::DROPPED == 0 {

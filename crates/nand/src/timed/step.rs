@@ -91,7 +91,8 @@ impl TimedFlash {
         if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
             return false;
         }
-        self.chain(self.dies[die].head[0]).any(|id| self.block_of(self.slab.get(id).page) == block && self.slab.get(id).kind != Kind::Read)
+        self.chain(self.dies[die].head[0])
+            .any(|id| self.block_of(self.slab.get(id).page) == block && self.slab.get(id).kind != Kind::Read)
     }
 
     /// The commands of a queue or gang from `first` on.
@@ -227,9 +228,9 @@ impl TimedFlash {
         }
     }
 
-    /// A collection that is not interrupted has ended a command, and what it does next may follow at this very moment: the
-    /// others wait until all that ends now has been told of. If nothing follows then they go on, so that a collection which
-    /// waits for one of them never waits in vain.
+    /// A collection that is not interrupted has ended a command, and what it does next may follow at this very moment:
+    /// the others wait until all that ends now has been told of. If nothing follows then they go on, so that a
+    /// collection which waits for one of them never waits in vain.
     fn awaits_cleaning(&mut self, index: usize) -> bool {
         let die = &self.dies[index];
         let head = die.head[die.next_lane()];
@@ -253,7 +254,8 @@ impl TimedFlash {
         let die = &self.dies[index];
         let lane = die.next_lane();
         let head = die.head[lane];
-        let interrupts = self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.slab.get(head).cause);
+        let interrupts =
+            self.options.uninterrupted && die.cleans && head != NIL && !is_cleaning(self.slab.get(head).cause);
         if head == NIL || die.suspended != NIL || interrupts {
             return;
         }
@@ -280,8 +282,8 @@ impl TimedFlash {
         self.start(index, id);
     }
 
-    /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous, in
-    /// whatever order it is told of.
+    /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous,
+    /// in whatever order it is told of.
     pub(super) fn begins_now(&self, id: u32) -> bool {
         let index = self.core.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
         let die = &self.dies[index];
@@ -333,12 +335,19 @@ impl TimedFlash {
         }
     }
 
-    /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read among them.
+    /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read
+    /// among them.
     pub(super) fn queued_ns(&self, index: usize) -> Nanos {
         let die = &self.dies[index];
-        let queued: Nanos = die.head.into_iter().flat_map(|first| self.chain(first)).map(|id| self.service_ns(id) + self.following_ns(index, id)).sum();
+        let queued: Nanos = die
+            .head
+            .into_iter()
+            .flat_map(|first| self.chain(first))
+            .map(|id| self.service_ns(id) + self.following_ns(index, id))
+            .sum();
         let running = self.queue.armed(index as u32).map_or(0, |end| end.saturating_sub(self.now));
-        let on_die: Nanos = [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
+        let on_die: Nanos =
+            [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
         let is = |id: u32, kind: Kind| id != NIL && self.slab.get(id).kind == kind;
         let half = match () {
             () if is(die.array, Kind::Read) => self.read_transfer_ns[self.slab.get(die.array).sectors as usize],

@@ -8,12 +8,11 @@ use crate::client::*;
 fn any_request() -> impl Strategy<Value = Vec<u8>> {
     let place = (0..300_u64, 0..200_u32).prop_map(|(offset, length)| (offset * 4096, length * 512));
     let kind = prop_oneof![Just(READ), Just(TRIM), Just(ZEROES), Just(STATUS), Just(CACHE), 0..12_u16];
-    let other = (kind, place.clone(), 0..32_u16, any::<u64>()).prop_map(|(kind, (offset, length), flags, cookie)| {
-        match kind {
+    let other =
+        (kind, place.clone(), 0..32_u16, any::<u64>()).prop_map(|(kind, (offset, length), flags, cookie)| match kind {
             WRITE | DISC | FLUSH => request(0, FLUSH, cookie, 0, 0),
             _ => request(flags, kind, cookie, offset, length),
-        }
-    });
+        });
     let writes = (place, any::<u8>(), any::<u64>()).prop_map(|((offset, length), byte, cookie)| {
         let payload: Vec<_> = (0..length).map(|at| byte.wrapping_add((at / 3) as u8)).collect();
         write(u16::from(byte & 1), cookie, offset, &payload)

@@ -51,7 +51,11 @@ impl CommitPolicy for InPython {
             return None;
         }
         let column = |value: fn(&Candidate) -> u32| all.iter().map(value).collect();
-        let seen = CommitView { stripes: column(|one| one.stripe), newer: column(|one| one.newer), reads: column(|one| one.reads) };
+        let seen = CommitView {
+            stripes: column(|one| one.stripe),
+            newer: column(|one| one.newer),
+            reads: column(|one| one.reads),
+        };
         let index = asked(|py| self.choice(py, seen, all.len()));
         Some(all[index].stripe)
     }

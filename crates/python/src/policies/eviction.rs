@@ -54,7 +54,8 @@ impl buffer::EvictionPolicy for InPython {
     }
 }
 
-/// Makes `buffer.kind = name` a buffer of single pages whose evictions what `make` builds decides, for each buffer anew.
+/// Makes `buffer.kind = name` a buffer of single pages whose evictions what `make` builds decides, for each buffer
+/// anew.
 #[pyfunction]
 pub fn register_eviction(name: &str, doc: &str, make: Py<PyAny>) -> PyResult<()> {
     let own = name.to_owned();

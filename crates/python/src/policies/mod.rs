@@ -41,11 +41,16 @@ fn asked<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
 /// The answer of a policy that chooses among `count` candidates.
 fn index_of(answer: &Bound<'_, PyAny>, policy: &str, count: usize) -> PyResult<usize> {
     let index = answer.call_method0("__index__").and_then(|index| index.extract::<i64>());
-    if let Some(index) = index.as_ref().ok().and_then(|index| usize::try_from(*index).ok()).filter(|index| *index < count) {
+    if let Some(index) =
+        index.as_ref().ok().and_then(|index| usize::try_from(*index).ok()).filter(|index| *index < count)
+    {
         return Ok(index);
     }
     let said = answer.repr().map_or_else(|_| "something else".to_owned(), |text| text.to_string());
     let hint = if answer.is_none() { "; a function without `return` answers None" } else { "" };
     let last = count.saturating_sub(1);
-    Err(PolicyError::new_err(format!("policy `{policy}` answered {said}, but an answer is the index of a candidate in its view, from 0 to {last}{hint}")))
+    Err(PolicyError::new_err(format!(
+        "policy `{policy}` answered {said}, but an answer is the index of a candidate in its view, from 0 to \
+         {last}{hint}"
+    )))
 }

@@ -54,11 +54,14 @@ impl VictimView {
 
     /// A number below `bound`, from the drive's own stream.
     fn below(&self, bound: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let whole = bound.call_method0("__index__").map_err(|_| PyTypeError::new_err(format!("view.below({bound}): give a whole number")))?;
+        let whole = bound
+            .call_method0("__index__")
+            .map_err(|_| PyTypeError::new_err(format!("view.below({bound}): give a whole number")))?;
         match whole.extract::<u64>() {
             Ok(bound) if bound > 0 => Ok(self.stream.lock().unwrap_or_else(PoisonError::into_inner).below(bound)),
             _ => Err(PyValueError::new_err(format!(
-                "view.below({bound}): it draws a number from 0 to bound - 1, so the bound is from 1 to 2^64 - 1; for any candidate: view.below(len(view))"
+                "view.below({bound}): it draws a number from 0 to bound - 1, so the bound is from 1 to 2^64 - 1; for \
+                 any candidate: view.below(len(view))"
             ))),
         }
     }
@@ -66,7 +69,8 @@ impl VictimView {
 
 impl gc::VictimPolicy for InPython {
     fn pick(&mut self, view: &gc::VictimView<'_>, stream: &mut Stream) -> Option<usize> {
-        let (blocks, valid): (Vec<u32>, Vec<u32>) = view.candidates().map(|(block, valid)| (block as u32, valid)).unzip();
+        let (blocks, valid): (Vec<u32>, Vec<u32>) =
+            view.candidates().map(|(block, valid)| (block as u32, valid)).unzip();
         if blocks.is_empty() {
             return None;
         }
@@ -90,8 +94,10 @@ impl gc::VictimPolicy for InPython {
     fn goes_in_circles(&self, picks: u32, blocks: u32) -> ! {
         let name = &self.name;
         let problem = format!(
-            "policy `{name}` chose a full block {picks} times in a row in a plane of {blocks} blocks, where others have invalid pages; \
-             collecting a full block gives no room, so this would go on for ever. Choose blocks with view.valid below view.pages_per_block"
+            "policy `{name}` chose a full block {picks} times in a row in a plane of {blocks} blocks, where others \
+             have invalid pages; \
+             collecting a full block gives no room, so this would go on for ever. Choose blocks with view.valid below \
+             view.pages_per_block"
         );
         match asked(|_| Err::<Infallible, _>(PolicyError::new_err(problem))) {}
     }

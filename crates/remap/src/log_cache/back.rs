@@ -129,7 +129,13 @@ impl LogCache {
         true
     }
 
-    pub(super) fn load_completed(&mut self, (segment, slot, tries): (u32, u32, u32), command: &Command, failed: bool, data: &[u8]) {
+    pub(super) fn load_completed(
+        &mut self,
+        (segment, slot, tries): (u32, u32, u32),
+        command: &Command,
+        failed: bool,
+        data: &[u8],
+    ) {
         if failed && tries + 1 < MOST_FAILURES {
             let Command { first_sector, sectors, .. } = *command;
             self.send(Work::Load { segment, slot, tries: tries + 1 }, HostOp::Read, first_sector, sectors);

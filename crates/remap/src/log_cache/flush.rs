@@ -51,7 +51,8 @@ impl LogCache {
 
     fn wants_flush(&self) -> bool {
         let is_written = self.completed > self.durable;
-        let waits = |request: &u32| self.front.requests.get(*request).is_some_and(|request| request.target <= self.completed);
+        let waits =
+            |request: &u32| self.front.requests.get(*request).is_some_and(|request| request.target <= self.completed);
         let moves_tail = |(number, tail): &(u64, u64)| *number <= self.completed && *tail > self.tail;
         self.startup == Startup::Written
             || self.batch.as_ref().is_some_and(super::Batch::is_written)
@@ -66,7 +67,8 @@ impl LogCache {
             return;
         }
         if failed {
-            // A later flush may succeed though what this one failed to write is lost: see the journal of the other driver.
+            // A later flush may succeed though what this one failed to write is lost: see the journal of the other
+            // driver.
             self.break_down();
             return;
         }
@@ -107,8 +109,8 @@ impl LogCache {
         self.send(Work::Superblock { buffer }, HostOp::Write, 0, self.layout.superpage_sectors());
     }
 
-    /// Begins a life: a header without pages, alone in its sector. It is torn by no power cut, and touches nothing else of a
-    /// torn segment that may be there.
+    /// Begins a life: a header without pages, alone in its sector. It is torn by no power cut, and touches nothing else
+    /// of a torn segment that may be there.
     pub(super) fn pump_begin(&mut self) -> bool {
         let index = self.layout.place_of(self.next);
         if self.startup != Startup::Wanted || !self.is_in_window() || self.segments[index as usize].pins > 0 {
@@ -121,7 +123,8 @@ impl LogCache {
         let bytes = self.buffers.get_mut(buffer);
         if !bytes.is_empty() {
             let (id, tail, base, durable) = (self.id, self.home, self.base, 0);
-            Header { id, number, tail, base, durable, data_checksum: crc32fast::hash(&[]), entries: Vec::new() }.put(bytes);
+            Header { id, number, tail, base, durable, data_checksum: crc32fast::hash(&[]), entries: Vec::new() }
+                .put(bytes);
         }
         self.tails.push_back((number, self.home));
         let segment = &mut self.segments[index as usize];

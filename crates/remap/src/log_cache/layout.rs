@@ -1,12 +1,13 @@
 //! Where a log cache puts things, and its metadata as bytes.
 //!
 //! ```text
-//! segment: | header: head 64 | checksum of the data 4, zeros 4 | base 8 | durable 8 | entries of 8 ... | data pages ... | pad |
+//! segment: | header: head 64 | checksum of the data 4, 0s 4 | base 8 | durable 8 | entries of 8 ... | pages ... | pad |
 //! entry:   first page 4, pages 4; no pages: one page, whose data are in the next slot
 //! ```
 //!
-//! The head is that of all metadata: `number` is the segment's, `more` its tail, `count` the entries. Its checksum covers
-//! the header up to the end of the sector that holds the last entry, so the pad and the rest of the header may be anything.
+//! The head is that of all metadata: `number` is the segment's, `more` its tail, `count` the entries. Its checksum
+//! covers the header up to the end of the sector that holds the last entry, so the pad and the rest of the header may
+//! be anything.
 
 use super::LogOptions;
 use crate::disk::{self, HEAD_BYTES, Head, Kind};
@@ -47,7 +48,8 @@ impl LogLayout {
         if device_sectors > most {
             return Err(LayoutError::Large { sectors: device_sectors, most });
         }
-        let mut layout = Self { page_sectors, superpage_sectors, segment_sectors, device_sectors, segments: 0, pages: 0 };
+        let mut layout =
+            Self { page_sectors, superpage_sectors, segment_sectors, device_sectors, segments: 0, pages: 0 };
         let size = u64::from(segment_sectors);
         // Half of the device at most, however small it is.
         let least = 2 * LEAST_SEGMENTS * size + u64::from(superpage_sectors);
@@ -182,7 +184,8 @@ impl LogLayout {
         Self::check_shape(layout.page_sectors, layout.superpage_sectors, layout.segment_sectors).ok()?;
         let pages = layout.device_sectors.checked_sub(layout.home_sector())? / u64::from(layout.page_sectors);
         let numbered = u64::from(layout.segments) * u64::from(layout.entries()) < u64::from(u32::MAX);
-        let fits = u64::from(layout.segments) >= LEAST_SEGMENTS && numbered && pages == u64::from(layout.pages) && pages > 0;
+        let fits =
+            u64::from(layout.segments) >= LEAST_SEGMENTS && numbered && pages == u64::from(layout.pages) && pages > 0;
         fits.then_some(layout)
     }
 }

@@ -1,8 +1,8 @@
 //! A log cache of a host: writes gather in segments, go to a log in order, and later home, sorted.
 //!
-//! The host sees the device as it is, but for the log at its beginning. A write goes into a *segment* in memory, that is
-//! written with one aligned command: a header that says which pages it holds, and their data. The oldest segments are
-//! written back in batches: pages that were not replaced since go home, sorted, neighbours in one command.
+//! The host sees the device as it is, but for the log at its beginning. A write goes into a *segment* in memory, that
+//! is written with one aligned command: a header that says which pages it holds, and their data. The oldest segments
+//! are written back in batches: pages that were not replaced since go home, sorted, neighbours in one command.
 //!
 //! ```text
 //! | superblock | segment | segment | segment ...      | home: the pages that the host sees ...  |
@@ -15,35 +15,38 @@
 //!  home|   in batches           | written | filled
 //! ```
 //!
-//! *Faithful to* Linux's dm-lc and dm-writeboost: a segment in memory, one sequential write for it with its metadata at the
-//! head, all writes through the log, write-back of the oldest segments sorted by address, identity of cache and home; a write
-//! that meets its page in the segment in memory replaces it there; answers from memory, and a flush writes what is there.
+//! *Faithful to* Linux's dm-lc and dm-writeboost: a segment in memory, one sequential write for it with its metadata at
+//! the head, all writes through the log, write-back of the oldest segments sorted by address, identity of cache and
+//! home; a write that meets its page in the segment in memory replaces it there; answers from memory, and a flush
+//! writes what is there.
 //!
-//! *Decided here*: the log is on the same device as the home, so there is one order of writes and one flush. A trim is an entry
-//! without data and goes home as zeros, since a drive may ignore a trim of a part of its unit. What a fresh drive reads is
-//! what the device held there: a map of what was ever written would cost writes of its own.
+//! *Decided here*: the log is on the same device as the home, so there is one order of writes and one flush. A trim is
+//! an entry without data and goes home as zeros, since a drive may ignore a trim of a part of its unit. What a fresh
+//! drive reads is what the device held there: a map of what was ever written would cost writes of its own.
 //!
-//! *Simplified*: a segment that a flush or the time closed is padded to a superpage and the next one begins a new segment, so
-//! many small flushes use up the ring, and a host that waits for its writes (`WriteCache::Through`) with fewer of them under way
-//! than a segment holds waits for the timeout each time; nothing is kept in memory only to be read; a trim of a part of a page does nothing.
+//! *Simplified*: a segment that a flush or the time closed is padded to a superpage and the next one begins a new
+//! segment, so many small flushes use up the ring, and a host that waits for its writes (`WriteCache::Through`) with
+//! fewer of them under way than a segment holds waits for the timeout each time; nothing is kept in memory only to be
+//! read; a trim of a part of a page does nothing.
 //!
 //! *Protects*, on a device that may lose or tear anything written since the last flush:
 //!
-//! - What was flushed is there. A flush of the host counts when all segments up to its own were written and the device was
-//!   flushed behind them. A segment may be missing where a later one is there, because both were under way: nobody was told
-//!   that the missing one is durable, and what the later one holds is newer still. Its header says up to which number all
-//!   were durable when it was written: one of these that is missing was damaged, not cut off.
-//! - Nothing old comes back. Headers carry the *tail*: all up to it are home, flushed. Reading begins behind the highest
-//!   tail there is, and a segment is written over only when a durable header says that it is not needed. Had it sufficed that
-//!   its pages are home, a power cut could tear it and leave an older one, written over at the same time, which would then
-//!   hide newer pages at home. The last free segment is used only for a header that moves the tail.
+//! - What was flushed is there. A flush of the host counts when all segments up to its own were written and the device
+//!   was flushed behind them. A segment may be missing where a later one is there, because both were under way: nobody
+//!   was told that the missing one is durable, and what the later one holds is newer still. Its header says up to which
+//!   number all were durable when it was written: one of these that is missing was damaged, not cut off.
+//! - Nothing old comes back. Headers carry the *tail*: all up to it are home, flushed. Reading begins behind the
+//!   highest tail there is, and a segment is written over only when a durable header says that it is not needed. Had it
+//!   sufficed that its pages are home, a power cut could tear it and leave an older one, written over at the same time,
+//!   which would then hide newer pages at home. The last free segment is used only for a header that moves the tail.
 //! - Only durable segments go home. A page of one is passed over only where a durable segment has a newer version:
 //!   otherwise a power cut could take the newer one, and the older one had been written over.
 //! - A page is replaced as a whole: home may be torn by a cut while the log still holds the page.
-//! - One batch at a time, so that no older version overtakes a newer one on its way home; and no page is written home while
-//!   a read of its home is under way.
-//! - A start after a power cut writes a header without pages, alone in its sector, and flushes it before anything else. It
-//!   ends what came before: a torn segment of an earlier life that a later torn write happens to complete is older than it.
+//! - One batch at a time, so that no older version overtakes a newer one on its way home; and no page is written home
+//!   while a read of its home is under way.
+//! - A start after a power cut writes a header without pages, alone in its sector, and flushes it before anything else.
+//!   It ends what came before: a torn segment of an earlier life that a later torn write happens to complete is older
+//!   than it.
 
 mod back;
 mod flush;
@@ -75,19 +78,40 @@ const MOST_FAILURES: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// A read of the host: where its data go.
-    Read { request: u32, cell: usize, segment: Option<u32> },
+    Read {
+        request: u32,
+        cell: usize,
+        segment: Option<u32>,
+    },
     /// The old contents of a page of which a part is written.
-    Merge { page: u32, segment: Option<u32> },
+    Merge {
+        page: u32,
+        segment: Option<u32>,
+    },
     /// Pages of a segment that is written back.
-    Load { segment: u32, slot: u32, tries: u32 },
+    Load {
+        segment: u32,
+        slot: u32,
+        tries: u32,
+    },
     /// Pages on their way home.
-    Home { buffer: u32, tries: u32 },
+    Home {
+        buffer: u32,
+        tries: u32,
+    },
     /// A segment of this number.
-    Segment { number: u64, tries: u32 },
+    Segment {
+        number: u64,
+        tries: u32,
+    },
     /// The superblock.
-    Superblock { buffer: u32 },
+    Superblock {
+        buffer: u32,
+    },
     /// The header that begins a life.
-    Begin { buffer: u32 },
+    Begin {
+        buffer: u32,
+    },
     Flush,
 }
 
@@ -189,9 +213,9 @@ pub struct LogCache {
 }
 
 impl LogCache {
-    /// A log cache on a fresh device: all pages read what the device holds. The first commands write the metadata; until they
-    /// are completed, writes and trims wait. `id` must differ from that of any log cache that the device held before, or
-    /// old metadata might be taken for new.
+    /// A log cache on a fresh device: all pages read what the device holds. The first commands write the metadata;
+    /// until they are completed, writes and trims wait. `id` must differ from that of any log cache that the device
+    /// held before, or old metadata might be taken for new.
     ///
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
@@ -341,7 +365,8 @@ impl LogCache {
 
     /// Goes on with whatever can go on.
     fn pump(&mut self) {
-        let steps = [Self::pump_begin, Self::pump_held, Self::pump_ready, Self::pump_close, Self::pump_back, Self::pump_flush];
+        let steps =
+            [Self::pump_begin, Self::pump_held, Self::pump_ready, Self::pump_close, Self::pump_back, Self::pump_flush];
         while !self.counts.broken && steps.into_iter().any(|step| step(self)) {}
     }
 }
@@ -384,7 +409,9 @@ impl HostDriver for LogCache {
     fn command_data(&self, id: u32) -> &[u8] {
         let Some((work, command)) = self.front.commands.get(id) else { return &[] };
         let buffer = match work {
-            Work::Segment { number, .. } => self.segments[self.layout.place_of(*number) as usize].buffer.expect("what is written is in memory"),
+            Work::Segment { number, .. } => {
+                self.segments[self.layout.place_of(*number) as usize].buffer.expect("what is written is in memory")
+            }
             Work::Home { buffer, .. } | Work::Superblock { buffer } | Work::Begin { buffer } => *buffer,
             Work::Read { .. } | Work::Merge { .. } | Work::Load { .. } | Work::Flush => return &[],
         };
@@ -407,7 +434,9 @@ impl HostDriver for LogCache {
             Work::Load { segment, slot, tries } => self.load_completed((segment, slot, tries), &command, failed, data),
             Work::Home { buffer, tries } => self.home_completed((buffer, tries), &command, failed),
             Work::Segment { number, tries } => self.segment_completed((number, tries), &command, failed),
-            Work::Superblock { buffer } | Work::Begin { buffer } => self.begin_completed(work, buffer, &command, failed),
+            Work::Superblock { buffer } | Work::Begin { buffer } => {
+                self.begin_completed(work, buffer, &command, failed)
+            }
             Work::Flush => self.flush_completed(failed),
         }
         self.pump();
@@ -426,7 +455,8 @@ impl HostDriver for LogCache {
             return None;
         }
         let timeout = self.open.map(|open| self.segments[open as usize].since + self.options.timeout_ns);
-        let idle = (self.outstanding() == 0 && self.has_idle_work()).then_some(self.last_request + self.options.idle_after_ns);
+        let idle =
+            (self.outstanding() == 0 && self.has_idle_work()).then_some(self.last_request + self.options.idle_after_ns);
         timeout.into_iter().chain(idle).min()
     }
 
@@ -462,8 +492,8 @@ impl HostDriver for LogCache {
         HostReport::LogCache(self.report())
     }
 
-    /// Whether the map leads only to entries that are there and say so, numbers are in order, and every page is accounted
-    /// for: those of the host are in segments or replaced others in memory.
+    /// Whether the map leads only to entries that are there and say so, numbers are in order, and every page is
+    /// accounted for: those of the host are in segments or replaced others in memory.
     fn check(&self) -> Result<(), String> {
         let mut cached = 0;
         for (page, place) in (0..).zip(&self.map).filter(|(_, place)| **place != HOME) {
@@ -503,4 +533,3 @@ impl DriverOptions for LogOptions {
         LogCache::open(self, device_sectors, read)
     }
 }
-

@@ -23,10 +23,11 @@ pub struct LogOptions {
     pub write_cache: WriteCache,
     /// How long no request came, and none is under way, before the log is written back, nanoseconds.
     pub idle_after_ns: Nanos,
-    /// Segments that are held in memory at most, being filled, being written, or kept: 2 or more. Writing back needs more.
+    /// Segments that are held in memory at most, being filled, being written, or kept: 2 or more. Writing back needs
+    /// more.
     pub buffers: u32,
-    /// Segments that are written back together at most, 1 or more; never more than a quarter of the log. More of them bring
-    /// more neighbours together, and need more memory.
+    /// Segments that are written back together at most, 1 or more; never more than a quarter of the log. More of them
+    /// bring more neighbours together, and need more memory.
     pub batch: u32,
 }
 

@@ -9,11 +9,12 @@ use std::io;
 use units::SECTOR_BYTES;
 
 impl LogCache {
-    /// A log cache that was formatted before, on a device of so many sectors. `read` fills sectors from the device, beginning
-    /// with the given one. Nothing is written until the host changes something. Of `options` those count that are not the
-    /// layout's.
+    /// A log cache that was formatted before, on a device of so many sectors. `read` fills sectors from the device,
+    /// beginning with the given one. Nothing is written until the host changes something. Of `options` those count that
+    /// are not the layout's.
     ///
-    /// A segment that was damaged in a way no power cut can cause is noticed where a later one says that it was durable.
+    /// A segment that was damaged in a way no power cut can cause is noticed where a later one says that it was
+    /// durable.
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a log cache whose log can be trusted.
@@ -40,7 +41,8 @@ impl LogCache {
                 unreadable.push(place);
                 continue;
             }
-            let header = Header::of(first, &layout).filter(|header| header.id == self.id && layout.place_of(header.number) == place);
+            let header = Header::of(first, &layout)
+                .filter(|header| header.id == self.id && layout.place_of(header.number) == place);
             let Some(header) = header else { continue };
             let data = &mut rest[..header.filled() as usize * layout.page_sectors() as usize * SECTOR_BYTES as usize];
             if !data.is_empty() && read(layout.slot_sector(place, 0), data).is_err() {
@@ -84,7 +86,16 @@ impl LogCache {
                 (entry.page..entry.page + entry.pages).for_each(|page| self.map_to(page, place));
             }
             let old = &mut self.segments[index as usize];
-            *old = Segment { number: header.number, state: State::Written, entries: header.entries, filled, buffer: None, owners: Vec::new(), pins: 0, since: 0 };
+            *old = Segment {
+                number: header.number,
+                state: State::Written,
+                entries: header.entries,
+                filled,
+                buffer: None,
+                owners: Vec::new(),
+                pins: 0,
+                since: 0,
+            };
         }
         (self.home, self.tail, self.completed, self.next) = (tail, tail, last, last + 1);
         // Before the next flush nothing behind the tail is known to be durable, only written.

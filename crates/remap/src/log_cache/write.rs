@@ -199,8 +199,8 @@ impl LogCache {
         self.open.is_some() || (self.startup == Startup::Ready && self.is_in_window() && is_free() && self.has_memory())
     }
 
-    /// The next segment may be written over what is there. The last one that may be has to move the tail: no header would
-    /// have room otherwise to say that others are home.
+    /// The next segment may be written over what is there. The last one that may be has to move the tail: no header
+    /// would have room otherwise to say that others are home.
     pub(super) fn is_in_window(&self) -> bool {
         let last = self.tail + u64::from(self.layout.segments());
         self.next < last || (self.next == last && self.home > self.tail)
@@ -286,7 +286,12 @@ impl LogCache {
             if tries + 1 >= MOST_FAILURES {
                 self.break_down();
             } else {
-                self.send(Work::Segment { number, tries: tries + 1 }, HostOp::Write, command.first_sector, command.sectors);
+                self.send(
+                    Work::Segment { number, tries: tries + 1 },
+                    HostOp::Write,
+                    command.first_sector,
+                    command.sectors,
+                );
             }
         }
         if failed {

@@ -3,7 +3,10 @@
 use crate::device::Device;
 use crate::oracle::{Change, Mark, Oracle};
 use engine::random::Stream;
-use remap::{Blocking, DriverOptions, Hard, HostDriver, Layout, LogCache, LogLayout, LogOptions, Options, Partial, Submit, WriteCache};
+use remap::{
+    Blocking, DriverOptions, Hard, HostDriver, Layout, LogCache, LogLayout, LogOptions, Options, Partial, Submit,
+    WriteCache,
+};
 use std::collections::BTreeMap;
 use units::HostOp;
 
@@ -146,7 +149,8 @@ impl<O: Shape> Bench<O> {
         let sectors = options.device_sectors(superpages);
         let mut random = Stream::new(seed, "bench");
         // What was there before is no zeros.
-        let mut image: Vec<u8> = (0..options.rubbish(sectors) * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        let mut image: Vec<u8> =
+            (0..options.rubbish(sectors) * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
         image.resize(sectors as usize * 512, 0);
         let mut device = Device::new(image);
         device.overlaps = options.is_torn();
@@ -263,7 +267,12 @@ impl<O: Shape> Bench<O> {
             assert!(steps < 1_000_000, "something goes on for ever: {:?}", self.driver.host_report());
             steps += 1;
             if self.device.held.is_empty() {
-                assert!(self.wait(), "{} requests wait for nothing: {:?}", self.outstanding(), self.driver.host_report());
+                assert!(
+                    self.wait(),
+                    "{} requests wait for nothing: {:?}",
+                    self.outstanding(),
+                    self.driver.host_report()
+                );
             } else {
                 self.complete();
             }
@@ -303,7 +312,8 @@ impl<O: Shape> Bench<O> {
         };
         self.driver = self.options.open(sectors, &mut read).expect("it was opened before");
         let mut device = Device::new(image);
-        (device.faults, device.overlaps, device.written) = (self.device.faults, self.device.overlaps, self.device.written);
+        (device.faults, device.overlaps, device.written) =
+            (self.device.faults, self.device.overlaps, self.device.written);
         self.device = device;
         self.asked.clear();
     }

@@ -46,7 +46,11 @@ fn metadata_that_cannot_be_read_count_as_damaged() {
         let opened = (1..superpages).filter(|superpage| {
             let bad = superpage * 8..superpage * 8 + 8;
             let hook = |access: Access<'_>| match access {
-                Access::Read { first_sector, sectors } if first_sector < bad.end && bad.start < first_sector + sectors => Err(std::io::Error::other("scratched")),
+                Access::Read { first_sector, sectors }
+                    if first_sector < bad.end && bad.start < first_sector + sectors =>
+                {
+                    Err(std::io::Error::other("scratched"))
+                }
                 _ => Ok(()),
             };
             let store = Hooked { bytes: image.clone(), hook };
@@ -58,7 +62,8 @@ fn metadata_that_cannot_be_read_count_as_damaged() {
             true
         });
         let count = opened.count() as u64;
-        // What is in the journal since the checkpoint cannot be done without, nor the places where the newest of it may be.
+        // What is in the journal since the checkpoint cannot be done without, nor the places where the newest of it may
+        // be.
         assert!(count >= 10, "{name}: {count} of {} superpages can be done without", superpages - 1);
     }
 }
@@ -113,7 +118,11 @@ fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
                 let mut found = [0; 1024];
                 for page in 0..pages {
                     drive.read(page * 2, &mut found).unwrap();
-                    assert!(found == [7; 1024], "{superpage_sectors} sectors, {pages} pages, {what}: page {page} is {}", found[0]);
+                    assert!(
+                        found == [7; 1024],
+                        "{superpage_sectors} sectors, {pages} pages, {what}: page {page} is {}",
+                        found[0]
+                    );
                 }
                 false
             };

@@ -58,7 +58,8 @@ impl Device {
             let end = command.first_sector + u64::from(command.sectors);
             for other in &self.held {
                 let other = other.command;
-                let apart = end <= other.first_sector || other.first_sector + u64::from(other.sectors) <= command.first_sector;
+                let apart =
+                    end <= other.first_sector || other.first_sector + u64::from(other.sectors) <= command.first_sector;
                 let reads = command.op == HostOp::Read && other.op == HostOp::Read;
                 let flush = command.op == HostOp::Flush || other.op == HostOp::Flush;
                 let in_place = self.overlaps && (command.op == HostOp::Read || other.op == HostOp::Read);
@@ -77,13 +78,19 @@ impl Device {
         let mut answer = Vec::new();
         let end = command.first_sector + u64::from(command.sectors);
         match command.op {
-            HostOp::Read => (command.first_sector..end).for_each(|sector| answer.extend_from_slice(self.newest(sector))),
+            HostOp::Read => {
+                (command.first_sector..end).for_each(|sector| answer.extend_from_slice(self.newest(sector)))
+            }
             HostOp::Write | HostOp::Trim => {
                 self.written += data.len() as u64;
                 for (sector, data) in (command.first_sector..end).zip(data.chunks(SECTOR)) {
                     // A write that fails may have been done in part.
                     if !failed || random.chance(0.5) {
-                        self.cache.entry(sector).or_default().push(Cached { serial: self.serial, data: data.to_vec(), lost: false });
+                        self.cache.entry(sector).or_default().push(Cached {
+                            serial: self.serial,
+                            data: data.to_vec(),
+                            lost: false,
+                        });
                     }
                 }
                 self.serial += 1;
@@ -148,5 +155,4 @@ impl Device {
         }
         image
     }
-
 }

@@ -31,7 +31,8 @@ impl Plain {
 
     fn ask(&mut self, op: HostOp, page: u64, pages: u32) {
         let size = self.hard.layout().page_sectors();
-        let submit = Submit { tag: self.tag, op, first_sector: page * u64::from(size), sectors: pages * size, fua: false };
+        let submit =
+            Submit { tag: self.tag, op, first_sector: page * u64::from(size), sectors: pages * size, fua: false };
         self.hard.submit(0, submit, &[]);
         self.tag += 1;
         self.run();
@@ -81,7 +82,8 @@ fn the_journal_writes_one_superpage_for_a_thousand_pages() {
     let report = plain.hard.report();
     let journal = report.journal_superpages as f64 * 4.0 / report.host_pages as f64;
     assert!((journal - 0.0039).abs() < 0.0001, "the journal has {journal} of the bytes");
-    let checkpoints = (report.checkpoint_superpages - before.checkpoint_superpages) as f64 * 4.0 / report.host_pages as f64;
+    let checkpoints =
+        (report.checkpoint_superpages - before.checkpoint_superpages) as f64 * 4.0 / report.host_pages as f64;
     assert!(checkpoints <= 0.01, "checkpoints have {checkpoints} of the bytes");
 }
 
@@ -169,7 +171,11 @@ fn pages_in_a_row_on_the_device_are_one_read() {
     plain.ask(HostOp::Write, 5, 1);
     plain.ask(HostOp::Flush, 0, 0);
     plain.ask(HostOp::Read, 0, 16);
-    assert_eq!((plain.hard.report().read_commands, plain.hard.report().reads_split), (4, 1), "before, the page, behind");
+    assert_eq!(
+        (plain.hard.report().read_commands, plain.hard.report().reads_split),
+        (4, 1),
+        "before, the page, behind"
+    );
 }
 
 #[test]

@@ -178,8 +178,8 @@ fn many_flushes_turn_the_ring() {
     assert!(report.written_back_segments >= 496, "{report:?}");
 }
 
-/// A segment of two pages was torn: one sector of the first page is missing. After a restart, where both pages read as zeros, the
-/// host writes the first page again, and that is torn as well. The second page must not appear.
+/// A segment of two pages was torn: one sector of the first page is missing. After a restart, where both pages read as
+/// zeros, the host writes the first page again, and that is torn as well. The second page must not appear.
 fn complete_a_torn_segment(is_second: bool) {
     let empty = Blocking::format(vec![0; 512 << 10], &LogOptions { log: 0.5, ..options() }).unwrap().into_store();
     // Its life begins with segment 1.
@@ -196,7 +196,10 @@ fn complete_a_torn_segment(is_second: bool) {
         let lost = (8 + 2 * 32) * 512..(8 + 3 * 32) * 512;
         whole[lost.clone()].copy_from_slice(&empty[lost]);
     }
-    let missing = (0..whole.len() / 512).map(|sector| sector * 512).filter(|at| whole[*at..at + 512] == [1; 512]).collect::<Vec<_>>();
+    let missing = (0..whole.len() / 512)
+        .map(|sector| sector * 512)
+        .filter(|at| whole[*at..at + 512] == [1; 512])
+        .collect::<Vec<_>>();
     assert_eq!(missing.len(), 4);
     let mut torn = whole;
     torn[missing[0]..missing[0] + 512].fill(0);

@@ -24,7 +24,8 @@ impl Group {
     /// Adds a request that is contiguous with it, if it is.
     fn takes(&mut self, tag: u32, request: &Request) -> bool {
         let whole = &mut self.whole;
-        let is_alike = whole.op == request.op && matches!(request.op, HostOp::Read | HostOp::Write) && !whole.fua && !request.fua;
+        let is_alike =
+            whole.op == request.op && matches!(request.op, HostOp::Read | HostOp::Write) && !whole.fua && !request.fua;
         let is_next = whole.end_sector() == request.first_sector || request.end_sector() == whole.first_sector;
         if !is_alike || !is_next || whole.sectors + request.sectors > MOST {
             return false;

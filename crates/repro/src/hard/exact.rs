@@ -41,7 +41,11 @@ pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<
         let mut drive = bench.factory_fresh();
         // No more than half of it: what cleaning does is not asked here.
         let writes = (PROBED / bytes).max(LEAST_WRITES).min(drives::capacity(options) / 2 / bytes);
-        let parameters = WorkloadParameters { seed: options.seed, request_bytes: Some(bytes), ..WorkloadParameters::new(bench.sectors(), writes) };
+        let parameters = WorkloadParameters {
+            seed: options.seed,
+            request_bytes: Some(bytes),
+            ..WorkloadParameters::new(bench.sectors(), writes)
+        };
         let mut workload = build("uniform-write", &parameters)?;
         let elapsed = race(&mut drive, &mut *workload, DEPTH, monitor)?;
         Ok(Point { bytes, writes, seconds: elapsed as f64 / 1e9 })
@@ -55,10 +59,17 @@ pub fn probe(options: &Options, ways: u64, monitor: &dyn Monitor) -> Result<Vec<
 /// In words, if the driver refuses a request or loses one.
 pub fn reclamation() -> Result<Reclaimed, String> {
     let said = |error: &dyn std::fmt::Display| format!("reclamation on a small drive: {error}");
-    let options = remap::Options { write_cache: WriteCache::Volatile, var_background: 1.0, var_ahead: Some(0), ..remap::Options::default() };
+    let options = remap::Options {
+        write_cache: WriteCache::Volatile,
+        var_background: 1.0,
+        var_ahead: Some(0),
+        ..remap::Options::default()
+    };
     let mut drive = Blocking::format(vec![0; 1 << 20], &options).map_err(|error| said(&error))?;
     for page in 0..32_u8 {
-        drive.write(u64::from(page) * PAGE_SECTORS, &[page; SECTOR * PAGE_SECTORS as usize], false).map_err(|error| said(&error))?;
+        drive
+            .write(u64::from(page) * PAGE_SECTORS, &[page; SECTOR * PAGE_SECTORS as usize], false)
+            .map_err(|error| said(&error))?;
     }
     let gone = [1, 3, 4, 6];
     for page in gone {

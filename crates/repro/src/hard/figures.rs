@@ -4,8 +4,8 @@ use super::drives::{KIB, Kind, SHARES, Shape as Built, WAYS};
 use super::phases::Phase;
 use super::runs::{DEPTH, Place, RECORDS, Results};
 use crate::cells;
-use figures::{Figure, Panel, Series, Shape};
 use device::probe::{Point, SIZES};
+use figures::{Figure, Panel, Series, Shape};
 
 /// Figures 14.4 and 14.5 of the publication, and the steady state.
 pub fn figures(results: &Results) -> Vec<Figure> {
@@ -28,9 +28,16 @@ fn probe(results: &Results) -> Figure {
         axis: "MB/s, over KiB of a write",
         shape: Shape::Lines,
         most: None,
-        panels: vec![Panel { categories: kib(&SIZES), series: results.probes.iter().map(series).collect(), ..Panel::default() }],
+        panels: vec![Panel {
+            categories: kib(&SIZES),
+            series: results.probes.iter().map(series).collect(),
+            ..Panel::default()
+        }],
         published: Vec::new(),
-        caption: "The published values are lost; full speed was reached at 16 KB. Sizes that are no multiple of 16 KiB touch superpages in part.".to_owned(),
+        caption:
+            "The published values are lost; full speed was reached at 16 KB. Sizes that are no multiple of 16 KiB \
+            touch superpages in part."
+                .to_owned(),
     }
 }
 
@@ -39,7 +46,10 @@ fn iozone(results: &Results) -> Figure {
     let panel = |(title, phase): (&str, Phase)| {
         let series = |kind: Kind| {
             let rate = |record| bytes * 1e3 / results.time(Place { kind, ways: WAYS[0], record, depth: DEPTH }, phase);
-            Series { name: kind.name().to_owned(), values: RECORDS.into_iter().map(|record| Some(rate(record))).collect() }
+            Series {
+                name: kind.name().to_owned(),
+                values: RECORDS.into_iter().map(|record| Some(rate(record))).collect(),
+            }
         };
         let series = [Kind::Plain, Kind::Hard, Kind::Pages].map(series).to_vec();
         Panel { title: title.to_owned(), categories: kib(&RECORDS), series, ..Panel::default() }
@@ -60,13 +70,17 @@ fn iozone(results: &Results) -> Figure {
         most: None,
         panels: phases.map(panel).to_vec(),
         published: Vec::new(),
-        caption: "Fresh drives, 32 requests under way. The published values are lost; the last two panels are not among them.".to_owned(),
+        caption: "Fresh drives, 32 requests under way. The published values are lost; the last two panels are not \
+            among them."
+            .to_owned(),
     }
 }
 
 fn steady(results: &Results) -> Figure {
     let plain = results.steady(Built::of(Kind::Plain, WAYS[0])).rates[0] / 1e3;
-    let hard = SHARES.map(|held| Some(results.steady(Built { held, ..Built::of(Kind::Hard, WAYS[0]) }).rates[0] / 1e3)).to_vec();
+    let hard = SHARES
+        .map(|held| Some(results.steady(Built { held, ..Built::of(Kind::Hard, WAYS[0]) }).rates[0] / 1e3))
+        .to_vec();
     let series = vec![
         Series { name: Kind::Plain.name().to_owned(), values: SHARES.map(|_| Some(plain)).to_vec() },
         Series { name: Kind::Hard.name().to_owned(), values: hard },

@@ -1,11 +1,10 @@
 //! `hard`: a driver of the host that turns small random writes into aligned ones of whole superpages.
 //!
 //! Faithful to: "An Efficient Host Level Address Remapping Driver" (ITCS 2011): a drive mapped by superpages of 16 KiB,
-//! `IOzone`'s phases in their order on a file written in order, sizes of records from 4 KiB to 1 MiB, the same drive without
-//! the driver beside it.
-//! Not published: the drive's inside, its size, the size of the file, the queue depth, what is held back, all values of the
-//! figures. `IOzone` writes through the page cache of the host: that is a queue depth of 32 here, and depth 1 is a row of its own.
-//! Scaling: drive and file shrink together.
+//! `IOzone`'s phases in their order on a file written in order, sizes of records from 4 KiB to 1 MiB, the same drive
+//! without the driver beside it. Not published: the drive's inside, its size, the size of the file, the queue depth,
+//! what is held back, all values of the figures. `IOzone` writes through the page cache of the host: that is a queue
+//! depth of 32 here, and depth 1 is a row of its own. Scaling: drive and file shrink together.
 
 mod drives;
 mod elevator;
@@ -31,10 +30,14 @@ pub(crate) static STUDY: Study = Study {
     name: "hard",
     title: "Small random writes remapped by the host to whole superpages",
     paper: "HARD, ITCS 2011",
-    method: "Four chips in lockstep under a map of superpages of 16 KiB, alone and behind the remapping driver; the same chips under a map \
-             of pages are the ideal. Fresh: a file is written in order, read in order, read at random, and written at random, each record \
-             once in each phase, 32 requests under way; contiguous neighbours in the host's queue are merged before all drives, and \
-             writes end with a flush. Steady: all of the drive is written in order and overwritten at random twice, then random writes \
+    method: "Four chips in lockstep under a map of superpages of 16 KiB, alone and behind the remapping driver; the \
+        same chips under a map \
+             of pages are the ideal. Fresh: a file is written in order, read in order, read at random, and written at \
+             random, each record \
+             once in each phase, 32 requests under way; contiguous neighbours in the host's queue are merged before \
+             all drives, and \
+             writes end with a flush. Steady: all of the drive is written in order and overwritten at random twice, \
+             then random writes \
              of 4 KiB are timed.",
     traces: &[],
     settings: &[PART],
@@ -50,7 +53,12 @@ pub(crate) static STUDY: Study = Study {
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     let results = runs::run(options, monitor)?;
     let size = format!("Size {}: of a drive of 4 GiB and a file of 1 GiB.", options.scale);
-    Ok(Findings::new(rows::rows(&results), figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
+    Ok(Findings::new(
+        rows::rows(&results),
+        figures::figures(&results),
+        options.notes(size, STUDY.settings),
+        results.missing(),
+    ))
 }
 
 #[cfg(test)]

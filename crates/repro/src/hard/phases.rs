@@ -126,7 +126,8 @@ mod tests {
             let flushes = batch.iter().filter(|request| request.op == HostOp::Flush).count();
             assert_eq!(flushes, usize::from(matches!(phase, Phase::Write | Phase::RandomWrite)));
             assert!(flushes == 0 || batch.last().unwrap().op == HostOp::Flush);
-            let mut places: Vec<u64> = batch.iter().filter(|request| request.sectors > 0).map(|request| request.first_sector / 8).collect();
+            let mut places: Vec<u64> =
+                batch.iter().filter(|request| request.sectors > 0).map(|request| request.first_sector / 8).collect();
             let in_order = places.is_sorted();
             assert_eq!(in_order, matches!(phase, Phase::Write | Phase::Read | Phase::ReadAgain), "{phase:?}");
             places.sort_unstable();

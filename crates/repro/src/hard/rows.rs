@@ -48,8 +48,16 @@ pub fn rows(results: &Results) -> Vec<Row> {
 fn knees(results: &Results) -> Row {
     let knees: Vec<Option<u64>> = results.probes.values().map(|points| knee(points)).collect();
     let holds = knees.iter().all(|knee| *knee == Some(PUBLISHED_KNEE));
-    let text = knees.iter().map(|knee| knee.map_or_else(|| "none".to_owned(), quantity::format_size)).collect::<Vec<_>>().join(", ");
-    row("4.1", Measured::statement(holds, text), "It and its multiples up to eight times its size reach 90 % of the best rate; 32 writes under way.")
+    let text = knees
+        .iter()
+        .map(|knee| knee.map_or_else(|| "none".to_owned(), quantity::format_size))
+        .collect::<Vec<_>>()
+        .join(", ");
+    row(
+        "4.1",
+        Measured::statement(holds, text),
+        "It and its multiples up to eight times its size reach 90 % of the best rate; 32 writes under way.",
+    )
 }
 
 /// Speed-ups of random writes by record.
@@ -64,12 +72,17 @@ fn largest(values: &[f64]) -> f64 {
 
 fn fresh(results: &Results) -> Vec<Row> {
     let [one, two] = WAYS.map(|ways| by_record(results, Kind::Hard, ways, DEPTH));
-    let victims = format!("{} virtual superpages were reclaimed in all these runs: this is merging alone.", results.victims());
+    let victims =
+        format!("{} virtual superpages were reclaimed in all these runs: this is merging alone.", results.victims());
     vec![
         row("4.2", Number(largest(&one)), &victims),
         row("4.2g", Number(largest(&two)), "Figure 14.1: four channels, two ways; superpages of four chips."),
         row("4.2s", Figures(format!("{}; {}", list(one), list(two))), "4 KiB to 1 MiB, powers of two."),
-        row("4.2q", Figures(list(by_record(results, Kind::Hard, WAYS[0], ONE))), "A write that fills no superpage waits for the timeout."),
+        row(
+            "4.2q",
+            Figures(list(by_record(results, Kind::Hard, WAYS[0], ONE))),
+            "A write that fills no superpage waits for the timeout.",
+        ),
         row("4.2v", Figures(list(by_record(results, Kind::Volatile, WAYS[0], ONE))), "4 KiB to 1 MiB."),
     ]
 }
@@ -93,18 +106,39 @@ fn steady(results: &Results) -> Vec<Row> {
     let remapped = [MANY, SINGLE].map(|depth| rate(Kind::Shrd, depth) / rate(Kind::Demand, depth));
     vec![
         row("4.2a", Figures(list(aged)), "The publication does not say that its drive was aged."),
-        row("4.2r", Figures(format!("{}; {}", list(SHARES.map(against)), list(amplification))), "Pads, journal and checkpoints included."),
+        row(
+            "4.2r",
+            Figures(format!("{}; {}", list(SHARES.map(against)), list(amplification))),
+            "Pads, journal and checkpoints included.",
+        ),
         row("4.2t", Figures(list([two, one])), "Each write of a single request is padded."),
-        row("4.2o", Figures(list(little)), "Flash of 1.1 times the drive instead of 1.29; a tenth of the drive is held back."),
-        row("4.2d", Figures(format!("{}; {}", list(memory(Kind::Volatile)), list(memory(Kind::LogCache)))), "A tenth of the drive is held back, or is the log."),
-        row("4.2e", Figures(list(remapped)), "The same chips; a 32nd of the map is cached, the log is 1 % of the drive."),
+        row(
+            "4.2o",
+            Figures(list(little)),
+            "Flash of 1.1 times the drive instead of 1.29; a tenth of the drive is held back.",
+        ),
+        row(
+            "4.2d",
+            Figures(format!("{}; {}", list(memory(Kind::Volatile)), list(memory(Kind::LogCache)))),
+            "A tenth of the drive is held back, or is the log.",
+        ),
+        row(
+            "4.2e",
+            Figures(list(remapped)),
+            "The same chips; a 32nd of the map is cached, the log is 1 % of the drive.",
+        ),
     ]
 }
 
 fn ideal(results: &Results) -> Vec<Row> {
-    let ram = results.steady(Shape::of(Kind::Hard, WAYS[0])).ram_bytes as f64 / results.capacity as f64 * 1024.0 * 1024.0;
+    let ram =
+        results.steady(Shape::of(Kind::Hard, WAYS[0])).ram_bytes as f64 / results.capacity as f64 * 1024.0 * 1024.0;
     vec![
-        row("4.2i", Figures(list(by_record(results, Kind::Pages, WAYS[0], DEPTH))), "What a map of four times the size in the drive would give."),
+        row(
+            "4.2i",
+            Figures(list(by_record(results, Kind::Pages, WAYS[0], DEPTH))),
+            "What a map of four times the size in the drive would give.",
+        ),
         row("4.2m", Number(ram), "4 bytes a page each way, the list of virtual superpages, buffers."),
     ]
 }
@@ -118,9 +152,21 @@ fn in_order(results: &Results) -> Vec<Row> {
     let speeds = RECORDS.map(|record| results.speed_up(of(record), Phase::Write));
     vec![
         row("4.3", Number(speed(Phase::Write)), &format!("Mean over records of 4 KiB to 1 MiB: {}.", list(speeds))),
-        row("4.4a", Number(mean_loss(Phase::Read)), "Mean over records; the file was written in order, so that nothing is split."),
-        row("4.4b", Number(mean_loss(Phase::RandomRead)), "Mean over records; before the random writes, as IOzone does."),
-        row("4.4v", Figures(format!("{}; {}", after(Phase::ReadAgain), after(Phase::RandomReadAgain))), "Records written at random lie in the order of their writing."),
+        row(
+            "4.4a",
+            Number(mean_loss(Phase::Read)),
+            "Mean over records; the file was written in order, so that nothing is split.",
+        ),
+        row(
+            "4.4b",
+            Number(mean_loss(Phase::RandomRead)),
+            "Mean over records; before the random writes, as IOzone does.",
+        ),
+        row(
+            "4.4v",
+            Figures(format!("{}; {}", after(Phase::ReadAgain), after(Phase::RandomReadAgain))),
+            "Records written at random lie in the order of their writing.",
+        ),
     ]
 }
 

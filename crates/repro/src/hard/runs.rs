@@ -18,7 +18,8 @@ use trace::Workload;
 use units::{DIE_CAUSES, SECTOR_BYTES};
 
 /// Bytes of a record.
-pub const RECORDS: [u64; 9] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB];
+pub const RECORDS: [u64; 9] =
+    [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB];
 /// Requests under way in the rows: what writes through the host's page cache come to.
 pub const DEPTH: u32 = 32;
 /// Direct requests, one at a time.
@@ -117,13 +118,20 @@ pub struct Results {
 impl Place {
     /// In words, for whoever watches.
     fn name(&self) -> String {
-        format!("{}, {} ways, records of {} KiB, {} under way", self.kind.name(), self.ways, self.record / KIB, self.depth)
+        format!(
+            "{}, {} ways, records of {} KiB, {} under way",
+            self.kind.name(),
+            self.ways,
+            self.record / KIB,
+            self.depth
+        )
     }
 }
 
 fn places() -> Vec<Place> {
     let of = |kind, ways, depth| RECORDS.into_iter().map(move |record| Place { kind, ways, record, depth });
-    let compared = [Kind::Plain, Kind::Hard, Kind::Pages].into_iter().flat_map(|kind| WAYS.map(|ways| (kind, ways, DEPTH)));
+    let compared =
+        [Kind::Plain, Kind::Hard, Kind::Pages].into_iter().flat_map(|kind| WAYS.map(|ways| (kind, ways, DEPTH)));
     let alone = [Kind::Plain, Kind::Hard, Kind::Volatile].map(|kind| (kind, WAYS[0], ONE));
     compared.chain(alone).flat_map(|(kind, ways, depth)| of(kind, ways, depth)).collect()
 }
@@ -151,10 +159,20 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
         capacity: drives::capacity(options),
         ..Results::default()
     };
-    let probes = simulate_all(monitor, &WAYS, |ways| format!("probe, {ways} ways"), |ways| exact::probe(options, *ways, monitor))?;
+    let probes = simulate_all(
+        monitor,
+        &WAYS,
+        |ways| format!("probe, {ways} ways"),
+        |ways| exact::probe(options, *ways, monitor),
+    )?;
     results.probes.extend(WAYS.into_iter().zip(probes));
     // The longest first.
-    let measured = simulate_all(monitor, &shapes, |shape| format!("{}, steady", shape.name()), |shape| steady(options, *shape, monitor))?;
+    let measured = simulate_all(
+        monitor,
+        &shapes,
+        |shape| format!("{}, steady", shape.name()),
+        |shape| steady(options, *shape, monitor),
+    )?;
     results.steady.extend(shapes.into_iter().zip(measured));
     let measured = simulate_all(monitor, &places, Place::name, |place| fresh(options, place, monitor))?;
     results.fresh.extend(places.into_iter().zip(measured));
@@ -165,8 +183,18 @@ pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Results, StudyErr
 ///
 /// # Errors
 /// The drive cannot go on, or the user stopped.
-pub fn race<D: BlockDevice>(device: &mut D, workload: &mut dyn Workload, depth: u32, monitor: &dyn Monitor) -> Result<u64, StudyError> {
-    let plan = RunPlan { arrivals: Loop::Closed { depth }, limit: u64::MAX, sectors_per_page: PAGE_SECTORS, timed: device.has_time() };
+pub fn race<D: BlockDevice>(
+    device: &mut D,
+    workload: &mut dyn Workload,
+    depth: u32,
+    monitor: &dyn Monitor,
+) -> Result<u64, StudyError> {
+    let plan = RunPlan {
+        arrivals: Loop::Closed { depth },
+        limit: u64::MAX,
+        sectors_per_page: PAGE_SECTORS,
+        timed: device.has_time(),
+    };
     match run::run(device, workload, plan, &mut Watch(monitor), |_| [0; DIE_CAUSES])? {
         (Ended::Complete, sheet) => Ok(sheet.ended - sheet.started),
         (Ended::Stopped, _) => Err(StudyError::Interrupted),
@@ -190,17 +218,23 @@ fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<Fres
     }
 }
 
-fn phases<D: BlockDevice>(options: &Options, device: &mut D, place: &Place, monitor: &dyn Monitor) -> Result<[u64; PHASES.len()], StudyError> {
+fn phases<D: BlockDevice>(
+    options: &Options,
+    device: &mut D,
+    place: &Place,
+    monitor: &dyn Monitor,
+) -> Result<[u64; PHASES.len()], StudyError> {
     let mut times = [0; PHASES.len()];
     for (phase, time) in PHASES.into_iter().zip(&mut times) {
-        let mut records = Records::new(phase, drives::file(options), (place.record / SECTOR_BYTES) as u32, options.seed);
+        let mut records =
+            Records::new(phase, drives::file(options), (place.record / SECTOR_BYTES) as u32, options.seed);
         *time = race(device, &mut records, place.depth, monitor)?;
     }
     Ok(times)
 }
 
-/// Writes everything in order and then at random, without time: as many requests at once as later, so that a driver fills its
-/// virtual superpages.
+/// Writes everything in order and then at random, without time: as many requests at once as later, so that a driver
+/// fills its virtual superpages.
 fn overwrite<D: BlockDevice>(options: &Options, device: &mut D, monitor: &dyn Monitor) -> Result<(), StudyError> {
     let sectors = device.sectors();
     race(device, &mut Fill::of(sectors, PAGE_SECTORS, 1.0), DEPTH, monitor)?;
@@ -223,7 +257,9 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
         let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&drive))?, driver));
         let with_many = rate(options, &mut device, DEPTH, monitor)?;
         let report = device.device().report().hard().copied();
-        let own = report.map_or(0, |report| (report.journal_superpages + report.checkpoint_superpages + report.superpages) * remap.superpage_pages());
+        let own = report.map_or(0, |report| {
+            (report.journal_superpages + report.checkpoint_superpages + report.superpages) * remap.superpage_pages()
+        });
         let (host_pages, ram_bytes) = report.map_or((1, 0), |report| (report.host_pages, report.ram_bytes));
         let with_one = rate(options, &mut device, ONE, monitor)?;
         Ok(Steady { rates: [with_many, with_one], amplification: own as f64 / host_pages as f64, ram_bytes })
@@ -241,7 +277,12 @@ fn timed(bench: &Bench, state: &DriveState) -> Result<Drive<TimedFlash>, StudyEr
 }
 
 /// Random writes of a page all over a drive, a second.
-fn rate<D: BlockDevice>(options: &Options, device: &mut D, depth: u32, monitor: &dyn Monitor) -> Result<f64, StudyError> {
+fn rate<D: BlockDevice>(
+    options: &Options,
+    device: &mut D,
+    depth: u32,
+    monitor: &dyn Monitor,
+) -> Result<f64, StudyError> {
     let writes = drives::file(options) / u64::from(PAGE_SECTORS);
     let mut scattered = Scattered::new(device.sectors(), writes, options.seed, "hard.steady");
     let elapsed = race(device, &mut scattered, depth, monitor)?;

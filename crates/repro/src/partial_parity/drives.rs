@@ -143,7 +143,10 @@ pub fn bench(options: &Options, variant: usize, entries: u64, buffer: u64) -> Re
         ("stripe.cache.entries", entries.to_string()),
     ]);
     settings.extend(variant.settings.iter().map(|(key, value)| (*key, (*value).to_owned())));
-    Bench::new(&format!("{}, {entries} entries, a buffer of {}", variant.name, quantity::format_size(buffer)), &settings)
+    Bench::new(
+        &format!("{}, {entries} entries, a buffer of {}", variant.name, quantity::format_size(buffer)),
+        &settings,
+    )
 }
 
 /// What all drives have in common: chips of one die on a channel of their own under a page map.

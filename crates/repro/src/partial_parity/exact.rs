@@ -51,7 +51,14 @@ pub struct CacheSize {
 }
 
 /// `data` chips and one more, no buffer; `spare` % of flash beyond what data and parity take.
-fn small(options: &Options, kind: &str, data: u64, stripes: u64, entries: u64, spare: u64) -> Result<Bench, StudyError> {
+fn small(
+    options: &Options,
+    kind: &str,
+    data: u64,
+    stripes: u64,
+    entries: u64,
+    spare: u64,
+) -> Result<Bench, StudyError> {
     let mut settings = drive(options, "mlc-4k", data + 1, data * stripes);
     settings.extend([
         ("drive.over_provisioning", format!("{spare}%")),

@@ -4,9 +4,9 @@ use super::drives::{BUFFERS, FPC, FPC_CACHED, FRA, NO_PC, PPC, PPC6, RAID0, RAID
 use super::loads::{NAMES, TITLES};
 use super::results::{Drive, mean, reads, writes};
 use super::runs::Results;
-use figures::{Figure, Panel, Series, Shape};
 use crate::cells;
 use crate::simulate::Measurement;
+use figures::{Figure, Panel, Series, Shape};
 
 /// All figures: 6 and 7 of the publication, other schemes, and the sizes of cache and buffer.
 pub fn figures(results: &Results) -> Vec<Figure> {
@@ -61,12 +61,16 @@ fn overheads(results: &Results) -> Figure {
             panel("extra programs", &writes, vec![("PPC, published mean", 0.26)]),
         ],
         published: Vec::new(),
-        caption: "Commits that collection asks for are among them, other work of collection is not. Published of no-PC: 1.5 to 1.8 reads.".to_owned(),
+        caption: "Commits that collection asks for are among them, other work of collection is not. Published of \
+            no-PC: 1.5 to 1.8 reads."
+            .to_owned(),
     }
 }
 
 fn others(results: &Results) -> Figure {
-    let series = bars(&[RAID0_DATA, PPC, FRA, RAID6, PPC6], &|variant, load| results.normalised(results.drive(variant), load, RAID0));
+    let series = bars(&[RAID0_DATA, PPC, FRA, RAID6, PPC6], &|variant, load| {
+        results.normalised(results.drive(variant), load, RAID0)
+    });
     Figure {
         name: "other-schemes",
         title: "IOPS of other schemes, RAID-0 of five chips = 1",
@@ -75,7 +79,9 @@ fn others(results: &Results) -> Figure {
         most: None,
         panels: vec![Panel { categories: categories(), series, ..Panel::default() }],
         published: vec![("PPC, published mean", 0.73)],
-        caption: "FRA writes parities when the host is idle, which it never is here; until then nothing protects the newer pages. RAID-6 has six chips.".to_owned(),
+        caption: "FRA writes parities when the host is idle, which it never is here; until then nothing protects the \
+            newer pages. RAID-6 has six chips."
+            .to_owned(),
     }
 }
 
@@ -110,7 +116,9 @@ fn buffers(results: &Results) -> Figure {
         most: None,
         panels: swept(results, &[NO_PC, FPC, PPC], &kib, &|drive, kib| Drive { buffer: kib << 10, ..drive }),
         published: Vec::new(),
-        caption: "RAID-0 has the same buffer. The size of the published one is not known; published of no-PC: 1.5 to 1.8 reads.".to_owned(),
+        caption: "RAID-0 has the same buffer. The size of the published one is not known; published of no-PC: 1.5 to \
+            1.8 reads."
+            .to_owned(),
     }
 }
 

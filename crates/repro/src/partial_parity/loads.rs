@@ -70,7 +70,12 @@ fn load(options: &Options, index: usize) -> Result<Load, StudyError> {
         let record = quantity::parse_size(options.setting(&RECORD)).expect("the choices are sizes");
         let share = IOZONE_BYTES as f64 / (32_u64 << 30) as f64;
         let requests = options.scale.of(IOZONE_PHASES * IOZONE_BYTES / record);
-        return Ok(Load { source: Source { requests, ..plain.source }, record: Some(record), footprint: share, ..plain });
+        return Ok(Load {
+            source: Source { requests, ..plain.source },
+            record: Some(record),
+            footprint: share,
+            ..plain
+        });
     }
     let warm_up = counted / WARM_UP;
     Ok(Load { source: Source { requests: counted + warm_up, ..plain.source }, warm_up, ..plain })

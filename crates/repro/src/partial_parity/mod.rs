@@ -54,9 +54,12 @@ pub(crate) static STUDY: Study = Study {
     name: "partial-parity",
     title: "RAID-5 inside the drive with partial parities in non-volatile memory",
     paper: "Partial parity cache, MSST 2010",
-    method: "Each drive is written once in order, aged by requests of the same kind until its spare blocks are used up, and warmed up \
-             with the beginning of the workload; the rest is run in virtual time with 32 requests always under way. RAID-0 has the \
-             same five chips and the same share of spare flash, and serves the same requests. Extra reads and programs are those for \
+    method: "Each drive is written once in order, aged by requests of the same kind until its spare blocks are used \
+        up, and warmed up \
+             with the beginning of the workload; the rest is run in virtual time with 32 requests always under way. \
+             RAID-0 has the \
+             same five chips and the same share of spare flash, and serves the same requests. Extra reads and programs \
+             are those for \
              parity, commits that collection asks for included, for each page of the host that is programmed.",
     traces: &loads::NAMES,
     settings: &[ENTRIES, BUFFER, DEPTH, RECORD],
@@ -74,7 +77,8 @@ pub(crate) static STUDY: Study = Study {
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     let loads = loads::all(options)?;
     let results = runs::run(options, &loads, monitor)?;
-    let size = format!("Size {}: of a drive of 32 GiB and of the requests; buffer and cache keep their size.", options.scale);
+    let size =
+        format!("Size {}: of a drive of 32 GiB and of the requests; buffer and cache keep their size.", options.scale);
     let rows = rows::rows(&results, &loads::label(&loads));
     Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
 }

@@ -1,7 +1,8 @@
 //! Rows from measurements.
 
 use super::drives::{
-    BUFFERS, DATA, ELASTIC, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC_BLOCK, PPC_COPY, PPC6, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES, VARIANTS,
+    BUFFERS, DATA, ELASTIC, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC_BLOCK, PPC_COPY, PPC6, RAID0,
+    RAID0_DATA, RAID0_SPARE, RAID6, SIZES, VARIANTS,
 };
 use super::exact::{CacheSize, Cost};
 use super::loads::{FINANCIAL, LOCAL, NAMES, POSTMARK, TITLES};
@@ -62,7 +63,11 @@ fn by_load(text: impl Fn(usize) -> String) -> String {
 
 /// A text for each variant.
 fn by_variant(variants: &[usize], text: impl Fn(usize) -> String) -> String {
-    variants.iter().map(|variant| format!("{} {}", VARIANTS[*variant].name, text(*variant))).collect::<Vec<_>>().join("; ")
+    variants
+        .iter()
+        .map(|variant| format!("{} {}", VARIANTS[*variant].name, text(*variant)))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 impl Table<'_> {
@@ -87,19 +92,34 @@ impl Table<'_> {
         let exact = &self.results.exact;
         let as_published = |data: u64, newer: u64| (if newer < data.div_ceil(2) { newer + 1 } else { data - newer }, 1);
         let holds = exact.commits.iter().all(|(data, costs)| {
-            (1..*data).zip(costs).all(|(newer, cost)| *cost == as_published(*data, newer)) && costs.len() as u64 == data - 1
+            (1..*data).zip(costs).all(|(newer, cost)| *cost == as_published(*data, newer))
+                && costs.len() as u64 == data - 1
         });
-        let commits: Vec<String> = exact.commits.iter().map(|(data, all)| format!("N = {data}: {}", costs(all))).collect();
+        let commits: Vec<String> =
+            exact.commits.iter().map(|(data, all)| format!("N = {data}: {}", costs(all))).collect();
         vec![
-            Self::counted("2.1a", Measured::statement(exact.cases == [(0, 0), (0, 0), (1, 0)], costs(&exact.cases)), "Page without entry, page beside it, first page again."),
-            Self::counted("2.1b", Measured::statement(holds, commits.join("; ")), "k = 1 to N - 1. All N pages leave the cache at once: no read, one program."),
-            Self::counted("2.2", Measured::statement(exact.update == (2, 2), cost(&exact.update)), "The published text calls this an increase by over 50 %; it is more than 100 %."),
+            Self::counted(
+                "2.1a",
+                Measured::statement(exact.cases == [(0, 0), (0, 0), (1, 0)], costs(&exact.cases)),
+                "Page without entry, page beside it, first page again.",
+            ),
+            Self::counted(
+                "2.1b",
+                Measured::statement(holds, commits.join("; ")),
+                "k = 1 to N - 1. All N pages leave the cache at once: no read, one program.",
+            ),
+            Self::counted(
+                "2.2",
+                Measured::statement(exact.update == (2, 2), cost(&exact.update)),
+                "The published text calls this an increase by over 50 %; it is more than 100 %.",
+            ),
         ]
     }
 
     fn speed(&self) -> Vec<Row> {
         let [none, full, partial] = SCHEMES.map(|variant| self.mean_iops(variant));
-        let against = |base| list(SCHEMES.map(|variant| mean(|load| self.results.normalised(self.of(variant), load, base))));
+        let against =
+            |base| list(SCHEMES.map(|variant| mean(|load| self.results.normalised(self.of(variant), load, base))));
         let others = by_variant(&[RAID0_DATA, RAID0_SPARE], |base| format!("= 1: {}", against(base)));
         let one = SCHEMES.map(|variant| self.results.mean_iops_at(self.of(variant), ONE));
         let each = by_load(|load| list(SCHEMES.map(|variant| self.results.normalised(self.of(variant), load, RAID0))));
@@ -108,9 +128,17 @@ impl Table<'_> {
             self.row("2.3a", Number(none), &note),
             self.row("2.3b", Number(full), &note),
             self.row("2.3c", Number(partial), &note),
-            self.row("2.3d", Measured::statement(none <= full && full < partial && partial < 1.0, list([none, full, partial, 1.0])), ""),
+            self.row(
+                "2.3d",
+                Measured::statement(none <= full && full < partial && partial < 1.0, list([none, full, partial, 1.0])),
+                "",
+            ),
             self.row("2.3q", Figures(list(one)), ""),
-            self.row("2.3v", Figures(others), "The second has the flash of RAID-5, and what RAID-5 needs for parity as spare flash."),
+            self.row(
+                "2.3v",
+                Figures(others),
+                "The second has the flash of RAID-5, and what RAID-5 needs for parity as spare flash.",
+            ),
             self.row("2.3w", Figures(each), "no-PC, FPC, PPC."),
         ]
     }
@@ -118,19 +146,13 @@ impl Table<'_> {
     fn gains(&self) -> Vec<Row> {
         let [none, full, partial] = SCHEMES.map(|variant| self.mean_iops(variant));
         let note = "Of the means, as the published numbers follow from the published means.";
-        vec![
-            self.row("2.4a", Number(more(partial, none)), note),
-            self.row("2.4b", Number(more(partial, full)), note),
-        ]
+        vec![self.row("2.4a", Number(more(partial, none)), note), self.row("2.4b", Number(more(partial, full)), note)]
     }
 
     fn journal(&self) -> Vec<Row> {
         let [none, full, partial] = SCHEMES.map(|variant| self.mean_iops(variant));
         let note = "The abstract of the journal version: another configuration, of which nothing more is known here.";
-        vec![
-            self.row("2.9a", Number(more(partial, none)), note),
-            self.row("2.9b", Number(more(partial, full)), note),
-        ]
+        vec![self.row("2.9a", Number(more(partial, none)), note), self.row("2.9b", Number(more(partial, full)), note)]
     }
 
     fn overheads(&self) -> Vec<Row> {
@@ -139,7 +161,11 @@ impl Table<'_> {
         let no_pc = by_load(|load| format!("{:.2}, {:.0} %", reads(none(load)), whole_stripes(none(load), DATA)));
         let ppc = by_load(|load| format!("{:.2} + {:.2}", reads(own(load)), writes(own(load))));
         vec![
-            self.row("2.5", Number(self.results.mean_reads(self.of(NO_PC))), "The cheaper of read-modify-write and reconstruct-write each time."),
+            self.row(
+                "2.5",
+                Number(self.results.mean_reads(self.of(NO_PC))),
+                "The cheaper of read-modify-write and reconstruct-write each time.",
+            ),
             self.row("2.5w", Figures(no_pc), ""),
             self.row("2.6a", Number(self.results.mean_reads(self.of(PPC))), ""),
             self.row("2.6b", Number(self.results.mean_writes(self.of(PPC))), ""),
@@ -168,7 +194,11 @@ impl Table<'_> {
             })
         };
         vec![
-            self.row("2.7a", Measured::statement(equal, text(&reads)), "It is made so (stripe.cache.reads = as-no-cache): see 2.13c for what memory saves."),
+            self.row(
+                "2.7a",
+                Measured::statement(equal, text(&reads)),
+                "It is made so (stripe.cache.reads = as-no-cache): see 2.13c for what memory saves.",
+            ),
             self.row("2.7b", Measured::statement(full < none && nowhere_more, text(&writes)), ""),
         ]
     }
@@ -178,7 +208,11 @@ impl Table<'_> {
         let random = saved(FINANCIAL).min(saved(POSTMARK));
         let others = (0..NAMES.len()).filter(|load| ![FINANCIAL, POSTMARK].contains(load));
         let holds = others.map(saved).all(|other| random > other);
-        self.row("2.8", Measured::statement(holds, by_load(|load| format!("{:.2}", saved(load)))), "Extra reads of a page write under no-PC, less those under PPC.")
+        self.row(
+            "2.8",
+            Measured::statement(holds, by_load(|load| format!("{:.2}", saved(load)))),
+            "Extra reads of a page write under no-PC, less those under PPC.",
+        )
     }
 
     fn most_reads(&self) -> Row {
@@ -187,9 +221,14 @@ impl Table<'_> {
         let one_parity = |variant: usize| ![FRA, RAID6, PPC6, ELASTIC].contains(&variant);
         let runs = self.results.raced.iter().filter(|(place, _)| one_parity(place.variant));
         let most = runs.map(|(_, measured)| measured.stripe_counter("commit_reads_most")).max().unwrap_or(0);
-        let text: Vec<String> = exact.iter().map(|(data, most, commits)| format!("N = {data}: {most} ({commits} commits)")).collect();
+        let text: Vec<String> =
+            exact.iter().map(|(data, most, commits)| format!("N = {data}: {most} ({commits} commits)")).collect();
         let figures = format!("{}; N = {DATA}, all runs: {most}", text.join("; "));
-        self.row("2.10", Measured::statement(small && most <= DATA.div_ceil(2), figures), "Every drive with one parity but FRA, whose parity covers old versions it has to read.")
+        self.row(
+            "2.10",
+            Measured::statement(small && most <= DATA.div_ceil(2), figures),
+            "Every drive with one parity but FRA, whose parity covers old versions it has to read.",
+        )
     }
 
     fn cache_size(&self) -> Row {
@@ -203,19 +242,34 @@ impl Table<'_> {
     fn granularity(&self) -> Row {
         let pairs = [(NO_PC, NO_PC_BLOCK), (PPC, PPC_BLOCK)];
         let holds = pairs.iter().all(|(page, block)| self.mean_iops(*page) > self.mean_iops(*block));
-        let each = pairs.map(|(page, block)| format!("{} {:.2} against {:.2}", VARIANTS[page].name, self.mean_iops(page), self.mean_iops(block)));
-        self.row("2.12", Measured::statement(holds, each.join("; ")), "RAID-0 by page = 1. The buffer gathers consecutive pages, which are no stripe where chips take blocks.")
+        let each = pairs.map(|(page, block)| {
+            format!("{} {:.2} against {:.2}", VARIANTS[page].name, self.mean_iops(page), self.mean_iops(block))
+        });
+        self.row(
+            "2.12",
+            Measured::statement(holds, each.join("; ")),
+            "RAID-0 by page = 1. The buffer gathers consecutive pages, which are no stripe where chips take blocks.",
+        )
     }
 
     /// What the publication does not report.
     fn beyond(&self) -> Vec<Row> {
         let results = self.results;
-        let swept = by_variant(&[PPC, FPC], |variant| list(SIZES.map(|entries| results.mean_iops(Drive { entries, ..self.of(variant) }))));
+        let swept = by_variant(&[PPC, FPC], |variant| {
+            list(SIZES.map(|entries| results.mean_iops(Drive { entries, ..self.of(variant) })))
+        });
         let all = |drive| {
-            format!("{:.2} ({:.2} + {:.2})", results.mean_iops(drive), results.mean_reads(drive), results.mean_writes(drive))
+            format!(
+                "{:.2} ({:.2} + {:.2})",
+                results.mean_iops(drive),
+                results.mean_reads(drive),
+                results.mean_writes(drive)
+            )
         };
-        let buffers = by_variant(&SCHEMES, |variant| BUFFERS.map(|buffer| all(Drive { buffer, ..self.of(variant) })).join(", "));
-        let others = by_variant(&[PPC_COPY, FRA, RAID6, PPC6, ELASTIC], |variant| format!("{:.2}", self.mean_iops(variant)));
+        let buffers =
+            by_variant(&SCHEMES, |variant| BUFFERS.map(|buffer| all(Drive { buffer, ..self.of(variant) })).join(", "));
+        let others =
+            by_variant(&[PPC_COPY, FRA, RAID6, PPC6, ELASTIC], |variant| format!("{:.2}", self.mean_iops(variant)));
         let local = by_variant(&[NO_PC, FPC, FPC_CACHED, PPC], |variant| {
             let measured = results.of(self.of(variant), LOCAL);
             let iops = results.normalised(self.of(variant), LOCAL, RAID0);
@@ -223,8 +277,10 @@ impl Table<'_> {
         });
         let commits = by_load(|load| {
             let measured = results.of(self.of(PPC), load);
-            let [replaced, collected] = ["commits_replacement", "commits_collection"].map(|name| measured.stripe_counter(name) as f64);
-            let share = |part: f64| if replaced + collected > 0.0 { part / (replaced + collected) * 100.0 } else { 0.0 };
+            let [replaced, collected] =
+                ["commits_replacement", "commits_collection"].map(|name| measured.stripe_counter(name) as f64);
+            let share =
+                |part: f64| if replaced + collected > 0.0 { part / (replaced + collected) * 100.0 } else { 0.0 };
             format!("{:.0}, {:.0}", share(replaced), share(collected))
         });
         let copied = by_variant(&[RAID0, NO_PC, FPC, PPC], |variant| {
@@ -246,8 +302,11 @@ impl Table<'_> {
         let of = |variant, load| programs(self.results.of(self.of(variant), load));
         let both = [FINANCIAL, POSTMARK].map(|load| (load, of(ELASTIC, load), of(NO_PC, load)));
         let holds = both.iter().all(|(_, elastic, fixed)| elastic < fixed);
-        let text = both.map(|(load, elastic, fixed)| format!("{} {elastic:.2} against {fixed:.2} ({:+.1} %)", TITLES[load], more(elastic, fixed)));
-        let note = "Programs for each page write, copies included. The published log of new parities is on a device of its own, which does not count there; here it does.";
+        let text = both.map(|(load, elastic, fixed)| {
+            format!("{} {elastic:.2} against {fixed:.2} ({:+.1} %)", TITLES[load], more(elastic, fixed))
+        });
+        let note = "Programs for each page write, copies included. The published log of new parities is on a device of \
+            its own, which does not count there; here it does.";
         self.row("5.6", Measured::statement(holds, text.join("; ")), note)
     }
 
@@ -259,7 +318,11 @@ impl Table<'_> {
         let by_spare = shares.iter().map(|(spare, share)| format!("{spare} %: {:.1} %", share.end));
         vec![
             zipf("5.7a", Number(of_record.start), "No collection yet: a page and its parity each."),
-            zipf("5.7b", Number(of_record.end), &format!("{} % of spare flash beyond parity; copies by collection count as programs.", SPARE[0])),
+            zipf(
+                "5.7b",
+                Number(of_record.end),
+                &format!("{} % of spare flash beyond parity; copies by collection count as programs.", SPARE[0]),
+            ),
             zipf("5.7v", Figures(by_spare.collect::<Vec<_>>().join("; ")), ""),
         ]
     }

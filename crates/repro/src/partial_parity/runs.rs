@@ -1,8 +1,8 @@
 //! Every simulation of the study, on all cores.
 
 use super::drives::{
-    self, BUFFERS, DATA, ELASTIC, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC6, PPC_BLOCK, PPC_COPY, RAID0, RAID0_DATA, RAID0_SPARE, RAID6, SIZES,
-    VARIANTS,
+    self, BUFFERS, DATA, ELASTIC, FPC, FPC_CACHED, FRA, NO_PC, NO_PC_BLOCK, PPC, PPC_BLOCK, PPC_COPY, PPC6, RAID0,
+    RAID0_DATA, RAID0_SPARE, RAID6, SIZES, VARIANTS,
 };
 use super::exact::{self, Exact};
 use super::loads::{LOCAL, Load, NAMES, TITLES};
@@ -71,7 +71,20 @@ struct Job {
 fn jobs(options: &Options) -> Result<Vec<Job>, StudyError> {
     let (record, buffer_of_record) = (drives::entries_of_record(options), drives::buffer_of_record(options));
     let depth = drives::depth_of_record(options);
-    let others = [RAID0, RAID0_DATA, RAID0_SPARE, NO_PC, FPC_CACHED, PPC_COPY, NO_PC_BLOCK, PPC_BLOCK, FRA, RAID6, PPC6, ELASTIC];
+    let others = [
+        RAID0,
+        RAID0_DATA,
+        RAID0_SPARE,
+        NO_PC,
+        FPC_CACHED,
+        PPC_COPY,
+        NO_PC_BLOCK,
+        PPC_BLOCK,
+        FRA,
+        RAID6,
+        PPC6,
+        ELASTIC,
+    ];
     let swept = [PPC, FPC].into_iter().flat_map(|variant| SIZES.map(|entries| (variant, entries)));
     let buffers = COMPARED.into_iter().flat_map(|variant| BUFFERS.map(|buffer| (variant, record, buffer)));
     let places = swept
@@ -111,11 +124,18 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
         ..Results::default()
     };
     let run_one = |job: &Job| run_job(job, loads, sectors, monitor);
-    let finished: Vec<Vec<Option<Vec<Measurement>>>> = jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
+    let finished: Vec<Vec<Option<Vec<Measurement>>>> =
+        jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
     for (job, finished) in jobs.iter().zip(finished) {
         for ((load, depths), measured) in job.runs.iter().zip(finished) {
             for (at, depth) in depths.iter().enumerate() {
-                let place = Place { variant: job.variant, entries: job.entries, buffer: job.buffer, load: *load, depth: *depth };
+                let place = Place {
+                    variant: job.variant,
+                    entries: job.entries,
+                    buffer: job.buffer,
+                    load: *load,
+                    depth: *depth,
+                };
                 results.raced.insert(place, measured.as_ref().map(|by_depth| by_depth[at].clone()));
             }
         }
@@ -124,22 +144,40 @@ pub fn run(options: &Options, loads: &[Load], monitor: &dyn Monitor) -> Result<R
 }
 
 /// What a drive gives under each workload: at each of its depths.
-fn run_job(job: &Job, loads: &[Load], sectors: u64, monitor: &dyn Monitor) -> Result<Vec<Option<Vec<Measurement>>>, StudyError> {
+fn run_job(
+    job: &Job,
+    loads: &[Load],
+    sectors: u64,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Option<Vec<Measurement>>>, StudyError> {
     let Job { variant, entries, buffer, runs, bench } = job;
-    let name = |(load, _): &(usize, Vec<u32>)| format!("{}, {entries} entries, a buffer of {}, {}", VARIANTS[*variant].name, quantity::format_size(*buffer), TITLES[*load]);
-    simulate_from(monitor, runs, name, || bench.filled(monitor), |filled, (load, depths)| {
-        let about = &loads[*load];
-        let aged = bench.aged(filled, || about.rehearse(sectors), monitor)?;
-        let warm = bench.warmed(&aged, &mut *about.open(sectors)?, about.warm_up, monitor)?;
-        let race = |depth: &u32| {
-            let mut workload = about.open(sectors)?;
-            skip(&mut *workload, about.warm_up)?;
-            let measured = bench.race(&warm, &mut *workload, *depth, monitor)?;
-            check(*variant, &measured);
-            Ok(measured)
-        };
-        depths.iter().map(race).collect()
-    })
+    let name = |(load, _): &(usize, Vec<u32>)| {
+        format!(
+            "{}, {entries} entries, a buffer of {}, {}",
+            VARIANTS[*variant].name,
+            quantity::format_size(*buffer),
+            TITLES[*load]
+        )
+    };
+    simulate_from(
+        monitor,
+        runs,
+        name,
+        || bench.filled(monitor),
+        |filled, (load, depths)| {
+            let about = &loads[*load];
+            let aged = bench.aged(filled, || about.rehearse(sectors), monitor)?;
+            let warm = bench.warmed(&aged, &mut *about.open(sectors)?, about.warm_up, monitor)?;
+            let race = |depth: &u32| {
+                let mut workload = about.open(sectors)?;
+                skip(&mut *workload, about.warm_up)?;
+                let measured = bench.race(&warm, &mut *workload, *depth, monitor)?;
+                check(*variant, &measured);
+                Ok(measured)
+            };
+            depths.iter().map(race).collect()
+        },
+    )
 }
 
 /// Takes requests that were run before.

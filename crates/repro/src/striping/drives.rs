@@ -107,7 +107,10 @@ impl Place {
     /// In words, for whoever watches.
     pub fn name(&self) -> String {
         let Place { pages, zone_mib, code_zones, used, .. } = self;
-        format!("{}, {code_zones} code zones, zones of {zone_mib} MiB, blocks of {pages} pages, {used} % in use", VARIANTS[self.variant].name)
+        format!(
+            "{}, {code_zones} code zones, zones of {zone_mib} MiB, blocks of {pages} pages, {used} % in use",
+            VARIANTS[self.variant].name
+        )
     }
 
     /// Share of the drive in use, 0 to 1.
@@ -116,18 +119,21 @@ impl Place {
     }
 }
 
-/// Places with another number of code zones, other stripe blocks, other zones with as much room for codes, and more or less
-/// of the drive in use.
+/// Places with another number of code zones, other stripe blocks, other zones with as much room for codes, and more or
+/// less of the drive in use.
 pub fn swept() -> [Vec<Place>; 4] {
     [
         CODE_ZONES.map(|code_zones| Place { code_zones, ..RECORD }).to_vec(),
         BLOCKS.map(|pages| Place { pages, ..RECORD }).to_vec(),
-        ZONES.map(|zone_mib| Place { zone_mib, code_zones: RECORD.code_zones * RECORD.zone_mib / zone_mib, ..RECORD }).to_vec(),
+        ZONES
+            .map(|zone_mib| Place { zone_mib, code_zones: RECORD.code_zones * RECORD.zone_mib / zone_mib, ..RECORD })
+            .to_vec(),
         USED.map(|used| Place { used, ..RECORD }).to_vec(),
     ]
 }
 
-/// Settings of every drive of the study: banks with one die each, zones of so many bytes that the page map cleans alone, each bank without interruption.
+/// Settings of every drive of the study: banks with one die each, zones of so many bytes that the page map cleans
+/// alone, each bank without interruption.
 pub fn zones(options: &Options, capacity: u64, zone: u64) -> Vec<(&'static str, String)> {
     vec![
         ("drive.capacity", format!("{capacity}B")),

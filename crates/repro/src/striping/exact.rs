@@ -38,7 +38,10 @@ pub fn run(options: &Options) -> Result<Exact, StudyError> {
     let (x, y, z) = (1, 2, 4);
     let three = regular(3, 2);
     let of = |wanted, buffered| ways(&three, Decoder::Peel, wanted, buffered);
-    let map_bytes = |pages: &u64| Ok(Bench::counters(&drives::bench(options, &Place { pages: *pages, ..RECORD }.plain())?.fresh()).zones_counter("map_bytes"));
+    let map_bytes = |pages: &u64| {
+        Ok(Bench::counters(&drives::bench(options, &Place { pages: *pages, ..RECORD }.plain())?.fresh())
+            .zones_counter("map_bytes"))
+    };
     let spare_blocks = |zone_mib: &u64| {
         let bench = drives::bench(options, &Place { zone_mib: *zone_mib, ..RECORD }.plain())?;
         let blocks = bench.flash_pages() * drives::PAGE_BYTES / ERASE_BLOCK;
@@ -57,7 +60,8 @@ pub fn run(options: &Options) -> Result<Exact, StudyError> {
 
 /// Flash of the code zones beside that of the data zones, %.
 fn extra_space(options: &Options) -> Result<f64, StudyError> {
-    let [with, without] = [RECORD, RECORD.plain()].map(|place| Ok::<u64, StudyError>(drives::bench(options, &place)?.flash_pages()));
+    let [with, without] =
+        [RECORD, RECORD.plain()].map(|place| Ok::<u64, StudyError>(drives::bench(options, &place)?.flash_pages()));
     let (with, without) = (with?, without?);
     Ok((with - without) as f64 / without as f64 * 100.0)
 }

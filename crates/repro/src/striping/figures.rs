@@ -15,10 +15,40 @@ pub fn figures(results: &Results) -> Vec<Figure> {
     let published = |what, value| vec![(what, value)];
     let mut figures = vec![table(results), banks(results), parts(results)];
     let others: [&dyn Fn() -> Figure; 6] = [
-        &|| sweep(results, "code-zones", "Code zones", "over code zones of 80 data zones", &codes, &CODE_ZONES, published("read response with 8, published", 0.69)),
-        &|| sweep(results, "stripe-blocks", "Stripe blocks", "over pages of a stripe block", &blocks, &BLOCKS, Vec::new()),
+        &|| {
+            sweep(
+                results,
+                "code-zones",
+                "Code zones",
+                "over code zones of 80 data zones",
+                &codes,
+                &CODE_ZONES,
+                published("read response with 8, published", 0.69),
+            )
+        },
+        &|| {
+            sweep(
+                results,
+                "stripe-blocks",
+                "Stripe blocks",
+                "over pages of a stripe block",
+                &blocks,
+                &BLOCKS,
+                Vec::new(),
+            )
+        },
         &|| sweep(results, "zones", "Zones", "over MB of a zone", &zones, &ZONES, Vec::new()),
-        &|| sweep(results, "used", "How much of the drive is in use", "over % in use", &used, &USED, published("read response, published", 0.69)),
+        &|| {
+            sweep(
+                results,
+                "used",
+                "How much of the drive is in use",
+                "over % in use",
+                &used,
+                &USED,
+                published("read response, published", 0.69),
+            )
+        },
         &|| cleaning(results, &used),
         &|| tails(results),
     ];
@@ -45,7 +75,10 @@ fn table(results: &Results) -> Figure {
         most: None,
         panels: (LEAST..).zip(&results.exact.table).map(panel).collect(),
         published: Vec::new(),
-        caption: format!("Table 1 of the publication; {} of its {CELLS} values are as published.", cells_as_published(&results.exact.table)),
+        caption: format!(
+            "Table 1 of the publication; {} of its {CELLS} values are as published.",
+            cells_as_published(&results.exact.table)
+        ),
     }
 }
 
@@ -60,7 +93,11 @@ fn banks(results: &Results) -> Figure {
         axis: "thousand stripe blocks, over banks",
         shape: Shape::Bars,
         most: None,
-        panels: vec![Panel { categories: names(0..BANKS), series: vec![series(0, "read"), series(1, "written")], ..Panel::default() }],
+        panels: vec![Panel {
+            categories: names(0..BANKS),
+            series: vec![series(0, "read"), series(1, "written")],
+            ..Panel::default()
+        }],
         published: Vec::new(),
         caption: "Figure 4(a): writes are uneven, reads are even.".to_owned(),
     }
@@ -69,23 +106,41 @@ fn banks(results: &Results) -> Figure {
 fn parts(results: &Results) -> Figure {
     let zones = &results.shape.zones;
     let values = zones.iter().map(|count| Some(*count as f64 / 1000.0)).collect();
-    let categories = (0..zones.len()).map(|zone| if zone % 10 == 0 { zone.to_string() } else { String::new() }).collect();
+    let categories =
+        (0..zones.len()).map(|zone| if zone % 10 == 0 { zone.to_string() } else { String::new() }).collect();
     Figure {
         name: "read-zones",
         title: "Reads of a day by zone",
         axis: "thousand stripe blocks, over zones of 256 MB",
         shape: Shape::Bars,
         most: None,
-        panels: vec![Panel { categories, series: vec![Series { name: "read".to_owned(), values }], ..Panel::default() }],
+        panels: vec![Panel {
+            categories,
+            series: vec![Series { name: "read".to_owned(), values }],
+            ..Panel::default()
+        }],
         published: Vec::new(),
         caption: "Figure 4(b): few zones get most of the reads.".to_owned(),
     }
 }
 
 /// Responses over something, static = 1.
-fn sweep(results: &Results, name: &'static str, title: &'static str, axis: &'static str, places: &[Place], along: &[u64], published: Vec<(&'static str, f64)>) -> Figure {
-    let series = |name: &str, value: &dyn Fn(&Place) -> f64| Series { name: name.to_owned(), values: places.iter().map(|place| Some(value(place))).collect() };
-    let tail = |place: &Place, at: usize| results.of(place, Sweep).reads.tail[at] as f64 / results.of(&place.plain(), Sweep).reads.tail[at] as f64;
+fn sweep(
+    results: &Results,
+    name: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    places: &[Place],
+    along: &[u64],
+    published: Vec<(&'static str, f64)>,
+) -> Figure {
+    let series = |name: &str, value: &dyn Fn(&Place) -> f64| Series {
+        name: name.to_owned(),
+        values: places.iter().map(|place| Some(value(place))).collect(),
+    };
+    let tail = |place: &Place, at: usize| {
+        results.of(place, Sweep).reads.tail[at] as f64 / results.of(&place.plain(), Sweep).reads.tail[at] as f64
+    };
     let series = vec![
         series("mean read response", &|place| results.reads(place, Sweep)),
         series("mean write response", &|place| results.writes(place, Sweep)),
@@ -107,7 +162,12 @@ fn sweep(results: &Results, name: &'static str, title: &'static str, axis: &'sta
 fn cleaning(results: &Results, used: &[Place]) -> Figure {
     let panel = |title: &str, places: &[Place], along: &[u64]| {
         let values = places.iter().map(|place| Some(copies(results.of(&place.plain(), Sweep)))).collect();
-        Panel { title: title.to_owned(), categories: names(along.iter()), series: vec![Series { name: "static".to_owned(), values }], ..Panel::default() }
+        Panel {
+            title: title.to_owned(),
+            categories: names(along.iter()),
+            series: vec![Series { name: "static".to_owned(), values }],
+            ..Panel::default()
+        }
     };
     let [_, blocks, zones, _] = drives::swept();
     Figure {
@@ -116,7 +176,11 @@ fn cleaning(results: &Results, used: &[Place]) -> Figure {
         axis: "pages copied for each page the host writes",
         shape: Shape::Lines,
         most: None,
-        panels: vec![panel("over % in use", used, &USED), panel("over pages of a stripe block", &blocks, &BLOCKS), panel("over MB of a zone", &zones, &ZONES)],
+        panels: vec![
+            panel("over % in use", used, &USED),
+            panel("over pages of a stripe block", &blocks, &BLOCKS),
+            panel("over MB of a zone", &zones, &ZONES),
+        ],
         published: Vec::new(),
         caption: format!("What the other figures follow from. {} % in use unless said otherwise.", RECORD.used),
     }
@@ -127,7 +191,10 @@ fn tails(results: &Results) -> Figure {
         title: TITLES[load].to_owned(),
         categories: ["99 %", "99.9 %", "99.99 %"].map(str::to_owned).to_vec(),
         series: [(ANYWHERE, "plain reads"), (AROUND, "reads around cleaning"), (IN_TURN, "the same, cleaning in turn")]
-            .map(|(drive, name)| Series { name: name.to_owned(), values: results.tails.slower(load, drive).map(Some).to_vec() })
+            .map(|(drive, name)| Series {
+                name: name.to_owned(),
+                values: results.tails.slower(load, drive).map(Some).to_vec(),
+            })
             .to_vec(),
         ..Panel::default()
     };

@@ -1,4 +1,5 @@
-//! The requests of the study: generated from what was published of its trace, or the user's file, and what they look like.
+//! The requests of the study: generated from what was published of its trace, or the user's file, and what they look
+//! like.
 
 use super::NAMES;
 use crate::error::StudyError;

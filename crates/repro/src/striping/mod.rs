@@ -1,12 +1,12 @@
 //! `striping`: code blocks of the zones read most, so that reads need not wait for busy banks.
 //!
 //! Faithful to: "An Erasure-code-based Striping Scheme for NAND-Flash Storage System" (NCTU 2007): eight banks with a
-//! queue each, zones of 256 MB with two spare blocks a segment, stripe blocks of 8 KB, codes `G_4^2` over groups of four, one
-//! code zone for each of the zones read most, lazy reads, read-ahead; static means the same system without codes.
-//! Not published: flash times, length and statistics of the trace, how much of the drive is in use, what becomes of code
-//! blocks whose data is written. Times are those of the part it names, the trace is generated from what is published of
-//! it (`umpc`) unless a file is given, and the share in use is a parameter, of which a row shows the curve.
-//! Scaling: requests shrink, the drive does not, except at sizes at which no figure means anything.
+//! queue each, zones of 256 MB with two spare blocks a segment, stripe blocks of 8 KB, codes `G_4^2` over groups of
+//! four, one code zone for each of the zones read most, lazy reads, read-ahead; static means the same system without
+//! codes. Not published: flash times, length and statistics of the trace, how much of the drive is in use, what becomes
+//! of code blocks whose data is written. Times are those of the part it names, the trace is generated from what is
+//! published of it (`umpc`) unless a file is given, and the share in use is a parameter, of which a row shows the
+//! curve. Scaling: requests shrink, the drive does not, except at sizes at which no figure means anything.
 
 mod drives;
 mod exact;
@@ -38,9 +38,12 @@ pub(crate) static STUDY: Study = Study {
     name: "striping",
     title: "Code blocks that stand in for what busy banks hold",
     paper: "Erasure-code-based striping, NCTU 2007",
-    method: "Each drive is written to the given share of every segment and then runs a day of the trace, without time; what was read \
-             in it decides which zones are coded. Then the trace goes on at its own times. Response is the mean from arrival to \
-             the last byte. Static is the same drive, read-ahead included, without code zones; encoding itself takes no time, as in \
+    method: "Each drive is written to the given share of every segment and then runs a day of the trace, without time; \
+        what was read \
+             in it decides which zones are coded. Then the trace goes on at its own times. Response is the mean from \
+             arrival to \
+             the last byte. Static is the same drive, read-ahead included, without code zones; encoding itself takes \
+             no time, as in \
              the publication. Points of sweeps run an eighth of the requests that the rows of record run.",
     traces: &NAMES,
     settings: &[HISTORY],
@@ -62,7 +65,10 @@ pub(crate) static STUDY: Study = Study {
 fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {
     let trace = loads::trace(options)?;
     let results = runs::run(options, &trace, monitor)?;
-    let size = format!("Size {}: of a month of requests, after a day without time; the drive keeps its 20 GiB down to 1/64.", options.scale);
+    let size = format!(
+        "Size {}: of a month of requests, after a day without time; the drive keeps its 20 GiB down to 1/64.",
+        options.scale
+    );
     let rows = rows::rows(&results, &trace.label());
     Ok(Findings::new(rows, figures::figures(&results), options.notes(size, STUDY.settings), results.missing()))
 }
@@ -87,6 +93,9 @@ mod tests {
         let oracle = runs::run(&options, &trace, &()).unwrap();
         let requests = |results: &runs::Results| results.of(&drives::RECORD, loads::Length::Record).requests;
         assert_eq!(requests(&before), requests(&oracle));
-        assert_ne!(before.of(&drives::RECORD, loads::Length::Record).hash, oracle.of(&drives::RECORD, loads::Length::Record).hash);
+        assert_ne!(
+            before.of(&drives::RECORD, loads::Length::Record).hash,
+            oracle.of(&drives::RECORD, loads::Length::Record).hash
+        );
     }
 }

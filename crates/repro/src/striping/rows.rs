@@ -1,8 +1,8 @@
 //! Rows from measurements.
 
 use super::drives::{
-    BLOCKS, CODE_ZONES, DYNAMIC_PLAIN, EAGER, EAGER_TIME, GAUSS, GC_AWARE, INTERLEAVED, MDS, MIRROR, PARITY, PEEL_BEST, Place, RECORD, REENCODE, SHORTER,
-    STATIC_PLAIN, THREE_GAUSS, THREE_PEEL, UPDATE, USED, VARIANTS, ZONES,
+    BLOCKS, CODE_ZONES, DYNAMIC_PLAIN, EAGER, EAGER_TIME, GAUSS, GC_AWARE, INTERLEAVED, MDS, MIRROR, PARITY, PEEL_BEST,
+    Place, RECORD, REENCODE, SHORTER, STATIC_PLAIN, THREE_GAUSS, THREE_PEEL, UPDATE, USED, VARIANTS, ZONES,
 };
 use super::exact;
 use super::loads::Length::{Record, Sweep};
@@ -113,14 +113,33 @@ impl Table<'_> {
         let steps = exact.vectors.iter().filter(|(_, holds)| *holds).count();
         let wrong: Vec<&str> = exact.vectors.iter().filter(|(_, holds)| !holds).map(|(what, _)| *what).collect();
         let bank = |sources: &Vec<u32>| sources.iter().map(ToString::to_string).collect::<String>();
-        let placed = exact.placement.iter().zip(PLACEMENT).all(|(found, published)| {
-            found.len() == 2 && published.iter().all(|source| found.contains(source))
-        });
+        let placed = exact
+            .placement
+            .iter()
+            .zip(PLACEMENT)
+            .all(|(found, published)| found.len() == 2 && published.iter().all(|source| found.contains(source)));
         vec![
-            Self::plain("0.1", Measured::statement(cells == CELLS, format!("{cells} of {CELLS} as published")), "Figure `table-1` shows all cells."),
-            Self::plain("0.2", Measured::statement(exact.ways == [3, 3, 16], format!("{x}; {y}; {z}")), "By peeling; elimination finds as many."),
-            Self::plain("0.3", Measured::statement(wrong.is_empty(), format!("{steps} of {}", exact.vectors.len())), &wrong.join("; ")),
-            Self::plain("0.4", Measured::statement(placed, exact.placement.iter().map(bank).collect::<Vec<_>>().join(" ")), "The order within a sum does not matter. The published formula lacks the wrap within the group; its example has it."),
+            Self::plain(
+                "0.1",
+                Measured::statement(cells == CELLS, format!("{cells} of {CELLS} as published")),
+                "Figure `table-1` shows all cells.",
+            ),
+            Self::plain(
+                "0.2",
+                Measured::statement(exact.ways == [3, 3, 16], format!("{x}; {y}; {z}")),
+                "By peeling; elimination finds as many.",
+            ),
+            Self::plain(
+                "0.3",
+                Measured::statement(wrong.is_empty(), format!("{steps} of {}", exact.vectors.len())),
+                &wrong.join("; "),
+            ),
+            Self::plain(
+                "0.4",
+                Measured::statement(placed, exact.placement.iter().map(bank).collect::<Vec<_>>().join(" ")),
+                "The order within a sum does not matter. The published formula lacks the wrap within the group; its \
+                 example has it.",
+            ),
         ]
     }
 
@@ -130,10 +149,19 @@ impl Table<'_> {
         let all = self.results.reads(&full, Sweep);
         let curve = USED.map(|used| {
             let place = Place { used, ..RECORD };
-            format!("{used} %: {:.3}; {:.2}", self.results.reads(&place, Sweep), copies(self.results.of(&place.plain(), Sweep)))
+            format!(
+                "{used} %: {:.3}; {:.2}",
+                self.results.reads(&place, Sweep),
+                copies(self.results.of(&place.plain(), Sweep))
+            )
         });
         vec![
-            self.row("0.5a", Number(of_record), "How full segments are decides how much there is to gain, and is not published: 90 % was chosen before anything was measured."),
+            self.row(
+                "0.5a",
+                Number(of_record),
+                "How full segments are decides how much there is to gain, and is not \
+                published: 90 % was chosen before anything was measured.",
+            ),
             self.row("0.5b", Measured::statement(all < 0.95, format!("{all:.3}")), ""),
             self.row("0.5c", Figures(curve.join(", ")), ""),
         ]
@@ -163,7 +191,11 @@ impl Table<'_> {
         let flat = writes.iter().all(|ratio| (0.93..=1.03).contains(ratio));
         vec![
             self.row("0.8", Measured::statement(falls(&by_block, 0.02), list(by_block)), ""),
-            self.row("0.9", Measured::statement((128..=512).contains(&ZONES[least]), list(by_zone)), "As much room for codes at each size, two spare blocks a segment."),
+            self.row(
+                "0.9",
+                Measured::statement((128..=512).contains(&ZONES[least]), list(by_zone)),
+                "As much room for codes at each size, two spare blocks a segment.",
+            ),
             self.row("0.10", Measured::statement(flat, list(writes)), "Stripe blocks, then zones."),
         ]
     }
@@ -182,7 +214,11 @@ impl Table<'_> {
         let [reads, writes] = [0, 1].map(|op| shape.deviation(op));
         let busiest = shape.busiest(0.1) * 100.0;
         vec![
-            self.row("0.13a", Measured::statement(writes > 2.0 * reads, list([writes, reads])), "Stripe blocks of 8 KB on each of 8 banks."),
+            self.row(
+                "0.13a",
+                Measured::statement(writes > 2.0 * reads, list([writes, reads])),
+                "Stripe blocks of 8 KB on each of 8 banks.",
+            ),
             self.row("0.13b", Measured::statement(busiest >= 50.0, format!("{busiest:.1} %")), "Stripe blocks read."),
         ]
     }
@@ -228,13 +264,17 @@ impl Table<'_> {
             let reads = results.of(place, Record).reads;
             list([reads.mean, reads.tail[0] as f64, reads.tail[1] as f64, reads.tail[2] as f64].map(ms))
         };
-        let codes = self.variants(&[RECORD.variant, GAUSS, THREE_PEEL, THREE_GAUSS, PEEL_BEST, MIRROR, PARITY, MDS], |_| String::new());
+        let codes = self
+            .variants(&[RECORD.variant, GAUSS, THREE_PEEL, THREE_GAUSS, PEEL_BEST, MIRROR, PARITY, MDS], |_| {
+                String::new()
+            });
         let ways = self.variants(&[RECORD.variant, EAGER, GC_AWARE, SHORTER], |place| {
             let zones = |name| results.of(place, Sweep).zones_counter(name);
             let all = zones("blocks_read") + zones("code_blocks_read");
             format!(", {:.1} %", percent(zones("block_reads_wasted"), all))
         });
-        let stale = self.variants(&[RECORD.variant, UPDATE, REENCODE], |place| format!(", {:.3}", results.writes(place, Sweep)));
+        let stale = self
+            .variants(&[RECORD.variant, UPDATE, REENCODE], |place| format!(", {:.3}", results.writes(place, Sweep)));
         let without = Place { variant: DYNAMIC_PLAIN, ..RECORD };
         let ahead = results.of(&RECORD.plain(), Sweep).reads.mean / results.of(&without.plain(), Sweep).reads.mean;
         debug_assert_eq!(without.plain().variant, STATIC_PLAIN);
@@ -243,7 +283,11 @@ impl Table<'_> {
             self.row("0.17b", Figures(codes), "MDS: Reed-Solomon, any 4 of 8."),
             self.row("0.17c", Figures(ways), "Dynamic: lazy. Mirrors have two places to read a block from."),
             self.row("0.17d", Figures(stale), ""),
-            self.row("0.17e", Figures(format!("{:.3}; {ahead:.3}", results.reads(&without, Sweep))), "The second: static with read-ahead, static without = 1."),
+            self.row(
+                "0.17e",
+                Figures(format!("{:.3}; {ahead:.3}", results.reads(&without, Sweep))),
+                "The second: static with read-ahead, static without = 1.",
+            ),
         ]
     }
 
@@ -253,7 +297,11 @@ impl Table<'_> {
             let place = Place { variant, ..RECORD };
             let plain = self.results.of(&place.plain(), Sweep);
             let [reads, writes] = [plain.reads.mean, plain.writes.mean].map(ms);
-            format!("{:.3}, {:.3}, {reads:.3}, {writes:.3}", self.results.reads(&place, Sweep), self.results.writes(&place, Sweep))
+            format!(
+                "{:.3}, {:.3}, {reads:.3}, {writes:.3}",
+                self.results.reads(&place, Sweep),
+                self.results.writes(&place, Sweep)
+            )
         };
         format!("{}; {}", text(INTERLEAVED), text(RECORD.variant))
     }
@@ -261,18 +309,35 @@ impl Table<'_> {
     fn details(&self) -> Vec<Row> {
         let zones = |name| self.results.of(&RECORD, Record).zones_counter(name);
         let sequential = zones("sequential_reads");
-        let [short, askew] = ["sequential_reads_fragmented", "sequential_reads_misaligned"].map(|name| percent(zones(name), sequential));
+        let [short, askew] =
+            ["sequential_reads_fragmented", "sequential_reads_misaligned"].map(|name| percent(zones(name), sequential));
         let [data, codes, wasted] = ["blocks_read", "code_blocks_read", "block_reads_wasted"].map(zones);
         let stale = percent(zones("coded_groups_partly_stale"), zones("coded_groups_read"));
         let best = [Decoder::Gauss, Decoder::Peel].map(|decoder| {
             let best = best_of_all(4, decoder).expect("few enough");
             format!("{} ({})", best.sets, best.code.matrix())
         });
-        let peeled = [3, 2].map(|edges| decodable_sets(&GroupCode::regular(4, edges).expect("a regular code"), Decoder::Peel));
+        let peeled =
+            [3, 2].map(|edges| decodable_sets(&GroupCode::regular(4, edges).expect("a regular code"), Decoder::Peel));
         vec![
             self.row("0.17f", Figures(format!("{short:.1} %; {askew:.1} %")), "Reads that continue a stream."),
-            self.row("0.17g", Figures(format!("{:.1} %; {:.1} %; {stale:.1} %", percent(codes, data + codes), percent(wasted, data + codes))), "Wasted: begun, and not needed any more when done, of all block reads."),
-            Self::plain("0.17h", Figures(best.join("; ")), &format!("Every graph of 4 data and 4 code blocks; peeling has {} for G_4^3 and {} for G_4^2.", peeled[0], peeled[1])),
+            self.row(
+                "0.17g",
+                Figures(format!(
+                    "{:.1} %; {:.1} %; {stale:.1} %",
+                    percent(codes, data + codes),
+                    percent(wasted, data + codes)
+                )),
+                "Wasted: begun, and not needed any more when done, of all block reads.",
+            ),
+            Self::plain(
+                "0.17h",
+                Figures(best.join("; ")),
+                &format!(
+                    "Every graph of 4 data and 4 code blocks; peeling has {} for G_4^3 and {} for G_4^2.",
+                    peeled[0], peeled[1]
+                ),
+            ),
             self.row("0.17i", Figures(self.interleaved()), "In all other rows cleaning is not interrupted."),
         ]
     }
@@ -280,7 +345,9 @@ impl Table<'_> {
 
 /// Rows of the tail of reads under server traces.
 fn tails(tails: &Tails) -> Vec<Row> {
-    let each = |text: &dyn Fn(usize) -> String| (0..TITLES.len()).map(|load| format!("{} {}", TITLES[load], text(load))).collect::<Vec<_>>().join("; ");
+    let each = |text: &dyn Fn(usize) -> String| {
+        (0..TITLES.len()).map(|load| format!("{} {}", TITLES[load], text(load))).collect::<Vec<_>>().join("; ")
+    };
     let slow = |drive: usize| each(&|load| list(tails.slower(load, drive)));
     let judged = |drive: usize, holds: &dyn Fn(f64) -> bool| tails.slower(0, drive).into_iter().all(holds);
     let row = |id, measured, note: &str| TARGETS.row(id, measured, "generated", note);
@@ -294,8 +361,16 @@ fn tails(tails: &Tails) -> Vec<Row> {
     });
     let cost = each(&|load| format!("{:.2}, {:.2}", copies(tails.of(load, IN_TURN)), copies(tails.of(load, ANYWHERE))));
     vec![
-        row("5.5a", Measured::statement(judged(IN_TURN, &|slower| slower <= 3.5), slow(IN_TURN)), "Parity of three banks on the fourth of every group, updated with each write."),
-        row("5.5b", Measured::statement(judged(ANYWHERE, &|slower| slower >= 4.0), slow(ANYWHERE)), "No codes. Judged under Financial1, of which 77 % are writes; 82 % of Financial2 are reads."),
+        row(
+            "5.5a",
+            Measured::statement(judged(IN_TURN, &|slower| slower <= 3.5), slow(IN_TURN)),
+            "Parity of three banks on the fourth of every group, updated with each write.",
+        ),
+        row(
+            "5.5b",
+            Measured::statement(judged(ANYWHERE, &|slower| slower >= 4.0), slow(ANYWHERE)),
+            "No codes. Judged under Financial1, of which 77 % are writes; 82 % of Financial2 are reads.",
+        ),
         row("5.5c", Figures(slow(AROUND)), ""),
         row("5.5d", Figures(means), "Cleaning anywhere / with reads around it / in turn."),
         row("5.5e", Figures(cost), ""),

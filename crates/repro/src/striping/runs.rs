@@ -55,7 +55,9 @@ impl Results {
 fn runs() -> BTreeSet<Run> {
     let with_plain = |place: Place| [place, place.plain()];
     let swept = drives::swept().into_iter().flatten().flat_map(with_plain);
-    let others = (DYNAMIC..VARIANTS.len()).filter(|variant| ![STATIC_PLAIN, STATIC_INTERLEAVED].contains(variant)).map(|variant| Place { variant, ..RECORD });
+    let others = (DYNAMIC..VARIANTS.len())
+        .filter(|variant| ![STATIC_PLAIN, STATIC_INTERLEAVED].contains(variant))
+        .map(|variant| Place { variant, ..RECORD });
     let looks = swept.chain(others.flat_map(with_plain)).map(|place| (place, Length::Sweep));
     let eager = [EAGER, EAGER_TIME].map(|variant| Place { variant, ..RECORD });
     let of_record = [RECORD, RECORD.plain(), eager[0], eager[1]].map(|place| (place, Length::Record));
@@ -88,7 +90,12 @@ pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Re
     Ok(results)
 }
 
-fn run_one(options: &Options, trace: &Trace, (place, length): &Run, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+fn run_one(
+    options: &Options,
+    trace: &Trace,
+    (place, length): &Run,
+    monitor: &dyn Monitor,
+) -> Result<Measurement, StudyError> {
     let bench = drives::bench(options, place)?;
     let filled = bench.filled_to(place.share(), monitor)?;
     let mut workload = trace.open(bench.sectors(), place.share(), *length)?;

@@ -41,7 +41,8 @@ const DRIVES: [Described; 4] = [
     ("reads around cleaning", SPARE, CODED),
     ("cleaning in turn", SPARE, &[CODED[0], CODED[1], CODED[2], ("zones.cleaning", "in-turn")]),
 ];
-const CODED: &[(&str, &str)] = &[("zones.code", "parity"), ("zones.stale_codes", "update"), ("zones.reads", "gc-aware")];
+const CODED: &[(&str, &str)] =
+    &[("zones.code", "parity"), ("zones.stale_codes", "update"), ("zones.reads", "gc-aware")];
 
 /// Simulations.
 pub const RUNS: usize = LOADS.len() * DRIVES.len();
@@ -87,11 +88,13 @@ fn bench(options: &Options, (name, spare, settings): Described) -> Result<Bench,
 /// # Errors
 /// A drive cannot be built.
 pub fn run(options: &Options, monitor: &dyn Monitor) -> Result<Tails, StudyError> {
-    let places: Vec<(usize, usize)> = (0..LOADS.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();
+    let places: Vec<(usize, usize)> =
+        (0..LOADS.len()).flat_map(|load| (0..DRIVES.len()).map(move |drive| (load, drive))).collect();
     let single = |(load, drive): &(usize, usize)| {
         let bench = bench(options, DRIVES[*drive])?;
         let requests = options.scale.of(REQUESTS);
-        let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), 2 * requests) };
+        let parameters =
+            WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), 2 * requests) };
         let mut workload = build(LOADS[*load], &parameters)?;
         let filled = bench.filled(monitor)?;
         let warm = bench.warmed(&filled, &mut *workload, requests, monitor)?;

@@ -31,7 +31,13 @@ const USER_PAGES: u64 = 512;
 const SECTORS_PER_PAGE: u64 = 4;
 
 /// A drive of 1 MiB. Write pointers of its own take a block for each of TPM's translation pages.
-fn small(name: &str, kind: &str, pages_per_block: u32, cache_bytes: u64, options: &Options) -> Result<Bench, StudyError> {
+fn small(
+    name: &str,
+    kind: &str,
+    pages_per_block: u32,
+    cache_bytes: u64,
+    options: &Options,
+) -> Result<Bench, StudyError> {
     let spare = if kind == "tpm" { "300%" } else { "60%" };
     let settings = [
         ("drive.capacity", format!("{}B", USER_PAGES * SECTORS_PER_PAGE * 512)),
@@ -91,10 +97,7 @@ fn miss_costs(options: &Options) -> Result<Option<[(u64, u64); 2]>, StudyError> 
             let mapping = Cause::Mapping.index();
             let cost = (measured.flash.reads[mapping], measured.flash.programs[mapping]);
             let [least, most] = costs.unwrap_or([cost; 2]);
-            costs = Some([
-                (least.0.min(cost.0), least.1.min(cost.1)),
-                (most.0.max(cost.0), most.1.max(cost.1)),
-            ]);
+            costs = Some([(least.0.min(cost.0), least.1.min(cost.1)), (most.0.max(cost.0), most.1.max(cost.1))]);
         }
     }
     Ok(costs)

@@ -3,9 +3,9 @@
 use super::drives::{CACHES, DFTL, PUBLISHED_CACHE, STUDIED, VARIANTS};
 use super::runs::{Place, Results};
 use super::traces::Trace;
-use figures::{Figure, Panel, Series, Shape};
 use crate::cells::{self, Cells};
 use crate::simulate::Measurement;
+use figures::{Figure, Panel, Series, Shape};
 
 /// All figures, in the order of the publication.
 pub fn figures(results: &Results, traces: &[Trace]) -> Vec<Figure> {
@@ -23,7 +23,8 @@ fn operations(results: &Results, traces: &[Trace]) -> Figure {
         most: None,
         panels: normalised(&results.counted, traces, &|m| m.translation_operations() as f64),
         published: vec![("TPM, published mean", 1.0 - 0.9093)],
-        caption: "Reads and programs of translation pages by misses, evictions and collection; cache of 512 KB.".to_owned(),
+        caption: "Reads and programs of translation pages by misses, evictions and collection; cache of 512 KB."
+            .to_owned(),
     }
 }
 
@@ -49,7 +50,9 @@ fn erases(results: &Results, traces: &[Trace]) -> Figure {
         most: None,
         panels: normalised(&results.aged, traces, &|m| m.erases() as f64),
         published: vec![("TPM, published mean", 1.0 - 0.2651)],
-        caption: "Data and translation blocks, drives whose spare blocks are used up; cache of 512 KB. Websearch writes too little to be shown.".to_owned(),
+        caption: "Data and translation blocks, drives whose spare blocks are used up; cache of 512 KB. Websearch \
+            writes too little to be shown."
+            .to_owned(),
     }
 }
 
@@ -57,7 +60,10 @@ fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
     let panel = |(trace, about): (usize, &Trace)| {
         let series = |(variant, of): (usize, &super::drives::Variant)| {
             let value = |cache| results.counted.get(&(variant, cache, trace)).and_then(Measurement::hit_ratio);
-            Series { name: of.name.to_owned(), values: (0..CACHES.len()).map(|cache| value(cache).map(|share| share * 100.0)).collect() }
+            Series {
+                name: of.name.to_owned(),
+                values: (0..CACHES.len()).map(|cache| value(cache).map(|share| share * 100.0)).collect(),
+            }
         };
         Panel {
             title: about.published.title.to_owned(),
@@ -74,7 +80,9 @@ fn hit_ratio(results: &Results, traces: &[Trace]) -> Figure {
         most: Some(100.0),
         panels: traces.iter().enumerate().map(panel).collect(),
         published: vec![("TPM, published least", 89.27), ("DFTL, published mean", 40.14)],
-        caption: "Published as one least and one mean value over all traces and sizes. Batch updates change no hits: their lines lie under those of single updates.".to_owned(),
+        caption: "Published as one least and one mean value over all traces and sizes. Batch updates change no hits: \
+            their lines lie under those of single updates."
+            .to_owned(),
     }
 }
 
@@ -99,7 +107,9 @@ fn response(results: &Results, traces: &[Trace]) -> Figure {
         most: None,
         panels: traces.iter().enumerate().map(panel).collect(),
         published: Vec::new(),
-        caption: "Open loop at the times of the trace, one server; each trace has its own axis. Waiting behind other requests counts.".to_owned(),
+        caption: "Open loop at the times of the trace, one server; each trace has its own axis. Waiting behind other \
+            requests counts."
+            .to_owned(),
     }
 }
 

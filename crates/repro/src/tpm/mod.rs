@@ -45,9 +45,12 @@ pub(crate) static STUDY: Study = Study {
     name: "tpm",
     title: "Translation pages cached whole (TPM) against single cached map entries (DFTL)",
     paper: "TPM, ASP-DAC 2012",
-    method: "The drive is written once in order, then each trace is run on it: counted one request after the other for hits and \
-             translation operations, at its own times before one server for responses. Erases are counted on drives that the \
-             same kind of requests has aged until their spare blocks were used up. DFTL is run in four variants; the comparison \
+    method: "The drive is written once in order, then each trace is run on it: counted one request after the other for \
+        hits and \
+             translation operations, at its own times before one server for responses. Erases are counted on drives \
+             that the \
+             same kind of requests has aged until their spare blocks were used up. DFTL is run in four variants; the \
+             comparison \
              of record is with segmented LRU and batch updates, because that is DFTL as its authors describe it.",
     traces: &traces::NAMES,
     settings: &[RESERVE, SERVICE, MEMORY],
@@ -67,7 +70,8 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
     let traces = traces::all(options)?;
     let results = runs::run(options, &traces, monitor)?;
     let size = format!(
-        "Size {} of the published one: flash, address span and requests; caches and the 512 MiB of Financial keep their size.",
+        "Size {} of the published one: flash, address span and requests; caches and the 512 MiB of Financial keep \
+         their size.",
         options.scale
     );
     let notes = options.notes(size, STUDY.settings);

@@ -71,7 +71,8 @@ impl Table<'_> {
         let caches = 0..CACHES.len();
         let cells = || traces.iter().flat_map(|trace| caches.clone().map(|cache| (cache, *trace)));
         let sequential = self.which(|trace| !trace.is_search());
-        let of_sequential = |variant| cells().filter(|cell| sequential.contains(&cell.1)).map(move |(c, t)| self.hit(variant, c, t));
+        let of_sequential =
+            |variant| cells().filter(|cell| sequential.contains(&cell.1)).map(move |(c, t)| self.hit(variant, c, t));
         let search = self.which(Trace::is_search);
         let ladder = |variant| {
             let values = search.iter().flat_map(|trace| caches.clone().map(|cache| self.hit(variant, cache, *trace)));
@@ -83,18 +84,32 @@ impl Table<'_> {
             worst.fold(f64::INFINITY, f64::min)
         };
         let least = above(&traces, DFTL..STUDIED.end);
-        let least_note = "The least over Financial and the laptops; Websearch is judged by 3.1b, as request length alone limits it.";
+        let least_note =
+            "The least over Financial and the laptops; Websearch is judged by 3.1b, as request length alone limits it.";
         let mean_note = "Segmented LRU, batch updates. Of the other variants: see figure hit-ratio.";
         vec![
-            row("3.1a", Number(of_sequential(TPM).fold(f64::INFINITY, f64::min)), &self.workload(|t| !t.is_search()), least_note),
+            row(
+                "3.1a",
+                Number(of_sequential(TPM).fold(f64::INFINITY, f64::min)),
+                &self.workload(|t| !t.is_search()),
+                least_note,
+            ),
             row(
                 "3.1b",
-                Measured::statement(above(&search, DFTL..DFTL + 1) > 0.0, format!("TPM {}; DFTL {}", ladder(TPM), ladder(DFTL))),
+                Measured::statement(
+                    above(&search, DFTL..DFTL + 1) > 0.0,
+                    format!("TPM {}; DFTL {}", ladder(TPM), ladder(DFTL)),
+                ),
                 &self.workload(Trace::is_search),
                 "",
             ),
             row("3.2a", Number(mean(cells().map(|(c, t)| self.hit(DFTL, c, t)))), &self.all(), mean_note),
-            row("3.2b", Measured::statement(least > 0.0, format!("TPM leads by {least:.1} points at least")), &self.all(), ""),
+            row(
+                "3.2b",
+                Measured::statement(least > 0.0, format!("TPM leads by {least:.1} points at least")),
+                &self.all(),
+                "",
+            ),
             self.gain(),
         ]
     }
@@ -109,7 +124,12 @@ impl Table<'_> {
     }
 
     /// Mean reduction by TPM against a variant, over the traces that were measured.
-    fn mean_reduction(&self, cells: &Cells<Place, Measurement>, against: usize, value: &dyn Fn(&Measurement) -> f64) -> f64 {
+    fn mean_reduction(
+        &self,
+        cells: &Cells<Place, Measurement>,
+        against: usize,
+        value: &dyn Fn(&Measurement) -> f64,
+    ) -> f64 {
         let at = |variant, trace| cells.get(&(variant, PUBLISHED_CACHE, trace)).map(value);
         mean((0..self.traces.len()).filter_map(|trace| Some(reduction(at(TPM, trace)?, at(against, trace)?))))
     }
@@ -157,8 +177,18 @@ impl Table<'_> {
         };
         let less = reduction(tpm.erases() as f64, dftl.erases() as f64);
         let sign = if less < 0.0 { "more" } else { "fewer" };
-        let figures = format!("{:.1} % {sign}; data programs a host write: TPM {:.2}, DFTL {:.2}", less.abs(), data(tpm), data(dftl));
-        row("3.6u", Figures(figures), "generated", "More data is copied and far fewer translation pages are programmed.")
+        let figures = format!(
+            "{:.1} % {sign}; data programs a host write: TPM {:.2}, DFTL {:.2}",
+            less.abs(),
+            data(tpm),
+            data(dftl)
+        );
+        row(
+            "3.6u",
+            Figures(figures),
+            "generated",
+            "More data is copied and far fewer translation pages are programmed.",
+        )
     }
 
     fn space(&self) -> Vec<Row> {
@@ -167,12 +197,18 @@ impl Table<'_> {
         let entry = tpm.counter("map_directory_bytes") as f64 / tpm.counter("translation_pages") as f64;
         let kilobytes = entry * 32_768.0 / 1024.0;
         vec![
-            row("3.7", Number(unused), "generated", "After uniform page writes of 2.5 times the drive, when every translation page has had writes."),
+            row(
+                "3.7",
+                Number(unused),
+                "generated",
+                "After uniform page writes of 2.5 times the drive, when every translation page has had writes.",
+            ),
             row(
                 "3.8",
                 Number(kilobytes),
                 "none",
-                "32,768 translation pages, each with its place on flash, its write pointer and its place in the cache as plain fields.",
+                "32,768 translation pages, each with its place on flash, its write pointer and its place in the cache \
+                 as plain fields.",
             ),
         ]
     }
@@ -184,7 +220,12 @@ impl Table<'_> {
             if generated.is_empty() {
                 row("3.12a", NotRun, "none", "All traces are files.")
             } else {
-                row("3.12a", generated_table(self.results, &generated), "generated", "Count and mean size are parameters of the generators.")
+                row(
+                    "3.12a",
+                    generated_table(self.results, &generated),
+                    "generated",
+                    "Count and mean size are parameters of the generators.",
+                )
             },
             if files.is_empty() {
                 row("3.12b", NotRun, "none", "No file was given: --trace financial=Financial2.spc, for example.")
@@ -205,7 +246,8 @@ impl Table<'_> {
         });
         let lead = lead.fold(f64::INFINITY, f64::min);
         let sums = |cells: &Cells<Place, Measurement>, value: &dyn Fn(&Measurement) -> u64| -> Vec<u64> {
-            let sum = |cache| cells.iter().filter(|((v, c, _), _)| (*v, *c) == (TPM, cache)).map(|(_, m)| value(m)).sum();
+            let sum =
+                |cache| cells.iter().filter(|((v, c, _), _)| (*v, *c) == (TPM, cache)).map(|(_, m)| value(m)).sum();
             (0..CACHES.len()).map(sum).collect()
         };
         let falls = |sums: Vec<u64>| {
@@ -229,12 +271,23 @@ impl Table<'_> {
         let less = reduction(dftl.response_ns, fast.response_ns);
         let blocks = dftl.counter("data_victims") + dftl.counter("translation_victims");
         let merges: u64 = fast.merges.iter().sum();
-        let times = format!("Mean response {:.2} ms under DFTL, {:.2} ms under FAST.", dftl.response_ns / 1e6, fast.response_ns / 1e6);
+        let times = format!(
+            "Mean response {:.2} ms under DFTL, {:.2} ms under FAST.",
+            dftl.response_ns / 1e6,
+            fast.response_ns / 1e6
+        );
         let [switch, partial, full] = fast.merges;
-        let kinds = format!("FAST with all spare blocks as its log: {switch} switch, {partial} partial and {full} full merges.");
+        let kinds = format!(
+            "FAST with all spare blocks as its log: {switch} switch, {partial} partial and {full} full merges."
+        );
         vec![
             row("5.1a", Number(-less), "oltp", &times),
-            row("5.1b", Measured::statement(blocks < merges, format!("{blocks} blocks collected, {merges} merges")), "oltp", &kinds),
+            row(
+                "5.1b",
+                Measured::statement(blocks < merges, format!("{blocks} blocks collected, {merges} merges")),
+                "oltp",
+                &kinds,
+            ),
             row("5.2", NotRun, "none", "There is no generator with the statistics of TPC-H."),
         ]
     }
@@ -248,14 +301,16 @@ impl Table<'_> {
             response(DFTL) / response(LEAFTL)
         };
         let each = |value: &dyn Fn(usize) -> Option<f64>| {
-            let named = (0..self.traces.len()).filter_map(|trace| Some((self.traces[trace].published.title, value(trace)?)));
+            let named =
+                (0..self.traces.len()).filter_map(|trace| Some((self.traces[trace].published.title, value(trace)?)));
             named.map(|(title, value)| format!("{title} {value:.2}")).collect::<Vec<_>>().join(", ")
         };
         let memory = |trace| aged(trace).map(smaller);
         let times = mean((0..self.traces.len()).map(faster));
         let aged_mean = mean((0..self.traces.len()).filter_map(memory));
         let uniform = smaller(&self.results.uniform[&LEAFTL]);
-        let figures = format!("{aged_mean:.1} times less on drives filled in order and aged, {uniform:.2} after uniform writes");
+        let figures =
+            format!("{aged_mean:.1} times less on drives filled in order and aged, {uniform:.2} after uniform writes");
         vec![
             row(
                 "5.8a",
@@ -281,9 +336,12 @@ impl Table<'_> {
             (blocks > 0).then(|| pages as f64 / blocks as f64)
         };
         match (valid(TPM), valid(DFTL)) {
-            (Some(tpm), Some(dftl)) => {
-                row("3.15", Measured::statement(tpm < dftl, format!("TPM {tpm:.1}, DFTL {dftl:.1}")), workload, "Of 64 pages a block.")
-            }
+            (Some(tpm), Some(dftl)) => row(
+                "3.15",
+                Measured::statement(tpm < dftl, format!("TPM {tpm:.1}, DFTL {dftl:.1}")),
+                workload,
+                "Of 64 pages a block.",
+            ),
             _ => row("3.15", NotRun, workload, "No translation block was collected at this scale."),
         }
     }
@@ -303,8 +361,18 @@ fn exact(results: &Results) -> Vec<Row> {
     let [before, after] = exact.full_blocks;
     vec![
         row("3.9", misses, synthetic, "4000 random reads and writes, those that meet a collection left out."),
-        row("3.10a", Measured::statement(kept, format!("{updates} for {victims} blocks")), synthetic, "Checked after each request."),
-        row("3.10b", Measured::statement(within, format!("{updated} for {copies} with entries of what was copied")), synthetic, "Checked after each request."),
+        row(
+            "3.10a",
+            Measured::statement(kept, format!("{updates} for {victims} blocks")),
+            synthetic,
+            "Checked after each request.",
+        ),
+        row(
+            "3.10b",
+            Measured::statement(within, format!("{updated} for {copies} with entries of what was copied")),
+            synthetic,
+            "Checked after each request.",
+        ),
         row(
             "3.11a",
             Measured::statement([first, second] == [16, 18], format!("{first} and {second}")),
@@ -315,7 +383,8 @@ fn exact(results: &Results) -> Vec<Row> {
             "3.11b",
             Measured::statement((before, after) == (0, 1), format!("{after} full block after it, {before} before")),
             synthetic,
-            "The page numbers 34 and 23 are the state the figure begins with; what follows from it is the place in the block.",
+            "The page numbers 34 and 23 are the state the figure begins with; what follows from it is the place in the \
+             block.",
         ),
     ]
 }
@@ -330,7 +399,10 @@ fn generated_table(results: &Results, traces: &[&Trace]) -> Measured {
         holds &= (sample.write_percent - published.write_percent).abs() <= 0.5;
         holds &= (sample.mean_kb / published.mean_kb - 1.0).abs() <= 0.01;
         holds &= sample.requests == trace.source.requests;
-        figures.push(format!("{} {} / {:.2} % / {:.2} KB", published.title, sample.requests, sample.write_percent, sample.mean_kb));
+        figures.push(format!(
+            "{} {} / {:.2} % / {:.2} KB",
+            published.title, sample.requests, sample.write_percent, sample.mean_kb
+        ));
     }
     Measured::statement(holds, figures.join(", "))
 }
@@ -344,7 +416,10 @@ fn file_table(traces: &[&Trace]) -> Measured {
         let published = &trace.published;
         holds &= (found.requests as f64 / published.requests as f64 - 1.0).abs() <= 0.001;
         holds &= (found.write_percent - published.write_percent).abs() <= 0.05;
-        figures.push(format!("{} {} / {:.2} % / {:.2} KB", published.title, found.requests, found.write_percent, found.mean_kb));
+        figures.push(format!(
+            "{} {} / {:.2} % / {:.2} KB",
+            published.title, found.requests, found.write_percent, found.mean_kb
+        ));
     }
     Measured::statement(holds, figures.join(", "))
 }

@@ -142,7 +142,8 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
         results.samples.insert(trace.published.title, trace.generated_sample(sectors)?);
     }
     let run_one = |job: &Job| run_job(job, traces, options, monitor);
-    let finished: Vec<Vec<Option<Measurement>>> = jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
+    let finished: Vec<Vec<Option<Measurement>>> =
+        jobs.par_iter().with_max_len(1).map(run_one).collect::<Result<_, _>>()?;
     for (Job { variant, cache, tasks, .. }, finished) in jobs.iter().zip(finished) {
         for (task, measured) in tasks.iter().zip(finished) {
             match task {
@@ -156,19 +157,32 @@ pub fn run(options: &Options, traces: &[Trace], monitor: &dyn Monitor) -> Result
 }
 
 /// What a drive gives under everything that is run on it.
-fn run_job(job: &Job, traces: &[Trace], options: &Options, monitor: &dyn Monitor) -> Result<Vec<Option<Measurement>>, StudyError> {
+fn run_job(
+    job: &Job,
+    traces: &[Trace],
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Option<Measurement>>, StudyError> {
     let Job { variant, cache, tasks, bench } = job;
     let name = VARIANTS[*variant].name;
     let title = |task: &Task| match task {
         Task::Uniform => format!("{name}, uniform writes"),
         Task::Transactions => format!("{name}, transactions"),
-        Task::Trace(trace, kind) => format!("{name}, {} KiB, {}, {}", CACHES[*cache], traces[*trace].published.title, kind.name()),
+        Task::Trace(trace, kind) => {
+            format!("{name}, {} KiB, {}, {}", CACHES[*cache], traces[*trace].published.title, kind.name())
+        }
     };
-    simulate_from(monitor, tasks, title, || bench.filled(monitor), |filled, task| match task {
-        Task::Uniform => uniform(bench, filled, options, monitor),
-        Task::Transactions => transactions(bench, filled, options, monitor),
-        Task::Trace(trace, kind) => measure(bench, filled, &traces[*trace], *kind, monitor),
-    })
+    simulate_from(
+        monitor,
+        tasks,
+        title,
+        || bench.filled(monitor),
+        |filled, task| match task {
+            Task::Uniform => uniform(bench, filled, options, monitor),
+            Task::Transactions => transactions(bench, filled, options, monitor),
+            Task::Trace(trace, kind) => measure(bench, filled, &traces[*trace], *kind, monitor),
+        },
+    )
 }
 
 fn measure(
@@ -191,12 +205,18 @@ fn measure(
 
 /// Page-sized writes at uniformly random places: five times as many as the user has pages, after which
 /// less than a hundredth is left of the order of the fill, then half as many as there are pages to be counted.
-fn uniform(bench: &Bench, filled: &DriveState, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+fn uniform(
+    bench: &Bench,
+    filled: &DriveState,
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Measurement, StudyError> {
     let page_bytes = 2048;
     let pages = bench.sectors() * SECTOR_BYTES / page_bytes;
     let writes = |seed, requests| {
         let request_bytes = Some(page_bytes);
-        let parameters = WorkloadParameters { seed, request_bytes, ..WorkloadParameters::new(bench.sectors(), requests) };
+        let parameters =
+            WorkloadParameters { seed, request_bytes, ..WorkloadParameters::new(bench.sectors(), requests) };
         build("uniform-write", &parameters)
     };
     let used = bench.used(filled, &mut *writes(options.seed.wrapping_add(99), 5 * pages)?, monitor)?;
@@ -204,7 +224,12 @@ fn uniform(bench: &Bench, filled: &DriveState, options: &Options, monitor: &dyn 
 }
 
 /// Transaction processing at its own times, as many requests as the published trace of it has.
-fn transactions(bench: &Bench, filled: &DriveState, options: &Options, monitor: &dyn Monitor) -> Result<Measurement, StudyError> {
+fn transactions(
+    bench: &Bench,
+    filled: &DriveState,
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Measurement, StudyError> {
     let requests = options.scale.of(TRANSACTIONS);
     let parameters = WorkloadParameters { seed: options.seed, ..WorkloadParameters::new(bench.sectors(), requests) };
     bench.time(filled, &mut *build("oltp", &parameters)?, monitor)

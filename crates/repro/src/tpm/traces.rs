@@ -12,11 +12,41 @@ pub const NAMES: [&str; 5] = ["websearch", "financial", "systemdisk1", "systemdi
 
 /// The published table of traces: a workload's statistics, no result.
 const PUBLISHED: [Published; 5] = [
-    Published { title: "Websearch", requests: 1_055_448, write_percent: 0.02, mean_kb: 15.05, generator: Generator::Search },
-    Published { title: "Financial", requests: 3_698_864, write_percent: 17.66, mean_kb: 5.24, generator: Generator::Financial },
-    Published { title: "Systemdisk1", requests: 670_412, write_percent: 71.89, mean_kb: 42.30, generator: Generator::SystemDisk },
-    Published { title: "Systemdisk2", requests: 1_730_415, write_percent: 67.21, mean_kb: 41.10, generator: Generator::SystemDisk },
-    Published { title: "Systemdisk3", requests: 875_928, write_percent: 63.44, mean_kb: 47.75, generator: Generator::SystemDisk },
+    Published {
+        title: "Websearch",
+        requests: 1_055_448,
+        write_percent: 0.02,
+        mean_kb: 15.05,
+        generator: Generator::Search,
+    },
+    Published {
+        title: "Financial",
+        requests: 3_698_864,
+        write_percent: 17.66,
+        mean_kb: 5.24,
+        generator: Generator::Financial,
+    },
+    Published {
+        title: "Systemdisk1",
+        requests: 670_412,
+        write_percent: 71.89,
+        mean_kb: 42.30,
+        generator: Generator::SystemDisk,
+    },
+    Published {
+        title: "Systemdisk2",
+        requests: 1_730_415,
+        write_percent: 67.21,
+        mean_kb: 41.10,
+        generator: Generator::SystemDisk,
+    },
+    Published {
+        title: "Systemdisk3",
+        requests: 875_928,
+        write_percent: 63.44,
+        mean_kb: 47.75,
+        generator: Generator::SystemDisk,
+    },
 ];
 
 /// What other studies print as the address span of Financial2.

@@ -69,7 +69,11 @@ const fn two_level(name: &'static str, block_part: u64, settings: &'static [(&'s
     Variant { name, kind: "two-level", block_part: Some(block_part), settings }
 }
 
-const fn one_part(name: &'static str, kind: &'static str, settings: &'static [(&'static str, &'static str)]) -> Variant {
+const fn one_part(
+    name: &'static str,
+    kind: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+) -> Variant {
     Variant { name, kind, block_part: None, settings }
 }
 

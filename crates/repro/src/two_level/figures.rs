@@ -1,14 +1,14 @@
 //! The figures of the study.
 
 use super::drives::{
-    BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, LIMIT, LIMITS, LOGS, NFTL, OTHERS, PAGE_ONLY, Place, RECORD, SIZES,
-    TWO_LEVEL, VARIANTS, VICTIM_ONLY, WIDE,
+    BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, LIMIT, LIMITS, LOGS, NFTL, OTHERS, PAGE_ONLY, Place,
+    RECORD, SIZES, TWO_LEVEL, VARIANTS, VICTIM_ONLY, WIDE,
 };
 use super::results::{erases, merge_share, page_hits, switch_share, utilisation};
 use super::runs::Results;
-use figures::{Figure, Panel, Series, Shape};
 use crate::cells;
 use crate::simulate::Measurement;
+use figures::{Figure, Panel, Series, Shape};
 use std::ops::RangeInclusive;
 
 /// Lengths of writes, sectors.
@@ -40,7 +40,16 @@ pub fn figures(results: &Results) -> Vec<Figure> {
 
 /// A figure without published lines.
 fn figure(name: &'static str, title: &'static str, axis: &'static str, panels: Vec<Panel>, caption: &str) -> Figure {
-    Figure { name, title, axis, shape: Shape::Lines, most: None, panels, published: Vec::new(), caption: caption.to_owned() }
+    Figure {
+        name,
+        title,
+        axis,
+        shape: Shape::Lines,
+        most: None,
+        panels,
+        published: Vec::new(),
+        caption: caption.to_owned(),
+    }
 }
 
 fn panel(title: &str, categories: &[u64], series: Vec<Series>) -> Panel {
@@ -74,7 +83,13 @@ fn trace(results: &Results) -> Vec<Figure> {
     vec![
         Figure {
             shape: Shape::Bars,
-            ..figure("write-sizes", "Writes by length", "% of writes, by sectors", one(shares), "Published: 63 % of 1 to 8 sectors.")
+            ..figure(
+                "write-sizes",
+                "Writes by length",
+                "% of writes, by sectors",
+                one(shares),
+                "Published: 63 % of 1 to 8 sectors.",
+            )
         },
         Figure {
             shape: Shape::Bars,
@@ -85,7 +100,8 @@ fn trace(results: &Results) -> Vec<Figure> {
                 "Random writes by length",
                 "% of the writes of a length, in sectors",
                 one(random),
-                "A write is random when it does not begin where the one before it ended. Published: 68 % of those of 1 to 8 sectors.",
+                "A write is random when it does not begin where the one before it ended. Published: 68 % of those of 1 \
+                 to 8 sectors.",
             )
         },
     ]
@@ -114,7 +130,8 @@ fn compared(results: &Results) -> Vec<Figure> {
                 "Erases, without a buffer = 100",
                 "erases, % of those of NFTL, over MB of buffer",
                 vec![panel("", &SIZES, of_none)],
-                "Two-level: 8 MB for blocks, the rest for pages. Block LRU is published with 3 to 21 % more erases than two-level; where it has room for few blocks it leaves the picture.",
+                "Two-level: 8 MB for blocks, the rest for pages. Block LRU is published with 3 to 21 % more erases \
+                 than two-level; where it has room for few blocks it leaves the picture.",
             )
         },
         figure(
@@ -124,11 +141,17 @@ fn compared(results: &Results) -> Vec<Figure> {
             vec![
                 beside(
                     kinds("switch merges", &switch_share),
-                    &[("NFTL + 11 points, published least", own + 11.0), ("NFTL + 21 points, published most", own + 21.0)],
+                    &[
+                        ("NFTL + 11 points, published least", own + 11.0),
+                        ("NFTL + 21 points, published most", own + 21.0),
+                    ],
                 ),
                 beside(
                     kinds("full merges", &merge_share),
-                    &[("NFTL - 11 points, published least", 89.0 - own), ("NFTL - 21 points, published most", 79.0 - own)],
+                    &[
+                        ("NFTL - 11 points, published least", 89.0 - own),
+                        ("NFTL - 21 points, published most", 79.0 - own),
+                    ],
                 ),
             ],
             "Published: two-level 11 to 21 points above NFTL by switches, Block LRU 100 %.",
@@ -155,11 +178,23 @@ fn page_part(results: &Results) -> Vec<Figure> {
     let written = over_sizes(results, &[TWO_LEVEL], &|m, _| m.buffer_counter("pages_written_back") as f64 / 1e3);
     let hits = over_sizes(results, &[TWO_LEVEL], &|m, _| page_hits(m));
     vec![
-        figure("page-write-backs", "Pages the page part writes back", "thousand pages, over MB of buffer", vec![panel("", &SIZES, written)], ""),
+        figure(
+            "page-write-backs",
+            "Pages the page part writes back",
+            "thousand pages, over MB of buffer",
+            vec![panel("", &SIZES, written)],
+            "",
+        ),
         Figure {
             most: Some(100.0),
             published: vec![("1 MB for pages, published", 48.0), ("large, published", 87.0)],
-            ..figure("page-hits", "Hit ratio of the page part", "updates, % of page writes to it, over MB of buffer", vec![panel("", &SIZES, hits)], "")
+            ..figure(
+                "page-hits",
+                "Hit ratio of the page part",
+                "updates, % of page writes to it, over MB of buffer",
+                vec![panel("", &SIZES, hits)],
+                "",
+            )
         },
     ]
 }
@@ -168,9 +203,15 @@ fn page_part(results: &Results) -> Vec<Figure> {
 fn ablations(results: &Results) -> Vec<Figure> {
     let studied = |mib| erases(results.of(TWO_LEVEL, mib));
     let additional = |variants: &[usize]| {
-        panel("erases, two-level = 100", &SIZES, over_sizes(results, variants, &|m, mib| erases(m) / studied(mib) * 100.0))
+        panel(
+            "erases, two-level = 100",
+            &SIZES,
+            over_sizes(results, variants, &|m, mib| erases(m) / studied(mib) * 100.0),
+        )
     };
-    let shares = |variants: &[usize]| panel("switch erases, % of erases", &SIZES, over_sizes(results, variants, &|m, _| switch_share(m)));
+    let shares = |variants: &[usize]| {
+        panel("switch erases, % of erases", &SIZES, over_sizes(results, variants, &|m, _| switch_share(m)))
+    };
     let hits = |variants: &[usize]| panel("page hits, %", &SIZES, over_sizes(results, variants, &|m, _| page_hits(m)));
     let both = |name, title, panels: Vec<Panel>, caption| figure(name, title, OVER_SIZES, panels, caption);
     let [block_only, page_only, alone, wide] = [
@@ -181,17 +222,36 @@ fn ablations(results: &Results) -> Vec<Figure> {
     ];
     let least_and_most = |low, high| [("published least", low), ("published most", high)];
     vec![
-        both("block-only", "All writes to a block buffer", vec![beside(additional(block_only), &least_and_most(105.0, 130.0)), shares(block_only)], "Published: 5 to 30 % more erases; the share of switches does not grow."),
-        both("page-only", "All writes to a page buffer", vec![additional(page_only), hits(page_only)], "Published: much worse, few hits."),
-        both("page-alone", "A page leaves without the others of its block", vec![beside(additional(alone), &least_and_most(100.0, 115.0)), hits(alone)], "Published: 0 to 15 % more erases, hits within 1 point."),
+        both(
+            "block-only",
+            "All writes to a block buffer",
+            vec![beside(additional(block_only), &least_and_most(105.0, 130.0)), shares(block_only)],
+            "Published: 5 to 30 % more erases; the share of switches does not grow.",
+        ),
+        both(
+            "page-only",
+            "All writes to a page buffer",
+            vec![additional(page_only), hits(page_only)],
+            "Published: much worse, few hits.",
+        ),
+        both(
+            "page-alone",
+            "A page leaves without the others of its block",
+            vec![beside(additional(alone), &least_and_most(100.0, 115.0)), hits(alone)],
+            "Published: 0 to 15 % more erases, hits within 1 point.",
+        ),
         both(
             "block-part",
             "16 MB instead of 8 MB for blocks",
             vec![
-                beside(additional(wide), &[("small page part, published", 105.0), ("large page part, published", 95.0)]),
+                beside(
+                    additional(wide),
+                    &[("small page part, published", 105.0), ("large page part, published", 95.0)],
+                ),
                 shares(wide),
             ],
-            "The same size in all. Published: 5 % more erases and 1 point less where the page part is small, as much better where it has more than 32 MB.",
+            "The same size in all. Published: 5 % more erases and 1 point less where the page part is small, as much \
+             better where it has more than 32 MB.",
         ),
     ]
 }
@@ -213,7 +273,8 @@ fn thresholds(results: &Results) -> Figure {
             &[("16 to 64 sectors, published most", share - 3.0), ("16 to 64 sectors, published least", share - 5.0)],
         ),
     ];
-    let caption = "8 MB for blocks, 16 MB for pages. Published: 4 to 10 % more erases at 16 to 64, very bad at 4 and 128.";
+    let caption =
+        "8 MB for blocks, 16 MB for pages. Published: 4 to 10 % more erases at 16 to 64, very bad at 4 and 128.";
     figure("limits", "Limit of a small request", "over sectors of the limit", panels, caption)
 }
 
@@ -237,13 +298,20 @@ fn log_blocks(results: &Results) -> Figure {
             &[("published least", 11.0), ("published most", 21.0)],
         ),
     ];
-    figure("log-blocks", "Two-level over other numbers of log blocks", OVER_SIZES, panels, "Each compared with NFTL of as many log blocks.")
+    figure(
+        "log-blocks",
+        "Two-level over other numbers of log blocks",
+        OVER_SIZES,
+        panels,
+        "Each compared with NFTL of as many log blocks.",
+    )
 }
 
 /// Buffers of other publications at the size of record.
 fn others(results: &Results) -> Figure {
     let studied = erases(results.of(TWO_LEVEL, RECORD));
-    let variants: Vec<usize> = [BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY_PAGES, PAGE_ONLY].into_iter().chain(OTHERS).collect();
+    let variants: Vec<usize> =
+        [BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY_PAGES, PAGE_ONLY].into_iter().chain(OTHERS).collect();
     let values = variants.iter().map(|variant| Some(erases(results.of(*variant, RECORD)) / studied * 100.0)).collect();
     let categories = variants.iter().map(|variant| VARIANTS[*variant].name.to_owned()).collect();
     let series = vec![Series { name: "24 MB".to_owned(), values }];

@@ -42,9 +42,12 @@ pub(crate) static STUDY: Study = Study {
     name: "two-level",
     title: "A write buffer of two levels over a log-block mapping",
     paper: "Two-level write buffer, NCTU 2009",
-    method: "The drive is written once in order and warmed up with the beginning of the trace, then the trace is run on it, one \
-             request after the other; what is counted are blocks erased by switch and by full merges. Buffers of the same \
-             size are compared. Each entry of the block part takes room for a whole block, as the publication has it; for the \
+    method: "The drive is written once in order and warmed up with the beginning of the trace, then the trace is run \
+        on it, one \
+             request after the other; what is counted are blocks erased by switch and by full merges. Buffers of the \
+             same \
+             size are compared. Each entry of the block part takes room for a whole block, as the publication has it; \
+             for the \
              buffers it is compared with both ways are run, because it does not say theirs.",
     traces: &NAMES,
     settings: &[LOG_BLOCKS, STATE],
@@ -85,7 +88,8 @@ mod tests {
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
         // Half of what rows are judged at: here they are only counted. Filling every drive first would take most of the
         // time; with few log blocks a fresh one merges soon.
-        let settings = [("state", "fresh"), ("log-blocks", "64")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings =
+            [("state", "fresh"), ("log-blocks", "64")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let scale = Scale::one_over(256);
         let options = Options { scale, settings: settings.into(), ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));

@@ -1,8 +1,9 @@
 //! Rows from measurements.
 
 use super::drives::{
-    BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, CBM, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS, NFTL, OTHERS,
-    PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VARIANTS, VICTIM_ONLY, WIDE,
+    BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, CBM, IDENTIFIED, LARGE_PAGE_PARTS, LIMIT, LIMITS, LOGS,
+    NFTL, OTHERS, PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VARIANTS, VICTIM_ONLY,
+    WIDE,
 };
 use super::results::{erases, page_hits, switch_share, utilisation, write_amplification};
 use super::runs::{INSTALLATION_MIB, Results};
@@ -100,9 +101,25 @@ impl Table<'_> {
         vec![
             self.row("1.1a", Number(least), &format!("{} log blocks.", self.results.logs)),
             self.row("1.1b", Number(largest), &Self::sizes()),
-            self.row("1.1c", Measured::statement(never_rises(&counts[from_16..]), format!("thousands: {}", list(&thousands))), &Self::sizes()),
+            self.row(
+                "1.1c",
+                Measured::statement(
+                    never_rises(&counts[from_16..]),
+                    format!(
+                        "thousands: \
+                {}",
+                        list(&thousands)
+                    ),
+                ),
+                &Self::sizes(),
+            ),
             self.row("1.1k", Figures(by_logs.join("; ")), ""),
-            self.row("1.2", Number(reductions[record]), "The introduction says that erases are reduced to 33.5 %, the results that they are reduced by 18 to 46 %: it must be by."),
+            self.row(
+                "1.2",
+                Number(reductions[record]),
+                "The introduction says that erases are reduced to 33.5 %, the \
+                results that they are reduced by 18 to 46 %: it must be by.",
+            ),
         ]
     }
 
@@ -124,14 +141,27 @@ impl Table<'_> {
         let is_split = |m: &Measurement| (erases(m) as u64, m.counter("merge_erases_partial")) == (m.erases(), 0);
         let all = self.results.counted.values().chain(self.results.timed.values());
         let split = all.clone().filter(|m| is_split(m)).count();
-        let block_lru: Vec<f64> = [BLOCK_LRU, BLOCK_LRU_PAGES].iter().flat_map(|variant| self.sweep(*variant, switch_share)).collect();
+        let block_lru: Vec<f64> =
+            [BLOCK_LRU, BLOCK_LRU_PAGES].iter().flat_map(|variant| self.sweep(*variant, switch_share)).collect();
         let (low, high) = range(&block_lru);
         vec![
             self.row("1.4a", Number(least), ""),
             self.row("1.4b", Number(largest), ""),
-            self.row("1.4o", Figures(format!("two-level {:.1} %, none {:.1} %", operations[0], operations[1])), "A full merge erases two blocks, a switch one or two."),
-            self.row("1.5", Measured::statement(split == all.clone().count(), format!("in {split} of {} runs", all.count())), ""),
-            self.row("1.6", Measured::statement(low >= 100.0 && high <= 100.0, format!("{low:.1} to {high:.1} %")), "Both ways to count room."),
+            self.row(
+                "1.4o",
+                Figures(format!("two-level {:.1} %, none {:.1} %", operations[0], operations[1])),
+                "A full merge erases two blocks, a switch one or two.",
+            ),
+            self.row(
+                "1.5",
+                Measured::statement(split == all.clone().count(), format!("in {split} of {} runs", all.count())),
+                "",
+            ),
+            self.row(
+                "1.6",
+                Measured::statement(low >= 100.0 && high <= 100.0, format!("{low:.1} to {high:.1} %")),
+                "Both ways to count room.",
+            ),
         ]
     }
 
@@ -141,7 +171,11 @@ impl Table<'_> {
         vec![
             self.row("1.7", Number(hits[0]), "Updates of a page that is there, among page writes to the page part."),
             self.row("1.8", Number(hits[SIZES.len() - 1]), &format!("{} %. {}", list(&hits), Self::sizes())),
-            self.row("1.9", Measured::statement(never_rises(&written), format!("thousands: {}", list(&written))), &Self::sizes()),
+            self.row(
+                "1.9",
+                Measured::statement(never_rises(&written), format!("thousands: {}", list(&written))),
+                &Self::sizes(),
+            ),
         ]
     }
 
@@ -150,12 +184,17 @@ impl Table<'_> {
         let (studied, frames, pages) = (of(TWO_LEVEL), of(BLOCK_LRU), of(BLOCK_LRU_PAGES));
         let gains: Vec<f64> = studied.iter().zip(&frames).map(|(new, old)| new - old).collect();
         let (low, high) = range(&studied);
-        let note = format!("{} Two-level {low:.1} to {high:.1} %. Block LRU with room by pages: {} %.", Self::sizes(), list(&pages));
+        let note = format!(
+            "{} Two-level {low:.1} to {high:.1} %. Block LRU with room by pages: {} %.",
+            Self::sizes(),
+            list(&pages)
+        );
         self.row("1.10", Measured::statement(within(&gains, 6.0, 31.0), format!("{} points", list(&gains))), &note)
     }
 
     fn single_parts(&self) -> Vec<Row> {
-        let (frames, pages, page_only) = (self.additional(BLOCK_ONLY), self.additional(BLOCK_ONLY_PAGES), self.additional(PAGE_ONLY));
+        let (frames, pages, page_only) =
+            (self.additional(BLOCK_ONLY), self.additional(BLOCK_ONLY_PAGES), self.additional(PAGE_ONLY));
         let growth = |variant| {
             let shares = self.sweep(variant, switch_share);
             shares[SIZES.len() - 1] - shares[0]
@@ -163,22 +202,43 @@ impl Table<'_> {
         let (own, studied) = (growth(BLOCK_ONLY), growth(TWO_LEVEL));
         let is_flat = own.abs() <= 3.0;
         let (hits, studied_hits) = (self.sweep(PAGE_ONLY, page_hits), self.sweep(TWO_LEVEL, page_hits));
-        let worse = page_only.iter().all(|more| *more > 0.0) && hits.iter().zip(&studied_hits).all(|(own, other)| own < other);
+        let worse =
+            page_only.iter().all(|more| *more > 0.0) && hits.iter().zip(&studied_hits).all(|(own, other)| own < other);
         vec![
-            self.row("1.11a", Measured::statement(within(&frames, 0.0, 40.0), format!("{} %", list(&frames))), &Self::sizes()),
-            self.row("1.11b", Measured::statement(is_flat, format!("{own:+.1} points; two-level {studied:+.1}")), "From the smallest to the largest size."),
+            self.row(
+                "1.11a",
+                Measured::statement(within(&frames, 0.0, 40.0), format!("{} %", list(&frames))),
+                &Self::sizes(),
+            ),
+            self.row(
+                "1.11b",
+                Measured::statement(is_flat, format!("{own:+.1} points; two-level {studied:+.1}")),
+                "From the smallest to the largest size.",
+            ),
             self.row("1.11v", Figures(format!("{} %", list(&pages))), &Self::sizes()),
-            self.row("1.12", Measured::statement(worse, format!("erases {} % more; hits {} %", list(&page_only), list(&hits))), &Self::sizes()),
+            self.row(
+                "1.12",
+                Measured::statement(worse, format!("erases {} % more; hits {} %", list(&page_only), list(&hits))),
+                &Self::sizes(),
+            ),
         ]
     }
 
     fn alone(&self) -> Vec<Row> {
         let additional = self.additional(VICTIM_ONLY);
-        let hits: Vec<f64> =
-            self.sweep(VICTIM_ONLY, page_hits).iter().zip(self.sweep(TWO_LEVEL, page_hits)).map(|(own, other)| own - other).collect();
+        let hits: Vec<f64> = self
+            .sweep(VICTIM_ONLY, page_hits)
+            .iter()
+            .zip(self.sweep(TWO_LEVEL, page_hits))
+            .map(|(own, other)| own - other)
+            .collect();
         let close = hits.iter().all(|points| points.abs() < 2.0);
         vec![
-            self.row("1.13a", Measured::statement(within(&additional, -2.0, 20.0), format!("{} %", list(&additional))), &Self::sizes()),
+            self.row(
+                "1.13a",
+                Measured::statement(within(&additional, -2.0, 20.0), format!("{} %", list(&additional))),
+                &Self::sizes(),
+            ),
             self.row("1.13b", Measured::statement(close, format!("{} points", list(&hits))), ""),
         ]
     }
@@ -189,16 +249,22 @@ impl Table<'_> {
             (more(erases(wide), erases(narrow)), switch_share(wide) - switch_share(narrow))
         };
         let (additional, points) = compared(SMALL_PAGE_PART);
-        let nearby: Vec<String> = [20, 24].map(|mib| {
-            let (additional, points) = compared(mib);
-            format!("{mib} MB {additional:+.1} %, {points:+.1} points")
-        })
-        .to_vec();
+        let nearby: Vec<String> = [20, 24]
+            .map(|mib| {
+                let (additional, points) = compared(mib);
+                format!("{mib} MB {additional:+.1} %, {points:+.1} points")
+            })
+            .to_vec();
         let large = LARGE_PAGE_PARTS.map(compared);
         let better = large.iter().all(|(additional, points)| *additional < 0.0 && *points > 0.0);
-        let figures: Vec<String> = large.iter().map(|(additional, points)| format!("{additional:+.1} % and {points:+.1} points")).collect();
+        let figures: Vec<String> =
+            large.iter().map(|(additional, points)| format!("{additional:+.1} % and {points:+.1} points")).collect();
         vec![
-            self.row("1.14a", Number(additional), &format!("Buffers of {SMALL_PAGE_PART} MB in all. At {}.", nearby.join("; "))),
+            self.row(
+                "1.14a",
+                Number(additional),
+                &format!("Buffers of {SMALL_PAGE_PART} MB in all. At {}.", nearby.join("; ")),
+            ),
             self.row("1.14b", Number(points), ""),
             self.row("1.15", Measured::statement(better, figures.join("; ")), "Buffers of 56 and 72 MB in all."),
         ]
@@ -215,7 +281,11 @@ impl Table<'_> {
         vec![
             self.row("1.16", Measured::statement(smallest > 0.0, format!("{smallest:+.1} %")), ""),
             self.row("1.17a", Measured::statement(within(&middle, -1.0, 15.0), format!("{} %", list(&middle))), ""),
-            self.row("1.17b", Measured::statement(within(middle_points, -10.0, 2.0), format!("{} points", list(middle_points))), ""),
+            self.row(
+                "1.17b",
+                Measured::statement(within(middle_points, -10.0, 2.0), format!("{} points", list(middle_points))),
+                "",
+            ),
             self.row("1.18", Measured::statement(smallest > most && largest > most, all), ""),
         ]
     }
@@ -223,11 +293,23 @@ impl Table<'_> {
     fn trace(&self) -> Vec<Row> {
         let shape = &self.results.shape;
         let longer = [9..=16, 17..=32, 33..=64, 65..=u32::MAX].map(|sectors| shape.random(sectors).unwrap_or(f64::NAN));
-        let text = format!("{:.1} % of all; {} % of up to 16, 32, 64, more sectors", shape.random(9..=u32::MAX).unwrap_or(f64::NAN), list(&longer));
+        let text = format!(
+            "{:.1} % of all; {} % of up to 16, 32, 64, more sectors",
+            shape.random(9..=u32::MAX).unwrap_or(f64::NAN),
+            list(&longer)
+        );
         vec![
             self.row("1.19a", Number(shape.share(1..=8)), ""),
-            self.row("1.19b", Number(shape.random(1..=8).unwrap_or(f64::NAN)), "A write is random when it does not begin where the one before it ended."),
-            self.row("1.19c", Figures(text), "The publication also has about a quarter of the data in the block part random."),
+            self.row(
+                "1.19b",
+                Number(shape.random(1..=8).unwrap_or(f64::NAN)),
+                "A write is random when it does not begin where the one before it ended.",
+            ),
+            self.row(
+                "1.19c",
+                Figures(text),
+                "The publication also has about a quarter of the data in the block part random.",
+            ),
         ]
     }
 
@@ -250,7 +332,11 @@ impl Table<'_> {
         let variants = [NFTL, TWO_LEVEL, BLOCK_LRU, BLOCK_ONLY, PAGE_ONLY];
         vec![
             self.row("1.20a", Number(of("redirected_writes") / of("small_writes") * 100.0), ""),
-            self.row("1.20b", Figures(named(&response, &variants)), "One die, requests at their own times; a full merge takes 113 ms."),
+            self.row(
+                "1.20b",
+                Figures(named(&response, &variants)),
+                "One die, requests at their own times; a full merge takes 113 ms.",
+            ),
             self.row("1.20c", Figures(named(&amplification, &variants)), ""),
             self.row("1.20d", Figures(memory), "A page map of each log block is the larger part of the mapping."),
         ]
@@ -259,7 +345,13 @@ impl Table<'_> {
     fn others(&self) -> Vec<Row> {
         let studied = erases(self.results.of(TWO_LEVEL, RECORD));
         let named = |variants: &[usize]| {
-            let each = |variant: &usize| format!("{} {:+.1} %", VARIANTS[*variant].name, more(erases(self.results.of(*variant, RECORD)), studied));
+            let each = |variant: &usize| {
+                format!(
+                    "{} {:+.1} %",
+                    VARIANTS[*variant].name,
+                    more(erases(self.results.of(*variant, RECORD)), studied)
+                )
+            };
             variants.iter().map(each).collect::<Vec<_>>().join("; ")
         };
         vec![
@@ -280,7 +372,11 @@ impl Table<'_> {
         let each: Vec<(&str, f64, f64)> = each.collect();
         let better = each.iter().all(|(_, requests, erases)| *requests > 0.0 && *erases < 0.0);
         let figures = each.iter().map(|(name, requests, erases)| format!("{name} {requests:+.1} %, {erases:+.1} %"));
-        self.row("5.4", Measured::statement(better, figures.collect::<Vec<_>>().join("; ")), "BPLRU: Block LRU with room by pages.")
+        self.row(
+            "5.4",
+            Measured::statement(better, figures.collect::<Vec<_>>().join("; ")),
+            "BPLRU: Block LRU with room by pages.",
+        )
     }
 
     fn installation(&self) -> Row {
@@ -291,8 +387,13 @@ impl Table<'_> {
         };
         // Its publication has a few log blocks only.
         let fewest = gain(LOGS[LOGS.len() - 1]);
-        let others: Vec<String> = LOGS[..LOGS.len() - 1].iter().map(|logs| format!("{logs}: {:+.1} %", gain(*logs))).collect();
-        let note = format!("SLC flash, blocks of 128 KB, {} log blocks, room by pages. With others, {}.", LOGS[LOGS.len() - 1], others.join(", "));
+        let others: Vec<String> =
+            LOGS[..LOGS.len() - 1].iter().map(|logs| format!("{logs}: {:+.1} %", gain(*logs))).collect();
+        let note = format!(
+            "SLC flash, blocks of 128 KB, {} log blocks, room by pages. With others, {}.",
+            LOGS[LOGS.len() - 1],
+            others.join(", ")
+        );
         self.row("5.3", Measured::statement(fewest > 0.0, format!("{fewest:+.1} %")), &note)
     }
 }

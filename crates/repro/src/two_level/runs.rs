@@ -1,8 +1,8 @@
 //! Every simulation of the study, on all cores.
 
 use super::drives::{
-    self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL, OTHERS, PAGE_ONLY,
-    Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
+    self, BLOCK_LRU, BLOCK_LRU_PAGES, BLOCK_ONLY, BLOCK_ONLY_PAGES, IDENTIFIED, LIMIT, LIMITS, LOGS, NFTL, OTHERS,
+    PAGE_ONLY, Place, RECORD, SIZES, SMALL_PAGE_PART, TWO_LEVEL, TWO_LEVEL_PAGES, VICTIM_ONLY, WIDE,
 };
 use super::workload::{Trace, WriteShape};
 use crate::cells::Cells;
@@ -75,7 +75,8 @@ fn jobs(logs: u64) -> Vec<(Kind, Place)> {
         let with_logs = |place| Place { logs, ..place };
         counted.insert(with_logs(at(NFTL, 0)));
         counted.extend(SIZES.map(|mib| with_logs(at(TWO_LEVEL, mib))));
-        installed.extend([NFTL, BLOCK_LRU_PAGES].map(|variant| (Kind::Installed, with_logs(at(variant, INSTALLATION_MIB)))));
+        installed
+            .extend([NFTL, BLOCK_LRU_PAGES].map(|variant| (Kind::Installed, with_logs(at(variant, INSTALLATION_MIB)))));
     }
     let counted = counted.into_iter().map(|place| (Kind::Counted, place));
     timed.into_iter().chain(counted).chain(installed).collect()
@@ -85,7 +86,12 @@ fn jobs(logs: u64) -> Vec<(Kind, Place)> {
 ///
 /// # Errors
 /// A trace that cannot be used, or the user stopped.
-pub fn run(options: &Options, desktop: &Trace, installation: &Trace, monitor: &dyn Monitor) -> Result<Results, StudyError> {
+pub fn run(
+    options: &Options,
+    desktop: &Trace,
+    installation: &Trace,
+    monitor: &dyn Monitor,
+) -> Result<Results, StudyError> {
     let logs = drives::logs_of_record(options);
     let jobs = jobs(logs);
     let sectors = drives::bench(options, &jobs[0].1)?.sectors();

@@ -44,7 +44,8 @@ impl<F: Flash> Elastic<F> {
     }
 
     fn open_places(&self, flash: &F, stream: Stream) -> impl Iterator<Item = u32> {
-        let places = self.blocks.open[stream as usize].map_or(0..0, |(superblock, next)| next..self.blocks.end_of(superblock));
+        let places =
+            self.blocks.open[stream as usize].map_or(0..0, |(superblock, next)| next..self.blocks.end_of(superblock));
         places.filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some())
     }
 
@@ -57,7 +58,10 @@ impl<F: Flash> Elastic<F> {
     /// Whether collection, which was stuck, may go on at the cost of parities: those pages are written once more as
     /// soon as there is room.
     pub(super) fn press(&mut self) -> bool {
-        let is_stuck = self.blocks.free.is_empty() && self.flying.is_empty() && self.emptied.is_empty() && self.blocks.being_erased() == 0;
+        let is_stuck = self.blocks.free.is_empty()
+            && self.flying.is_empty()
+            && self.emptied.is_empty()
+            && self.blocks.being_erased() == 0;
         if !is_stuck || self.pressed {
             return false;
         }
@@ -67,7 +71,8 @@ impl<F: Flash> Elastic<F> {
             self.queue.clear();
         }
         for stream in STREAMS {
-            if self.blocks.open[stream as usize].is_some_and(|(superblock, _)| self.blocks.valid_count(superblock) == 0) {
+            if self.blocks.open[stream as usize].is_some_and(|(superblock, _)| self.blocks.valid_count(superblock) == 0)
+            {
                 self.blocks.close_open(stream);
             }
         }
@@ -88,7 +93,8 @@ impl<F: Flash> Elastic<F> {
 
     /// The superblock to be emptied next. Without need for room, those whose blocks or dies failed.
     fn next_victim(&self, flash: &F, needs_room: bool) -> Option<u32> {
-        let least = |victims: &mut dyn Iterator<Item = u32>| victims.min_by_key(|victim| self.blocks.valid_count(*victim));
+        let least =
+            |victims: &mut dyn Iterator<Item = u32>| victims.min_by_key(|victim| self.blocks.valid_count(*victim));
         if needs_room && !self.pressed {
             return self.most_gained(flash);
         }
@@ -106,8 +112,8 @@ impl<F: Flash> Elastic<F> {
         (self.with_parity(self.blocks.valid_count(victim)) <= self.room(flash)).then_some(victim)
     }
 
-    /// The superblock whose collection leaves the most room, if that is room for a page and its parity: with less, copies
-    /// would go round for ever.
+    /// The superblock whose collection leaves the most room, if that is room for a page and its parity: with less,
+    /// copies would go round for ever.
     fn most_gained(&self, flash: &F) -> Option<u32> {
         let (all, room) = (self.blocks.live_places(), self.room(flash));
         let mut best = None;
@@ -132,7 +138,8 @@ impl<F: Flash> Elastic<F> {
         if back >= TRIMMED {
             let superblock = self.blocks.of(place);
             let first = back & !TRIMMED;
-            let backs = self.blocks.valid_in(superblock).map(|place| self.back[place as usize]).filter(|back| *back >= TRIMMED);
+            let backs =
+                self.blocks.valid_in(superblock).map(|place| self.back[place as usize]).filter(|back| *back >= TRIMMED);
             let others: BTreeSet<u32> = backs.map(|back| back & !TRIMMED).filter(|place| *place != first).collect();
             let places: Vec<u32> = std::iter::once(first).chain(others).collect();
             return self.merge_tombstones(flash, &places, cause);
@@ -214,7 +221,11 @@ impl<F: Flash> Elastic<F> {
         if !self.has_place(flash, Stream::Copies) {
             return false;
         }
-        let fewest = if self.blocks.free.is_empty() { self.blocks.candidates().map(|victim| self.blocks.valid_count(victim)).min() } else { None };
+        let fewest = if self.blocks.free.is_empty() {
+            self.blocks.candidates().map(|victim| self.blocks.valid_count(victim)).min()
+        } else {
+            None
+        };
         fewest.is_none_or(|fewest| {
             let takes = self.with_parity(fewest);
             let room = self.open_room(flash);

@@ -30,12 +30,12 @@ mod trim;
 
 use ftl::mapping::FtlContext;
 use layer::{
-    Answer, FlushLine, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
-    cells,
+    Answer, FlushLine, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
+    SnapshotWriter, cells,
 };
 use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId, Token};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use read::UnderWay;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stripes::{Member, Stripe};
 use superblocks::{STREAMS, Stream, Superblocks};
 use trim::Tombstone;
@@ -233,7 +233,11 @@ impl<F: Flash> Elastic<F> {
 
     /// What to say of an operation after all that could be done at once was done.
     fn answer(&mut self, number: u32) -> Answer {
-        if self.is_pending(number) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: self.ops[number as usize].failed } }
+        if self.is_pending(number) {
+            Answer::Pending(OpHandle(None))
+        } else {
+            Answer::Done { failed: self.ops[number as usize].failed }
+        }
     }
 
     /// Whether something of an operation is under way; if so its owner will hear of the end.
@@ -309,7 +313,13 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// The whole page as it will be on flash, and the read to wait for.
-    fn complete(&mut self, flash: &mut F, logical: u32, payload: PayloadId, mask: u64) -> (PayloadId, Option<CommandId>) {
+    fn complete(
+        &mut self,
+        flash: &mut F,
+        logical: u32,
+        payload: PayloadId,
+        mask: u64,
+    ) -> (PayloadId, Option<CommandId>) {
         let entry = self.map[logical as usize];
         let (cells, after) = if mask != self.full_mask && entry < TRIMMED {
             let kept = self.full_mask & !mask;

@@ -26,7 +26,11 @@ impl<F: Flash> Elastic<F> {
             self.read_pages(flash, op, join);
             let (outcome, failed) = flash.close(join);
             self.settle_repairs(flash, outbox);
-            return if outcome == Outcome::Done { Answer::Done { failed } } else { Answer::Pending(OpHandle(Some(join))) };
+            return if outcome == Outcome::Done {
+                Answer::Done { failed }
+            } else {
+                Answer::Pending(OpHandle(Some(join)))
+            };
         }
         let slot = self.free_reads.pop().unwrap_or(self.reads.len() as u32);
         let under_way = UnderWay { op: *op, deaths: self.deaths, again: false };
@@ -64,7 +68,14 @@ impl<F: Flash> Elastic<F> {
 
     /// A read has ended. One that failed because a die went meanwhile goes around it, and any other is tried once
     /// more: what cannot be read is known by now.
-    pub(super) fn read_ended(&mut self, flash: &mut F, slot: u32, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
+    pub(super) fn read_ended(
+        &mut self,
+        flash: &mut F,
+        slot: u32,
+        failed: bool,
+        wait: Option<u32>,
+        outbox: &mut Outbox,
+    ) {
         let deaths = self.deaths;
         let read = &mut self.reads[slot as usize];
         let mut failed = failed;
@@ -183,11 +194,21 @@ impl<F: Flash> Elastic<F> {
 
     /// Brings a whole page into memory, of which so many sectors are not known yet; the read to wait for. Nothing if
     /// nothing is left of it.
-    pub(super) fn fetch(&mut self, flash: &mut F, place: u32, cause: Cause, sectors: u8) -> Option<(PayloadId, Option<CommandId>)> {
+    pub(super) fn fetch(
+        &mut self,
+        flash: &mut F,
+        place: u32,
+        cause: Cause,
+        sectors: u8,
+    ) -> Option<(PayloadId, Option<CommandId>)> {
         if let Some(member) = self.in_memory(place) {
             let cells = cells::take(flash, 1, self.full_mask);
             cells::copy(flash, member.cells, cells, self.full_mask);
-            let after = if self.blocks.is_lost(place) { None } else { flash.read(self.owner, self.read_of(place, cause, sectors)).pending() };
+            let after = if self.blocks.is_lost(place) {
+                None
+            } else {
+                flash.read(self.owner, self.read_of(place, cause, sectors)).pending()
+            };
             return Some((cells, after));
         }
         if self.is_readable(flash, place) {

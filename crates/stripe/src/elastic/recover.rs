@@ -73,7 +73,9 @@ impl<F: Flash> Elastic<F> {
     /// Which dies are lost, and which spares have taken their places.
     fn adopt_dies(&mut self, image: &FlashCore) {
         for spare in self.spares.clone() {
-            let is_used = (0..image.geometry.blocks()).map(units::BlockId).any(|block| image.geometry.die_of(block) == spare && image.block(block).done > 0);
+            let is_used = (0..image.geometry.blocks())
+                .map(units::BlockId)
+                .any(|block| image.geometry.die_of(block) == spare && image.block(block).done > 0);
             if is_used && !image.die_is_dead(spare) {
                 self.spares.retain(|other| *other != spare);
                 self.blocks.set_lost(spare, false);
@@ -95,10 +97,14 @@ impl<F: Flash> Elastic<F> {
 
     /// Every page that was programmed and whose die is there.
     fn programmed<'a>(&'a self, image: &'a FlashCore) -> impl Iterator<Item = (u32, Ppn)> + 'a {
-        (0..self.blocks.count() * self.blocks.places).map(|place| (place, self.blocks.page(place))).filter(move |(place, page)| {
-            let row = image.block(image.geometry.block_of(*page));
-            !self.blocks.is_lost(*place) && !row.is_bad() && image.geometry.page_in_block(*page) < u32::from(row.done)
-        })
+        (0..self.blocks.count() * self.blocks.places).map(|place| (place, self.blocks.page(place))).filter(
+            move |(place, page)| {
+                let row = image.block(image.geometry.block_of(*page));
+                !self.blocks.is_lost(*place)
+                    && !row.is_bad()
+                    && image.geometry.page_in_block(*page) < u32::from(row.done)
+            },
+        )
     }
 
     /// Finds the stripes that are complete as far as can be seen. Returns logical page and sequence number of what
@@ -110,7 +116,8 @@ impl<F: Flash> Elastic<F> {
             let Some(record) = contents.record(page.0).and_then(ParityRecord::read) else { continue };
             let is_there = |&(member, logical, sequence): &(u32, u32, u64)| {
                 let oob = contents.oob(self.blocks.page(member).0);
-                let holds = matches!(oob.kind, PageKind::Data | PageKind::Lost) && (oob.logical, oob.sequence) == (logical, sequence);
+                let holds = matches!(oob.kind, PageKind::Data | PageKind::Lost)
+                    && (oob.logical, oob.sequence) == (logical, sequence);
                 self.blocks.is_lost(member) || holds
             };
             if contents.oob(page.0).kind != PageKind::Metadata {
@@ -119,7 +126,13 @@ impl<F: Flash> Elastic<F> {
             if record.members.iter().all(is_there) {
                 complete.push((place, record.members.iter().map(|(member, ..)| *member).collect()));
             } else {
-                missing.extend(record.members.iter().filter(|member| !is_there(member)).map(|(_, logical, sequence)| (*logical, *sequence)));
+                missing.extend(
+                    record
+                        .members
+                        .iter()
+                        .filter(|member| !is_there(member))
+                        .map(|(_, logical, sequence)| (*logical, *sequence)),
+                );
             }
         }
         for (parity, members) in complete {
@@ -152,7 +165,9 @@ impl<F: Flash> Elastic<F> {
                 PageKind::Metadata => {
                     let record = contents.record(page.0);
                     if let Some(record) = record.and_then(ParityRecord::read) {
-                        let lost = record.members.iter().filter(|(member, ..)| self.blocks.is_lost(*member) && self.blocks.role(place) == Role::Parity);
+                        let lost = record.members.iter().filter(|(member, ..)| {
+                            self.blocks.is_lost(*member) && self.blocks.role(place) == Role::Parity
+                        });
                         let lost: Vec<_> = lost.collect();
                         let rank = if lost.len() == 1 { Rank::Computed } else { Rank::Lost };
                         for &(member, logical, sequence) in lost {
@@ -192,9 +207,12 @@ impl<F: Flash> Elastic<F> {
                 self.repairs.push_back(entry);
             }
         }
-        let (living, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.tombstones).into_iter().partition(|(_, tombstone)| tombstone.live > 0);
+        let (living, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.tombstones).into_iter().partition(|(_, tombstone)| tombstone.live > 0);
         for (place, mut tombstone) in living {
-            let is_twin = |(other, twin): &&(u32, Tombstone)| self.blocks.of(*other) == self.blocks.of(place) && twin.ranges == tombstone.ranges;
+            let is_twin = |(other, twin): &&(u32, Tombstone)| {
+                self.blocks.of(*other) == self.blocks.of(place) && twin.ranges == tombstone.ranges
+            };
             tombstone.twin = others.iter().find(is_twin).map(|(twin, _)| *twin);
             for copy in [place].into_iter().chain(tombstone.twin) {
                 self.back[copy as usize] = TRIMMED | place;

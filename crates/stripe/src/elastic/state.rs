@@ -32,7 +32,10 @@ impl<F: Flash> Elastic<F> {
             metadata += 1 + u64::from(tombstone.twin.is_some());
             let named = live.get(place).copied().unwrap_or(0);
             if named != tombstone.live || named == 0 && tombstone.safe {
-                return Err(format!("the tombstone at place {place} counts {} pages, {named} map to it", tombstone.live));
+                return Err(format!(
+                    "the tombstone at place {place} counts {} pages, {named} map to it",
+                    tombstone.live
+                ));
             }
         }
         if valid != mapped + metadata {
@@ -81,7 +84,9 @@ impl<F: Flash> Elastic<F> {
                     let named: Vec<u32> = record.members.iter().map(|(member, ..)| *member).collect();
                     let is_seen = members.iter().all(|member| !self.blocks.is_lost(*member));
                     if named != members || is_seen && record.cells != sum {
-                        return Err(format!("the parity at place {place} is of {named:?} and not the sum of {members:?}"));
+                        return Err(format!(
+                            "the parity at place {place} is of {named:?} and not the sum of {members:?}"
+                        ));
                     }
                     sum.clear();
                     members.clear();
@@ -98,15 +103,18 @@ impl<F: Flash> Elastic<F> {
         }
         let is_beyond = |place: &u32| {
             let others = || self.blocks.stripe_of(*place).map(|(data, parity)| data.into_iter().chain([parity]));
-            self.blocks.is_lost(*place) && self.in_memory(*place).is_none()
+            self.blocks.is_lost(*place)
+                && self.in_memory(*place).is_none()
                 && others().is_none_or(|others| others.filter(|other| self.blocks.is_lost(*other)).count() > 1)
         };
         self.map.iter().filter(|place| **place < TRIMMED).filter(|place| is_beyond(place)).count() as u64
     }
 
     pub(super) fn report_own(&self) -> LayerReport {
-        let Counters { stripes, pages, parities, trimmed, collected, copied, reconstructed, healed, lost, rebuilt } = self.counters;
-        let mut report = LayerReport { name: "stripe", valid_pages: self.blocks.valid_by_block(), ..LayerReport::default() };
+        let Counters { stripes, pages, parities, trimmed, collected, copied, reconstructed, healed, lost, rebuilt } =
+            self.counters;
+        let mut report =
+            LayerReport { name: "stripe", valid_pages: self.blocks.valid_by_block(), ..LayerReport::default() };
         report.ram_bytes = self.map.len() as u64 * 4 + self.blocks.ram_bytes();
         report.counters.extend([
             ("stripes_written", stripes),
@@ -134,12 +142,17 @@ impl<F: Flash> Elastic<F> {
         writer.put_u64("elastic.numbers", [self.sequence].into_iter());
         self.blocks.save(writer);
         for (place, tombstone) in &self.tombstones {
-            writer.put_u32("elastic.tombstone", [*place, tombstone.live, tombstone.twin.unwrap_or(UNMAPPED)].into_iter());
-            let numbers = tombstone.ranges.iter().flat_map(|range| [u64::from(range.first), u64::from(range.count), range.sequence]);
+            writer
+                .put_u32("elastic.tombstone", [*place, tombstone.live, tombstone.twin.unwrap_or(UNMAPPED)].into_iter());
+            let numbers = tombstone
+                .ranges
+                .iter()
+                .flat_map(|range| [u64::from(range.first), u64::from(range.count), range.sequence]);
             writer.put_u64("elastic.ranges", numbers.collect::<Vec<_>>().into_iter());
         }
         writer.put_u32("elastic.tombstone", std::iter::empty());
-        let left: Vec<u32> = self.emptied.iter().copied().chain((self.victim != super::NONE).then_some(self.victim)).collect();
+        let left: Vec<u32> =
+            self.emptied.iter().copied().chain((self.victim != super::NONE).then_some(self.victim)).collect();
         writer.put_u32("elastic.collected", left.into_iter());
         writer.put_u32("elastic.repairs", self.repairs.iter().copied().collect::<Vec<_>>().into_iter());
         writer.put_u32("elastic.doubted", self.doubted.iter().copied().collect::<Vec<_>>().into_iter());
@@ -163,7 +176,10 @@ impl<F: Flash> Elastic<F> {
             let head = reader.get_u32("elastic.tombstone")?;
             let &[place, live, twin] = head.as_slice() else { break };
             let numbers = reader.get_u64("elastic.ranges")?;
-            let ranges = numbers.chunks_exact(3).map(|r| Range { first: r[0] as u32, count: r[1] as u32, sequence: r[2] }).collect();
+            let ranges = numbers
+                .chunks_exact(3)
+                .map(|r| Range { first: r[0] as u32, count: r[1] as u32, sequence: r[2] })
+                .collect();
             let twin = (twin != UNMAPPED).then_some(twin);
             self.tombstones.insert(place, Tombstone { ranges, live, twin, safe: true });
         }

@@ -30,7 +30,6 @@ impl Member {
     pub(super) fn new(logical: u32, sequence: u64, cells: PayloadId, cause: Cause) -> Self {
         Self { place: NONE, logical, sequence, op: NONE, hold: NONE, cells, cause, failure: None }
     }
-
 }
 
 /// A stripe under way.
@@ -146,7 +145,11 @@ impl<F: Flash> Elastic<F> {
         let page = self.blocks.page(place);
         // What it replaces is kept by its superblock, longer than a program would keep it.
         let completion = Completion::Notify(0);
-        self.program(flash, stripe, Command { page, supersedes: None, what, logical, sequence, cause, completion, after });
+        self.program(
+            flash,
+            stripe,
+            Command { page, supersedes: None, what, logical, sequence, cause, completion, after },
+        );
         if self.stripes[stripe as usize].members.len() as u32 == self.data {
             self.close_stripe(flash, stream);
         }
@@ -199,7 +202,8 @@ impl<F: Flash> Elastic<F> {
         let place = self.blocks.place(command.page);
         self.flying.insert(place, stripe);
         self.stripes[stripe as usize].waiting += 1;
-        let (block, position) = (flash.core().geometry.block_of(command.page), flash.core().geometry.page_in_block(command.page));
+        let (block, position) =
+            (flash.core().geometry.block_of(command.page), flash.core().geometry.page_in_block(command.page));
         if u32::from(flash.core().block(block).issued) != position {
             flash.skip_to(command.page);
         }
@@ -233,7 +237,12 @@ impl<F: Flash> Elastic<F> {
         self.blocks.open[stream as usize] = Some((self.blocks.of(first), place + 1));
         self.stripes[stripe as usize].parity = Some(place);
         let record = self.record_of(flash, stripe).map(|record| {
-            flash.core_mut().contents.as_deref_mut().expect("records are made where contents are on").take_record(record)
+            flash
+                .core_mut()
+                .contents
+                .as_deref_mut()
+                .expect("records are made where contents are on")
+                .take_record(record)
         });
         let is_parity = self.stripes[stripe as usize].members[0].logical != UNMAPPED;
         self.counters.parities += u64::from(is_parity);
@@ -387,7 +396,8 @@ impl<F: Flash> Elastic<F> {
             if let Some(failed) = member.failure {
                 flash.abandon(failed, self.blocks.page(to));
             }
-            let (others, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting_moves).into_iter().partition(|(place, ..)| *place == from);
+            let (others, kept): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut self.waiting_moves).into_iter().partition(|(place, ..)| *place == from);
             self.waiting_moves = kept;
             for (_, op, hold) in others {
                 self.wait_for(to, op, hold, outbox);

@@ -178,7 +178,8 @@ impl Superblocks {
     }
 
     fn in_use(&self) -> impl Iterator<Item = u32> + use<'_> {
-        (0..self.count()).filter(|superblock| matches!(self.state(*superblock), State::Open | State::Closed | State::Collected))
+        (0..self.count())
+            .filter(|superblock| matches!(self.state(*superblock), State::Open | State::Closed | State::Collected))
     }
 
     /// Whether the die of a place is lost.
@@ -197,7 +198,10 @@ impl Superblocks {
         (from..end).find(|place| {
             let page = self.page(*place);
             let row = core.block(self.geometry.block_of(page));
-            !self.is_lost(*place) && !row.is_bad() && !row.has_failed() && u32::from(row.issued) <= self.geometry.page_in_block(page)
+            !self.is_lost(*place)
+                && !row.is_bad()
+                && !row.has_failed()
+                && u32::from(row.issued) <= self.geometry.page_in_block(page)
         })
     }
 
@@ -213,8 +217,8 @@ impl Superblocks {
         None
     }
 
-    /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of another
-    /// die near enough for their parities works as well.
+    /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
+    /// another die near enough for their parities works as well.
     pub(super) fn places_left(&self, core: &FlashCore, superblock: u32) -> u32 {
         let lanes = self.lanes.len() as u32;
         let works = |index: u32| {
@@ -223,7 +227,9 @@ impl Superblocks {
         };
         let is_alone = self.live_dies() < 2;
         let counts = |index: &u32| {
-            works(*index) && (is_alone || (1..self.span).any(|distance| works(index + distance) || works(index + lanes - distance)))
+            works(*index)
+                && (is_alone
+                    || (1..self.span).any(|distance| works(index + distance) || works(index + lanes - distance)))
         };
         (0..lanes).filter(counts).count() as u32 * self.geometry.pages_per_block
     }
@@ -318,7 +324,8 @@ impl Superblocks {
 
     /// Superblocks that may be collected.
     pub(super) fn candidates(&self) -> impl Iterator<Item = u32> + use<'_> {
-        (0..self.count()).filter(|superblock| self.state(*superblock) == State::Closed && self.busy[*superblock as usize] == 0)
+        (0..self.count())
+            .filter(|superblock| self.state(*superblock) == State::Closed && self.busy[*superblock as usize] == 0)
     }
 
     /// Superblocks being erased.
@@ -414,11 +421,17 @@ impl Superblocks {
         for superblock in 0..self.count() {
             let valid = self.valid_in(superblock).count() as u32;
             if valid != self.valid_count(superblock) {
-                return Err(format!("superblock {superblock} counts {} valid pages but marks {valid}", self.valid_count(superblock)));
+                return Err(format!(
+                    "superblock {superblock} counts {} valid pages but marks {valid}",
+                    self.valid_count(superblock)
+                ));
             }
             let is_free = self.free.contains(&superblock);
             if is_free != (self.state(superblock) == State::Free) || is_free && valid > 0 {
-                return Err(format!("superblock {superblock} is {:?} with {valid} valid pages; listed as free: {is_free}", self.state(superblock)));
+                return Err(format!(
+                    "superblock {superblock} is {:?} with {valid} valid pages; listed as free: {is_free}",
+                    self.state(superblock)
+                ));
             }
             total += u64::from(valid);
         }
@@ -430,7 +443,8 @@ impl Superblocks {
         writer.put_u32("elastic.roles", self.roles.iter().map(|role| u32::from(*role)));
         writer.put_u32("elastic.states", self.states.iter().map(|state| *state as u32));
         writer.put_u32("elastic.free", self.free.iter().copied().collect::<Vec<_>>().into_iter());
-        let open = self.open.iter().flat_map(|open| open.map_or([u32::MAX; 2], |(superblock, next)| [superblock, next]));
+        let open =
+            self.open.iter().flat_map(|open| open.map_or([u32::MAX; 2], |(superblock, next)| [superblock, next]));
         writer.put_u32("elastic.open", open.collect::<Vec<_>>().into_iter());
     }
 

@@ -39,7 +39,11 @@ impl Tombstone {
     /// Whether it says of this page that it is lost.
     pub(super) fn has_lost(&self, logical: u32) -> bool {
         let names = |range: &&Range| (range.first..range.first + range.count).contains(&logical);
-        self.ranges.iter().filter(names).max_by_key(|range| range.sequence & !LOST).is_some_and(|range| range.sequence & LOST != 0)
+        self.ranges
+            .iter()
+            .filter(names)
+            .max_by_key(|range| range.sequence & !LOST)
+            .is_some_and(|range| range.sequence & LOST != 0)
     }
 }
 
@@ -96,7 +100,14 @@ impl<F: Flash> Elastic<F> {
 
     /// Writes a tombstone and its copy: of the pages it names, those whose map entries are meant are nowhere from
     /// now on. Its place; nothing if there is no room.
-    fn log(&mut self, flash: &mut F, ranges: Vec<Range>, member: &Member, stream: Stream, is_meant: impl Fn(u32) -> bool) -> Option<u32> {
+    fn log(
+        &mut self,
+        flash: &mut F,
+        ranges: Vec<Range>,
+        member: &Member,
+        stream: Stream,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
         self.close_stripe(flash, stream);
         let place = self.next_place(flash, stream)?;
         let stripe = self.building_at(place, stream);
@@ -121,14 +132,26 @@ impl<F: Flash> Elastic<F> {
             self.blocks.held[superblock as usize] += 1;
             self.wait_with(stripe, superblock);
         }
-        self.write_tombstone(flash, (place, stripe, stream), Tombstone { ranges, live, ..Tombstone::default() }, member);
+        self.write_tombstone(
+            flash,
+            (place, stripe, stream),
+            Tombstone { ranges, live, ..Tombstone::default() },
+            member,
+        );
         Some(place)
     }
 
-    fn write_tombstone(&mut self, flash: &mut F, (place, stripe, stream): (u32, u32, Stream), tombstone: Tombstone, member: &Member) {
+    fn write_tombstone(
+        &mut self,
+        flash: &mut F,
+        (place, stripe, stream): (u32, u32, Stream),
+        tombstone: Tombstone,
+        member: &Member,
+    ) {
         self.back[place as usize] = TRIMMED | place;
         self.blocks.validate(place);
-        let record = flash.core_mut().contents.as_deref_mut().map(|contents| contents.take_record(encode(&tombstone.ranges)));
+        let record =
+            flash.core_mut().contents.as_deref_mut().map(|contents| contents.take_record(encode(&tombstone.ranges)));
         self.tombstones.insert(place, tombstone);
         self.add_member(stripe, Member { place, failure: None, ..*member });
         let command = Command {
@@ -215,9 +238,13 @@ impl<F: Flash> Elastic<F> {
         let tombstone = &self.tombstones[&place];
         let mut left: Vec<Range> = Vec::new();
         for range in &tombstone.ranges {
-            for logical in (range.first..range.first + range.count).filter(|logical| self.map[*logical as usize] == TRIMMED | place) {
+            for logical in (range.first..range.first + range.count)
+                .filter(|logical| self.map[*logical as usize] == TRIMMED | place)
+            {
                 match left.last_mut() {
-                    Some(last) if last.first + last.count == logical && last.sequence == range.sequence => last.count += 1,
+                    Some(last) if last.first + last.count == logical && last.sequence == range.sequence => {
+                        last.count += 1
+                    }
                     _ => left.push(Range { first: logical, count: 1, sequence: range.sequence }),
                 }
             }

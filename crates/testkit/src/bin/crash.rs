@@ -1,5 +1,5 @@
-//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer KIND]
-//! [--stripe KIND] [--survey]`.
+//! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND]
+//! [--buffer KIND] [--stripe KIND] [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,7 +7,8 @@ use std::time::Instant;
 use testkit::Faults;
 use testkit::crash::{Campaign, Tally};
 
-const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer KIND] [--stripe KIND]
+const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer \
+    KIND] [--stripe KIND]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only

@@ -47,7 +47,8 @@ impl Campaign {
     pub fn check(&self) -> Result<(), String> {
         match self.layers.stripe {
             Some(kind) if self.faults == Faults::Deaths && !stands_deaths(kind) => Err(format!(
-                "--deaths needs stripes from which a lost die can be computed, and {kind} has none that stand it; use --stripe {}",
+                "--deaths needs stripes from which a lost die can be computed, and {kind} has none that stand it; use \
+                 --stripe {}",
                 stripe::stripe_names().into_iter().filter(|name| stands_deaths(name)).collect::<Vec<_>>().join(" or ")
             )),
             _ => Ok(()),

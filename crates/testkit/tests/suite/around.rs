@@ -1,4 +1,5 @@
-//! Stripes that answer reads of busy chips: how much sooner, at what cost, and never with anything but the newest version.
+//! Stripes that answer reads of busy chips: how much sooner, at what cost, and never with anything but the newest
+//! version.
 
 use crate::striped::{NOTHING, counters, request, responses, serve, stack, timed};
 use device::{BlockDevice, Drive};
@@ -40,10 +41,12 @@ fn whole(stack: &Stack) -> Drive<TimedFlash> {
 /// Pages computed, reads taken back before they began, and after.
 fn around(drive: &Drive<TimedFlash>) -> [u64; 4] {
     let counters = counters(drive, "stripe");
-    ["pages_read_around", "pages_computed_instead", "around_reads_taken_back", "around_reads_wasted"].map(|name| counters[name])
+    ["pages_read_around", "pages_computed_instead", "around_reads_taken_back", "around_reads_wasted"]
+        .map(|name| counters[name])
 }
 
-/// First data pages of stripes 5, 10 and 15 (of 6, 12 and 18 with two parities) are on one chip, as parities have gone round.
+/// First data pages of stripes 5, 10 and 15 (of 6, 12 and 18 with two parities) are on one chip, as parities have gone
+/// round.
 fn three_of_a_chip(kind: &str) -> [Request; 3] {
     let chips = if kind.starts_with("raid6") { 6 } else { 5 };
     [1, 2, 3].map(|turn| request(HostOp::Read, turn * chips * 4))
@@ -113,7 +116,11 @@ fn a_stripe_that_is_being_written_answers_for_no_page() {
 #[test]
 fn reads_around_busy_chips_return_the_newest_version() {
     let mut seen = [0_u64; 4];
-    for (index, (kind, reads)) in ["raid5", "raid5-ppc", "raid6-ppc", "fra"].into_iter().flat_map(|kind| ["lazy", "gc-aware"].map(|reads| (kind, reads))).enumerate() {
+    for (index, (kind, reads)) in ["raid5", "raid5-ppc", "raid6-ppc", "fra"]
+        .into_iter()
+        .flat_map(|kind| ["lazy", "gc-aware"].map(|reads| (kind, reads)))
+        .enumerate()
+    {
         for seed in 0..40 {
             let mut stream = Stream::new(seed, "around");
             let faults = if seed % 4 == 0 { Faults::Rare } else { Faults::None };
@@ -131,7 +138,8 @@ fn reads_around_busy_chips_return_the_newest_version() {
                 }
                 drain(&mut drive);
             }
-            read_through(&mut drive, plan.geometry.sectors_per_page()).unwrap_or_else(|what| panic!("{kind}, {reads}, seed {seed}: {what} ({stack})"));
+            read_through(&mut drive, plan.geometry.sectors_per_page())
+                .unwrap_or_else(|what| panic!("{kind}, {reads}, seed {seed}: {what} ({stack})"));
             drive.top().check(drive.flash()).unwrap();
             seen.iter_mut().zip(around(&drive)).for_each(|(seen, more)| *seen += more);
         }

@@ -69,7 +69,10 @@ fn dies_that_die_between_power_cuts_take_nothing_along() {
 #[test]
 fn dies_and_power_cuts_that_once_lost_something() {
     for (what, seeds) in [
-        ("what a spare held that had been filled long ago, when a power cut came while another one was being filled", vec![28, 24, 29, 67]),
+        (
+            "what a spare held that had been filled long ago, when a power cut came while another one was being filled",
+            vec![28, 24, 29, 67],
+        ),
         ("what was trimmed came back with the only copy of its tombstone", vec![232, 222, 243, 363, 3362, 3411]),
         ("one parity was of another write than the other", vec![6, 23, 122, 366, 524, 752]),
         ("a write found incomplete came back when the die died that had shown it", vec![718, 3470, 2304, 2348]),
@@ -91,8 +94,8 @@ fn dies_and_power_cuts_that_once_lost_something() {
     }
 }
 
-/// Idle collection asked for the commit of a stripe that a power cut had torn, before the stripe was mended: the new parity
-/// was the one in memory, which knew nothing of the write that was torn.
+/// Idle collection asked for the commit of a stripe that a power cut had torn, before the stripe was mended: the new
+/// parity was the one in memory, which knew nothing of the write that was torn.
 #[test]
 fn a_torn_stripe_is_mended_before_collection_has_it_committed() {
     let layers = Layers { mapping: Some("page"), ..Layers::stripe("raid5-fpc") };
@@ -100,7 +103,8 @@ fn a_torn_stripe_is_mended_before_collection_has_it_committed() {
     campaign.live(31031, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// A full stripe is written over a trimmed page whose tombstone is written later: the parity in memory covers zeros of it.
+/// A full stripe is written over a trimmed page whose tombstone is written later: the parity in memory covers zeros of
+/// it.
 #[test]
 fn a_trimmed_page_of_a_replaced_stripe_outlives_a_power_cut_and_a_die() {
     let layers = Layers { mapping: Some("page"), ..Layers::stripe("raid6-ppc") };
@@ -108,7 +112,8 @@ fn a_trimmed_page_of_a_replaced_stripe_outlives_a_power_cut_and_a_die() {
     campaign.live(31037, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// Writes waited for room that never came. The first life goes on to its end, the drive of the second one is told to be worn out.
+/// Writes waited for room that never came. The first life goes on to its end, the drive of the second one is told to be
+/// worn out.
 #[test]
 fn lives_that_stood_still_go_on_or_are_told_to_be_worn_out() {
     for (faults, seed, worn_out) in [(Faults::Deaths, 2100, 0), (Faults::Rare, 950_372, 1)] {

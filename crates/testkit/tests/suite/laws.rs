@@ -3,8 +3,8 @@
 //! Times of the part: read 10, program 100, erase 1,000, a page over the channel 5 (all in us).
 
 use nand::{
-    Cancel, Command, CommandId, CommandOptions, Completion, ContentsKind, Event, Flash, FlashCore, JoinId, Part, PayloadId,
-    Program, Read, SuspendOption, TimedFlash,
+    Cancel, Command, CommandId, CommandOptions, Completion, ContentsKind, Event, Flash, FlashCore, JoinId, Part,
+    PayloadId, Program, Read, SuspendOption, TimedFlash,
 };
 use units::{BlockId, Cause, Geometry, Nanos, Ppn, Shape, Wait};
 
@@ -252,8 +252,8 @@ fn read_three_pages(flash: &mut TimedFlash) -> JoinId {
     join
 }
 
-/// Taking a command back costs as much with a long queue as with a short one: walking a queue of 200,000 commands for each of
-/// them would take minutes.
+/// Taking a command back costs as much with a long queue as with a short one: walking a queue of 200,000 commands for
+/// each of them would take minutes.
 #[test]
 fn a_long_queue_is_taken_back_command_by_command_in_no_time() {
     const READS: u32 = 200_000;
@@ -432,7 +432,9 @@ fn waits(flash: &mut TimedFlash, token: u32) -> Option<nand::WaitVector> {
         let core = flash.core_mut();
         for (_, event) in core.events.drain(..) {
             match event {
-                Event::Joined { token: joined, wait: Some(wait), .. } if joined == token => found = Some(core.waits[wait as usize]),
+                Event::Joined { token: joined, wait: Some(wait), .. } if joined == token => {
+                    found = Some(core.waits[wait as usize])
+                }
                 _ => {}
             }
         }

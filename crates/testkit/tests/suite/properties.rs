@@ -58,7 +58,13 @@ impl Case {
         let per_page = drive.flash().core().geometry.sectors_per_page();
         let ended = work(drive, &mut host, self.requests).and_then(|ended| {
             let unanswered = read_through(drive, per_page)?;
-            assert!(unanswered == 0, "seed {} time {time}: {unanswered} reads unanswered ({}){}", self.seed, self.stack, describe_blocks(drive));
+            assert!(
+                unanswered == 0,
+                "seed {} time {time}: {unanswered} reads unanswered ({}){}",
+                self.seed,
+                self.stack,
+                describe_blocks(drive)
+            );
             drive.top().check(drive.flash())?;
             Ok(ended)
         });
@@ -196,7 +202,11 @@ fn merges_lose_nothing_to_failing_blocks() {
                 let faults = FaultPlan::default();
                 let programs = seed % 8 < 4;
                 core.set_faults(
-                    if programs { FaultPlan { bad_programs: bad, ..faults } } else { FaultPlan { bad_erases: bad, ..faults } },
+                    if programs {
+                        FaultPlan { bad_programs: bad, ..faults }
+                    } else {
+                        FaultPlan { bad_erases: bad, ..faults }
+                    },
                     seed,
                 );
             });

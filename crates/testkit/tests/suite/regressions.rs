@@ -181,7 +181,11 @@ fn a_drive_that_can_program_nothing_any_more_still_answers_every_read() {
 #[test]
 fn a_drive_with_blocks_to_spare_goes_on_when_the_block_it_collects_into_fails() {
     for seed in [5041, 5125, 5188, 5293, 5295, 5341, 500_172] {
-        let campaign = Campaign { faults: testkit::Faults::Rare, layers: testkit::Layers::mapping("page"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign {
+            faults: testkit::Faults::Rare,
+            layers: testkit::Layers::mapping("page"),
+            ..Campaign::new(4000, seed)
+        };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -207,7 +211,11 @@ fn a_full_segment_that_is_a_whole_bank_gives_its_tombstones_away() {
 #[test]
 fn lives_with_faults_that_ended_badly_once_end_well() {
     for seed in [2, 3, 4, 5, 6, 7, 8] {
-        let campaign = Campaign { faults: testkit::Faults::Rare, layers: testkit::Layers::mapping("page"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign {
+            faults: testkit::Faults::Rare,
+            layers: testkit::Layers::mapping("page"),
+            ..Campaign::new(4000, seed)
+        };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -217,8 +225,11 @@ fn a_drive_of_translation_pages_does_not_hang_when_programs_fail() {
     // 5002, 5022: reads of translation pages were still to come when the program of their page failed.
     // 27034: it was placed again behind a program that waited for such a read.
     for seed in [5002, 5022, 27_034] {
-        let campaign =
-            Campaign { faults: testkit::Faults::Rare, layers: testkit::Layers::mapping("dftl"), ..Campaign::new(4000, seed) };
+        let campaign = Campaign {
+            faults: testkit::Faults::Rare,
+            layers: testkit::Layers::mapping("dftl"),
+            ..Campaign::new(4000, seed)
+        };
         campaign.live(seed, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
@@ -271,7 +282,8 @@ fn a_block_switched_away_is_erased_after_the_programs_on_their_way_to_it() {
     lives_end_well("fast", testkit::Faults::Rare, &[34, 67]);
 }
 
-/// One die of blocks of eight pages; copies and host share a block, and nothing is collected before the host finds no page.
+/// One die of blocks of eight pages; copies and host share a block, and nothing is collected before the host finds no
+/// page.
 fn cleans_late() -> Stack {
     let mut stack = Stack::plain();
     for (key, value) in [
@@ -332,7 +344,9 @@ fn idle_collection_that_is_off_collects_nothing_while_the_host_is_idle() {
 /// The read is of the page written last, which no collection touches; what it waits for is the collection alone.
 #[test]
 fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
-    for (cleaning, window) in [("interleaved", "64"), ("uninterrupted", "1"), ("uninterrupted", "4"), ("uninterrupted", "64")] {
+    for (cleaning, window) in
+        [("interleaved", "64"), ("uninterrupted", "1"), ("uninterrupted", "4"), ("uninterrupted", "64")]
+    {
         let plan = cleans_late().set("flash.cleaning", cleaning).set("ftl.gc.copies_in_flight", window).plan().unwrap();
         let mut drive = timed(&plan);
         let mut stream = engine::random::Stream::new(2, "behind");
@@ -350,7 +364,11 @@ fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
                     behind += 1;
                     let waited = completions.waits[done.wait.expect("it waited") as usize];
                     let ended = drive.flash().core().counters.erases[Cause::Gc.index()] > erased;
-                    assert_eq!(ended, cleaning == "uninterrupted", "{cleaning}, {window} copies at once: write {number}");
+                    assert_eq!(
+                        ended,
+                        cleaning == "uninterrupted",
+                        "{cleaning}, {window} copies at once: write {number}"
+                    );
                     assert_eq!(waited.direct(Wait::Cause(Cause::Gc)), waited.total());
                     assert_eq!(waited.total() + 25_000, drive.now() - began, "it waited for cleaning alone");
                 }

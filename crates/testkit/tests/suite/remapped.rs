@@ -25,7 +25,8 @@ fn plan(settings: &[&str]) -> DrivePlan {
         "engine.contents=bytes",
         "remap.superpage=16KiB",
     ];
-    let settings: Vec<Setting> = small.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect();
+    let settings: Vec<Setting> =
+        small.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect();
     DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap()
 }
 
@@ -158,7 +159,10 @@ fn campaign(settings: &[&str]) {
             life.cut(restart);
         }
         let [pages, victims, restarts] = life.counts(0);
-        assert!(pages > 1000 && victims > 10 && restarts > 20, "{pages} pages, {victims} reclaimed, {restarts} restarts");
+        assert!(
+            pages > 1000 && victims > 10 && restarts > 20,
+            "{pages} pages, {victims} reclaimed, {restarts} restarts"
+        );
     }
 }
 

@@ -124,7 +124,10 @@ fn a_gathering_buffer_serves_every_host_buffer_over_every_mapping() {
                 serve(&pair, pair.drive(plan.timed(plan.fresh_core())), habits, seed),
             ] {
                 let names: Vec<&str> = reports.iter().map(|report| report.name).collect();
-                assert_eq!(names, if buffer == "none" { vec!["gather", "ftl"] } else { vec!["buffer", "gather", "ftl"] });
+                assert_eq!(
+                    names,
+                    if buffer == "none" { vec!["gather", "ftl"] } else { vec!["buffer", "gather", "ftl"] }
+                );
                 gathered += reports[names.len() - 2].counters["block_pages_written_back"];
             }
         }
@@ -148,7 +151,11 @@ fn memories_over_each_other_lose_nothing_with_power() {
                 host.fill(&mut drive, per_page);
                 let moved = drive.step();
                 let done = drive.take_done();
-                assert!(moved || !done.is_empty() || host.outstanding() == 0, "stuck, seed {seed}: {}", pair.describe());
+                assert!(
+                    moved || !done.is_empty() || host.outstanding() == 0,
+                    "stuck, seed {seed}: {}",
+                    pair.describe()
+                );
                 for completion in &done {
                     host.completed(completion.failed);
                 }

@@ -76,7 +76,9 @@ fn an_update_takes_the_cheaper_of_read_modify_write_and_reconstruct_write() {
 
 #[test]
 fn a_commit_takes_the_cheaper_of_the_same_two() {
-    for (kind, parity, data) in [("raid5-ppc", 1, 4), ("raid5-ppc", 1, 5), ("raid5-ppc", 1, 8), ("raid6-ppc", 2, 4), ("raid6-ppc", 2, 8)] {
+    for (kind, parity, data) in
+        [("raid5-ppc", 1, 4), ("raid5-ppc", 1, 5), ("raid5-ppc", 1, 8), ("raid6-ppc", 2, 4), ("raid6-ppc", 2, 8)]
+    {
         let mut drive = filled(&plan(kind, data, 40, &[("stripe.cache.entries", "1")]));
         for k in 1..data {
             for page in 0..k {
@@ -84,7 +86,11 @@ fn a_commit_takes_the_cheaper_of_the_same_two() {
             }
             assert_eq!(parity_costs(&mut drive), (0, 0), "what is only gathered costs nothing");
             write(&mut drive, data * 10, 1); // drives the first stripe out
-            assert_eq!(parity_costs(&mut drive), (cheaper(data, parity, k), parity), "{kind}: a commit of {k} of {data} pages");
+            assert_eq!(
+                parity_costs(&mut drive),
+                (cheaper(data, parity, k), parity),
+                "{kind}: a commit of {k} of {data} pages"
+            );
             write(&mut drive, data * 20, u32::try_from(data).unwrap()); // a full stripe needs no place
             parity_costs(&mut drive);
             write(&mut drive, data * 10, u32::try_from(data).unwrap()); // and makes this one's free
@@ -112,7 +118,11 @@ fn an_elastic_stripe_reads_nothing_and_has_one_parity_for_all_pages_written_toge
             let mut drive = filled(&plan("raid-elastic", data, 40, &[]));
             for first in [0, data * 7 + 1] {
                 write(&mut drive, first, pages);
-                assert_eq!(parity_costs(&mut drive), (0, u64::from(pages.div_ceil(written))), "{pages} pages from page {first}, N = {data}");
+                assert_eq!(
+                    parity_costs(&mut drive),
+                    (0, u64::from(pages.div_ceil(written))),
+                    "{pages} pages from page {first}, N = {data}"
+                );
             }
         }
     }
@@ -134,7 +144,8 @@ fn two_parities_are_updated_by_change_below_half_of_the_pages() {
 fn the_oldest_the_largest_or_the_cheapest_stripe_is_committed() {
     for (victim, old_single, old_four) in [("lru", 2, 4), ("largest", 4, 4), ("cheapest", 2, 2)] {
         for (single_first, expected) in [(true, old_single), (false, old_four)] {
-            let mut drive = filled(&plan("raid5-ppc", 8, 40, &[("stripe.cache.entries", "2"), ("stripe.cache.victim", victim)]));
+            let mut drive =
+                filled(&plan("raid5-ppc", 8, 40, &[("stripe.cache.entries", "2"), ("stripe.cache.victim", victim)]));
             let stripes = [(0, 1), (8, 4)];
             let order = if single_first { stripes } else { [stripes[1], stripes[0]] };
             for (page, pages) in order {
@@ -151,7 +162,12 @@ fn the_oldest_the_largest_or_the_cheapest_stripe_is_committed() {
 fn collection_has_old_versions_committed_or_moves_them() {
     for kind in ["raid5-ppc", "raid6-ppc"] {
         for (semi_valid, commits) in [("commit", true), ("copy", false)] {
-            let settings = [("stripe.cache.entries", "40"), ("stripe.semi_valid", semi_valid), ("drive.over_provisioning", "180%"), ("flash.pages_per_block", "16")];
+            let settings = [
+                ("stripe.cache.entries", "40"),
+                ("stripe.semi_valid", semi_valid),
+                ("drive.over_provisioning", "180%"),
+                ("flash.pages_per_block", "16"),
+            ];
             let mut drive = filled(&plan(kind, 4, 400, &settings));
             let mut stream = Stream::new(3, "collection");
             (0..20_000).for_each(|_| write(&mut drive, stream.below(1600), 1));
@@ -166,7 +182,9 @@ fn collection_has_old_versions_committed_or_moves_them() {
 
 #[test]
 fn sequential_writes_cost_one_parity_a_stripe_and_no_reads() {
-    for (kind, single, reads) in [("raid5", 1, 2), ("raid5-ppc", 1, 0), ("raid5", 4, 0), ("raid5-ppc", 4, 0), ("raid5-fpc", 4, 0), ("fra", 4, 0)] {
+    for (kind, single, reads) in
+        [("raid5", 1, 2), ("raid5-ppc", 1, 0), ("raid5", 4, 0), ("raid5-ppc", 4, 0), ("raid5-fpc", 4, 0), ("fra", 4, 0)]
+    {
         let mut drive = filled(&plan(kind, 4, 400, &[("stripe.cache.entries", "4")]));
         for page in (0..1600).step_by(single) {
             write(&mut drive, page, single as u32);
@@ -212,7 +230,8 @@ fn uniform_updates_cost_what_the_share_of_cached_stripes_says() {
         let mut reports = Vec::new();
         drive.top().report(&mut reports);
         let counted = |name| *reports[0].counters.get(name).unwrap();
-        let shares = [reads, programs, counted("pages_added"), counted("pages_overwritten")].map(|count| count as f64 / 250_000.0);
+        let shares = [reads, programs, counted("pages_added"), counted("pages_overwritten")]
+            .map(|count| count as f64 / 250_000.0);
         let of_a_commit = counted("commit_reads") as f64 / programs as f64;
         let found = shares.into_iter().chain([of_a_commit]).collect::<Vec<_>>();
         for (found, expected) in found.into_iter().zip(expected) {

@@ -10,8 +10,16 @@ use units::{DieId, HostOp, Request};
 fn a_second_death_while_a_spare_is_being_filled_loses_nothing() {
     // The second is another chip, the spare itself, or the spare that waits.
     for (kind, second, spares) in [
-        ("raid4", 6, 2), ("raid5", 6, 2), ("raid5", 5, 2), ("raid5-fpc", 6, 2), ("raid5-ppc", 6, 2), ("raid-elastic", 6, 2),
-        ("raid6", 3, 1), ("raid6", 3, 2), ("raid6", 7, 2), ("raid6-ppc", 3, 2),
+        ("raid4", 6, 2),
+        ("raid5", 6, 2),
+        ("raid5", 5, 2),
+        ("raid5-fpc", 6, 2),
+        ("raid5-ppc", 6, 2),
+        ("raid-elastic", 6, 2),
+        ("raid6", 3, 1),
+        ("raid6", 3, 2),
+        ("raid6", 7, 2),
+        ("raid6-ppc", 3, 2),
     ] {
         let plan = stack(kind, spares, "32KiB").plan().unwrap();
         for steps in 0..400 {
@@ -25,7 +33,11 @@ fn a_second_death_while_a_spare_is_being_filled_loses_nothing() {
             }
             drive.kill_die(DieId(second));
             serve(&mut drive);
-            assert_eq!(unreadable(&mut drive), NOTHING, "{kind}, {spares} spares, then die {second} after {steps} steps");
+            assert_eq!(
+                unreadable(&mut drive),
+                NOTHING,
+                "{kind}, {spares} spares, then die {second} after {steps} steps"
+            );
         }
     }
 }
@@ -50,7 +62,8 @@ fn cut_while_filling(plan: &DrivePlan, kind: &str, seed: u64, death: u64, later:
         let mut found = Vec::new();
         testkit::read_back(plan, image.clone(), &mut found).unwrap();
         let at = format!("{kind}, seed {seed}, death at {death}, cut at {}", fed.events);
-        let values: Vec<u64> = found.iter().map(|value| value.unwrap_or_else(|| panic!("{at}: a sector is lost"))).collect();
+        let values: Vec<u64> =
+            found.iter().map(|value| value.unwrap_or_else(|| panic!("{at}: a sector is lost"))).collect();
         let mut oracle = fed.drive.oracle().unwrap().clone();
         (0..).zip(&values).for_each(|(sector, value)| oracle.check_after_cut(sector, *value));
         assert_eq!(oracle.violation(), None, "{at}");
@@ -67,7 +80,8 @@ fn a_power_cut_while_a_spare_is_being_filled_loses_nothing() {
     for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"] {
         let plan = stack(kind, 1, "8KiB").plan().unwrap();
         let runs = (0..5).flat_map(|seed| [2, 30, 90].map(|death| (seed, death)));
-        let cuts: u32 = runs.map(|(seed, death)| cut_while_filling(&plan, kind, seed, death, 1 + seed as u32 % 4)).sum();
+        let cuts: u32 =
+            runs.map(|(seed, death)| cut_while_filling(&plan, kind, seed, death, 1 + seed as u32 % 4)).sum();
         assert!(cuts > 500, "{kind}: {cuts} cuts");
     }
 }
@@ -79,8 +93,13 @@ fn parts_of_pages_written_while_a_chip_dies_survive_a_power_cut() {
     stack.set("flash.page_size", "2KiB");
     let plan = stack.plan().unwrap();
     for (seed, death, die) in (0..8).flat_map(|seed| [(seed, 2, 3), (seed, 40, 0), (seed, 120, 4)]) {
-        let part = |request: &Request| Request { first_sector: request.first_sector * 4 + seed % 3, sectors: request.sectors * 4 - 3, ..*request };
-        let requests: Vec<Request> = random_requests(seed, 40, 16).iter().filter(|request| request.op == HostOp::Write).map(part).collect();
+        let part = |request: &Request| Request {
+            first_sector: request.first_sector * 4 + seed % 3,
+            sectors: request.sectors * 4 - 3,
+            ..*request
+        };
+        let requests: Vec<Request> =
+            random_requests(seed, 40, 16).iter().filter(|request| request.op == HostOp::Write).map(part).collect();
         let mut fed = Fed::new(&plan, &requests);
         let mut stream = Stream::new(1, "cuts");
         loop {
@@ -247,7 +266,10 @@ fn part_of_a_lost_page_written_anew_does_not_make_the_rest_good() {
         let failed = serve(&mut drive);
         assert!(!failed.is_empty(), "{kind}");
         let lost = unreadable(&mut drive);
-        assert!(failed.iter().all(|sector| lost.contains(sector)), "{kind}: writes of {failed:?} failed, {lost:?} cannot be read");
+        assert!(
+            failed.iter().all(|sector| lost.contains(sector)),
+            "{kind}: writes of {failed:?} failed, {lost:?} cannot be read"
+        );
     }
 }
 
@@ -263,7 +285,8 @@ fn losses_beyond_what_stripes_promise_are_errors_and_never_wrong_data() {
             let mut stream = Stream::new(seed, kind);
             for round in 0..300 {
                 for _ in 0..6 {
-                    let op = [HostOp::Read, HostOp::Read, HostOp::Write, HostOp::Write, HostOp::Trim][stream.below(5) as usize];
+                    let op = [HostOp::Read, HostOp::Read, HostOp::Write, HostOp::Write, HostOp::Trim]
+                        [stream.below(5) as usize];
                     let first = stream.below(drive.sectors() - 2);
                     drive.submit(0, &Request { sectors: 1 + stream.below(2) as u32, ..request(op, first) });
                 }

@@ -2,8 +2,8 @@
 
 use device::{BlockDevice, Clocked, Completion, Completions, Drive, DrivePlan, HostOptions, Oracle, Progress};
 use engine::random::Stream;
-use stack::Stacked as _;
 use nand::{CountedFlash, FlashCore, TimedFlash};
+use stack::Stacked as _;
 use std::collections::BTreeMap;
 use testkit::Stack;
 use units::{HostOp, Request};

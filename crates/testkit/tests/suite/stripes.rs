@@ -80,7 +80,11 @@ fn two_parities_survive_any_two_chips_in_every_state() {
                 let mut drive = written(&plan, pages);
                 drive.kill_die(DieId(first));
                 drive.kill_die(DieId(second));
-                assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: pages {pages:?} written, chips {first} and {second} lost");
+                assert_eq!(
+                    unreadable(&mut drive),
+                    NOTHING,
+                    "{kind}: pages {pages:?} written, chips {first} and {second} lost"
+                );
             }
         });
     }
@@ -110,7 +114,10 @@ fn power_cut_then_chips(kind: &str, requests: &[Request], dies: &[&[u32]]) {
             testkit::read_back(&plan, image, &mut found).unwrap_or_else(|error| panic!("{place}: {error}"));
             let oracle = fed.drive.oracle_mut().unwrap();
             for (sector, value) in found.iter().enumerate() {
-                oracle.check_after_cut(sector as u64, value.unwrap_or_else(|| panic!("{place}: sector {sector} is lost")));
+                oracle.check_after_cut(
+                    sector as u64,
+                    value.unwrap_or_else(|| panic!("{place}: sector {sector} is lost")),
+                );
             }
             assert_eq!(oracle.violation(), None, "{place}");
         }
@@ -152,7 +159,11 @@ fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
                 }
             }
             let Some(done) = fed.step() else { break };
-            assert!(done.iter().all(|done| !done.failed), "{kind}: a request fails, chips {dies:?} lost after event {}", death * 3);
+            assert!(
+                done.iter().all(|done| !done.failed),
+                "{kind}: a request fails, chips {dies:?} lost after event {}",
+                death * 3
+            );
         }
         let mut drive = fed.drive;
         let lost = unreadable(&mut drive);
@@ -163,7 +174,12 @@ fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
         if spares > 0 {
             // What was rebuilt stands another loss.
             drive.kill_die(DieId((dies[0] + 1) % 5));
-            assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: another chip lost after the rebuild, event {}", death * 3);
+            assert_eq!(
+                unreadable(&mut drive),
+                NOTHING,
+                "{kind}: another chip lost after the rebuild, event {}",
+                death * 3
+            );
         }
     }
 }
@@ -214,7 +230,8 @@ fn delayed_parity_without_memory_loses_what_waits_for_it() {
             let lost = unreadable(&mut drive);
             // Without time nothing is ever idle: parities are written only with full stripes, and there are none.
             let on_chip = |page: u64| if page < 4 { page as u32 } else { (page - 4) as u32 };
-            let waiting: Vec<u64> = [0, 1, 2, 3, 5].into_iter().filter(|page| pages.contains(page) && on_chip(*page) == die).collect();
+            let waiting: Vec<u64> =
+                [0, 1, 2, 3, 5].into_iter().filter(|page| pages.contains(page) && on_chip(*page) == die).collect();
             assert_eq!(lost, waiting, "pages {pages:?} written, chip {die} lost");
             holes += usize::from(!lost.is_empty());
         }
@@ -275,7 +292,10 @@ fn lost_memory_and_a_lost_chip_are_an_error_where_flash_shows_newer_pages() {
                 image.kill_die(DieId(die));
                 let mut again = restarted(&plan, image, drive.oracle().unwrap().clone());
                 let lost = unreadable(&mut again);
-                assert!(lost.iter().all(|page| *page == u64::from(die) || *page >= 4), "{kind}: {pages:?}, chip {die}: {lost:?}");
+                assert!(
+                    lost.iter().all(|page| *page == u64::from(die) || *page >= 4),
+                    "{kind}: {pages:?}, chip {die}: {lost:?}"
+                );
                 errors += lost.len();
                 // Once it was read, what is there is protected again.
                 let mut twice = restarted(&plan, again.flash().core().clone(), drive.oracle().unwrap().clone());

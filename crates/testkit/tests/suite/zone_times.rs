@@ -60,7 +60,8 @@ fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
     let mut plain = encoded(&stack(&[("zones.code_zones", "0")]).plan().unwrap());
     for first in (0..48).step_by(8) {
         // As soon as one ends the next begins: nothing is left of the one before.
-        let [with, without] = [&mut coded, &mut plain].map(|drive| one_after_the_other(drive, &[read(first, 8), read(first + 8, 8)]));
+        let [with, without] =
+            [&mut coded, &mut plain].map(|drive| one_after_the_other(drive, &[read(first, 8), read(first + 8, 8)]));
         assert_eq!(with, without, "from {first}");
     }
     let counters = counters(&coded, "zones");
@@ -68,12 +69,17 @@ fn blocks_that_arrive_at_one_moment_leave_no_code_block_begun() {
     assert_eq!(counters["block_reads_wasted"], 0);
 }
 
-/// A stripe block whose reading has begun is read to its end, and one that has not is not read at all: pages read are those of
-/// the blocks asked for without those taken back.
+/// A stripe block whose reading has begun is read to its end, and one that has not is not read at all: pages read are
+/// those of the blocks asked for without those taken back.
 #[test]
 fn a_read_of_several_pages_that_has_begun_is_not_cut_short() {
     for queues in ["bank", "one"] {
-        let settings = [("zones.block", "2KiB"), ("zones.reads", "lazy"), ("zones.queues", queues), ("flash.bus_bandwidth", "40MB/s")];
+        let settings = [
+            ("zones.block", "2KiB"),
+            ("zones.reads", "lazy"),
+            ("zones.queues", queues),
+            ("flash.bus_bandwidth", "40MB/s"),
+        ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
         drive.top_mut().reset_counters();
         let pages = |drive: &Drive<TimedFlash>| FlashCore::total(&drive.flash().core().counters.reads);
@@ -82,13 +88,22 @@ fn a_read_of_several_pages_that_has_begun_is_not_cut_short() {
         for _ in 0..200 {
             for tag in 0..8 {
                 let (first, count) = (stream.below(blocks - 8), 1 + stream.below(8));
-                drive.submit(tag, &Request { arrival: drive.now(), first_sector: 4 * first, sectors: 4 * count as u32, ..read(0, 1) });
+                drive.submit(
+                    tag,
+                    &Request { arrival: drive.now(), first_sector: 4 * first, sectors: 4 * count as u32, ..read(0, 1) },
+                );
             }
             assert_eq!(serve(&mut drive), NOTHING);
         }
         let counters = counters(&drive, "zones");
-        let [data, codes, back, wasted] = ["blocks_read", "code_blocks_read", "block_reads_taken_back", "block_reads_wasted"].map(|name| counters[name]);
-        assert_eq!(pages(&drive) - before, 4 * (data + codes - back), "{queues}: {data} and {codes} blocks, {back} taken back, {wasted} wasted");
+        let [data, codes, back, wasted] =
+            ["blocks_read", "code_blocks_read", "block_reads_taken_back", "block_reads_wasted"]
+                .map(|name| counters[name]);
+        assert_eq!(
+            pages(&drive) - before,
+            4 * (data + codes - back),
+            "{queues}: {data} and {codes} blocks, {back} taken back, {wasted} wasted"
+        );
         assert!(back > 100 && wasted > 100, "{queues}: {back} taken back, {wasted} wasted");
     }
 }
@@ -138,7 +153,12 @@ fn banks_may_be_many() {
         let row = banks.parse::<u64>().unwrap() * 4;
         let sizes = [format!("{row}KiB"), format!("{}KiB", 3 * row)];
         for queues in ["bank", "one"] {
-            let settings = [("flash.channels", banks), ("zones.queues", queues), ("zones.stale_codes", "update"), ("zones.group", "4")];
+            let settings = [
+                ("flash.channels", banks),
+                ("zones.queues", queues),
+                ("zones.stale_codes", "update"),
+                ("zones.group", "4"),
+            ];
             let mut stack = stack(&settings);
             stack.set("zones.size", &sizes[0]).set("drive.capacity", &sizes[1]);
             let mut drive = encoded(&stack.plan().unwrap());

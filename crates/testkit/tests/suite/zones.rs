@@ -96,7 +96,11 @@ fn with_no_load_and_no_cleaning_codes_change_no_response() {
                 }
             }
             let asked = counters(&coded, "zones")["code_blocks_read"];
-            assert_eq!(asked > 0, policy == "lazy", "{policy}, {code}: nothing is in the way, {asked} code blocks read");
+            assert_eq!(
+                asked > 0,
+                policy == "lazy",
+                "{policy}, {code}: nothing is in the way, {asked} code blocks read"
+            );
         }
     }
 }
@@ -115,7 +119,11 @@ fn around_one_blocked_bank_a_read_takes_the_share_t_of_d_and_t() {
                 let times = responses(&mut drive, &requests);
                 let blocked = bank / 4 == group;
                 let delay = if blocked && policy == "direct" { writes * WRITE } else { 0 };
-                assert_eq!(*times.last().unwrap(), delay + READ, "{policy}: bank {bank} writes {writes} blocks, group {group} is read");
+                assert_eq!(
+                    *times.last().unwrap(),
+                    delay + READ,
+                    "{policy}: bank {bank} writes {writes} blocks, group {group} is read"
+                );
             }
         }
     }
@@ -125,7 +133,13 @@ fn around_one_blocked_bank_a_read_takes_the_share_t_of_d_and_t() {
 #[test]
 fn the_read_of_the_first_example_does_not_wait_for_its_busy_bank() {
     for (policy, expected) in [("direct", WRITE + READ), ("lazy", 2 * READ)] {
-        let settings = [("flash.channels", "4"), ("zones.code", "1100"), ("zones.reads", policy), ("zones.size", "32KiB"), ("drive.capacity", "96KiB")];
+        let settings = [
+            ("flash.channels", "4"),
+            ("zones.code", "1100"),
+            ("zones.reads", policy),
+            ("zones.size", "32KiB"),
+            ("drive.capacity", "96KiB"),
+        ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
         let second_zone = blocks(&drive) / 3;
         let times = responses(&mut drive, &[write(second_zone + 1, 1), read(0, 4)]);
@@ -172,7 +186,12 @@ fn encoded_copy(plan: &DrivePlan) -> Drive<TimedFlash> {
 fn banks_that_clean_in_turn_never_clean_together() {
     let mut together = [0, 0];
     for (cleaning, most) in ["any", "in-turn"].into_iter().zip(&mut together) {
-        let settings = [("zones.cleaning", cleaning), ("zones.reads", "gc-aware"), ("zones.stale_codes", "update"), ("ftl.gc.free_blocks", "0")];
+        let settings = [
+            ("zones.cleaning", cleaning),
+            ("zones.reads", "gc-aware"),
+            ("zones.stale_codes", "update"),
+            ("ftl.gc.free_blocks", "0"),
+        ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
         let (mut stream, all) = (Stream::new(2, "turns"), blocks(&drive));
         (0..3000).for_each(|_| drive.submit(0, &Request { arrival: drive.now(), ..write(stream.below(all), 1) }));
@@ -222,10 +241,16 @@ fn goes_around(drive: &mut Drive<TimedFlash>, zone: u64) -> bool {
 #[test]
 fn a_stale_code_block_is_never_used() {
     let (mut decoded, mut dropped, mut hits) = (0, 0, 0);
-    for (index, (stale, policy)) in STALE.into_iter().flat_map(|stale| POLICIES.map(|policy| (stale, policy))).enumerate() {
+    for (index, (stale, policy)) in
+        STALE.into_iter().flat_map(|stale| POLICIES.map(|policy| (stale, policy))).enumerate()
+    {
         for seed in 0..60 {
             let mut stream = Stream::new(seed, "stale");
-            let mut stack = Stack::draw(&mut stream, if seed % 4 == 0 { Faults::Rare } else { Faults::None }, Layers::stripe("zones"));
+            let mut stack = Stack::draw(
+                &mut stream,
+                if seed % 4 == 0 { Faults::Rare } else { Faults::None },
+                Layers::stripe("zones"),
+            );
             stack.set("zones.reads", policy).set("zones.offline_every", "1ms").set("host.idle_after", "10us");
             if stack.get("zones.queues") == "lockstep" {
                 stack.set("zones.queues", "one");
@@ -234,7 +259,15 @@ fn a_stale_code_block_is_never_used() {
                 stack.set("zones.code", "regular-2");
             }
             stack.set("zones.stale_codes", stale).set("zones.code_zones", 1);
-            let habits = Habits { depth: 8, reads: 0.5, hot: 0.7, longest_pages: 16, aligned: 0.3, pauses: 0.05, ..Habits::draw(&mut stream) };
+            let habits = Habits {
+                depth: 8,
+                reads: 0.5,
+                hot: 0.7,
+                longest_pages: 16,
+                aligned: 0.3,
+                pauses: 0.05,
+                ..Habits::draw(&mut stream)
+            };
             let plan = stack.plan().unwrap();
             let mut drive = timed(&plan);
             let mut host = Host::new(habits, seed + 100 * index as u64);
@@ -248,22 +281,27 @@ fn a_stale_code_block_is_never_used() {
                 }
                 drain(&mut drive); // the host is idle: code blocks are encoded
             }
-            read_through(&mut drive, per_page).unwrap_or_else(|what| panic!("{stale}, {policy}, seed {seed}: {what} ({stack})"));
+            read_through(&mut drive, per_page)
+                .unwrap_or_else(|what| panic!("{stale}, {policy}, seed {seed}: {what} ({stack})"));
             drive.top().check(drive.flash()).unwrap();
             let counters = counters(&drive, "zones");
             (decoded, dropped) = (decoded + counters["blocks_decoded"], dropped + counters["code_reads_gone_stale"]);
             hits += counters["read_ahead_hits"];
         }
     }
-    assert!(decoded > 1000 && dropped > 100 && hits > 100, "{decoded} decoded, {dropped} gone stale, {hits} read ahead");
+    assert!(
+        decoded > 1000 && dropped > 100 && hits > 100,
+        "{decoded} decoded, {dropped} gone stale, {hits} read ahead"
+    );
 }
 
-/// Two code blocks are there and a data block is on its way when all four data blocks are written. The first write leaves the
-/// code blocks of use, because the old version of its block is on its way; the others do not.
+/// Two code blocks are there and a data block is on its way when all four data blocks are written. The first write
+/// leaves the code blocks of use, because the old version of its block is on its way; the others do not.
 #[test]
 fn a_read_whose_group_is_written_meanwhile_returns_no_mixture_of_versions() {
     let plan = stack(&[("zones.code", "mds"), ("zones.reads", "eager")]).plan().unwrap();
-    // Few versions lie between the old and the new one of the blocks that are computed, so that hardly any mixture is one.
+    // Few versions lie between the old and the new one of the blocks that are computed, so that hardly any mixture is
+    // one.
     let mut drive = encoded_after(&plan, &[write(6, 2)]);
     let second_zone = blocks(&drive) / 3;
     // Commands in the way on each bank: banks 2 and 3 hold code blocks of the group of banks 4 to 7.
@@ -317,9 +355,15 @@ fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
         let second_zone = blocks(&drive) / 3;
         let coded = FlashCore::total(&drive.flash().core().counters.reads);
         for bank in 0..8 {
-            // The mirror of a block is four banks further; those two reads are of a bank without a choice, as their mirror writes.
+            // The mirror of a block is four banks further; those two reads are of a bank without a choice, as their
+            // mirror writes.
             let other = (bank + 4) % 8;
-            let requests = [write(second_zone + bank, 1), read(second_zone + 8 + other, 1), read(second_zone + 16 + other, 1), read(bank, 1)];
+            let requests = [
+                write(second_zone + bank, 1),
+                read(second_zone + 8 + other, 1),
+                read(second_zone + 16 + other, 1),
+                read(bank, 1),
+            ];
             assert_eq!(responses(&mut drive, &requests)[3], expected, "{policy}: bank {bank} writes");
         }
         assert!(FlashCore::total(&drive.flash().core().counters.reads) > coded);
@@ -330,7 +374,9 @@ fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
 #[test]
 fn a_page_that_cannot_be_read_takes_no_other_of_its_stripe_block_with_it() {
     for queues in QUEUES {
-        let plan = stack(&[("zones.code_zones", "0"), ("zones.queues", queues), ("zones.read_ahead.after", "1KiB")]).plan().unwrap();
+        let plan = stack(&[("zones.code_zones", "0"), ("zones.queues", queues), ("zones.read_ahead.after", "1KiB")])
+            .plan()
+            .unwrap();
         let mut lost = Vec::new();
         for page in (0..plan.geometry.pages()).step_by(5) {
             let mut drive = encoded(&plan);
@@ -378,17 +424,28 @@ fn greedy(units: f64, share: f64) -> f64 {
     1.0
 }
 
-/// Programs for each program of the host in segments of so many blocks and two spare ones, stripe blocks of so many pages.
+/// Programs for each program of the host in segments of so many blocks and two spare ones, stripe blocks of so many
+/// pages.
 fn segment_amplification(blocks: u64, pages: u64, fill: f64) -> f64 {
-    let mut stack = stack(&[("engine.contents", "none"), ("ftl.gc.free_blocks", "0"), ("flash.pages_per_block", "64"), ("flash.channels", "4")]);
+    let mut stack = stack(&[
+        ("engine.contents", "none"),
+        ("ftl.gc.free_blocks", "0"),
+        ("flash.pages_per_block", "64"),
+        ("flash.channels", "4"),
+    ]);
     stack.set("zones.code_zones", 0).set("zones.block", format!("{}B", pages * 512));
-    stack.set("zones.size", format!("{}B", 4 * blocks * 64 * 512)).set("drive.capacity", format!("{}B", 4 * blocks * 64 * 512));
+    stack
+        .set("zones.size", format!("{}B", 4 * blocks * 64 * 512))
+        .set("drive.capacity", format!("{}B", 4 * blocks * 64 * 512));
     let plan = stack.plan().unwrap();
     let mut drive: Drive<CountedFlash> = counted(&plan);
     let units = (drive.sectors() as f64 * fill) as u64 / pages;
     let mut stream = Stream::new(7, "segments");
     let write = |drive: &mut Drive<CountedFlash>, unit: u64| {
-        drive.submit(0, &Request { arrival: 0, first_sector: unit * pages, sectors: pages as u32, op: HostOp::Write, fua: false });
+        drive.submit(
+            0,
+            &Request { arrival: 0, first_sector: unit * pages, sectors: pages as u32, op: HostOp::Write, fua: false },
+        );
         assert_eq!(serve(drive), NOTHING);
     };
     (0..units).for_each(|unit| write(&mut drive, unit));
@@ -398,8 +455,9 @@ fn segment_amplification(blocks: u64, pages: u64, fill: f64) -> f64 {
     FlashCore::total(&drive.flash().core().counters.programs) as f64 / (4 * units * pages) as f64
 }
 
-/// A block of two spare ones is always kept for cleaning. The mean field takes segments for large; small ones cost up to a
-/// tenth more, as a direct simulation of them shows. Where cleaning went on until nothing was invalid it cost up to a half more.
+/// A block of two spare ones is always kept for cleaning. The mean field takes segments for large; small ones cost up
+/// to a tenth more, as a direct simulation of them shows. Where cleaning went on until nothing was invalid it cost up
+/// to a half more.
 #[test]
 fn cleaning_of_full_segments_costs_what_the_mean_field_says() {
     for (blocks, pages, fill, tolerance) in [
@@ -415,12 +473,19 @@ fn cleaning_of_full_segments_costs_what_the_mean_field_says() {
         let found = segment_amplification(blocks, pages, fill);
         let expected = greedy(64.0 / pages as f64, blocks as f64 * fill / (blocks + 1) as f64);
         let near = (found / expected - 1.0).abs() <= tolerance;
-        assert!(near, "{blocks} blocks, stripe blocks of {pages} pages, {fill} full: {found:.2}, expected {expected:.2}");
+        assert!(
+            near,
+            "{blocks} blocks, stripe blocks of {pages} pages, {fill} full: {found:.2}, expected {expected:.2}"
+        );
     }
 }
 
 /// Reads a stream block by block, with `between` after each.
-fn stream(drive: &mut Drive<TimedFlash>, blocks: std::ops::Range<u64>, mut between: impl FnMut(&mut Drive<TimedFlash>)) {
+fn stream(
+    drive: &mut Drive<TimedFlash>,
+    blocks: std::ops::Range<u64>,
+    mut between: impl FnMut(&mut Drive<TimedFlash>),
+) {
     for block in blocks {
         responses(drive, &[read(block, 1)]);
         between(drive);
@@ -435,7 +500,10 @@ fn sequential_streams_are_read_ahead_in_whole_groups() {
         let all = blocks(&drive);
         stream(&mut drive, 0..all, |_| {});
         let seen = counters(&drive, "zones");
-        assert_eq!((seen["blocks_read"], seen["read_ahead_hits"], seen["blocks_read_ahead"]), (all, (all - 4) * 3 / 4, (all - 4) * 3 / 4));
+        assert_eq!(
+            (seen["blocks_read"], seen["read_ahead_hits"], seen["blocks_read_ahead"]),
+            (all, (all - 4) * 3 / 4, (all - 4) * 3 / 4)
+        );
         // Two streams, with other reads in between that are none.
         drive.top_mut().reset_counters();
         let quarter = all / 4;
@@ -453,8 +521,13 @@ fn sequential_streams_are_read_ahead_in_whole_groups() {
 fn what_was_read_ahead_is_never_older_than_what_was_written() {
     let mut hits = 0;
     for policy in POLICIES {
-        let plan = stack(&[("zones.read_ahead.after", "4KiB"), ("zones.reads", policy), ("zones.stale_codes", "update")]).plan().unwrap();
-        for (block, before, between) in (8..12).flat_map(|block| (0..8).flat_map(move |before| (0..8).map(move |between| (block, before, between)))) {
+        let plan =
+            stack(&[("zones.read_ahead.after", "4KiB"), ("zones.reads", policy), ("zones.stale_codes", "update")])
+                .plan()
+                .unwrap();
+        for (block, before, between) in
+            (8..12).flat_map(|block| (0..8).flat_map(move |before| (0..8).map(move |between| (block, before, between))))
+        {
             let mut drive = encoded(&plan);
             stream(&mut drive, 0..8, |_| {});
             drive.submit(0, &Request { arrival: drive.now(), ..read(8, 1) });
@@ -464,7 +537,11 @@ fn what_was_read_ahead_is_never_older_than_what_was_written() {
             drive.submit(0, &Request { arrival: drive.now(), ..read(block, 1) });
             assert_eq!(serve(&mut drive), NOTHING);
             let times = responses(&mut drive, &[read(8, 4), read(block, 1)]);
-            assert_eq!(times.len(), 2, "{policy}: block {block} written after {before} events, read after {between} more");
+            assert_eq!(
+                times.len(),
+                2,
+                "{policy}: block {block} written after {before} events, read after {between} more"
+            );
             hits += counters(&drive, "zones")["read_ahead_hits"];
         }
     }

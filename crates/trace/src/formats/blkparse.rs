@@ -23,8 +23,7 @@ use super::reading::rwbs::{self, Rwbs};
 use super::reading::steps::Step;
 use super::{Format, Order, SECTOR, TraceRecord};
 
-const COLUMNS: &str =
-    "major,minor cpu sequence seconds.nanoseconds pid action RWBS sector + sectors [process]";
+const COLUMNS: &str = "major,minor cpu sequence seconds.nanoseconds pid action RWBS sector + sectors [process]";
 
 pub(super) const FORMAT: Format = Format {
     name: "blkparse",

@@ -25,7 +25,8 @@ use super::{Format, Order, TraceRecord};
 
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
-    doc: "binary blktrace, records of action Q: what the host queued (join files of several processors: blkparse -i sda -d all.bin)",
+    doc: "binary blktrace, records of action Q: what the host queued (join files of several processors: blkparse -i \
+        sda -d all.bin)",
     columns: "magic sequence time_ns sector bytes action pid device cpu error pdu",
     time_unit: "ns since the start of the trace",
     address_unit: "512-byte sectors, sizes in bytes",
@@ -132,9 +133,8 @@ impl Blktrace {
                 return Ok(());
             }
         }
-        let time = i64::try_from(event.time_ns).map_err(|_| {
-            field_error(3, "time_ns", event.time_ns.to_string().as_bytes(), "a time below 292 years")
-        })?;
+        let time = i64::try_from(event.time_ns)
+            .map_err(|_| field_error(3, "time_ns", event.time_ns.to_string().as_bytes(), "a time below 292 years"))?;
         let is = |kind: u64| event.action & kind != 0;
         let op = if is(DISCARD) {
             Some(HostOp::Trim)

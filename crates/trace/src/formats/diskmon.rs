@@ -62,8 +62,7 @@ impl DiskMon {
     fn time(&mut self, fields: &mut Fields<'_>) -> FieldResult<i64> {
         let text = fields.text("time")?;
         if !text.contains(&b':') {
-            return number::localised_decimal(text, 9)
-                .ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"));
+            return number::localised_decimal(text, 9).ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"));
         }
         let (text, half_day) = twelve_hour(text);
         let clock = number::clock(text).ok_or_else(|| fields.wrong("time", "seconds or HH:MM:SS"))?;

@@ -50,12 +50,7 @@ impl LineParser for FioLog {
         let mut fields = Fields::blanks(line);
         let time = match self.version {
             Version::Unknown => {
-                return Err(field_error(
-                    0,
-                    "first line",
-                    line,
-                    "\"fio version 2 iolog\" or \"fio version 3 iolog\"",
-                ));
+                return Err(field_error(0, "first line", line, "\"fio version 2 iolog\" or \"fio version 3 iolog\""));
             }
             Version::Two => self.waited_ns,
             Version::Three => fields.time("timestamp", 1000)?,
@@ -76,10 +71,9 @@ impl LineParser for FioLog {
             b"write" => HostOp::Write,
             b"trim" => HostOp::Trim,
             _ => {
-                return Err(fields.wrong(
-                    "action",
-                    "add, open, close, read, write, trim, sync, datasync or (version 2) wait",
-                ));
+                return Err(
+                    fields.wrong("action", "add, open, close, read, write, trim, sync, datasync or (version 2) wait")
+                );
             }
         };
         let offset = fields.bytes("offset", 1)?;

@@ -130,9 +130,9 @@ impl<'a> Row<'a> {
 
 fn columns(header: &[u8]) -> FieldResult<Columns> {
     let find = |names: &[&str]| {
-        header.split(|&byte| byte == b',').position(|column| {
-            names.iter().any(|name| column.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
-        })
+        header
+            .split(|&byte| byte == b',')
+            .position(|column| names.iter().any(|name| column.trim_ascii().eq_ignore_ascii_case(name.as_bytes())))
     };
     match (find(&TIMES), find(&OBJECTS), find(&SIZES)) {
         (Some(time), Some(object), Some(size)) => Ok(Columns { time, object, size, op: find(&OPERATIONS) }),

@@ -36,8 +36,8 @@ mod vscsi;
 mod wpa;
 
 pub use reading::{
-    Malformed, OpenOptions, Order, ReadStatistics, Records, TraceError, TraceRecord, detect,
-    long_duration, open, open_reader,
+    Malformed, OpenOptions, Order, ReadStatistics, Records, TraceError, TraceRecord, detect, long_duration, open,
+    open_reader,
 };
 pub use replay::{DevicePolicy, Fit, Survey, TraceOptions, TraceWorkload};
 pub use reports::{

@@ -71,9 +71,7 @@ fn time(fields: &mut Fields<'_>) -> FieldResult<i64> {
     let text = fields.text("Timestamp")?;
     if text.contains(&b':') {
         let expected = "a FILETIME, or YYYY-MM-DD HH:MM:SS[.fraction] from 1970 on";
-        return number::date_time(text)
-            .filter(|time| *time >= 0)
-            .ok_or_else(|| fields.wrong("Timestamp", expected));
+        return number::date_time(text).filter(|time| *time >= 0).ok_or_else(|| fields.wrong("Timestamp", expected));
     }
     let ticks = fields.as_time(text, "Timestamp", 1)?;
     let since = if ticks >= UNIX_EPOCH_TICKS { ticks - UNIX_EPOCH_TICKS } else { ticks };

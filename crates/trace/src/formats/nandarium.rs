@@ -75,8 +75,7 @@ impl Nandarium {
             let text = fields.next().unwrap_or(b"");
             if !text.is_empty() {
                 let latency = super::reading::number::integer(text);
-                record.latency_ns =
-                    Some(latency.ok_or_else(|| fields.wrong("latency_ns", "nanoseconds or nothing"))?);
+                record.latency_ns = Some(latency.ok_or_else(|| fields.wrong("latency_ns", "nanoseconds or nothing"))?);
             }
         }
         Ok(())

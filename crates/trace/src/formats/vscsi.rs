@@ -95,9 +95,10 @@ impl Frame {
                 return Ok(());
             }
         };
-        let time = i64::try_from(self.time_us).ok().and_then(|us| us.checked_mul(1000)).ok_or_else(|| {
-            field_error(0, "time_us", self.time_us.to_string().as_bytes(), "a time below 292 years")
-        })?;
+        let time = i64::try_from(self.time_us)
+            .ok()
+            .and_then(|us| us.checked_mul(1000))
+            .ok_or_else(|| field_error(0, "time_us", self.time_us.to_string().as_bytes(), "a time below 292 years"))?;
         let mut record = TraceRecord::new(time, 0, op, 0, 0);
         record.latency_ns = self.response_us.and_then(|us| us.checked_mul(1000));
         if op != HostOp::Flush {

@@ -88,8 +88,8 @@ impl Layout {
             b"Flush" => HostOp::Flush,
             _ => return Err(row.wrong(self.io_type, "IO Type", "Read, Write or Flush")),
         };
-        let time = number::localised_decimal(row.text(self.init_time), 9)
-            .ok_or_else(|| match row.text(self.init_time) {
+        let time =
+            number::localised_decimal(row.text(self.init_time), 9).ok_or_else(|| match row.text(self.init_time) {
                 [b'-', ..] => row.wrong(self.init_time, "Init Time", NOT_NEGATIVE),
                 _ => row.wrong(self.init_time, "Init Time", "seconds with decimals"),
             })?;
@@ -98,8 +98,7 @@ impl Layout {
             .ok_or_else(|| row.wrong(self.disk, "Disk", "a disk number"))?;
         let mut record = TraceRecord::new(time, disk, op, 0, 0);
         if let Some(column) = self.io_time {
-            let latency =
-                number::localised_decimal(row.text(column), 3).and_then(|ns| u64::try_from(ns).ok());
+            let latency = number::localised_decimal(row.text(column), 3).and_then(|ns| u64::try_from(ns).ok());
             record.latency_ns =
                 Some(latency.ok_or_else(|| row.wrong(column, "IO Time", "microseconds with decimals"))?);
         }
@@ -118,9 +117,7 @@ impl Layout {
             && length > 0
         {
             let last = number::hexadecimal(row.text(column));
-            if last.and_then(|last| last.checked_sub(offset)).and_then(|span| span.checked_add(1))
-                != Some(length)
-            {
+            if last.and_then(|last| last.checked_sub(offset)).and_then(|span| span.checked_add(1)) != Some(length) {
                 return Err(row.wrong(column, "Max Offset", "Min Offset + Size - 1 (one request per row)"));
             }
         }

@@ -17,8 +17,7 @@ const WRITE_MEAN: &str = "it is of an earlier trace and contradicts the shares a
 /// # Errors
 /// None with the parameters used here; the type is that of building any workload.
 pub fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
-    let parameters =
-        WorkloadParameters { seed, ..WorkloadParameters::new(CALIBRATION_SECTORS, CALIBRATION_REQUESTS) };
+    let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(CALIBRATION_SECTORS, CALIBRATION_REQUESTS) };
     let profile = profile("desktop-ntfs", &parameters)?;
     Ok(vec![
         row("writes of 1 to 8 sectors, % of writes", 63.0, percent(profile.small_write_share), Aim::Within(3.0)),

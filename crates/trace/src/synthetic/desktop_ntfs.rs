@@ -74,8 +74,7 @@ const PART_SIZES: [(u32, u32); 7] = [(1, 20), (2, 35), (3, 8), (4, 22), (5, 5), 
 /// Sizes of writes longer than a page: up to 64 KiB, the largest transfer of that system.
 const LONG_SIZES: [(u32, u32); 5] = [(16, 40), (24, 12), (32, 16), (64, 12), (128, 20)];
 /// Sizes of reads, in tenths of a percent; they average 8.2 sectors.
-const READ_SIZES: [(u32, u32); 8] =
-    [(1, 40), (2, 110), (4, 90), (8, 640), (16, 90), (24, 10), (32, 15), (64, 5)];
+const READ_SIZES: [(u32, u32); 8] = [(1, 40), (2, 110), (4, 90), (8, 640), (16, 90), (24, 10), (32, 15), (64, 5)];
 
 /// Bursts, pauses and rests, which give a mean of 32 ms and a deviation of 229 ms.
 pub(super) const ARRIVALS: ArrivalProcess = ArrivalProcess {
@@ -170,11 +169,7 @@ impl DesktopNtfs {
 
     fn long_track(&mut self, track: usize) -> &mut Track {
         let temporary = self.layout.temporary.len();
-        if track < temporary {
-            &mut self.layout.temporary[track]
-        } else {
-            &mut self.layout.streams[track - temporary]
-        }
+        if track < temporary { &mut self.layout.temporary[track] } else { &mut self.layout.streams[track - temporary] }
     }
 
     fn part_of_page(&mut self) -> (u64, u32) {

@@ -70,11 +70,7 @@ fn bands(footprint: Region) -> Vec<Band> {
     let warm = (pages * 3 / 20).max(1);
     let (hot, rest) = footprint.split(hot * page);
     let (warm, cold) = rest.split(warm * page);
-    vec![
-        Band { region: hot, percent: 50 },
-        Band { region: warm, percent: 30 },
-        Band { region: cold, percent: 20 },
-    ]
+    vec![Band { region: hot, percent: 50 }, Band { region: warm, percent: 30 }, Band { region: cold, percent: 20 }]
 }
 
 /// Builds `jesd219`.

@@ -34,7 +34,9 @@ mod zipf;
 mod zipf_law;
 
 pub use calibration::{Aim, Comparison};
-pub use parameters::{MEAN_BYTES_RANGE, Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters};
+pub use parameters::{
+    MEAN_BYTES_RANGE, Parameter, REQUEST_BYTES_MAX, SyntheticError, USER_SECTORS_MAX, WorkloadParameters,
+};
 pub use profile::Profile;
 pub use zipf_law::{Scatter, Zipf};
 
@@ -231,10 +233,7 @@ pub fn find(name: &str) -> Option<&'static WorkloadEntry> {
 ///
 /// # Errors
 /// [`SyntheticError`] when the name is unknown, or a parameter is out of range or not taken.
-pub fn build(
-    name: &str,
-    parameters: &WorkloadParameters,
-) -> Result<Box<dyn Workload + Send>, SyntheticError> {
+pub fn build(name: &str, parameters: &WorkloadParameters) -> Result<Box<dyn Workload + Send>, SyntheticError> {
     let Some(entry) = find(name) else {
         let known = WORKLOADS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         return Err(SyntheticError::UnknownName { name: name.to_owned(), known });

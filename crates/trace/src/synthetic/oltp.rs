@@ -45,11 +45,7 @@ const READ_SIZES: [SizeClass; 6] = [
 /// # Errors
 /// None with the parameters used here; the type is that of building any workload.
 pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> {
-    let parameters = WorkloadParameters {
-        seed,
-        read_share: Some(0.4077),
-        ..WorkloadParameters::new(6 << 21, 10_000)
-    };
+    let parameters = WorkloadParameters { seed, read_share: Some(0.4077), ..WorkloadParameters::new(6 << 21, 10_000) };
     let profile = profile("oltp", &parameters)?;
     let recent = percent(profile.continues_recent_share);
     let busiest = percent(profile.busiest_26_percent_share);

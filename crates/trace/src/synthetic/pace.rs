@@ -51,8 +51,7 @@ impl ArrivalProcess {
     /// Nothing published.
     pub const UNKNOWN: Self = Self { phases: &[], session_requests: 0, idle_ns: 0.0 };
     /// Poisson arrivals with a mean of 1 ns, to be stretched.
-    const POISSON: Self =
-        Self { phases: &[GapPhase { share: 1.0, mean_ns: 1.0 }], session_requests: 0, idle_ns: 0.0 };
+    const POISSON: Self = Self { phases: &[GapPhase { share: 1.0, mean_ns: 1.0 }], session_requests: 0, idle_ns: 0.0 };
 
     fn mean_ns(&self) -> f64 {
         self.phases.iter().map(|phase| phase.share * phase.mean_ns).sum()
@@ -207,10 +206,8 @@ mod tests {
     #[test]
     fn poisson_arrivals_have_the_mean_asked_for() {
         let requests = 200_000;
-        let parameters = WorkloadParameters {
-            mean_interarrival_ns: Some(5_000),
-            ..WorkloadParameters::new(1 << 20, requests)
-        };
+        let parameters =
+            WorkloadParameters { mean_interarrival_ns: Some(5_000), ..WorkloadParameters::new(1 << 20, requests) };
         let batch = paced(&parameters);
         let mean = batch.last().unwrap().arrival as f64 / requests as f64;
         assert!((mean / 5_000.0 - 1.0).abs() < 0.01, "mean gap {mean} ns");

@@ -102,12 +102,7 @@ impl WorkloadParameters {
         let (low, high) = (minimum_sectors, USER_SECTORS_MAX);
         if !(low..=high).contains(&self.user_sectors) {
             let limit = format!("{low} to {high} sectors");
-            return refuse(
-                "user_sectors",
-                self.user_sectors.to_string(),
-                limit,
-                "change the drive's capacity",
-            );
+            return refuse("user_sectors", self.user_sectors.to_string(), limit, "change the drive's capacity");
         }
         if !(self.footprint_share > 0.0 && self.footprint_share <= 1.0) {
             let (value, limit) = (self.footprint_share.to_string(), "above 0, up to 1".to_owned());
@@ -244,9 +239,7 @@ pub enum SyntheticError {
         remedy: &'static str,
     },
     /// A parameter is set that the workload has no use for.
-    #[error(
-        "workload `{workload}` does not take {parameter} (given {value}); leave it out, it takes {taken}"
-    )]
+    #[error("workload `{workload}` does not take {parameter} (given {value}); leave it out, it takes {taken}")]
     NotTaken {
         /// The workload.
         workload: &'static str,

@@ -48,8 +48,7 @@ impl Region {
 
     /// `first_sector` if `sectors` fit there, else the start of the region.
     pub fn wrapped(self, first_sector: u64, sectors: u32) -> u64 {
-        let fits =
-            first_sector >= self.first_sector && first_sector + u64::from(sectors) <= self.end_sector();
+        let fits = first_sector >= self.first_sector && first_sector + u64::from(sectors) <= self.end_sector();
         if fits { first_sector } else { self.first_sector }
     }
 }

@@ -73,10 +73,7 @@ impl Postmark {
             live: Vec::new(),
             free: (0..slot_count).rev().collect(),
             // Two requests fill one file: a short run keeps three quarters for transactions.
-            files_to_fill: u64::from(slot_count / 2)
-                .min(POOL_FILES)
-                .min(parameters.access_count() / 8)
-                .max(1),
+            files_to_fill: u64::from(slot_count / 2).min(POOL_FILES).min(parameters.access_count() / 8).max(1),
             trim_share: parameters.trim_share.unwrap_or(0.0),
         }
     }

@@ -127,8 +127,7 @@ fn gaps(requests: &[Request]) -> (f64, f64) {
 
 /// Share of the busiest 26 % of addresses, in units of `unit` sectors, and distinct ones per request.
 fn locality(reads: &[&Request], writes: &[&Request], unit: u64) -> (f64, f64) {
-    let mut addresses: Vec<u64> =
-        reads.iter().chain(writes).map(|request| request.first_sector / unit).collect();
+    let mut addresses: Vec<u64> = reads.iter().chain(writes).map(|request| request.first_sector / unit).collect();
     addresses.sort_unstable();
     let mut visits: Vec<usize> = addresses.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
     visits.sort_unstable_by(|a, b| b.cmp(a));

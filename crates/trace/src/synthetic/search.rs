@@ -24,8 +24,8 @@
 use engine::random::Stream;
 use units::HostOp;
 
-use super::pace::{Access, ArrivalProcess, GapPhase, Paced, Source};
 use super::calibration::{Aim, Comparison, percent, profile, row};
+use super::pace::{Access, ArrivalProcess, GapPhase, Paced, Source};
 use super::parameters::{SyntheticError, WorkloadParameters};
 use super::place::{OpMix, Region, draw_index};
 use super::size_classes::SizeClass;
@@ -90,9 +90,8 @@ impl Lists {
         };
         let fits = |start: u64| start + u64::from(sectors) <= self.footprint.end_sector();
         let open = list.map(|(list, skipped)| (list, self.ends[list] + skipped)).filter(|(_, start)| fits(*start));
-        let (list, start) = open.unwrap_or_else(|| {
-            (self.room(), self.footprint.random(random, sectors, RUN_ALIGNMENT_SECTORS))
-        });
+        let (list, start) =
+            open.unwrap_or_else(|| (self.room(), self.footprint.random(random, sectors, RUN_ALIGNMENT_SECTORS)));
         self.ends[list] = start + u64::from(sectors);
         self.last[size] = list;
         (start, sectors)

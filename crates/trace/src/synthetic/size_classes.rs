@@ -49,8 +49,7 @@ impl SizeClasses {
         let sectors = region.clip(class.sectors);
         let cursor = self.cursors[index];
         let fits = cursor + u64::from(sectors) <= region.end_sector();
-        let first_sector =
-            if fits && random.chance(class.continues) { cursor } else { jump(random, sectors) };
+        let first_sector = if fits && random.chance(class.continues) { cursor } else { jump(random, sectors) };
         self.cursors[index] = first_sector + u64::from(sectors);
         (first_sector, sectors)
     }

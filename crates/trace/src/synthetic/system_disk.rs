@@ -34,9 +34,9 @@ use super::calibration::{Aim, Comparison, percent, requests, row};
 use super::desktop_layout::{Layout, PAGE_SECTORS};
 use super::pace::{Access, ArrivalProcess, GapPhase, Paced, Source};
 use super::parameters::{SyntheticError, WorkloadParameters};
-use super::profile::Profile;
 use super::place::{OpMix, Region, draw_index};
 use super::popularity::{Popularity, Skew};
+use super::profile::Profile;
 use crate::Workload;
 
 /// Share of reads of `Systemdisk2`, the longest of the three.
@@ -151,9 +151,7 @@ impl SystemDisk {
         let bulk = self.layout.bulk;
         let place = match self.reading.take() {
             Some(place) => place,
-            None if self.random.chance(self.file_runs[HostOp::Read.index()]) => {
-                self.popular_page(HostOp::Read)
-            }
+            None if self.random.chance(self.file_runs[HostOp::Read.index()]) => self.popular_page(HostOp::Read),
             None => return self.small(HostOp::Read),
         };
         let goes_on = self.random.chance(1.0 - 1.0 / FILE_PIECES);
@@ -238,7 +236,8 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
     let requests = requests("system-disk", &parameters)?;
     let profile = Profile::of(&requests);
     let regions = |op| {
-        let first: Vec<Request> = requests.iter().filter(|request| request.op == op).take(BOOT_WRITES).copied().collect();
+        let first: Vec<Request> =
+            requests.iter().filter(|request| request.op == op).take(BOOT_WRITES).copied().collect();
         Profile::of(&first).distinct_regions_per_request
     };
     let writes = 1.0 - profile.read_share;

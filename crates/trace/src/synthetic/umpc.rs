@@ -109,8 +109,11 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
     let parameters = WorkloadParameters { seed, ..WorkloadParameters::new(18 << 21, 500_000) };
     let requests = requests("umpc", &parameters)?;
     let profile = Profile::of(&requests);
-    let reads: Vec<(u64, u32)> =
-        requests.iter().filter(|request| request.op == HostOp::Read).map(|request| (request.first_sector, request.sectors)).collect();
+    let reads: Vec<(u64, u32)> = requests
+        .iter()
+        .filter(|request| request.op == HostOp::Read)
+        .map(|request| (request.first_sector, request.sectors))
+        .collect();
     let longest = reads.iter().map(|read| read.1).max().unwrap_or(0);
     let bulk = reads.iter().filter(|read| read.1 > 2 * PAGE_SECTORS).count() as f64 / reads.len() as f64;
     Ok(vec![
@@ -118,7 +121,12 @@ pub(super) fn calibration(seed: u64) -> Result<Vec<Comparison>, SyntheticError> 
         row("longest read, sectors", 128.0, f64::from(longest), Aim::Within(0.0)),
         row("mean read, KiB", 41.1, profile.read_sectors_mean / 2.0, Aim::Within(0.5)),
         row("reads longer than 8 KiB, %: most", 75.0, percent(bulk), Aim::Within(25.0)),
-        row("reads in the busiest 26 % of the disk, %", 74.0, percent(busiest(&reads, 18 << 21, BUSY_SPACE)), Aim::Within(3.0)),
+        row(
+            "reads in the busiest 26 % of the disk, %",
+            74.0,
+            percent(busiest(&reads, 18 << 21, BUSY_SPACE)),
+            Aim::Within(3.0),
+        ),
         row("writes of 1 to 8 sectors, % of writes", 63.0, percent(profile.small_write_share), Aim::Within(3.0)),
         row("random among them, %", 68.0, percent(profile.small_write_random_share), Aim::Within(3.0)),
         row("random among longer writes, %", 20.0, percent(profile.large_write_random_share), Aim::Within(3.0)),

@@ -42,8 +42,7 @@ impl Zipf {
             let area = self.area_high + random.unit() * (self.area_low - self.area_high);
             let point = self.inverse(area);
             let nearest = libm::floor(point + 0.5).clamp(1.0, self.ranks as f64);
-            if nearest - point <= self.squeeze || area >= self.integral(nearest + 0.5) - self.weight(nearest)
-            {
+            if nearest - point <= self.squeeze || area >= self.integral(nearest + 0.5) - self.weight(nearest) {
                 return nearest as u64 - 1;
             }
         }
@@ -170,9 +169,7 @@ mod tests {
     #[test]
     fn extreme_laws_stay_in_range() {
         let mut random = Stream::new(7, "zipf test");
-        for (ranks, exponent) in
-            [(1, 0.0), (1, 10.0), (2, 1.0), (1 << 48, 0.0), (1 << 48, 1.0), (1 << 48, 10.0)]
-        {
+        for (ranks, exponent) in [(1, 0.0), (1, 10.0), (2, 1.0), (1 << 48, 0.0), (1 << 48, 1.0), (1 << 48, 10.0)] {
             let law = Zipf::new(ranks, exponent);
             assert!((0..1_000).all(|_| law.draw(&mut random) < ranks), "{ranks} ranks, exponent {exponent}");
         }

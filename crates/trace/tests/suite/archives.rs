@@ -48,9 +48,7 @@ fn several_members_in_one_file_are_one_trace() {
                 liblzma::read::XzEncoder::new(&second[..], 1).read_to_end(&mut joined).unwrap();
             }
             _ => {
-                bzip2::read::BzEncoder::new(&second[..], bzip2::Compression::fast())
-                    .read_to_end(&mut joined)
-                    .unwrap();
+                bzip2::read::BzEncoder::new(&second[..], bzip2::Compression::fast()).read_to_end(&mut joined).unwrap();
             }
         }
         let reader = open_bytes(&joined, "x.ssdsim", &crate::support::named("ssdsim")).unwrap();
@@ -117,5 +115,9 @@ fn a_zstd_file_with_a_wide_window_is_not_called_damaged() {
         Ok(mut reader) => reader.find_map(Result::err).expect("its window is wider than allowed"),
     };
     let text = error.to_string();
-    assert!(["wide.zst", "window", "128 MiB", "zstd -dc --long=31"].iter().all(|part| text.contains(part)) && !text.contains("damaged"), "{text}");
+    assert!(
+        ["wide.zst", "window", "128 MiB", "zstd -dc --long=31"].iter().all(|part| text.contains(part))
+            && !text.contains("damaged"),
+        "{text}"
+    );
 }

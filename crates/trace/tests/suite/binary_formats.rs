@@ -31,18 +31,12 @@ fn vscsi2(command: u16, length: u32, block: u64, time_us: u64, response_us: u64)
 #[test]
 fn vscsi_blocks_are_sectors_and_lengths_bytes() {
     let bytes = [vscsi1(0x28, 4096, 63, 10), vscsi1(0x12, 36, 0, 11), vscsi1(0x8a, 512, 1, 12)].concat();
-    assert_eq!(
-        records("vscsi1", &bytes),
-        [record(0, 0, Read, 63 * 512, 4096), record(2000, 0, Write, 512, 512)]
-    );
+    assert_eq!(records("vscsi1", &bytes), [record(0, 0, Read, 63 * 512, 4096), record(2000, 0, Write, 512, 512)]);
     assert_eq!(detected(&bytes, "x"), Ok("vscsi1"));
     let bytes = [vscsi2(0x2a, 4096, 63, 10, 250), vscsi2(0x35, 0, 0, 12, 5)].concat();
     assert_eq!(
         records("vscsi2", &bytes),
-        [
-            with_latency(record(0, 0, Write, 63 * 512, 4096), 250_000),
-            with_latency(record(2000, 0, Flush, 0, 0), 5000)
-        ]
+        [with_latency(record(0, 0, Write, 63 * 512, 4096), 250_000), with_latency(record(2000, 0, Flush, 0, 0), 5000)]
     );
     assert_eq!(detected(&bytes, "x"), Ok("vscsi2"));
     assert!(error("vscsi1", &bytes).contains("expected version 0x100"));
@@ -53,8 +47,7 @@ fn vscsi_blocks_are_sectors_and_lengths_bytes() {
 fn srt(sectorsize: &str, records: &[[u32; 4]]) -> Vec<u8> {
     let mut bytes = format!("$$TR_IOREC-1.3 (test)\n\0\nversion = 1.3;\n{sectorsize}\n\x0c").into_bytes();
     for &[microseconds, device, sector, flags] in records {
-        let words =
-            [56, 4 << 16 | 1, 1, microseconds, 174, 19_687, 4096, sector, device << 8, 4, 1, flags, 0, 1];
+        let words = [56, 4 << 16 | 1, 1, microseconds, 174, 19_687, 4096, sector, device << 8, 4, 1, flags, 0, 1];
         bytes.extend(words.iter().flat_map(|word: &u32| word.to_be_bytes()));
     }
     bytes
@@ -94,7 +87,10 @@ fn binary_records_of_size_zero_are_left_out_and_counted() {
         ("vscsi2", [vscsi2(0x28, 4096, 63, 10, 1), vscsi2(0x28, 0, 63, 11, 1), vscsi2(0x28, 4096, 63, 12, 1)].concat()),
         ("hp-srt", [srt("", &[[0, 1, 8, 1], [5, 1, 8, 1]]), empty[words..].to_vec()].concat()),
         ("oracle-general", [oracle(5, 8, 512), oracle(5, 8, 0), oracle(6, 8, 512)].concat()),
-        ("blktrace", [event(7, 1, TC_READ, 8, 512), event(7, 1, TC_WRITE, 8, 0), event(7, 1, TC_READ, 8, 512)].concat()),
+        (
+            "blktrace",
+            [event(7, 1, TC_READ, 8, 512), event(7, 1, TC_WRITE, 8, 0), event(7, 1, TC_READ, 8, 512)].concat(),
+        ),
     ] {
         let mut reader = open_bytes(&bytes, "x", &named(format)).unwrap();
         assert_eq!(reader.by_ref().flatten().count(), 2, "{format}");
@@ -182,7 +178,8 @@ fn blktrace_takes_one_action_of_any_version_and_byte_order() {
 
 #[test]
 fn blktrace_records_that_come_late_are_read_or_refused_as_blkparse_rows() {
-    let many = |step: u64, count: u64| (0..count).flat_map(|row| event(7, step, TC_WRITE, row, 512)).collect::<Vec<_>>();
+    let many =
+        |step: u64, count: u64| (0..count).flat_map(|row| event(7, step, TC_WRITE, row, 512)).collect::<Vec<_>>();
     let [queued, issued, completed] = STEPS;
     assert_eq!(detected(many(issued, 10), "x"), Ok("blktrace-issue"));
     assert_eq!(detected(many(completed, 10), "x"), Ok("blktrace-complete"));
@@ -201,9 +198,7 @@ fn oracle(time: u32, object: u64, size: u32) -> Vec<u8> {
 #[test]
 fn oracle_general_objects_have_two_units_and_only_the_name_brings_them_in() {
     let bytes = [oracle(5, 42_932_745, 512), oracle(7, 8, 4096)].concat();
-    let of = |unit: u64| {
-        [record(0, 0, Read, 42_932_745 * unit, 512), record(2_000_000_000, 0, Read, 8 * unit, 4096)]
-    };
+    let of = |unit: u64| [record(0, 0, Read, 42_932_745 * unit, 512), record(2_000_000_000, 0, Read, 8 * unit, 4096)];
     assert_eq!(records("oracle-general", &bytes), of(512));
     assert_eq!(records("oracle-general-bytes", &bytes), of(1));
     assert!(detected(&bytes, "x.bin").unwrap_err().contains("no trace format fits"));

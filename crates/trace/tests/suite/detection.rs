@@ -16,12 +16,13 @@ fn contents_with_one_reading_are_recognised() {
             "blkparse",
             "8,0 3 1 0.000000000 697 Q W 223490 + 8 [kjournald]\n8,0 3 1 0.1 697 D W 223490 + 8 [kjournald]\n",
         ),
-        (
-            "blkparse-issue",
-            "8,0 3 1 0.000000000 697 D W 223490 + 8 [kjournald]\n8,0 3 1 0.1 697 C W 223490 + 8 [0]\n",
-        ),
+        ("blkparse-issue", "8,0 3 1 0.000000000 697 D W 223490 + 8 [kjournald]\n8,0 3 1 0.1 697 C W 223490 + 8 [0]\n"),
         ("blkparse-complete", "8,0 3 1 0.000000000 697 C W 223490 + 8 [0]\n"),
-        ("block-ftrace", "a-1 [000] .... 1.5: block_bio_queue: 8,0 W 8 + 8 [a]\na-1 [000] .... 1.6: block_rq_issue: 8,0 W 0 () 8 + 8 [a]\n"),
+        (
+            "block-ftrace",
+            "a-1 [000] .... 1.5: block_bio_queue: 8,0 W 8 + 8 [a]\na-1 [000] .... 1.6: block_rq_issue: 8,0 W 0 () 8 + \
+             8 [a]\n",
+        ),
         ("block-ftrace-issue", "a-1 [000] .... 1.6: block_rq_issue: 8,0 W 0 () 8 + 8 [a]\n"),
         ("diskmon", "0\t0.01\t0.0\t0\tRead\t100\t8\n"),
         ("disksim", "13.191135\t30\t0\t5\t1\n17.829285\t20\t576560\t6\t1\n"),
@@ -48,8 +49,7 @@ const FIVE_INTEGERS: &str = "0 0 303567 7 0\n26214000 1 240840 6 1\n";
 #[test]
 fn five_integer_columns_are_refused_with_the_choices() {
     let error = detected(FIVE_INTEGERS, "trace.txt").unwrap_err();
-    for part in ["trace.txt", "--format disksim (time in ms", "--format mqsim (time in ns", "--format ssdsim"]
-    {
+    for part in ["trace.txt", "--format disksim (time in ms", "--format mqsim (time in ns", "--format ssdsim"] {
         assert!(error.contains(part), "{part} in {error}");
     }
 }
@@ -64,7 +64,8 @@ fn the_file_name_settles_what_the_contents_allow() {
 
 #[test]
 fn nvme_block_size_is_never_guessed() {
-    let line = "a-1 [000] ..... 9.271124: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmd=(nvme_cmd_write slba=8, len=7, ctrl=0x0)\n";
+    let line = "a-1 [000] ..... 9.271124: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmd=(nvme_cmd_write slba=8, \
+        len=7, ctrl=0x0)\n";
     let error = detected(line, "x").unwrap_err();
     assert!(error.contains("--format nvme-ftrace ") && error.contains("--format nvme-ftrace-4k "), "{error}");
 }
@@ -72,7 +73,10 @@ fn nvme_block_size_is_never_guessed() {
 #[test]
 fn libcachesim_objects_are_never_guessed_and_rows_without_a_header_fit_nothing() {
     let error = detected("time,obj_id,obj_size\n5,8,4096\n", "x.csv").unwrap_err();
-    assert!(error.contains("--format libcachesim-csv ") && error.contains("--format libcachesim-csv-bytes "), "{error}");
+    assert!(
+        error.contains("--format libcachesim-csv ") && error.contains("--format libcachesim-csv-bytes "),
+        "{error}"
+    );
     assert!(detected("5,8,4096\n", "x.csv").unwrap_err().contains("no trace format fits"));
 }
 

@@ -14,14 +14,7 @@ fn a_bad_field_is_named_in_full() {
     let text = error("spc", "0,1,512,R,0.5\n0,1,512,X,0.6\n");
     assert_parts(
         &text,
-        &[
-            "sample: line 2",
-            "column 4 (Opcode)",
-            "found \"X\"",
-            "expected R or W",
-            "read as \"spc\"",
-            "--format",
-        ],
+        &["sample: line 2", "column 4 (Opcode)", "found \"X\"", "expected R or W", "read as \"spc\"", "--format"],
     );
     let text = error("mqsim", "5 0 8 8 1\n\n6 0 8 8 2\n");
     assert_parts(&text, &["line 3", "column 5 (type)", "0 (write) or 1 (read)"]);
@@ -108,9 +101,7 @@ fn an_unknown_format_lists_the_known_ones() {
 
 #[test]
 fn a_missing_file_is_named() {
-    let Err(error) = trace::formats::open("/nonexistent/x.spc", &OpenOptions::default()) else {
-        panic!("opened")
-    };
+    let Err(error) = trace::formats::open("/nonexistent/x.spc", &OpenOptions::default()) else { panic!("opened") };
     assert_parts(&error.to_string(), &["/nonexistent/x.spc"]);
 }
 

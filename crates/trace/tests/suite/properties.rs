@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use proptest::prelude::*;
 use crate::support::{named, open_bytes, records};
+use proptest::prelude::*;
 use trace::Workload;
 use trace::formats::{
     DevicePolicy, FORMATS, Fit, OpenOptions, Order, TraceOptions, TraceRecord, TraceWorkload, summarise,
@@ -12,15 +12,7 @@ use trace::formats::{
 use units::HostOp;
 
 fn any_record() -> impl Strategy<Value = TraceRecord> {
-    (
-        0..1_i64 << 40,
-        any::<u32>(),
-        0..4_usize,
-        0..1_u64 << 62,
-        1..1_u64 << 62,
-        any::<Option<u64>>(),
-        any::<bool>(),
-    )
+    (0..1_i64 << 40, any::<u32>(), 0..4_usize, 0..1_u64 << 62, 1..1_u64 << 62, any::<Option<u64>>(), any::<bool>())
         .prop_map(|(time_ns, device, op, offset, length, latency_ns, fua)| {
             let op = HostOp::ALL[op];
             let (offset_bytes, length_bytes) = if op == HostOp::Flush { (0, 0) } else { (offset, length) };

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use trace::Workload;
-use trace::formats::{
-    DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, open, summarise,
-};
+use trace::formats::{DevicePolicy, Fit, OpenOptions, TraceOptions, TraceSummary, TraceWorkload, open, summarise};
 use units::HostOp;
 
 /// The path of `name`, or `None` with the reason printed.
@@ -67,11 +65,7 @@ fn simulator_traces() {
         ("disksim-ascii100k.disksim.xz", "disksim", 100_000, 14, 0.20),
     ] {
         let Some(summary) = summary(name) else { continue };
-        assert_eq!(
-            (summary.format, summary.records, summary.devices.len()),
-            (format, records, devices),
-            "{name}"
-        );
+        assert_eq!((summary.format, summary.records, summary.devices.len()), (format, records, devices), "{name}");
         let share = count(&summary, HostOp::Write) as f64 / summary.records as f64;
         assert!((share - writes).abs() < 0.005, "{name}: {share}");
     }

@@ -104,8 +104,7 @@ fn modulo_splits_across_the_end() {
 
 #[test]
 fn compact_needs_only_the_touched_chunks() {
-    let rows =
-        "0,0,W,1099511627776,4096,0\n1,0,W,512,512,0\n2,0,T,0,2199023255552,0\n3,0,R,1099511627776,4096,0\n";
+    let rows = "0,0,W,1099511627776,4096,0\n1,0,W,512,512,0\n2,0,T,0,2199023255552,0\n3,0,R,1099511627776,4096,0\n";
     let compact = |mib| TraceOptions { fit: Fit::Compact, ..drive(mib) };
     let requests = replay(rows, &compact(2)).unwrap();
     assert_eq!(places(&requests), [(0, 0, 8), (1, 2049, 1), (2, 2048, 2048), (2, 0, 2048), (3, 0, 8)]);
@@ -170,10 +169,9 @@ fn a_stream_is_checked_as_it_comes() {
     assert!(error.contains("devices") && error.contains("request number 2"), "{error}");
     let error = stream(rows, &TraceOptions { devices: DevicePolicy::Select(1), ..strict(1) }).unwrap_err();
     assert!(error.contains("request number 2 in order") && error.contains("1052672"), "{error}");
-    for options in [
-        TraceOptions { devices: DevicePolicy::Concat, ..strict(1) },
-        TraceOptions { fit: Fit::Scale, ..drive(1) },
-    ] {
+    for options in
+        [TraceOptions { devices: DevicePolicy::Concat, ..strict(1) }, TraceOptions { fit: Fit::Scale, ..drive(1) }]
+    {
         assert!(stream(rows, &options).unwrap_err().contains("needs a first pass"));
     }
 }

@@ -166,7 +166,9 @@ fn rows_of_action_q_beyond_the_deeper_look_are_never_lost_in_silence() {
         reader.map(|record| record.map_err(|error| error.to_string())).collect()
     };
     let error = read(&OpenOptions::default()).unwrap_err();
-    for part in ["x: line 100001", "column 6 (action)", "found \"Q\"", "--format blkparse reads the Q rows, blkparse-issue"] {
+    for part in
+        ["x: line 100001", "column 6 (action)", "found \"Q\"", "--format blkparse reads the Q rows, blkparse-issue"]
+    {
         assert!(error.contains(part), "{part} in {error}");
     }
     assert_eq!(read(&named("blkparse-issue")).map(|found| found.len()), Ok(100_000), "named, it is what was asked for");
@@ -183,7 +185,8 @@ fn biosnoop_rows_without_a_disk_are_left_out_beside_rows_with_one() {
          0.4 a 1 R 24 512 0.0\n0.5 a 1 Unknown FWS 24 512 0.0\n0.6 a 1 sda R 32 512 0.0\n"
     );
     let (found, statistics) = whole(&named("biosnoop"), text.as_bytes());
-    let plain: Vec<_> = found.iter().map(|found| record(found.time_ns, found.device, found.op, found.offset_bytes, 512)).collect();
+    let plain: Vec<_> =
+        found.iter().map(|found| record(found.time_ns, found.device, found.op, found.offset_bytes, 512)).collect();
     assert_eq!(plain, [record(0, 0, Write, 8192, 512), record(300_000_000, 0, Read, 16_384, 512)]);
     assert_eq!((statistics.records, statistics.dropped_other, statistics.dropped_zero), (2, 4, 0));
 }

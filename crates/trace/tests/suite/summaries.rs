@@ -7,7 +7,8 @@ use trace::formats::{DevicePolicy, GapSummary, PeakSummary, TraceOptions, TraceW
 #[test]
 fn a_summary_counts_what_is_there() {
     let text = "time_ns,device,op,offset_bytes,length_bytes\n\
-                0,0,W,0,4096\n10,0,W,4096,4096\n20,1,R,512,1024\n30,0,F,0,0\n40,1,T,0,1073741824\n50,1,R,1048064,1024\n";
+                0,0,W,0,4096\n10,0,W,4096,4096\n20,1,R,512,1024\n\
+                30,0,F,0,0\n40,1,T,0,1073741824\n50,1,R,1048064,1024\n";
     let mut records = open_bytes(text.as_bytes(), "t", &named("nandarium")).unwrap();
     let summary = summarise(&mut records).unwrap();
     assert_eq!((summary.records, summary.duration_ns), (6, 50));
@@ -17,10 +18,7 @@ fn a_summary_counts_what_is_there() {
     let devices: Vec<_> = summary.devices.iter().map(|device| (device.records, device.end_bytes)).collect();
     assert_eq!(devices, [(3, 8192), (3, 1 << 30)]);
     let sizes = summary.sizes.unwrap();
-    assert_eq!(
-        (sizes.bytes_min, sizes.bytes_p50, sizes.bytes_p90, sizes.bytes_max),
-        (1024, 1024, 4096, 4096)
-    );
+    assert_eq!((sizes.bytes_min, sizes.bytes_p50, sizes.bytes_p90, sizes.bytes_max), (1024, 1024, 4096, 4096));
     assert_eq!(summary.footprint_mib, 3);
     assert_eq!(summary.end_bytes_max, 1 << 30);
     assert!((summary.aligned_4k_share.unwrap() - 0.5).abs() < 1e-12);
@@ -59,7 +57,10 @@ fn recorded_percentiles_are_told_where_ten_requests_lie_beyond_them() {
     let text = format!("time_ns,device,op,offset_bytes,length_bytes,fua,latency_ns\n{rows}");
     let summary = summarise(&mut open_bytes(text.as_bytes(), "t", &named("nandarium")).unwrap()).unwrap();
     let write = summary.ops[1].recorded_latency_ns.unwrap();
-    assert_eq!((write.p50.map(|ns| ns / 4), write.p90.map(|ns| ns / 4), write.p99, write.max), (Some(50), Some(50), None, 300));
+    assert_eq!(
+        (write.p50.map(|ns| ns / 4), write.p90.map(|ns| ns / 4), write.p99, write.max),
+        (Some(50), Some(50), None, 300)
+    );
 }
 
 #[test]

@@ -23,9 +23,11 @@ fn hash(requests: &[Request]) -> u64 {
     let fields = |request: &Request| {
         [request.arrival, request.first_sector, u64::from(request.sectors), request.op.index() as u64]
     };
-    requests.iter().flat_map(fields).flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    requests
+        .iter()
+        .flat_map(fields)
+        .flat_map(u64::to_le_bytes)
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[test]
@@ -77,8 +79,7 @@ fn accesses_do_not_depend_on_the_arrival_rate() {
         let plain = WorkloadParameters::new(1 << 20, 2_000);
         let timed = WorkloadParameters { mean_interarrival_ns: Some(1_000_000), ..plain.clone() };
         let (plain, timed) = (requests(entry.name, &plain, 512), requests(entry.name, &timed, 512));
-        let accesses =
-            |all: &[Request]| all.iter().map(|r| (r.first_sector, r.sectors, r.op)).collect::<Vec<_>>();
+        let accesses = |all: &[Request]| all.iter().map(|r| (r.first_sector, r.sectors, r.op)).collect::<Vec<_>>();
         assert!(accesses(&plain) == accesses(&timed), "{}", entry.name);
         let mean_ms = timed.last().unwrap().arrival as f64 / 2e9;
         assert!((0.5..2.0).contains(&mean_ms), "{}: mean gap {mean_ms} ms", entry.name);
@@ -93,17 +94,11 @@ fn options() -> impl Strategy<Value = Options> {
 }
 
 /// Parameters that `entry` takes, on a drive of about 2^`bits` sectors.
-fn parameters_for(
-    entry: &WorkloadEntry,
-    bits: u32,
-    common: (u64, f64, u64),
-    options: Options,
-) -> WorkloadParameters {
+fn parameters_for(entry: &WorkloadEntry, bits: u32, common: (u64, f64, u64), options: Options) -> WorkloadParameters {
     let (seed, footprint_share, flush_every) = common;
     // An odd capacity: whole slots never fill it.
     let user_sectors = entry.minimum_sectors.max(1 << bits) | 1;
-    let mut parameters =
-        WorkloadParameters { seed, flush_every, ..WorkloadParameters::new(user_sectors, 300) };
+    let mut parameters = WorkloadParameters { seed, flush_every, ..WorkloadParameters::new(user_sectors, 300) };
     if user_sectors as f64 * footprint_share > entry.minimum_sectors as f64 + 1.0 {
         parameters.footprint_share = footprint_share;
     }

@@ -71,8 +71,7 @@ fn jesd219_has_its_sizes_bands_and_mix() {
     let sectors = 20 * GIBIBYTE_SECTORS;
     let all = requests("jesd219", &WorkloadParameters::new(sectors, 200_000));
     assert_near(share(&all, |request| request.op == HostOp::Write), 0.6, 0.005);
-    for (size, expected) in [(1, 0.04), (7, 0.01), (8, 0.67), (16, 0.1), (32, 0.07), (64, 0.03), (128, 0.03)]
-    {
+    for (size, expected) in [(1, 0.04), (7, 0.01), (8, 0.67), (16, 0.1), (32, 0.07), (64, 0.03), (128, 0.03)] {
         assert_near(share(&all, |request| request.sectors == size), expected, 0.004);
     }
     assert_near(share(&all, |request| request.first_sector < sectors / 20), 0.5, 0.005);
@@ -108,8 +107,7 @@ fn mixed_keeps_the_shares_asked_for() {
 
 #[test]
 fn zipf_gives_its_busiest_places_their_exact_shares() {
-    let parameters =
-        WorkloadParameters { zipf_exponent: Some(0.8), ..WorkloadParameters::new(80_000, 2_000_000) };
+    let parameters = WorkloadParameters { zipf_exponent: Some(0.8), ..WorkloadParameters::new(80_000, 2_000_000) };
     let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
     for request in requests("zipf", &parameters) {
         *counts.entry(request.first_sector).or_default() += 1;
@@ -137,8 +135,7 @@ fn uniform_reaches_every_place_evenly() {
 
 #[test]
 fn sequential_visits_each_place_once_per_pass() {
-    let parameters =
-        WorkloadParameters { request_bytes: Some(4096), ..WorkloadParameters::new(8_000, 2_000) };
+    let parameters = WorkloadParameters { request_bytes: Some(4096), ..WorkloadParameters::new(8_000, 2_000) };
     let all = requests("sequential-read", &parameters);
     for pass in all.chunks(1_000) {
         assert!(pass.iter().enumerate().all(|(index, request)| request.first_sector == index as u64 * 8));
@@ -160,8 +157,7 @@ fn iozone_goes_through_its_phases() {
 
 #[test]
 fn postmark_reads_only_what_exists() {
-    let parameters =
-        WorkloadParameters { trim_share: Some(1.0), ..WorkloadParameters::new(64 << 11, 100_000) };
+    let parameters = WorkloadParameters { trim_share: Some(1.0), ..WorkloadParameters::new(64 << 11, 100_000) };
     let mut written = BTreeSet::new();
     let mut trims = 0;
     for request in requests("postmark", &parameters) {
@@ -181,11 +177,8 @@ fn postmark_reads_only_what_exists() {
 #[test]
 fn postmark_writes_metadata_where_it_wrote_last() {
     let all = requests("postmark", &WorkloadParameters::new(64 << 11, 100_000));
-    let metadata: Vec<u64> = all
-        .iter()
-        .map(|request| request.first_sector)
-        .filter(|&first_sector| first_sector < 64 * 32)
-        .collect();
+    let metadata: Vec<u64> =
+        all.iter().map(|request| request.first_sector).filter(|&first_sector| first_sector < 64 * 32).collect();
     let same = metadata.windows(2).filter(|pair| pair[0] == pair[1]).count();
     // The random fifth may hit the same block too.
     assert_near(same as f64 / metadata.len() as f64, 0.8, 0.01);

@@ -91,19 +91,18 @@ fn midas_one_is_write_and_addresses_are_pages() {
 #[test]
 fn diskmon_follows_the_locale_and_may_have_an_empty_column() {
     let text = "0\t0,010000\t0,00001\t0\tRead\t100\t8\t\n1\t0,020000\t0,00001\t1\tWrite\t0\t1\n";
-    assert_eq!(
-        records("diskmon", text),
-        [record(0, 0, Read, 51_200, 4096), record(10_000_000, 1, Write, 0, 512)]
-    );
+    assert_eq!(records("diskmon", text), [record(0, 0, Read, 51_200, 4096), record(10_000_000, 1, Write, 0, 512)]);
     let clock = "0\t23:59:59\t0\t0\tRead\t0\t1\n1\t00:00:01\t0\t0\tRead\t0\t1\n";
     assert_eq!(records("diskmon", clock)[1].time_ns, 2_000_000_000, "over midnight");
 }
 
 #[test]
 fn wpa_numbers_are_localised() {
-    let header = "IO Type;Priority;Process (Name);Init Time (s);Complete Time (s);IO Time (\u{b5}s);Size (B);Min Offset;Max Offset;Disk;Count";
+    let header = "IO Type;Priority;Process (Name);Init Time (s);Complete Time (s);IO Time (\u{b5}s);Size (B);Min \
+        Offset;Max Offset;Disk;Count";
     let text = format!(
-        "\u{feff}{header}\r\nRead;Normal;System;1,079943800;1,080031000;1.087,200;16.384;0x0000000000000400;0x00000000000043FF;1;1\r\n\
+        "\u{feff}{header}\r\n\
+         Read;Normal;System;1,079943800;1,080031000;1.087,200;16.384;0x0000000000000400;0x00000000000043FF;1;1\r\n\
          Flush;Normal;System;1,179943800;1,18;45,700;0;0xFFFFFFFFFFFFFFFF;0xFFFFFFFFFFFFFFFF;1;1\r\n"
     );
     assert_eq!(
@@ -166,10 +165,7 @@ fn fio_version_2_waits_and_version_3_stamps_microseconds() {
         [record(0, 0, Write, 4096, 8192), record(250_000, 0, Trim, 0, 4096), record(250_000, 0, Flush, 0, 0)]
     );
     let three = "fio version 3 iolog\n2 a add\n3 b add\n878 a write 0 16384\n888 b read 512 512\n9 a close\n";
-    assert_eq!(
-        records("fio-iolog", three),
-        [record(0, 0, Write, 0, 16_384), record(10_000, 1, Read, 512, 512)]
-    );
+    assert_eq!(records("fio-iolog", three), [record(0, 0, Write, 0, 16_384), record(10_000, 1, Read, 512, 512)]);
 }
 
 #[test]
@@ -187,7 +183,8 @@ fn systor_keeps_nine_decimals_and_counts_unanswered_rows() {
 
 #[test]
 fn alibaba_is_bytes_and_microseconds() {
-    let text = "device_id,opcode,offset,length,timestamp\n419,W,8792731648,16384,1577808144360767\n725,R,0,4096,1577808144360768\n";
+    let text = "device_id,opcode,offset,length,timestamp\n\
+                419,W,8792731648,16384,1577808144360767\n725,R,0,4096,1577808144360768\n";
     assert_eq!(
         records("alibaba", text),
         [record(0, 419, Write, 8_792_731_648, 16_384), record(1000, 725, Read, 0, 4096)]
@@ -234,10 +231,14 @@ fn biosnoop_of_libbpf_has_letters_queue_time_and_a_clock() {
 const FTRACE: &str = "\
 # tracer: nop
    raft-benchmark-35708   [000] .....  9203.271124: block_plug: [raft-benchmark]
-   raft-benchmark-35708   [000] .....  9203.271124: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=53265, nsid=1, flags=0x0, meta=0x0, cmd=(nvme_cmd_write slba=498455552, len=7, ctrl=0x4000, dsmgmt=0, reftag=0)
-   two words-35708   [000] d.h..  9203.271126: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=1, nsid=1, flags=0x0, meta=0x0, cmd=(nvme_cmd_read slba=8, len=0, ctrl=0x0, dsmgmt=0, reftag=0)
-   a-1   [000] .....  9203.271127: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=1, nsid=1, flags=0x0, meta=0x0, cmd=(nvme_cmd_dsm nr=0, attributes=4)
-   a-1   [000] .....  9203.271128: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=1, nsid=1, flags=0x0, meta=0x0, cmd=(nvme_cmd_flush cdw10=00)
+   raft-benchmark-35708   [000] .....  9203.271124: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=53265, nsid=1, \
+   flags=0x0, meta=0x0, cmd=(nvme_cmd_write slba=498455552, len=7, ctrl=0x4000, dsmgmt=0, reftag=0)
+   two words-35708   [000] d.h..  9203.271126: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=1, nsid=1, flags=0x0, \
+   meta=0x0, cmd=(nvme_cmd_read slba=8, len=0, ctrl=0x0, dsmgmt=0, reftag=0)
+   a-1   [000] .....  9203.271127: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=1, nsid=1, flags=0x0, meta=0x0, \
+   cmd=(nvme_cmd_dsm nr=0, attributes=4)
+   a-1   [000] .....  9203.271128: nvme_setup_cmd: nvme0: disk=nvme0n1, qid=1, cmdid=1, nsid=1, flags=0x0, meta=0x0, \
+   cmd=(nvme_cmd_flush cdw10=00)
 ";
 
 #[test]
@@ -264,7 +265,8 @@ fn fiu_is_nanoseconds_and_blocks() {
 
 #[test]
 fn biotracer_bit_0_is_write() {
-    let text = "5835272\t\t128\t\t65536\t\t5\t\t1411507019.013851007\t\t1411507019.013929132\t\t1411507019.016080122\t\t1411507019.022426685\n\
+    let text = "5835272\t\t128\t\t65536\t\t5\t\t1411507019.013851007\t\t\
+                1411507019.013929132\t\t1411507019.016080122\t\t1411507019.022426685\n\
                 8\t\t8\t\t4096\t\t4\t\t1411507019.013851008\t\t1411507019.1\t\t1411507019.1\t\t1411507019.1\n";
     assert_eq!(
         records("biotracer", text),
@@ -279,10 +281,7 @@ fn biotracer_bit_0_is_write() {
 fn pixel_header_is_misspelt_and_a_marker_row_is_skipped() {
     let text = "proces,device,rw_flag,sector,size,timestamp\nx,y,8388608,W,128,8,0.100000001\n\
                 preconditioning_ended\nz,254,R,136,16,0.100000002\n";
-    assert_eq!(
-        records("pixel", text),
-        [record(0, 0, Write, 65_536, 4096), record(1, 1, Read, 136 * 512, 8192)]
-    );
+    assert_eq!(records("pixel", text), [record(0, 0, Write, 65_536, 4096), record(1, 1, Read, 136 * 512, 8192)]);
 }
 
 #[test]
@@ -296,10 +295,7 @@ fn arc_has_reads_without_times() {
 #[test]
 fn tracetracker_rs_is_a_read() {
     let text = "0.000001 RS 8 8 seq 0.1 0.2 0.3\n0.000002 WS 0 8 rand 0.1 0.2 0.3\n";
-    assert_eq!(
-        records("tracetracker", text),
-        [record(0, 0, Read, 4096, 4096), record(1000, 0, Write, 0, 4096)]
-    );
+    assert_eq!(records("tracetracker", text), [record(0, 0, Read, 4096, 4096), record(1000, 0, Write, 0, 4096)]);
 }
 
 #[test]
@@ -369,9 +365,7 @@ fn msr_times_may_be_dates() {
 #[test]
 fn libcachesim_columns_follow_the_header() {
     let sample = "version,time,op,size,lbn\n1,33898,2a,512,42932745\n1,33899.5,28,6656,8\n";
-    let of = |unit: u64| {
-        [record(0, 0, Write, 42_932_745 * unit, 512), record(1_500_000_000, 0, Read, 8 * unit, 6656)]
-    };
+    let of = |unit: u64| [record(0, 0, Write, 42_932_745 * unit, 512), record(1_500_000_000, 0, Read, 8 * unit, 6656)];
     assert_eq!(records("libcachesim-csv", sample), of(512));
     assert_eq!(records("libcachesim-csv-bytes", sample), of(1));
     let plain = "5,100,4096\n6,200,512,more\n";

@@ -12,22 +12,31 @@ const POINTS: usize = 121;
 /// The page.
 pub fn render(report: &LifeReport) -> String {
     let result = &report.result;
-    let rows = each(life_rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
+    let rows =
+        each(life_rows(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
     let facts = each(life_facts(report), |(name, text)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(&text)));
     let notes = each(report.notes(), |note| format!("<p class=\"lead\">{}</p>", escape(&note)));
     let top = format!(
-        "<p class=\"answer\">{}</p>{}<div class=\"wide\"><table class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead>\
+        "<p class=\"answer\">{}</p>{}<div class=\"wide\"><table \
+         class=\"numbers\"><thead><tr><th></th><th>Earliest</th><th>Estimate</th><th>Latest</th></tr></thead>\
          <tbody>{rows}</tbody></table></div><dl class=\"facts\">{facts}</dl>",
         escape(&answer(report)),
         interval(report).bar()
     );
-    let causes = each(life_causes(report), |row| format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell)))));
+    let causes = each(life_causes(report), |row| {
+        format!("<tr>{}</tr>", each(row, |cell| format!("<td>{}</td>", escape(&cell))))
+    });
     let table = format!(
-        "<section id=\"gains\"><h2>What each cause costs</h2><p class=\"lead\">What could be written more if a cause did not exist and nothing else changed.</p>\
-         <div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB more</th><th>Years more</th></tr></thead><tbody>{causes}</tbody></table></div></section>"
+        "<section id=\"gains\"><h2>What each cause costs</h2><p class=\"lead\">What could be written more if a cause \
+         did not exist and nothing else changed.</p>\
+         <div class=\"wide\"><table class=\"numbers\"><thead><tr><th>Cause</th><th>Share of life</th><th>TB \
+         more</th><th>Years more</th></tr></thead><tbody>{causes}</tbody></table></div></section>"
     );
     let sections = deaths(report).section() + &section(&spending(report)) + &table + &section(&wear(report));
-    let about = format!("<section id=\"notes\"><h2>Notes</h2>{notes}<p class=\"lead\">Hash {:016x}, seed {}.</p></section>", result.hash, result.seed);
+    let about = format!(
+        "<section id=\"notes\"><h2>Notes</h2>{notes}<p class=\"lead\">Hash {:016x}, seed {}.</p></section>",
+        result.hash, result.seed
+    );
     let title = format!("Life of {} under {}", result.stack, result.workload);
     Page { brand: "life", title: &title, top, sections: sections + &about }.render()
 }
@@ -48,7 +57,8 @@ fn interval(report: &LifeReport) -> Interval {
 fn answer(report: &LifeReport) -> String {
     let Interval { values: [earliest, estimate, latest], unit, .. } = interval(report);
     let written = format!(
-        "The host can write about {}{unit}: no block is worn out before {}{unit}, and perfectly even wear would last until {}{unit}.",
+        "The host can write about {}{unit}: no block is worn out before {}{unit}, and perfectly even wear would last \
+         until {}{unit}.",
         number(estimate),
         number(earliest),
         number(latest)
@@ -56,23 +66,47 @@ fn answer(report: &LifeReport) -> String {
     let rate = life_rows(report).into_iter().find_map(|row| row[0].strip_prefix("years ").map(str::to_owned));
     let (Some(years), Some(rate)) = (report.years(), rate) else { return written };
     // A drive that lives for weeks does not live for 0.07 years.
-    let (scale, unit) = if years.estimate < 0.25 { (YEAR_DAYS, "days") } else if years.estimate < 3.0 { (12.0, "months") } else { (1.0, "years") };
+    let (scale, unit) = if years.estimate < 0.25 {
+        (YEAR_DAYS, "days")
+    } else if years.estimate < 3.0 {
+        (12.0, "months")
+    } else {
+        (1.0, "years")
+    };
     let Range { earliest, estimate, latest } = years.times(scale);
-    format!("{written} That lasts about {} {unit} ({} to {}) {rate}.", number(estimate), number(earliest), number(latest))
+    format!(
+        "{written} That lasts about {} {unit} ({} to {}) {rate}.",
+        number(estimate),
+        number(earliest),
+        number(latest)
+    )
 }
 
-fn figure(name: &'static str, title: &'static str, axis: &'static str, shape: Shape, panels: Vec<Panel>, caption: &str) -> Figure {
+fn figure(
+    name: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    shape: Shape,
+    panels: Vec<Panel>,
+    caption: &str,
+) -> Figure {
     Figure { name, title, axis, shape, most: None, panels, published: Vec::new(), caption: caption.to_owned() }
 }
 
 fn panel(title: &str, series: &str, points: impl Iterator<Item = (String, f64)>) -> Panel {
     let (categories, values) = points.map(|(category, value)| (category, Some(value))).unzip();
-    Panel { title: title.to_owned(), categories, series: vec![Series { name: series.to_owned(), values }], published: Vec::new() }
+    Panel {
+        title: title.to_owned(),
+        categories,
+        series: vec![Series { name: series.to_owned(), values }],
+        published: Vec::new(),
+    }
 }
 
 fn spending(report: &LifeReport) -> Figure {
     let shares = report.life.causes.iter().map(|share| (share.cause.to_owned(), share.share * 100.0));
-    let caption = "Pages programmed by cause, of all pages that were erased; unfilled pages were erased without having been programmed.";
+    let caption = "Pages programmed by cause, of all pages that were erased; unfilled pages were erased without having \
+        been programmed.";
     figure("causes", "What spends the life", "per cent", Shape::Bars, vec![panel("", "share of life", shares)], caption)
 }
 
@@ -94,7 +128,10 @@ fn histogram(erases: &[f64]) -> Vec<(String, f64)> {
     }
     let used = bins.iter().rposition(|count| *count > 0.0).map_or(1, |last| last + 1);
     bins.truncate(used);
-    bins.into_iter().enumerate().map(|(bin, count)| (format!("{:.0}", low.floor() + bin as f64 * width), count * 100.0 / erases.len() as f64)).collect()
+    bins.into_iter()
+        .enumerate()
+        .map(|(bin, count)| (format!("{:.0}", low.floor() + bin as f64 * width), count * 100.0 / erases.len() as f64))
+        .collect()
 }
 
 fn wear(report: &LifeReport) -> Figure {
@@ -105,7 +142,8 @@ fn wear(report: &LifeReport) -> Figure {
         panel("At the end of the estimate", "blocks", histogram(&end).into_iter()),
     ];
     let caption = format!(
-        "Each bar begins with the erases below it. {} % of the variance between blocks lasts (both halves of the run agree in it); chance, which the \
+        "Each bar begins with the erases below it. {} % of the variance between blocks lasts (both halves of the run \
+         agree in it); chance, which the \
          second picture leaves out, adds the rest. Blocks survive {} erases.",
         number(report.life.lasting * 100.0),
         report.endurance
@@ -128,8 +166,10 @@ fn deaths(report: &LifeReport) -> Curve {
         interval,
         level: ("spare blocks", spare, " %"),
         most: 100.0,
-        caption: "When the spare blocks are used up the drive is worn out, a little earlier in fact: the blocks that are left are erased more often, and \
-                  cleaning copies more. The interval covers the error of the rate as well, so it is wider than the steep part of the curve."
+        caption: "When the spare blocks are used up the drive is worn out, a little earlier in fact: the blocks that \
+            are left are erased more often, and \
+                  cleaning copies more. The interval covers the error of the rate as well, so it is wider than the \
+                  steep part of the curve."
             .to_owned(),
     }
 }
@@ -138,13 +178,17 @@ fn deaths(report: &LifeReport) -> Curve {
 mod tests {
     use super::*;
 
-    /// Wear far ahead is some hundred times that of the run, and bars of 417 erases over steps of 350 stood up like spikes.
+    /// Wear far ahead is some hundred times that of the run, and bars of 417 erases over steps of 350 stood up like
+    /// spikes.
     #[test]
     fn even_steps_make_even_bars() {
         let erases: Vec<f64> = (0..40).flat_map(|step| [f64::from(step) * 350.0; 3]).collect();
         let bars = histogram(&erases);
         let heights: Vec<f64> = bars.iter().map(|(_, share)| *share).collect();
-        assert!(bars.len() > 5 && heights[..heights.len() - 1].windows(2).all(|pair| (pair[0] - pair[1]).abs() < 1e-9), "{bars:?}");
+        assert!(
+            bars.len() > 5 && heights[..heights.len() - 1].windows(2).all(|pair| (pair[0] - pair[1]).abs() < 1e-9),
+            "{bars:?}"
+        );
         assert_eq!(histogram(&[2.0, 2.0]).len(), 1);
     }
 }

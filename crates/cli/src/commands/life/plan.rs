@@ -24,7 +24,10 @@ impl LifePlan {
     ///
     /// # Errors
     /// The configuration or the question cannot be used, or the flash never wears out.
-    pub fn new(load: impl Fn(Vec<Setting>) -> Result<Config, Failure>, question: &LifeQuestion) -> Result<Self, Failure> {
+    pub fn new(
+        load: impl Fn(Vec<Setting>) -> Result<Config, Failure>,
+        question: &LifeQuestion,
+    ) -> Result<Self, Failure> {
         let terms = terms(question)?;
         let mut config = load(Vec::new())?;
         let (key, value) = PRECONDITION;
@@ -34,8 +37,10 @@ impl LifePlan {
         let endurance = config.values.whole("flash.endurance") as u32;
         if endurance == 0 {
             return Err(Failure::usage(format!(
-                "flash.endurance is 0 (flash.part = {}): this flash never wears out. Set the erases a block survives, for example \
-                 --set flash.endurance=3000, or a part that has a figure, such as --set flash.part=tlc-16k (`nandarium list parts`)",
+                "flash.endurance is 0 (flash.part = {}): this flash never wears out. Set the erases a block survives, \
+                 for example \
+                 --set flash.endurance=3000, or a part that has a figure, such as --set flash.part=tlc-16k (`nandarium \
+                 list parts`)",
                 config.values.name("flash.part")
             )));
         }
@@ -59,7 +64,9 @@ fn terms(question: &LifeQuestion) -> Result<LifeTerms, Failure> {
     let per_day = question.per_day.as_deref().map(quantity::parse_size).transpose();
     let per_day = per_day.map_err(|error| Failure::usage(format!("--per-day: {error}")))?;
     if per_day == Some(0) {
-        return Err(Failure::usage("--per-day 0: a drive that is not written does not wear out; give a size above 0, such as 500GB"));
+        return Err(Failure::usage(
+            "--per-day 0: a drive that is not written does not wear out; give a size above 0, such as 500GB",
+        ));
     }
     let price = match (question.price_per_gb, question.price) {
         (Some(price), _) => Some(("--price-per-gb", price, Price::PerFlashGb(price))),
@@ -67,14 +74,20 @@ fn terms(question: &LifeQuestion) -> Result<LifeTerms, Failure> {
         (None, None) => None,
     };
     if let Some((option, price, _)) = price.filter(|(_, price, _)| !(price.is_finite() && *price > 0.0)) {
-        return Err(Failure::usage(format!("{option} {price}: write a number above 0, without a currency, such as 0.08")));
+        return Err(Failure::usage(format!(
+            "{option} {price}: write a number above 0, without a currency, such as 0.08"
+        )));
     }
     Ok(LifeTerms { warranty_days: days(&question.warranty)?, per_day, price: price.map(|(_, _, price)| price) })
 }
 
 /// `5y` or `1000d` as days.
 fn days(text: &str) -> Result<f64, Failure> {
-    let wrong = || Failure::usage(format!("--warranty {text}: write years or days above 0, at most {WARRANTY_MAX} years, such as 5y or 1825d"));
+    let wrong = || {
+        Failure::usage(format!(
+            "--warranty {text}: write years or days above 0, at most {WARRANTY_MAX} years, such as 5y or 1825d"
+        ))
+    };
     let (number, unit) = text.trim().split_at_checked(text.trim().len().saturating_sub(1)).ok_or_else(wrong)?;
     let scale = match unit {
         "y" => YEAR_DAYS,
@@ -89,8 +102,14 @@ fn days(text: &str) -> Result<f64, Failure> {
 fn ended_early(result: &RunResult) -> Option<Failure> {
     let written = quantity::format_size(result.host[HostOp::Write.index()].bytes);
     let (what, remedy) = match result.status {
-        Status::WornOut => ("worn out", "that is its life from its state before the run, and nothing is left to be projected. Run fewer requests (--requests), or raise flash.endurance"),
-        Status::DriveFull => ("full", "no block could be reclaimed. Raise drive.over_provisioning (zones.spare_blocks for code zones)"),
+        Status::WornOut => (
+            "worn out",
+            "that is its life from its state before the run, and nothing is left to be projected. Run fewer requests \
+             (--requests), or raise flash.endurance",
+        ),
+        Status::DriveFull => {
+            ("full", "no block could be reclaimed. Raise drive.over_provisioning (zones.spare_blocks for code zones)")
+        }
         Status::Complete | Status::Interrupted => return None,
     };
     let message = format!("stack `{}`: the drive is {what} after {written} of host writes: {remedy}", result.stack);
@@ -128,7 +147,11 @@ impl Facts {
                 if requests > self.limit as f64 {
                     options.push(format!("--requests {requests:.0}"));
                 }
-                let when = if has_ended { format!(", where the trace ended after {} requests", self.requests) } else { String::new() };
+                let when = if has_ended {
+                    format!(", where the trace ended after {} requests", self.requests)
+                } else {
+                    String::new()
+                };
                 format!(" (here{when}: {})", options.join(" "))
             }
             _ => String::new(),

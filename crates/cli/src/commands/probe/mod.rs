@@ -19,7 +19,8 @@ const SCHEMA: &str = "nandarium.probe/1";
 pub fn execute(command: &ProbeCommand) -> Result<(), Failure> {
     let ProbeCommand::Superpage(arguments) = command;
     watch::catch_interrupts();
-    let bytes = quantity::parse_size(&arguments.bytes).map_err(|error| Failure::usage(format!("--bytes {}: {error}", arguments.bytes)))?;
+    let bytes = quantity::parse_size(&arguments.bytes)
+        .map_err(|error| Failure::usage(format!("--bytes {}: {error}", arguments.bytes)))?;
     let mut target = Target::open(arguments)?;
     let stage = watch::Stage::new(arguments.quiet);
     let mut points = Vec::new();
@@ -27,7 +28,11 @@ pub fn execute(command: &ProbeCommand) -> Result<(), Failure> {
         points.push(target.write(size, (bytes / size).max(LEAST_WRITES), arguments, &stage)?);
     }
     let note = target.note();
-    output::print(&if arguments.json { pretty(&document(arguments, &points, note)) } else { text(arguments, &points, note) })
+    output::print(&if arguments.json {
+        pretty(&document(arguments, &points, note))
+    } else {
+        text(arguments, &points, note)
+    })
 }
 
 fn document(arguments: &SuperpageArguments, points: &[Point], note: &str) -> Value {
@@ -38,8 +43,8 @@ fn document(arguments: &SuperpageArguments, points: &[Point], note: &str) -> Val
         })
     };
     json!({
-        "schema": SCHEMA, "target": arguments.target, "queue_depth": arguments.queue_depth, "knee": knee(points), "full_speed": FULL,
-        "points": points.iter().map(point).collect::<Vec<_>>(), "note": note,
+        "schema": SCHEMA, "target": arguments.target, "queue_depth": arguments.queue_depth,
+        "knee": knee(points), "full_speed": FULL, "points": points.iter().map(point).collect::<Vec<_>>(), "note": note,
     })
 }
 
@@ -56,7 +61,8 @@ fn text(arguments: &SuperpageArguments, points: &[Point], note: &str) -> String 
     };
     format!(
         "{}, random aligned writes, {} at a time\n\n{}\n{found}\n\
-         The smallest power of two that, with its multiples up to eight times its size, reaches {:.0} % of the best MB/s up to there. {note}\n",
+         The smallest power of two that, with its multiples up to eight times its size, reaches {:.0} % of the best \
+         MB/s up to there. {note}\n",
         arguments.target,
         arguments.queue_depth,
         grid.render(""),

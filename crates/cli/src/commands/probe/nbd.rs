@@ -1,7 +1,7 @@
 //! A small client of the NBD protocol that waits for what it asks: handshake, writes, flush.
 //!
-//! Faithful to: the protocol's fixed newstyle negotiation (`GO`) and simple replies. Simplified: no TLS, no structured replies,
-//! no sizes asked for.
+//! Faithful to: the protocol's fixed newstyle negotiation (`GO`) and simple replies. Simplified: no TLS, no structured
+//! replies, no sizes asked for.
 
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -61,7 +61,9 @@ fn parse(uri: &str) -> Option<(Place, String)> {
     let rest = uri.strip_prefix("nbd://")?;
     let (host, name) = rest.split_once('/').unwrap_or((rest, ""));
     // A colon within brackets is part of an address.
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit()));
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit()));
     let host = if has_port { host.to_owned() } else { format!("{host}:{PORT}") };
     Some((Place::Tcp(host), name.to_owned()))
 }
@@ -116,7 +118,10 @@ impl Client {
                 }
                 INFO => {}
                 _ if kind & IS_ERROR != 0 => {
-                    return Err(Error::other(format!("the server refuses export `{name}`: {}", String::from_utf8_lossy(&data))));
+                    return Err(Error::other(format!(
+                        "the server refuses export `{name}`: {}",
+                        String::from_utf8_lossy(&data)
+                    )));
                 }
                 _ => return Err(wrong("the server does not tell the size of the export")),
             }
@@ -247,7 +252,16 @@ mod tests {
         let mut data = vec![0; u32::from_be_bytes(head[16..].try_into().unwrap()) as usize];
         wire.read_exact(&mut data).unwrap();
         assert_eq!(data, b"\0\0\0\x01d\0\0");
-        let reply = |kind: u32, data: &[u8]| [&OPTION_REPLY.to_be_bytes()[..], &GO.to_be_bytes(), &kind.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat();
+        let reply = |kind: u32, data: &[u8]| {
+            [
+                &OPTION_REPLY.to_be_bytes()[..],
+                &GO.to_be_bytes(),
+                &kind.to_be_bytes(),
+                &(data.len() as u32).to_be_bytes(),
+                data,
+            ]
+            .concat()
+        };
         if refuse {
             wire.write_all(&reply(0x8000_0006, b"no such drive")).unwrap();
             return Vec::new();

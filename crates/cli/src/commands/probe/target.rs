@@ -1,8 +1,8 @@
 //! What is probed: a simulated drive, a file or block device, or an export of an NBD server.
 
 use super::nbd::Client;
-use crate::commands::block_target;
 use crate::arguments::SuperpageArguments;
+use crate::commands::block_target;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::watch::Stage;
 use device::probe::{Point, SIZES};
@@ -58,7 +58,9 @@ impl Target {
             return Err(Failure::usage(format!("--set is for simulated stacks, and {name} is none; leave it out")));
         }
         if !arguments.yes {
-            return Err(Failure::usage(format!("probing overwrites {name} at random places; add --yes if nothing on it is needed")));
+            return Err(Failure::usage(format!(
+                "probing overwrites {name} at random places; add --yes if nothing on it is needed"
+            )));
         }
         let (target, bytes) = if is_export {
             let client = Client::connect(name).map_err(|error| Failure::failed(format!("{name}: {error}")))?;
@@ -71,7 +73,9 @@ impl Target {
         };
         if bytes < LARGEST {
             let (has, needs) = (quantity::format_size(bytes), quantity::format_size(LARGEST));
-            return Err(Failure::usage(format!("{name} has {has}, and the largest writes are {needs}; take something larger")));
+            return Err(Failure::usage(format!(
+                "{name} has {has}, and the largest writes are {needs}; take something larger"
+            )));
         }
         Ok(target)
     }
@@ -79,9 +83,18 @@ impl Target {
     /// What a reader should know.
     pub fn note(&self) -> &'static str {
         match self {
-            Self::Stack => "Each size was written to a drive of its own in the state of drive.precondition; on one in use cleaning blurs the knee, and a larger --bytes helps.",
-            Self::File { direct: true, .. } => "Writes go past the cache of the operating system, as many at once as --queue-depth says; one of the drive's own may blur the knee, and a larger --bytes helps.",
-            Self::File { .. } => "Writes go through the cache of the operating system, with a sync after each batch: that blurs the knee, and small files more.",
+            Self::Stack => {
+                "Each size was written to a drive of its own in the state of drive.precondition; on one in use \
+                 cleaning blurs the knee, and a larger --bytes helps."
+            }
+            Self::File { direct: true, .. } => {
+                "Writes go past the cache of the operating system, as many at once as --queue-depth says; one of the \
+                 drive's own may blur the knee, and a larger --bytes helps."
+            }
+            Self::File { .. } => {
+                "Writes go through the cache of the operating system, with a sync after each batch: that blurs the \
+                 knee, and small files more."
+            }
             Self::Export(_) => "What lies behind the server may have caches that blur the knee.",
         }
     }
@@ -90,7 +103,13 @@ impl Target {
     ///
     /// # Errors
     /// The target fails, or the user stopped.
-    pub fn write(&mut self, bytes: u64, writes: u64, arguments: &SuperpageArguments, stage: &Stage) -> Result<Point, Failure> {
+    pub fn write(
+        &mut self,
+        bytes: u64,
+        writes: u64,
+        arguments: &SuperpageArguments,
+        stage: &Stage,
+    ) -> Result<Point, Failure> {
         let mut places = Stream::new(arguments.seed, "probe");
         let depth = arguments.queue_depth;
         let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", arguments.target));
@@ -127,7 +146,9 @@ impl Target {
 /// Writes the same data to many places, so many at once.
 fn side_by_side(file: &File, places: &[u64], data: &[u8], depth: usize) -> std::io::Result<()> {
     std::thread::scope(|scope| {
-        let writer = |first: usize| move || places[first..].iter().step_by(depth).try_for_each(|place| file.write_all_at(data, *place));
+        let writer = |first: usize| {
+            move || places[first..].iter().step_by(depth).try_for_each(|place| file.write_all_at(data, *place))
+        };
         let writers: Vec<_> = (0..depth.min(places.len())).map(|first| scope.spawn(writer(first))).collect();
         writers.into_iter().try_for_each(|writer| writer.join().expect("a writer does not panic"))
     })
@@ -153,7 +174,9 @@ fn simulated(bytes: u64, writes: u64, arguments: &SuperpageArguments, stage: &St
     }
     let config = Config::load(&arguments.target, &settings)?;
     if config.values.name("engine.time") == "none" {
-        return Err(Failure::usage("a probe measures time, and engine.time = none has none; use engine.time = virtual"));
+        return Err(Failure::usage(
+            "a probe measures time, and engine.time = none has none; use engine.time = virtual",
+        ));
     }
     let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
     let name = format!("{} {}", config.name, quantity::format_size(bytes));
@@ -162,6 +185,8 @@ fn simulated(bytes: u64, writes: u64, arguments: &SuperpageArguments, stage: &St
     match result.status {
         Status::Complete => Ok(Point { bytes, writes, seconds: result.sim_ns as f64 / 1e9 }),
         Status::Interrupted => Err(Failure { code: INTERRUPTED, message: "interrupted".to_owned() }),
-        Status::WornOut | Status::DriveFull => Err(Failure::failed(format!("{name}: the drive is full or worn out; raise drive.over_provisioning"))),
+        Status::WornOut | Status::DriveFull => {
+            Err(Failure::failed(format!("{name}: the drive is full or worn out; raise drive.over_provisioning")))
+        }
     }
 }

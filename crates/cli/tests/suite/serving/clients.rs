@@ -9,14 +9,28 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn fio_verifies_random_and_sequential_writes_at_both_depths() {
-    let stacks: [&[&str]; 3] = [&["--stack", "page"], &["--stack", "two-level", "--set", "buffer.nonvolatile=false"], &["--stack", "superpage"]];
+    let stacks: [&[&str]; 3] = [
+        &["--stack", "page"],
+        &["--stack", "two-level", "--set", "buffer.nonvolatile=false"],
+        &["--stack", "superpage"],
+    ];
     for stack in stacks {
         let serving = Serving::begin(&small(stack));
-        for (pattern, depth) in [("randwrite", "1"), ("randwrite", "32"), ("write", "1"), ("write", "32"), ("randrw", "32")] {
+        for (pattern, depth) in
+            [("randwrite", "1"), ("randwrite", "32"), ("write", "1"), ("write", "32"), ("randrw", "32")]
+        {
             let (pattern, depth) = (format!("--rw={pattern}"), format!("--iodepth={depth}"));
-            fio(&serving.uri(), serving.folder.path(), &[&pattern, &depth, "--bs=4k", "--size=24M", "--verify=crc32c", "--verify_fatal=1"]);
+            fio(
+                &serving.uri(),
+                serving.folder.path(),
+                &[&pattern, &depth, "--bs=4k", "--size=24M", "--verify=crc32c", "--verify_fatal=1"],
+            );
         }
-        fio(&serving.uri(), serving.folder.path(), &["--rw=randwrite", "--bsrange=512-512k", "--iodepth=8", "--size=32M", "--verify=crc32c", "--fsync=16"]);
+        fio(
+            &serving.uri(),
+            serving.folder.path(),
+            &["--rw=randwrite", "--bsrange=512-512k", "--iodepth=8", "--size=32M", "--verify=crc32c", "--fsync=16"],
+        );
         serving.end();
     }
 }
@@ -26,7 +40,15 @@ fn libnbd_and_qemu_hold_their_conversations() {
     let serving = Serving::begin(&small(&[]));
     let uri = serving.uri();
     let info = succeeds("nbdinfo", &[&uri]);
-    for wanted in ["export-size: 134217728", "can_flush: true", "can_fua: true", "can_trim: true", "can_zero: true", "can_multi_conn: true", "block_size_minimum: 512"] {
+    for wanted in [
+        "export-size: 134217728",
+        "can_flush: true",
+        "can_fua: true",
+        "can_trim: true",
+        "can_zero: true",
+        "can_multi_conn: true",
+        "block_size_minimum: 512",
+    ] {
         assert!(info.contains(wanted), "{wanted}: {info}");
     }
     assert_eq!(succeeds("nbdinfo", &["--size", &uri]).trim(), "134217728");
@@ -56,7 +78,10 @@ for bad in (lambda: h.pread(512, h.get_size()), lambda: h.pread(100, 0), lambda:
 ";
     succeeds("nbdsh", &["-u", &uri, "-c", script]);
     let small = serving.path("small.qcow2");
-    succeeds("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", &image, &uri.replace("nbd+unix:///", "nbd+unix:///nandarium")]);
+    succeeds(
+        "qemu-img",
+        &["convert", "-n", "-f", "raw", "-O", "raw", &image, &uri.replace("nbd+unix:///", "nbd+unix:///nandarium")],
+    );
     succeeds("qemu-img", &["convert", "-f", "raw", "-O", "qcow2", &uri, small.to_str().unwrap()]);
     succeeds("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &uri, small.to_str().unwrap()]);
     serving.end();
@@ -67,7 +92,21 @@ fn requests_are_recorded_as_a_trace_that_can_be_run() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.csv").to_str().unwrap().to_owned();
     let serving = Serving::begin_in(folder, &[&SMALL[..], &["--record", &trace]].concat());
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'f' * 8192, 4096)", "-c", "h.flush()", "-c", "h.pread(4096, 8192)", "-c", "h.trim(65536, 0)"]);
+    succeeds(
+        "nbdsh",
+        &[
+            "-u",
+            &serving.uri(),
+            "-c",
+            "h.pwrite(b'f' * 8192, 4096)",
+            "-c",
+            "h.flush()",
+            "-c",
+            "h.pread(4096, 8192)",
+            "-c",
+            "h.trim(65536, 0)",
+        ],
+    );
     let folder = serving.end();
     let text = fs::read_to_string(&trace).unwrap();
     let ops: Vec<_> = text.lines().skip(1).map(|line| line.split(',').skip(2).collect::<Vec<_>>().join(",")).collect();
@@ -80,7 +119,16 @@ fn requests_are_recorded_as_a_trace_that_can_be_run() {
 #[test]
 fn a_drive_at_its_own_pace_takes_the_time_it_says() {
     // A program takes 50 ms; ten of them on one die.
-    let slow = ["--set", "flash.channels=1", "--set", "flash.dies_per_channel=1", "--set", "flash.program_time=50ms", "--time", "real"];
+    let slow = [
+        "--set",
+        "flash.channels=1",
+        "--set",
+        "flash.dies_per_channel=1",
+        "--set",
+        "flash.program_time=50ms",
+        "--time",
+        "real",
+    ];
     let serving = Serving::begin(&small(&slow));
     let begun = Instant::now();
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(10): h.pwrite(b'x' * 4096, at * 4096)"]);
@@ -94,7 +142,23 @@ fn a_port_of_this_machine_serves_as_well_and_read_only_means_it() {
     let folder = tempfile::tempdir().unwrap();
     let control = folder.path().join("c");
     let program = assert_cmd::cargo::cargo_bin("nandarium");
-    let arguments = [&["serve", "--tcp", "0", "--read-only", "--set", "drive.capacity=128MiB", "--set", "flash.pages_per_block=64", "--set", "drive.over_provisioning=75%", "--control"][..], &[control.to_str().unwrap()]].concat();
+    let arguments = [
+        &[
+            "serve",
+            "--tcp",
+            "0",
+            "--read-only",
+            "--set",
+            "drive.capacity=128MiB",
+            "--set",
+            "flash.pages_per_block=64",
+            "--set",
+            "drive.over_provisioning=75%",
+            "--control",
+        ][..],
+        &[control.to_str().unwrap()],
+    ]
+    .concat();
     let mut child = Command::new(program).args(&arguments).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
     let uri = loop {
@@ -115,7 +179,9 @@ fn a_port_of_this_machine_serves_as_well_and_read_only_means_it() {
 /// A file system on a loop device over FUSE: made, mounted, written to, checked. Only root may.
 #[test]
 fn a_file_system_lives_on_it() {
-    let may = run("id", &["-u"]).stdout.starts_with(b"0") && Path::new("/dev/fuse").exists() && Path::new("/dev/loop-control").exists();
+    let may = run("id", &["-u"]).stdout.starts_with(b"0")
+        && Path::new("/dev/fuse").exists()
+        && Path::new("/dev/loop-control").exists();
     if !may {
         eprintln!("skipped: mounting takes root, /dev/fuse and /dev/loop-control");
         return;
@@ -124,7 +190,11 @@ fn a_file_system_lives_on_it() {
     let (mount, tree) = (serving.path("fuse"), serving.path("tree"));
     fs::create_dir(&mount).unwrap();
     fs::create_dir(&tree).unwrap();
-    let mut fuse = Command::new("nbdfuse").arg(&mount).arg(serving.uri()).spawn().expect("nbdfuse is missing: `make setup` installs it");
+    let mut fuse = Command::new("nbdfuse")
+        .arg(&mount)
+        .arg(serving.uri())
+        .spawn()
+        .expect("nbdfuse is missing: `make setup` installs it");
     let device = mount.join("nbd");
     let begun = Instant::now();
     while !device.exists() {
@@ -136,7 +206,8 @@ fn a_file_system_lives_on_it() {
     if attached.status.success() {
         let looped = String::from_utf8(attached.stdout).unwrap().trim().to_owned();
         let script = format!(
-            "set -e; mkfs.ext4 -q {looped}; mount {looped} {tree}; cp -r /usr/lib/x86_64-linux-gnu/perl-base {tree}/ 2>/dev/null || cp -r /etc {tree}/; \
+            "set -e; mkfs.ext4 -q {looped}; mount {looped} {tree}; cp -r /usr/lib/x86_64-linux-gnu/perl-base {tree}/ \
+             2>/dev/null || cp -r /etc {tree}/; \
              cp /bin/bash {tree}/; sync; fstrim {tree}; cmp /bin/bash {tree}/bash; umount {tree}; e2fsck -fn {looped}"
         );
         let done = run("bash", &["-c", &script]);
@@ -144,7 +215,12 @@ fn a_file_system_lives_on_it() {
         let _ = run("losetup", &["-d", &looped]);
         let _ = run("fusermount3", &["-u", mount.to_str().unwrap()]);
         let _ = fuse.wait();
-        assert!(done.status.success(), "{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        );
     } else {
         eprintln!("skipped: {}", String::from_utf8_lossy(&attached.stderr));
         let _ = run("fusermount3", &["-u", mount.to_str().unwrap()]);
@@ -153,8 +229,8 @@ fn a_file_system_lives_on_it() {
     serving.end();
 }
 
-/// The full race is `make bench-serving`; here the program has no link-time optimisation, and other tests run beside it, so each
-/// discipline gets several tries.
+/// The full race is `make bench-serving`; here the program has no link-time optimisation, and other tests run beside
+/// it, so each discipline gets several tries.
 #[test]
 fn the_server_keeps_up_with_one_that_only_copies() {
     let mut best: Vec<f64> = Vec::new();

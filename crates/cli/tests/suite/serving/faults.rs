@@ -17,16 +17,44 @@ fn what_was_flushed_outlives_a_killed_server() {
         let serving = begin(folder);
         let (uri, aux) = (serving.uri(), serving.path("aux"));
         fs::create_dir(&aux).unwrap();
-        fio(&uri, &aux, &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16M", "--verify=crc32c", "--do_verify=0", "--end_fsync=1"]);
+        fio(
+            &uri,
+            &aux,
+            &[
+                "--rw=randwrite",
+                "--bs=4k",
+                "--iodepth=32",
+                "--size=16M",
+                "--verify=crc32c",
+                "--do_verify=0",
+                "--end_fsync=1",
+            ],
+        );
         // Other places are written when the server is killed.
         let mut job = Command::new("timeout");
-        job.args(["60", "fio", "--name=other", "--ioengine=nbd", "--rw=randwrite", "--bs=4k", "--iodepth=32", "--offset=64M", "--size=48M", "--time_based", "--runtime=30"]);
+        job.args([
+            "60",
+            "fio",
+            "--name=other",
+            "--ioengine=nbd",
+            "--rw=randwrite",
+            "--bs=4k",
+            "--iodepth=32",
+            "--offset=64M",
+            "--size=48M",
+            "--time_based",
+            "--runtime=30",
+        ]);
         let mut job = job.arg(format!("--uri={uri}")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(700));
         let folder = serving.kill();
         job.wait().unwrap();
         let serving = begin(folder);
-        fio(&serving.uri(), &aux, &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16M", "--verify=crc32c", "--verify_only"]);
+        fio(
+            &serving.uri(),
+            &aux,
+            &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16M", "--verify=crc32c", "--verify_only"],
+        );
         serving.end();
     }
 }
@@ -41,7 +69,10 @@ fn damage_to_the_file_of_a_drive_is_told_and_reads_as_an_error() {
     let serving = begin(folder);
     let busy = String::from_utf8(check().stderr).unwrap();
     assert!(busy.contains("another program has this drive open"), "{busy}");
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for version in b'abcd': h.pwrite(bytes([version]) * 4096, 0); h.flush()"]);
+    succeeds(
+        "nbdsh",
+        &["-u", &serving.uri(), "-c", "for version in b'abcd': h.pwrite(bytes([version]) * 4096, 0); h.flush()"],
+    );
     let folder = serving.kill();
     let sound = check();
     let said = String::from_utf8_lossy(&sound.stdout);
@@ -58,7 +89,10 @@ fn damage_to_the_file_of_a_drive_is_told_and_reads_as_an_error() {
     assert!(serving.ctl(&["smart"]).contains("\"file_pages_damaged\": 1"));
     let lost = run("nbdsh", &["-u", &serving.uri(), "-c", "h.pread(4096, 0)"]);
     assert!(!lost.status.success(), "the page reads as something else");
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'e' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'e' * 4096"]);
+    succeeds(
+        "nbdsh",
+        &["-u", &serving.uri(), "-c", "h.pwrite(b'e' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'e' * 4096"],
+    );
     serving.end();
 }
 
@@ -71,12 +105,27 @@ fn commands_cut_power_and_let_things_fail() {
     let serving = Serving::begin(&small(&["--set", "buffer.kind=page-lru"]));
     assert!(serving.ctl(&["smart"]).contains("\"power_cuts\": 0"));
     assert_eq!(stats(&serving)["since_start"]["flash"]["programs"]["total"], 0);
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'f' * 4096, 0)", "-c", "h.flush()", "-c", "h.pwrite(b'v' * 4096, 8192)"]);
+    succeeds(
+        "nbdsh",
+        &[
+            "-u",
+            &serving.uri(),
+            "-c",
+            "h.pwrite(b'f' * 4096, 0)",
+            "-c",
+            "h.flush()",
+            "-c",
+            "h.pwrite(b'v' * 4096, 8192)",
+        ],
+    );
     assert!(stats(&serving)["since_power_on"]["counters"]["buffer.page_misses"].as_u64() > Some(0));
     assert!(serving.ctl(&["power-cut", "7"]).contains("\"power_cuts\": 1"));
     // What the server measured survives the cut; what the drive counts in its memory does not.
     let after = stats(&serving);
-    assert!(after["since_start"]["power_cuts"] == 1 && after["since_start"]["requests"]["write"]["requests"] == 2, "{after}");
+    assert!(
+        after["since_start"]["power_cuts"] == 1 && after["since_start"]["requests"]["write"]["requests"] == 2,
+        "{after}"
+    );
     assert_eq!(after["since_power_on"]["counters"]["buffer.page_misses"], 0, "{after}");
     // What was flushed is there; what only the volatile buffer had is not.
     let look = "assert h.pread(4096, 0) == b'f' * 4096 and h.pread(4096, 8192) == b'\\0' * 4096";
@@ -84,7 +133,9 @@ fn commands_cut_power_and_let_things_fail() {
     serving.ctl(&["fault", "channel", "0"]);
     let lost = run("nbdcopy", &[&serving.uri(), "null:"]);
     assert!(!lost.status.success(), "a channel is gone, and nobody noticed");
-    for (command, wanted) in [("dance", "there are: smart"), ("fault die 999", "there is no die 999"), ("power-cut now", "a whole number")] {
+    for (command, wanted) in
+        [("dance", "there are: smart"), ("fault die 999", "there is no die 999"), ("power-cut now", "a whole number")]
+    {
         let socket = serving.path("s.ctl");
         let output = nandarium(&["ctl", socket.to_str().unwrap(), command]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -96,8 +147,20 @@ fn commands_cut_power_and_let_things_fail() {
 #[test]
 fn a_driver_of_the_host_over_a_drive_is_served_with_it() {
     for stack in ["hard", "hard-log-cache", "hard-shrd"] {
-        let settings = ["--stack", stack, "--set", "drive.capacity=64MiB", "--set", "flash.channels=2", "--set", "flash.dies_per_channel=1", "--set", "flash.pages_per_block=32"];
-        let serving = Serving::begin(&[&["serve", "--quiet"][..], &settings, &["--set", "drive.over_provisioning=75%"]].concat());
+        let settings = [
+            "--stack",
+            stack,
+            "--set",
+            "drive.capacity=64MiB",
+            "--set",
+            "flash.channels=2",
+            "--set",
+            "flash.dies_per_channel=1",
+            "--set",
+            "flash.pages_per_block=32",
+        ];
+        let serving =
+            Serving::begin(&[&["serve", "--quiet"][..], &settings, &["--set", "drive.over_provisioning=75%"]].concat());
         let aux = serving.path("aux");
         fs::create_dir(&aux).unwrap();
         let job = ["--rw=randwrite", "--bs=4k", "--iodepth=8", "--size=8M", "--verify=crc32c"];
@@ -105,7 +168,10 @@ fn a_driver_of_the_host_over_a_drive_is_served_with_it() {
         serving.ctl(&["power-cut", "3"]);
         fio(&serving.uri(), &aux, &[&job[..], &["--verify_only"]].concat());
         let stats = serving.ctl(&["stats"]);
-        assert!(stats.contains(if stack == "hard-shrd" { "\"ftl.remaps\"" } else { "\"remap.host_pages\"" }), "{stack}: {stats}");
+        assert!(
+            stats.contains(if stack == "hard-shrd" { "\"ftl.remaps\"" } else { "\"remap.host_pages\"" }),
+            "{stack}: {stats}"
+        );
         serving.end();
     }
 }
@@ -137,7 +203,10 @@ fn a_drive_whose_dies_are_dead_is_broken_and_not_full() {
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)"]);
     serving.ctl(&["fault", "die", "0"]);
     for call in ["h.pread(4096, 0)", "h.pwrite(b'y' * 4096, 0)", "h.flush(); h.pwrite(b'y' * 4096, 4096); h.flush()"] {
-        let script = format!("try:\n    {call}\n    raise SystemExit('it worked')\nexcept nbd.Error as error:\n    assert error.errno == 'EIO', error");
+        let script = format!(
+            "try:\n    {call}\n    raise SystemExit('it worked')\nexcept nbd.Error as error:\n    assert error.errno \
+             == 'EIO', error"
+        );
         succeeds("nbdsh", &["-u", &serving.uri(), "-c", &script]);
     }
     // What it cannot flush any more it says when it ends.
@@ -162,7 +231,8 @@ fn zeroes_are_zeros_whatever_is_on_either_side() {
         known = bytearray(b'x' * (1 << 20)); h.pwrite(bytes(known), 0)\n\
         for turn in range(60):\n    \
             at = random.randrange(2048) * 512; length = min(random.randrange(1, 300) * 512, len(known) - at)\n    \
-            h.zero(length, at, random.choice([0, nbd.CMD_FLAG_NO_HOLE, nbd.CMD_FLAG_FUA])); known[at:at + length] = bytes(length)\n    \
+            h.zero(length, at, random.choice([0, nbd.CMD_FLAG_NO_HOLE, nbd.CMD_FLAG_FUA])); known[at:at + length] = \
+            bytes(length)\n    \
             h.pwrite(b'y' * 512, at); known[at:at + 512] = b'y' * 512\n    \
             assert h.pread(len(known), 0) == known, turn\n\
         h.flush()";

@@ -7,7 +7,17 @@ use std::time::Duration;
 #[test]
 fn a_large_export_takes_memory_for_what_was_written() {
     let serving = Serving::begin(&["serve", "--quiet", "--set", "drive.capacity=64GiB"]);
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(64): h.pwrite(b'x' * 4096, at << 30)", "-c", "assert h.pread(4096, 63 << 30) == b'x' * 4096"]);
+    succeeds(
+        "nbdsh",
+        &[
+            "-u",
+            &serving.uri(),
+            "-c",
+            "for at in range(64): h.pwrite(b'x' * 4096, at << 30)",
+            "-c",
+            "assert h.pread(4096, 63 << 30) == b'x' * 4096",
+        ],
+    );
     let kib = serving.resident_kib();
     assert!(kib < 1 << 20, "{kib} KiB are resident for 64 pages of a 64 GiB drive");
     serving.end();
@@ -23,11 +33,20 @@ fn a_client_that_asks_for_much_and_takes_nothing_costs_little_memory() {
     let mut welcome = [0; 28];
     greedy.read_exact(&mut welcome).unwrap();
     for cookie in 0..2000_u64 {
-        let request = [&b"\x25\x60\x95\x13\0\0\0\0"[..], &cookie.to_be_bytes(), &0_u64.to_be_bytes(), &(32_u32 << 20).to_be_bytes()].concat();
+        let request = [
+            &b"\x25\x60\x95\x13\0\0\0\0"[..],
+            &cookie.to_be_bytes(),
+            &0_u64.to_be_bytes(),
+            &(32_u32 << 20).to_be_bytes(),
+        ]
+        .concat();
         greedy.write_all(&request).unwrap();
     }
     // Others are served meanwhile.
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"]);
+    succeeds(
+        "nbdsh",
+        &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"],
+    );
     let kib = serving.resident_kib();
     assert!(kib < 600 << 10, "{kib} KiB are resident");
     drop(greedy);
@@ -39,7 +58,12 @@ fn a_client_that_asks_for_much_and_takes_nothing_costs_little_memory() {
 fn bytes_that_are_no_conversation_end_their_connection_alone() {
     use std::io::{Read as _, Write as _};
     let serving = Serving::begin(&small(&[]));
-    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 5000], b"\0\0\0\x03IHAVEOPT\0\0\0\x07\xff\xff\xff\xff", b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x14aaaaaaaaaaaaaaaaaaaaaaaa"] {
+    for bytes in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0xff; 5000],
+        b"\0\0\0\x03IHAVEOPT\0\0\0\x07\xff\xff\xff\xff",
+        b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x14aaaaaaaaaaaaaaaaaaaaaaaa",
+    ] {
         let mut client = std::os::unix::net::UnixStream::connect(serving.path("s")).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let _ = client.write_all(bytes);
@@ -58,7 +82,10 @@ fn clients_beyond_the_descriptor_limit_are_served_when_others_leave() {
     use std::io::Read as _;
     use std::os::unix::net::UnixStream;
     let mut limited = Command::new("bash");
-    limited.args(["-c", "ulimit -n 24; exec \"$0\" \"$@\""]).arg(assert_cmd::cargo::cargo_bin("nandarium")).args(small(&[]));
+    limited
+        .args(["-c", "ulimit -n 24; exec \"$0\" \"$@\""])
+        .arg(assert_cmd::cargo::cargo_bin("nandarium"))
+        .args(small(&[]));
     let serving = Serving::begin_with(tempfile::tempdir().unwrap(), limited);
     let connect = |name: &str| {
         let stream = UnixStream::connect(serving.path(name)).unwrap();
@@ -102,7 +129,8 @@ fn writes_that_are_refused_leave_nothing_behind() {
     serving.ctl(&["fault", "programs", "100%"]);
     let script = |count: u32| {
         format!(
-            "refused = 0\nfor turn in range({count}):\n    try: h.pwrite(b'x' * 65536, turn % 100 * 65536)\n    except nbd.Error as error:\n        \
+            "refused = 0\nfor turn in range({count}):\n    try: h.pwrite(b'x' * 65536, turn % 100 * 65536)\n    except \
+             nbd.Error as error:\n        \
              assert error.errno == 'ENOSPC', error\n        refused += 1\nassert refused > {count} // 2, refused"
         )
     };
@@ -123,7 +151,12 @@ fn clients_that_close_in_the_middle_of_a_message_leave_no_descriptor_behind() {
     succeeds("nbdinfo", &[&serving.uri()]);
     let before = serving.descriptors();
     // A greeting and less than a request; the second way gives the server time to read in between.
-    for (number, sent) in [&b"\0\0\0\x03IHAVE"[..], b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x13"].iter().cycle().take(300).enumerate() {
+    for (number, sent) in [&b"\0\0\0\x03IHAVE"[..], b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0\x25\x60\x95\x13"]
+        .iter()
+        .cycle()
+        .take(300)
+        .enumerate()
+    {
         let mut client = UnixStream::connect(serving.path("s")).unwrap();
         client.write_all(&sent[..3]).unwrap();
         if number % 10 == 0 {
@@ -156,7 +189,8 @@ fn half_messages_and_answers_not_taken_have_one_bound_over_all_clients() {
         client.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
         client
     };
-    let request = |kind: u8, length: u32| [&b"\x25\x60\x95\x13\0\0\0"[..], &[kind], &[0; 16], &length.to_be_bytes()].concat();
+    let request =
+        |kind: u8, length: u32| [&b"\x25\x60\x95\x13\0\0\0"[..], &[kind], &[0; 16], &length.to_be_bytes()].concat();
     // Half a write each, and reads that nobody takes.
     let half = vec![b'x'; 24 << 20];
     let mut clients: Vec<UnixStream> = Vec::new();
@@ -169,10 +203,23 @@ fn half_messages_and_answers_not_taken_have_one_bound_over_all_clients() {
         clients.push(client);
     }
     // Short requests are served all the while, long ones as soon as those who do not move are gone.
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"]);
+    succeeds(
+        "nbdsh",
+        &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * 4096, 0)", "-c", "assert h.pread(4096, 0) == b'x' * 4096"],
+    );
     let kib = serving.resident_kib();
     assert!(kib < 420 << 10, "{kib} KiB are resident");
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * (8 << 20), 0)", "-c", "assert h.pread(8 << 20, 0) == b'x' * (8 << 20)"]);
+    succeeds(
+        "nbdsh",
+        &[
+            "-u",
+            &serving.uri(),
+            "-c",
+            "h.pwrite(b'x' * (8 << 20), 0)",
+            "-c",
+            "assert h.pread(8 << 20, 0) == b'x' * (8 << 20)",
+        ],
+    );
     drop(clients);
     serving.end();
 }

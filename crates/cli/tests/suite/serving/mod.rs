@@ -118,7 +118,11 @@ impl Drop for Serving {
 /// Runs another program; `make setup` installs them.
 fn run(program: &str, arguments: &[&str]) -> Output {
     // nbdsh belongs to the system's Python, whatever other there is.
-    let output = Command::new("timeout").args(["120", program]).args(arguments).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output();
+    let output = Command::new("timeout")
+        .args(["120", program])
+        .args(arguments)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}; `make setup` installs it"));
     assert!(output.status.code() != Some(127), "{program} is missing: `make setup` installs it");
     output
@@ -138,8 +142,16 @@ fn fio(uri: &str, folder: &Path, arguments: &[&str]) -> String {
     succeeds("fio", &[&common[..], &[&uri, &aux], arguments].concat())
 }
 
-const SMALL: [&str; 8] =
-    ["serve", "--quiet", "--set", "drive.capacity=128MiB", "--set", "flash.pages_per_block=64", "--set", "drive.over_provisioning=75%"];
+const SMALL: [&str; 8] = [
+    "serve",
+    "--quiet",
+    "--set",
+    "drive.capacity=128MiB",
+    "--set",
+    "flash.pages_per_block=64",
+    "--set",
+    "drive.over_provisioning=75%",
+];
 
 fn small(more: &[&'static str]) -> Vec<&'static str> {
     [&SMALL[..], more].concat()

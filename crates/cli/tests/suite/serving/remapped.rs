@@ -9,7 +9,11 @@ use std::path::Path;
 fn a_remapped_file_is_served_checked_and_outlives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file").to_str().unwrap().to_owned();
-    for (arguments, code) in [(&["hard", "format", &file, "--create", "96MiB"][..], 0), (&["hard", "format", &file], 2), (&["hard", "check", &file], 0)] {
+    for (arguments, code) in [
+        (&["hard", "format", &file, "--create", "96MiB"][..], 0),
+        (&["hard", "format", &file], 2),
+        (&["hard", "check", &file], 0),
+    ] {
         let output = nandarium(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -99,12 +103,27 @@ fn a_remapped_file_gives_room_back_where_it_is_asked_to() {
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'x' * (24 << 20), 0)", "-c", "h.flush()"]);
     let full = kib();
     assert!(full > 24 << 10, "{full} KiB");
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.trim(16 << 20, 0)", "-c", "h.flush()", "-c", "assert h.pread(1 << 20, 16 << 20) == b'x' * (1 << 20)"]);
+    succeeds(
+        "nbdsh",
+        &[
+            "-u",
+            &serving.uri(),
+            "-c",
+            "h.trim(16 << 20, 0)",
+            "-c",
+            "h.flush()",
+            "-c",
+            "assert h.pread(1 << 20, 16 << 20) == b'x' * (1 << 20)",
+        ],
+    );
     let folder = serving.end();
     let left = kib();
     assert!(left < 10 << 10, "{left} of {full} KiB are left");
     let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet"]);
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "assert h.pread(24 << 20, 0) == b'\\0' * (16 << 20) + b'x' * (8 << 20)"]);
+    succeeds(
+        "nbdsh",
+        &["-u", &serving.uri(), "-c", "assert h.pread(24 << 20, 0) == b'\\0' * (16 << 20) + b'x' * (8 << 20)"],
+    );
     serving.end();
 }
 
@@ -119,9 +138,15 @@ fn a_check_says_what_the_map_was_made_from() {
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let fresh = report();
-    assert_eq!((&fresh["agrees"], &fresh["journal_records_read"], &fresh["rejected_checkpoint"]), (&true.into(), &0.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&fresh["agrees"], &fresh["journal_records_read"], &fresh["rejected_checkpoint"]),
+        (&true.into(), &0.into(), &serde_json::Value::Null)
+    );
     let serving = Serving::begin_in(folder, &["hard", "serve", &file, "--quiet"]);
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(100): h.pwrite(b'x' * 4096, at * 4096)", "-c", "h.flush()"]);
+    succeeds(
+        "nbdsh",
+        &["-u", &serving.uri(), "-c", "for at in range(100): h.pwrite(b'x' * 4096, at * 4096)", "-c", "h.flush()"],
+    );
     let folder = serving.kill();
     let after = report();
     assert_eq!(after["journal_records_read"], 100, "{after}");

@@ -4,19 +4,37 @@ use super::{Serving, run, small, succeeds};
 use std::process::Command;
 
 const TINY: [&str; 12] = [
-    "serve", "--quiet", "--set", "drive.capacity=8MiB", "--set", "flash.channels=2", "--set", "flash.dies_per_channel=1", "--set",
-    "flash.pages_per_block=16", "--set", "drive.over_provisioning=50%",
+    "serve",
+    "--quiet",
+    "--set",
+    "drive.capacity=8MiB",
+    "--set",
+    "flash.channels=2",
+    "--set",
+    "flash.dies_per_channel=1",
+    "--set",
+    "flash.pages_per_block=16",
+    "--set",
+    "drive.over_provisioning=50%",
 ];
 
 /// A script in which `call` fails with `errno`.
 fn fails(call: &str, errno: &str) -> String {
-    format!("try:\n    {call}\n    raise SystemExit('it worked')\nexcept nbd.Error as error:\n    assert error.errno == '{errno}', error")
+    format!(
+        "try:\n    {call}\n    raise SystemExit('it worked')\nexcept nbd.Error as error:\n    assert error.errno == \
+         '{errno}', error"
+    )
 }
 
 /// Writes waited for ever where time is that of the clock: the wake-up of the clock counted as something that goes on.
 #[test]
 fn a_paced_drive_without_room_answers() {
-    for stack in [&["--time", "real"][..], &["--time", "0.1"], &["--time", "off"], &["--time", "real", "--set", "buffer.kind=page-lru", "--set", "buffer.size=64KiB"]] {
+    for stack in [
+        &["--time", "real"][..],
+        &["--time", "0.1"],
+        &["--time", "off"],
+        &["--time", "real", "--set", "buffer.kind=page-lru", "--set", "buffer.size=64KiB"],
+    ] {
         let mut serving = Serving::begin(&[&TINY[..], stack].concat());
         succeeds("nbdsh", &["-u", &serving.uri(), "-c", "h.pwrite(b'k' * 4096, 0); h.flush()"]);
         serving.ctl(&["fault", "programs", "100%"]);
@@ -40,7 +58,10 @@ fn a_read_that_cannot_be_corrected_is_no_lack_of_room() {
     serving.ctl(&["fault", "programs", "100%"]);
     // The first waits in the drive for good, those behind it are refused at its door.
     for at in 1..10 {
-        succeeds("nbdsh", &["-u", &serving.uri(), "-c", &fails(&format!("h.pwrite(b'x' * 65536, {at} << 16)"), "ENOSPC")]);
+        succeeds(
+            "nbdsh",
+            &["-u", &serving.uri(), "-c", &fails(&format!("h.pwrite(b'x' * 65536, {at} << 16)"), "ENOSPC")],
+        );
     }
     succeeds("nbdsh", &["-u", &serving.uri(), "-c", &fails("h.pread(65536, 0)", "EIO")]);
     serving.kill();
@@ -58,7 +79,15 @@ fn the_first_write_that_meets_a_full_disk_is_told_that_it_is_full() {
     }
     let file = format!("{place}/drive");
     let serving = Serving::begin(&[&TINY[..], &["--file", &file]].concat());
-    let done = run("nbdsh", &["-u", &serving.uri(), "-c", &fails("[h.pwrite(bytes([at + 1]) * 65536, at << 16) for at in range(100)]", "ENOSPC")]);
+    let done = run(
+        "nbdsh",
+        &[
+            "-u",
+            &serving.uri(),
+            "-c",
+            &fails("[h.pwrite(bytes([at + 1]) * 65536, at << 16) for at in range(100)]", "ENOSPC"),
+        ],
+    );
     serving.kill();
     let _ = Command::new("umount").args(["-l", place]).status();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -69,7 +98,9 @@ fn the_first_write_that_meets_a_full_disk_is_told_that_it_is_full() {
 fn a_record_that_met_a_full_disk_is_told_at_the_end() {
     let mut limited = Command::new("bash");
     // The disk is full for files of more than four KiB.
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""]).arg(assert_cmd::cargo::cargo_bin("nandarium"));
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
+        .arg(assert_cmd::cargo::cargo_bin("nandarium"));
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record.csv");
     limited.args(small(&[])).arg("--record").arg(&record);

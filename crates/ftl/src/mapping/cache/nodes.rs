@@ -225,9 +225,10 @@ impl NodeTable {
     /// Logical page, time of use and dirtiness of all entries; inserted in this order into an empty
     /// table they give this one.
     pub fn export(&self) -> Vec<(u32, u64, bool)> {
-        let slots = self.nodes.iter().flat_map(|node| {
-            self.links.oldest_first(&node.clean).chain(self.links.oldest_first(&node.dirty))
-        });
+        let slots = self
+            .nodes
+            .iter()
+            .flat_map(|node| self.links.oldest_first(&node.clean).chain(self.links.oldest_first(&node.dirty)));
         let mut entries: Vec<Entry> = slots.map(|slot| self.entries[slot as usize]).collect();
         entries.sort_by_key(|entry| (self.shape.page_of(entry.logical), entry.used));
         entries.into_iter().map(|entry| (entry.logical, entry.used, entry.dirty)).collect()
@@ -252,7 +253,11 @@ impl NodeTable {
             }
             listed += node.len();
         }
-        if listed == self.len() { Ok(()) } else { Err(format!("{} entries are cached, {listed} are in nodes", self.len())) }
+        if listed == self.len() {
+            Ok(())
+        } else {
+            Err(format!("{} entries are cached, {listed} are in nodes", self.len()))
+        }
     }
 
     /// Checks one list of a node; the sum of its times of use.
@@ -296,7 +301,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nodes_are_ordered_by_mean_use_and_entries_by_last_use(steps in prop::collection::vec((0..40_u32, 0..6_u8), 0..300)) {
+        fn nodes_are_ordered_by_mean_use_and_entries_by_last_use(
+            steps in prop::collection::vec((0..40_u32, 0..6_u8), 0..300),
+        ) {
             let shape = TranslationShape::new(40, 8);
             let mut table = NodeTable::new(shape, 12);
             let mut plain = Plain::new();
@@ -317,7 +324,8 @@ mod tests {
                     }
                     (4, ..) => {
                         table.clean_page(page);
-                        plain.iter_mut().filter(|entry| shape.page_of(entry.0) == page).for_each(|entry| entry.2 = false);
+                        let of_page = plain.iter_mut().filter(|entry| shape.page_of(entry.0) == page);
+                        of_page.for_each(|entry| entry.2 = false);
                     }
                     (5, ..) => prop_assert_eq!(table.coldest(), coldest(&plain, shape)),
                     _ => {}

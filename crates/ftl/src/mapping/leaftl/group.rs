@@ -80,11 +80,8 @@ impl Group {
         let mut rosters = self.rosters.iter();
         for segment in &self.segments {
             let exact = segment.is_accurate();
-            let is_own = if exact {
-                segment.spans(position)
-            } else {
-                rosters.next().is_some_and(|roster| roster.has(position))
-            };
+            let is_own =
+                if exact { segment.spans(position) } else { rosters.next().is_some_and(|roster| roster.has(position)) };
             if is_own {
                 return Answer { page: segment.predict(position), exact };
             }
@@ -249,7 +246,9 @@ impl Group {
             return Err(format!("a group of {pages} pages counts {} bytes and has {bytes}", self.bytes));
         }
         let approximate = self.segments.iter().filter(|segment| !segment.is_accurate()).count();
-        if approximate != self.rosters.len() || self.ends.last().map_or(0, |end| usize::from(*end)) != self.segments.len() {
+        if approximate != self.rosters.len()
+            || self.ends.last().map_or(0, |end| usize::from(*end)) != self.segments.len()
+        {
             return Err("a group has segments without level or roster".to_owned());
         }
         let (mut index, mut rosters) = (0, self.rosters.iter());
@@ -321,7 +320,11 @@ mod tests {
         assert_eq!((group.segments.len(), group.ends.len()), (2, 2), "the older one sank");
         assert_eq!([4, 5, 9, 10].map(|position| group.answer(position).page), [104, 900, 904, 110]);
         learn(&mut group, &mut workshop, 256, (10..20).zip(700..));
-        assert_eq!((group.segments.len(), group.ends.len()), (3, 1), "cut off at the end the older one fits beside them");
+        assert_eq!(
+            (group.segments.len(), group.ends.len()),
+            (3, 1),
+            "cut off at the end the older one fits beside them"
+        );
         learn(&mut group, &mut workshop, 256, (0..5).zip(300..));
         assert_eq!((group.segments.len(), group.ends.len()), (3, 1), "the oldest is gone");
     }
@@ -330,7 +333,12 @@ mod tests {
     fn batches_of_a_row_are_compacted_to_one_segment() {
         let (mut group, mut workshop) = (Group::default(), Workshop::new(4));
         for first in (0..=252_u8).step_by(4) {
-            learn(&mut group, &mut workshop, 256, (first..=first + 3).map(|position| (position, 40 + u32::from(position))));
+            learn(
+                &mut group,
+                &mut workshop,
+                256,
+                (first..=first + 3).map(|position| (position, 40 + u32::from(position))),
+            );
         }
         assert_eq!((group.segments.len(), group.bytes()), (1, SEGMENT_BYTES));
     }
@@ -338,7 +346,12 @@ mod tests {
     #[test]
     fn pages_without_order_take_plain_entries() {
         let (mut group, mut workshop) = (Group::default(), Workshop::new(0));
-        learn(&mut group, &mut workshop, 64, (0..64).map(|position| (position, u32::from(position) * 7919 % 64 * 1000)));
+        learn(
+            &mut group,
+            &mut workshop,
+            64,
+            (0..64).map(|position| (position, u32::from(position) * 7919 % 64 * 1000)),
+        );
         assert_eq!((group.plain.len(), group.bytes()), (64, 256));
         learn(&mut group, &mut workshop, 64, (0..64).zip(5000..));
         assert_eq!((group.plain.len(), group.bytes()), (0, SEGMENT_BYTES), "put in order they are learned again");
@@ -371,15 +384,18 @@ mod tests {
         fn every_answer_is_the_newest_within_the_error_bound(
             error_bound in 0..6_u32,
             last in prop::sample::select(vec![15_u8, 100, 255]),
-            batches in prop::collection::vec((0..5_u8, 0..100_000_u32, prop::collection::btree_set(any::<u8>(), 1..60)), 0..30),
+            batches in prop::collection::vec(
+                (0..5_u8, 0..100_000_u32, prop::collection::btree_set(any::<u8>(), 1..60)),
+                0..30,
+            ),
         ) {
             let pages = u32::from(last) + 1;
             let (mut group, mut workshop) = (Group::default(), Workshop::new(error_bound));
             let mut truth = [NOWHERE; 256];
             for (shape, base, positions) in batches {
                 let positions: Vec<u8> = positions.into_iter().filter(|position| *position <= last).collect();
-                let batch: Vec<(u8, u32)> =
-                    positions.iter().enumerate().map(|(index, position)| (*position, batch(shape, base, *position, index))).collect();
+                let page = |(index, position): (usize, &u8)| (*position, batch(shape, base, *position, index));
+                let batch: Vec<(u8, u32)> = positions.iter().enumerate().map(page).collect();
                 for (position, page) in &batch {
                     truth[usize::from(*position)] = *page;
                 }

@@ -157,7 +157,12 @@ pub(super) mod tests {
 
     #[test]
     fn pages_that_are_nowhere_are_learned_apart() {
-        let learned = learn(4, points((0..100).map(|position| (position, if position % 2 == 0 { NOWHERE } else { 50 + u32::from(position) }))));
+        let learned = learn(
+            4,
+            points(
+                (0..100).map(|position| (position, if position % 2 == 0 { NOWHERE } else { 50 + u32::from(position) })),
+            ),
+        );
         assert_eq!(learned.len(), 2);
         assert!(learned.iter().any(|piece| piece.segment.predict(0) == NOWHERE && piece.pages.count() == 50));
     }

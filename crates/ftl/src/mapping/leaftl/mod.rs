@@ -35,10 +35,10 @@ mod tests;
 mod unit;
 
 use super::Mapping;
-use layer::recency::{Links, List};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use group::{Answer, Census};
+use layer::recency::{Links, List};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use learn::Workshop;
 use segment::{NOWHERE, SEGMENT_BYTES};
@@ -60,7 +60,8 @@ fn parameters() -> Vec<Parameter> {
             key: "ftl.leaftl.error_bound",
             kind: ParameterKind::Count { min: 0, max: 255 },
             default: Some("0"),
-            doc: "Flash pages by which a learned segment may be wrong; a wrong prediction costs a page read. 0: segments are exact.",
+            doc: "Flash pages by which a learned segment may be wrong; a wrong prediction costs a page read. 0: \
+                segments are exact.",
         },
         Parameter {
             key: "ftl.leaftl.batch_pages",
@@ -113,7 +114,10 @@ impl Leaftl {
         let bound = if answer.exact { 0 } else { self.workshop.error_bound };
         let bound = if at == NOWHERE { 0 } else { bound };
         let right = answer.page == NOWHERE || answer.page.abs_diff(at) <= bound;
-        assert!(right, "logical page {logical} is at {at}, but was learned as {answer:?} with an error bound of {bound}");
+        assert!(
+            right,
+            "logical page {logical} is at {at}, but was learned as {answer:?} with an error bound of {bound}"
+        );
     }
 
     /// Least charge of a dirty unit.
@@ -410,7 +414,8 @@ impl Scheme for Leaftl {
 
     fn report(&self, report: &mut LayerReport) {
         let census = self.census();
-        let cached_pages: u64 = self.links.oldest_first(&self.recency).map(|page| self.shape.range(page).len() as u64).sum();
+        let cached_pages: u64 =
+            self.links.oldest_first(&self.recency).map(|page| self.shape.range(page).len() as u64).sum();
         report.counters.extend([
             ("learned_bytes", self.units.iter().map(Unit::bytes).sum()),
             ("learned_pages", census.learned_pages),

@@ -70,7 +70,10 @@ impl Drive {
     fn write(&mut self, logical: u32, at: u32) {
         self.access(logical, true);
         self.map[logical as usize] = Some(at);
-        [Some(&mut self.scheme), self.twin.as_mut()].into_iter().flatten().for_each(|scheme| scheme.placed(logical, at));
+        [Some(&mut self.scheme), self.twin.as_mut()]
+            .into_iter()
+            .flatten()
+            .for_each(|scheme| scheme.placed(logical, at));
     }
 
     fn write_next(&mut self, logical: u32) {
@@ -96,7 +99,10 @@ impl Drive {
     fn update(&mut self) {
         for page in 0..self.shape.count {
             if self.awaits_update[page as usize] {
-                [Some(&mut self.scheme), self.twin.as_mut()].into_iter().flatten().for_each(|scheme| scheme.programmed(page));
+                [Some(&mut self.scheme), self.twin.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|scheme| scheme.programmed(page));
                 self.program(page);
             }
         }
@@ -153,7 +159,10 @@ fn a_drive_written_in_order_takes_a_few_bytes() {
     (0..PAGES).for_each(|logical| drive.write_next(logical));
     drive.scheme.learn_batch();
     assert_eq!((drive.counter("learned_segments"), drive.counter("learned_pages")), (3, u64::from(PAGES)));
-    assert_eq!((drive.counter("learned_bytes"), drive.counter("learned_page_map_bytes")), (3 * 16, 4 * u64::from(PAGES)));
+    assert_eq!(
+        (drive.counter("learned_bytes"), drive.counter("learned_page_map_bytes")),
+        (3 * 16, 4 * u64::from(PAGES))
+    );
 }
 
 #[test]
@@ -164,7 +173,8 @@ fn a_predicted_page_that_is_wrong_is_read_in_vain() {
     assert_eq!(drive.misreads, 0, "what is not learned is exact");
     drive.scheme.learn_batch();
     assert!(drive.counter("learned_approximate_segments") > 0);
-    let wrong = (0..200).filter(|logical| Some(drive.scheme.answer(*logical).page) != drive.map[*logical as usize]).count();
+    let wrong =
+        (0..200).filter(|logical| Some(drive.scheme.answer(*logical).page) != drive.map[*logical as usize]).count();
     for logical in 0..200 {
         drive.access(logical, false);
     }

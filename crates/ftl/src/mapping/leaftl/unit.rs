@@ -124,8 +124,10 @@ impl Unit {
             let index = group_of(&entries[0]);
             let first = pages.start + (index << GROUP_SHIFT);
             workshop.points.clear();
-            workshop.points.extend(entries.iter().map(|&(logical, page)| {
-                Point { position: (logical - first) as u8, page, exact: true }
+            workshop.points.extend(entries.iter().map(|&(logical, page)| Point {
+                position: (logical - first) as u8,
+                page,
+                exact: true,
             }));
             let group = &mut self.groups[index as usize];
             let before = group.bytes();

@@ -129,7 +129,8 @@ impl<S: Scheme> LogMap<S> {
             return Kind::Full;
         }
         let data = self.data[lbn as usize];
-        let below = |page: u32| self.geometry.page_in_block(Ppn(page)) < next || self.back[page as usize] & TRIMMED != 0;
+        let below =
+            |page: u32| self.geometry.page_in_block(Ppn(page)) < next || self.back[page as usize] & TRIMMED != 0;
         if data != NONE && self.blocks.valid_pages_of(BlockId(data)).any(below) {
             return Kind::Full;
         }

@@ -31,20 +31,18 @@ mod wear;
 
 use crate::FtlContext;
 use crate::blocks::BlockTable;
-use crate::mapping::{Builder, Mapping};
 use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
+use crate::mapping::{Builder, Mapping};
 use fail::Rescue;
 use layer::recency::{Links, List};
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
-    SnapshotWriter, Values,
+    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    Values,
 };
 use merge::{Kind, Merge, MergeCounters};
-use nand::{
-    Cancel, Command, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program, Read,
-};
-pub(super) use parameters::common;
+use nand::{Cancel, Command, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program, Read};
 use parameters::Settings;
+pub(super) use parameters::common;
 pub(super) use place::{InPlace, Put};
 use rewrite::Rewrite;
 use state::{FreePool, Role};
@@ -171,7 +169,14 @@ pub(super) struct LogMap<S> {
 /// A line of the table of mappings for a scheme.
 pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
     // A logical block's pages follow it to any plane.
-    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, kept_erased: None, is_versioned: false }
+    Mapping {
+        name,
+        doc,
+        parameters,
+        reserve_blocks: parameters::reserve_blocks::<S>,
+        kept_erased: None,
+        is_versioned: false,
+    }
 }
 
 /// What builds a scheme.

@@ -50,13 +50,15 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: "ftl.allocation.order",
             kind: ParameterKind::Choice(|| ORDERS.to_vec()),
             default: Some("cdp"),
-            doc: "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies behind a channel (d) and planes (p); the first letter varies fastest.",
+            doc: "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies \
+                behind a channel (d) and planes (p); the first letter varies fastest.",
         },
         Parameter {
             key: "ftl.log.blocks",
             kind: ParameterKind::Count { min: 1, max: 1 << 24 },
             default: None,
-            doc: "Log blocks of the whole drive; without it all spare blocks that are not kept for merging. `block` has one replacement block without it.",
+            doc: "Log blocks of the whole drive; without it all spare blocks that are not kept for merging. `block` \
+                has one replacement block without it.",
         },
         Parameter {
             key: "ftl.log.merge_blocks",
@@ -68,7 +70,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: "ftl.log.partial_merge",
             kind: ParameterKind::Switch,
             default: Some("true"),
-            doc: "A log block with the first pages of its logical block in order is filled up and becomes the data block; otherwise only complete ones do, and the rest is merged in full.",
+            doc: "A log block with the first pages of its logical block in order is filled up and becomes the data \
+                block; otherwise only complete ones do, and the rest is merged in full.",
         },
         Parameter {
             key: "ftl.log.copies_in_flight",

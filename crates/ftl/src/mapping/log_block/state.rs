@@ -33,17 +33,8 @@ pub(super) enum Role {
     Bad,
 }
 
-const ROLES: [Role; 9] = [
-    Role::Free,
-    Role::Data,
-    Role::Log,
-    Role::Shared,
-    Role::Target,
-    Role::Odd,
-    Role::Garbage,
-    Role::Erasing,
-    Role::Bad,
-];
+const ROLES: [Role; 9] =
+    [Role::Free, Role::Data, Role::Log, Role::Shared, Role::Target, Role::Odd, Role::Garbage, Role::Erasing, Role::Bad];
 
 /// Free blocks: first in, first out within a plane; planes in turn.
 #[derive(Clone, Debug)]
@@ -173,7 +164,9 @@ impl<S: Scheme> LogMap<S> {
                 Role::Log => of(&self.log) && self.holds(block, lbn, self.in_place[block.index()]),
                 Role::Shared => shared.contains(&block),
                 Role::Target => self.targets().any(|target| target == (lbn, block)),
-                Role::Odd => self.rescues.contains_key(&lbn) && self.odd.contains(&block) && self.holds(block, lbn, false),
+                Role::Odd => {
+                    self.rescues.contains_key(&lbn) && self.odd.contains(&block) && self.holds(block, lbn, false)
+                }
                 Role::Garbage => valid == 0 && self.garbage.contains(&block),
                 Role::Erasing => valid == 0,
                 Role::Bad => valid == 0 && row.is_bad(),
@@ -211,7 +204,8 @@ impl<S: Scheme> LogMap<S> {
     fn holds(&self, block: BlockId, lbn: u32, in_place: bool) -> bool {
         self.blocks.valid_pages_of(block).all(|page| {
             let back = self.back[page as usize];
-            let Some(logical) = (if back & TRIMMED == 0 { Some(back) } else { self.tombstones.get(&page).map(|t| t.first) })
+            let Some(logical) =
+                (if back & TRIMMED == 0 { Some(back) } else { self.tombstones.get(&page).map(|t| t.first) })
             else {
                 return false;
             };
@@ -246,7 +240,10 @@ impl<S: Scheme> LogMap<S> {
     }
 
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
-        assert!(self.active == 0 && self.erasing == 0 && self.rewrites.is_empty(), "a drive is drained before its state is saved");
+        assert!(
+            self.active == 0 && self.erasing == 0 && self.rewrites.is_empty(),
+            "a drive is drained before its state is saved"
+        );
         writer.put_u32("log.map", self.map.iter().copied());
         writer.put_u32("log.back", self.back.iter().copied());
         self.blocks.save(writer);
@@ -262,8 +259,7 @@ impl<S: Scheme> LogMap<S> {
         writer.put_u32("log.rescues", self.rescues.keys().copied().collect::<Vec<_>>().into_iter());
         let tombstones = self.tombstones.iter().flat_map(|(page, t)| [*page, t.first, t.count, t.live]);
         writer.put_u32("log.tombstones", tombstones.collect::<Vec<_>>().into_iter());
-        let numbers =
-            [self.sequence, self.free.turn as u64, u64::from(self.retired_blocks), u64::from(self.freed)];
+        let numbers = [self.sequence, self.free.turn as u64, u64::from(self.retired_blocks), u64::from(self.freed)];
         writer.put_u64("log.numbers", numbers.into_iter());
         writer.put_u64("log.scheme", self.scheme.save().into_iter());
     }

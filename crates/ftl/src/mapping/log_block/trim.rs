@@ -43,7 +43,8 @@ impl<S: Scheme> LogMap<S> {
             let logical = op.first + index;
             let end = (op.pages).min((logical / self.pages + 1) * self.pages - op.first);
             // A trim is advice: a page trimmed in part keeps its contents.
-            let trims = |index: &u32| op.mask_at(*index, full) == full && self.map[(op.first + index) as usize] < TRIMMED;
+            let trims =
+                |index: &u32| op.mask_at(*index, full) == full && self.map[(op.first + index) as usize] < TRIMMED;
             if let Some(first) = (index..end).find(trims) {
                 let last = (index..end).rfind(trims).unwrap_or(first);
                 let Some(page) = self.place(flash, op.first + first, Put::Tombstone) else {
@@ -151,8 +152,7 @@ impl<S: Scheme> LogMap<S> {
     /// The tombstones of a logical block that was just merged are on flash.
     pub(super) fn release_tombstones<F: Flash>(&mut self, flash: &mut F, lbn: u32) {
         let of_block = |tombstone: &Tombstone| tombstone.first / self.pages == lbn && !tombstone.held.is_empty();
-        let pages: Vec<u32> =
-            self.tombstones.iter().filter(|entry| of_block(entry.1)).map(|entry| *entry.0).collect();
+        let pages: Vec<u32> = self.tombstones.iter().filter(|entry| of_block(entry.1)).map(|entry| *entry.0).collect();
         for page in pages {
             self.end_tombstone(flash, Ppn(page));
         }

@@ -1,11 +1,11 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each plane.
 
+use super::PageMap;
+use super::entry::Held;
 use super::parameters::Frontiers;
 use super::place::Stream;
 use super::scheme::Scheme;
 use super::state::Frontier;
-use super::PageMap;
-use super::entry::Held;
 use crate::gc::VictimView;
 use nand::{Command, Completion, Flash, FlashCore, Outcome, PayloadId, Program, Read};
 use units::{BlockId, CAUSES, Cause, Ppn};
@@ -42,9 +42,9 @@ impl Collection {
 const LOOK_AHEAD: usize = 16;
 /// Full blocks a policy may choose, where one may not be moved, before it is not asked any more.
 const FULL_PICKS: usize = 8;
-/// Full blocks in a row, for each block of a plane, after which a policy is told that it goes in circles: one that takes
-/// each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that evens out
-/// wear needs as many as the wear differs.
+/// Full blocks in a row, for each block of a plane, after which a policy is told that it goes in circles: one that
+/// takes each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that
+/// evens out wear needs as many as the wear differs.
 const CIRCLES: u32 = 64;
 /// Collections between two looks at the spread of wear.
 const LEVEL_EVERY: u32 = 8;
@@ -62,8 +62,8 @@ enum Window {
 impl<S: Scheme> PageMap<S> {
     fn wanted_free(&self, lane: usize) -> u32 {
         let background = if self.idle { self.settings.background_free_blocks } else { 0 };
-        // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has one
-        // block to spare, collecting for more would go on until nothing in it is invalid.
+        // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has
+        // one block to spare, collecting for more would go on until nothing in it is invalid.
         let shares = !S::DEMAND && self.settings.frontiers == Frontiers::Shared && !self.lanes[lane].host.is_full();
         // Room that the host will need is made when it asks for it: until then nothing is due.
         let needed = if self.idle { 0 } else { (self.kept as u32).saturating_sub(u32::from(shares)) };
@@ -151,7 +151,11 @@ impl<S: Scheme> PageMap<S> {
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
         let trims = !self.trims.is_empty() && flash.core().block(victim).pins > 0;
         // Tombstones may go to another lane.
-        let leaving = if self.division.sheds && room < self.pages.blocks.valid_count(victim) + 1 { self.tombstones_in(victim) } else { 0 };
+        let leaving = if self.division.sheds && room < self.pages.blocks.valid_count(victim) + 1 {
+            self.tombstones_in(victim)
+        } else {
+            0
+        };
         room >= self.pages.blocks.valid_count(victim) - leaving + u32::from(trims)
     }
 

@@ -5,11 +5,11 @@
 //! they have one they hold up nobody but erases, flushes and their own operation: flash answers reads
 //! from the controller, and every plane collects for them what it can without them.
 
+use super::PageMap;
+use super::entry::{Back, Held};
 use super::parameters::{kept, least_reserve};
 use super::scheme::Scheme;
 use super::state::{Failing, Frontier};
-use super::PageMap;
-use super::entry::{Back, Held};
 use crate::alloc::Placement;
 use nand::{Flash, FlashCore, Program, ProgramFailure};
 use units::{BlockId, Ppn};
@@ -89,7 +89,8 @@ impl<S: Scheme> PageMap<S> {
     fn return_copy<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let source = failure.supersedes.expect("a copy has a source");
         let held = self.is_held(failure.page);
-        let newest = self.pages.back(failure.page).logical().filter(|logical| self.pages.find(*logical) == Some(failure.page));
+        let newest =
+            self.pages.back(failure.page).logical().filter(|logical| self.pages.find(*logical) == Some(failure.page));
         if let Some(logical) = newest {
             self.pages.relocate(logical, failure.page, source);
             self.entry_changed(self.lane_of(source), logical, source);
@@ -171,7 +172,8 @@ impl<S: Scheme> PageMap<S> {
         let entry = &self.lanes[lane];
         let copies = self.frontier(lane, self.copy_stream(back));
         let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
-        let promised = entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
+        let promised =
+            entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
         if room > promised + entry.promised { self.copy_page(lane, back) } else { None }
     }
 

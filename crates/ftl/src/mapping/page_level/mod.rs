@@ -30,17 +30,16 @@ use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
 use crate::gc::{VictimPolicy, build_victim};
 use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
-use crate::mapping::{Layout, Builder, Mapping, VersionedEntry};
+use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
 use engine::random::Stream;
+use entry::Entry;
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
-    SnapshotWriter,
+    Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{
     Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
     ProgramFailure, Read,
 };
-use entry::Entry;
 use old::OldVersions;
 use pages::Pages;
 use parameters::Settings;
@@ -95,7 +94,14 @@ pub(crate) struct PageMap<S> {
 /// A line of the table of mappings for a scheme.
 pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, parameters: fn() -> Vec<Parameter>) -> Mapping {
     // Translation pages have no home plane.
-    Mapping { name, doc, parameters, reserve_blocks: parameters::reserve_blocks::<S>, kept_erased: Some(parameters::kept_erased::<S>), is_versioned: false }
+    Mapping {
+        name,
+        doc,
+        parameters,
+        reserve_blocks: parameters::reserve_blocks::<S>,
+        kept_erased: Some(parameters::kept_erased::<S>),
+        is_versioned: false,
+    }
 }
 
 /// What builds a scheme.
@@ -122,7 +128,8 @@ impl<S: Scheme> PageMap<S> {
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
-        let bound = settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
+        let bound =
+            settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
         let division = Division::new(&geometry, context.stripes, bound);
         let lanes = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
         let layout = Layout {
@@ -143,8 +150,14 @@ impl<S: Scheme> PageMap<S> {
             lanes,
             division,
             in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
-            order: context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
-            old: OldVersions::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
+            order: context
+                .stripes
+                .map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
+            old: OldVersions::new(
+                context.stripes,
+                (context.user_pages + shape.count) as usize,
+                core.contents.is_some(),
+            ),
             turn: 0,
             sequence: 1,
             trims: TrimLog::new(geometry.page_bytes, context.stripes.map_or(0, |stripes| stripes.may_fail)),

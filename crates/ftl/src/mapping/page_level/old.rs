@@ -8,12 +8,12 @@
 //! old     -> kept version        a page in `old` is never in `map`
 //! ```
 
-use super::scheme::Scheme;
 use super::PageMap;
 use super::entry::{Back, Entry, Held};
+use super::scheme::Scheme;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
-use layer::{Answer, Old, SnapshotError, SnapshotReader, PageOp, SnapshotWriter, Versioned};
+use layer::{Answer, Old, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, Versioned};
 use nand::{Contents, Flash, FlashCore, PageKind, ProgramFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, DieId, Lpn, Ppn};
@@ -35,8 +35,8 @@ pub(super) enum Found {
 /// Old versions by logical page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OldVersions {
-    /// A flash page, [`Entry::ZEROS`] of a page that was never written or trimmed, or [`Entry::NOWHERE`] for none; empty where
-    /// nothing is ever kept.
+    /// A flash page, [`Entry::ZEROS`] of a page that was never written or trimmed, or [`Entry::NOWHERE`] for none;
+    /// empty where nothing is ever kept.
     table: Vec<Entry>,
     /// Flash pages in it.
     pages: u64,
@@ -53,7 +53,12 @@ impl OldVersions {
     pub fn new(stripes: Option<Stripes<'_>>, logical_pages: usize, has_contents: bool) -> Self {
         let Some(stripes) = stripes else { return Self::default() };
         let numbers = if has_contents { vec![0; logical_pages] } else { Vec::new() };
-        Self { table: units::table(logical_pages, Entry::NOWHERE), moves: stripes.moves_old, numbers, ..Self::default() }
+        Self {
+            table: units::table(logical_pages, Entry::NOWHERE),
+            moves: stripes.moves_old,
+            numbers,
+            ..Self::default()
+        }
     }
 
     /// A page is written with this number.
@@ -165,17 +170,30 @@ impl<S: Scheme> PageMap<S> {
         for (logical, entry) in (0..).map(Lpn).zip(&self.old.table) {
             let Some(page) = entry.on_flash() else { continue };
             pages += 1;
-            if !self.pages.blocks.is_valid(page) || self.pages.back(page) != Back::data(logical) || self.pages.find(logical) == Some(page) {
+            if !self.pages.blocks.is_valid(page)
+                || self.pages.back(page) != Back::data(logical)
+                || self.pages.find(logical) == Some(page)
+            {
                 return Err(format!("the old version of logical page {logical} is page {page}, which is not its own"));
             }
         }
-        if pages == self.old.pages { Ok(()) } else { Err(format!("{pages} old versions, but {} counted", self.old.pages)) }
+        if pages == self.old.pages {
+            Ok(())
+        } else {
+            Err(format!("{pages} old versions, but {} counted", self.old.pages))
+        }
     }
 
     /// Finds old versions after a power cut: of every page newer than its parity, the newest one that is not.
     /// `found`: what each logical page is, `fresh`: number of its newest version if that says that nothing of it is
     /// covered. Returns copies of them that were not chosen.
-    pub(super) fn recover_old(&mut self, context: &FtlContext<'_>, image: &FlashCore, found: &[Found], fresh: &[u64]) -> OldCopies {
+    pub(super) fn recover_old(
+        &mut self,
+        context: &FtlContext<'_>,
+        image: &FlashCore,
+        found: &[Found],
+        fresh: &[u64],
+    ) -> OldCopies {
         let mut copies = OldCopies::new();
         let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
         self.sequence = self.sequence.max(stripes.given);
@@ -221,7 +239,13 @@ impl<S: Scheme> PageMap<S> {
 
     /// Of each page that is newer than its parity, the sequence number of that parity. Of several parities, the
     /// newest number that all of them had: power may have been cut between one and the other, more than once.
-    fn bounds(&self, stripes: &Stripes<'_>, image: &FlashCore, contents: &Contents, found: &[Found]) -> Vec<Option<u64>> {
+    fn bounds(
+        &self,
+        stripes: &Stripes<'_>,
+        image: &FlashCore,
+        contents: &Contents,
+        found: &[Found],
+    ) -> Vec<Option<u64>> {
         let number = |logical: u32| match found[logical as usize] {
             Found::Nothing => 0,
             Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
@@ -230,20 +254,28 @@ impl<S: Scheme> PageMap<S> {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
             parities.filter(|parity| !self.lanes[self.home(Lpn(*parity))].dead)
         };
-        let is_torn = |logical: &u32| live(*logical).any(|parity| parity == *logical) && live(*logical).any(|parity| number(parity) != number(*logical));
+        let is_torn = |logical: &u32| {
+            live(*logical).any(|parity| parity == *logical)
+                && live(*logical).any(|parity| number(parity) != number(*logical))
+        };
         // Before the first one there was nothing.
-        let mut torn: BTreeMap<u32, BTreeSet<u64>> = (0..self.pages.logical_pages()).filter(is_torn).map(|logical| (logical, [0].into())).collect();
+        let mut torn: BTreeMap<u32, BTreeSet<u64>> =
+            (0..self.pages.logical_pages()).filter(is_torn).map(|logical| (logical, [0].into())).collect();
         if !torn.is_empty() {
             for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
                 let oob = contents.oob(page.0);
-                if let Some(numbers) = torn.get_mut(&oob.logical).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost)) {
+                if let Some(numbers) =
+                    torn.get_mut(&oob.logical).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost))
+                {
                     numbers.insert(oob.sequence & !FRESH);
                 }
             }
         }
         let bound = |logical: u32| {
             let common = |first: u32| match torn.get(&first) {
-                Some(numbers) => numbers.iter().rev().copied().find(|number| live(first).all(|other| torn[&other].contains(number))),
+                Some(numbers) => {
+                    numbers.iter().rev().copied().find(|number| live(first).all(|other| torn[&other].contains(number)))
+                }
                 None => Some(number(first)),
             };
             let bound = stripes.shape.covered_until(logical).or_else(|| common(live(logical).next()?))?;

@@ -1,7 +1,7 @@
 //! Which flash page each logical page is on, and what each flash page holds.
 //!
-//! *Protects*: the newest version of a logical page is a valid page that names it, and no other page is valid but tombstones
-//! and old versions that are kept. Only this file writes the maps and makes pages valid or invalid.
+//! *Protects*: the newest version of a logical page is a valid page that names it, and no other page is valid but
+//! tombstones and old versions that are kept. Only this file writes the maps and makes pages valid or invalid.
 
 use super::entry::{Back, Entry, Place};
 use crate::blocks::BlockTable;

@@ -30,15 +30,15 @@ const FRONTIERS: Choices<Frontiers> = Choices {
 /// Whether translation pages have one open block in the whole drive.
 const ONE_WRITE_POINTER: Choices<bool> = Choices {
     key: "ftl.translation.write_pointers",
-    table: &[
-        ("plane", "one in each plane", false),
-        ("one", "one for the whole drive", true),
-    ],
+    table: &[("plane", "one in each plane", false), ("one", "one for the whole drive", true)],
 };
 /// Whether the directory of translation pages counts to the cache.
 const COVERS_DIRECTORY: Choices<bool> = Choices {
     key: "ftl.map_cache_covers",
-    table: &[("entries", "cached entries alone, as published figures count", false), ("directory", "the directory of translation pages as well", true)],
+    table: &[
+        ("entries", "cached entries alone, as published figures count", false),
+        ("directory", "the directory of translation pages as well", true),
+    ],
 };
 
 /// Settings read once, so that the per-page path looks nothing up.
@@ -149,10 +149,12 @@ fn checked_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<Translat
         return Ok(TranslationShape::NONE);
     }
     let most = layout.page_bytes / ENTRY_BYTES;
-    let entries = values.get("ftl.translation.entries").map_or(most, |_| values.whole("ftl.translation.entries") as u32);
+    let entries =
+        values.get("ftl.translation.entries").map_or(most, |_| values.whole("ftl.translation.entries") as u32);
     if !entries.is_power_of_two() || entries > most {
         return Err(format!(
-            "ftl.translation.entries is {entries}; a translation page of {} bytes holds a power of two of {ENTRY_BYTES}-byte entries up to {most}",
+            "ftl.translation.entries is {entries}; a translation page of {} bytes holds a power of two of \
+             {ENTRY_BYTES}-byte entries up to {most}",
             layout.page_bytes
         ));
     }
@@ -166,7 +168,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: "ftl.allocation.order",
             kind: ParameterKind::Choice(|| ORDERS.to_vec()),
             default: Some("cdp"),
-            doc: "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the first letter varies fastest.",
+            doc: "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the \
+                first letter varies fastest.",
         },
         Parameter {
             key: PLACEMENTS.key,
@@ -178,13 +181,15 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: "ftl.gc.victim",
             kind: ParameterKind::Choice(victims),
             default: Some("greedy"),
-            doc: "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, although they may be dropped before they are moved.",
+            doc: "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, \
+                although they may be dropped before they are moved.",
         },
         Parameter {
             key: "ftl.gc.free_blocks",
             kind: ParameterKind::Count { min: 0, max: 1000 },
             default: Some("2"),
-            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count), whether data or translation pages took them; 0: not before the host finds no page.",
+            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count), \
+                whether data or translation pages took them; 0: not before the host finds no page.",
         },
         Parameter {
             key: FRONTIERS.key,
@@ -202,7 +207,8 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
             key: "ftl.gc.background_free_blocks",
             kind: ParameterKind::Count { min: 0, max: 1000 },
             default: Some("0"),
-            doc: "While the host is idle, collect until a plane has more free blocks than this; 0 turns background collection off.",
+            doc: "While the host is idle, collect until a plane has more free blocks than this; 0 turns background \
+                collection off.",
         },
         Parameter {
             key: "ftl.gc.copyback",
@@ -246,7 +252,8 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
             key: "ftl.translation.entries",
             kind: ParameterKind::Count { min: 2, max: 8192 },
             default: None,
-            doc: "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page holds.",
+            doc: "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page \
+                holds.",
         },
         Parameter {
             key: ONE_WRITE_POINTER.key,

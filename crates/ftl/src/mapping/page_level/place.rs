@@ -9,11 +9,11 @@
 //! `Own` where each translation page has blocks of its own for its data; tombstones then go where
 //! translation pages go, so that no data block is mixed.
 
+use super::PageMap;
+use super::entry::Back;
 use super::parameters::Frontiers;
 use super::scheme::{MOST_WRITE_BACKS, Scheme};
 use super::state::Frontier;
-use super::PageMap;
-use super::entry::Back;
 use crate::alloc::Placement;
 use nand::Flash;
 use units::{Lpn, Ppn};
@@ -300,8 +300,8 @@ impl<S: Scheme> PageMap<S> {
         Some(self.take(lane, stream))
     }
 
-    /// A page for a record in the lane with the most free blocks: small lanes may be full of data, and a trim frees room in
-    /// one of them only.
+    /// A page for a record in the lane with the most free blocks: small lanes may be full of data, and a trim frees
+    /// room in one of them only.
     fn roomiest_page<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
         let free = |lane: &usize| (self.lanes[*lane].free.len(), std::cmp::Reverse(*lane));
         let mut roomiest = (0..self.lanes.len()).max_by_key(free)?;
@@ -370,8 +370,7 @@ impl<S: Scheme> PageMap<S> {
     /// Whether `pages` translation pages can be programmed without waiting.
     #[inline]
     pub(super) fn has_translation_room(&self, pages: u32) -> bool {
-        self.translation_room_in(self.translation.lane_in_turn()) >= pages
-            || self.has_translation_room_anywhere(pages)
+        self.translation_room_in(self.translation.lane_in_turn()) >= pages || self.has_translation_room_anywhere(pages)
     }
 
     /// Tries what [`PageMap::translation_page`] would do so many times, with what each time changes.

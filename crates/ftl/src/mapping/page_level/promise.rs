@@ -1,9 +1,9 @@
 //! Admission of a collection that moves translation pages or makes them change: the room it is promised.
 
+use super::PageMap;
 use super::place::Stream;
 use super::scheme::Scheme;
 use super::translation::Translation;
-use super::PageMap;
 use nand::Flash;
 use units::{BlockId, Ppn};
 
@@ -37,10 +37,11 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without a
-    /// valid page this is not known: it counts as data.
+    /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without
+    /// a valid page this is not known: it counts as data.
     fn held_translation<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
-        let programmed = self.pages.backs(self.geometry.page_at(block, 0), usize::from(flash.core().block(block).issued));
+        let programmed =
+            self.pages.backs(self.geometry.page_at(block, 0), usize::from(flash.core().block(block).issued));
         let known = programmed.iter().find_map(|back| back.logical());
         known.is_some_and(|logical| logical.index() >= self.user_pages())
     }

@@ -9,12 +9,12 @@
 //! without valid pages, a block whose pages all have copies elsewhere gives them up; if there is none
 //! (it received a tombstone besides copies), the emptiest block is filled up before it is closed.
 
-use super::scheme::Scheme;
-use super::place::Stream;
-use super::old::{FRESH, Found, OldCopies};
-use super::trim_log::decode;
 use super::PageMap;
 use super::entry::{Back, Entry, Held};
+use super::old::{FRESH, Found, OldCopies};
+use super::place::Stream;
+use super::scheme::Scheme;
+use super::trim_log::decode;
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
@@ -59,7 +59,9 @@ impl<S: Scheme> PageMap<S> {
             ftl.lanes_of_die(die).for_each(|lane| ftl.close_lane(lane));
         }
         let Scan { mut newest, fresh, metadata, copies } = ftl.scan(image, contents);
-        let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence));
+        let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| {
+            (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence)
+        });
         for (logical, best) in (0..).map(Lpn).zip(&newest) {
             if let Some(page) = best.page {
                 ftl.pages.place(logical, page);
@@ -224,7 +226,8 @@ impl<S: Scheme> PageMap<S> {
         true
     }
 
-    /// For each page trimmed by tombstone `slot`: the page, that slot, and the slot of one in another block that says the same.
+    /// For each page trimmed by tombstone `slot`: the page, that slot, and the slot of one in another block that says
+    /// the same.
     fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(Lpn, u32, u32)>> {
         if self.trims.has_copies(slot) {
             return None; // they stay together

@@ -1,10 +1,10 @@
 //! State of one plane, invariants, snapshot.
 
+use super::PageMap;
 use super::collect::Collection;
 use super::scheme::Scheme;
-use super::PageMap;
-use crate::mapping::common::UNMAPPED;
 use crate::mapping::Stripes;
+use crate::mapping::common::UNMAPPED;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{BlockRow, FlashCore};
 use std::cmp::Reverse;
@@ -130,7 +130,14 @@ impl Division {
         let blocks = geometry.blocks_per_plane() / parts;
         assert!(blocks * parts == geometry.blocks_per_plane(), "lanes have equally many blocks");
         let (by_blocks, by_run) = (Reciprocal::new(blocks), Reciprocal::new(run));
-        Self { lanes: geometry.planes() * parts, blocks, of_segments: run > 1, sheds: run > 1 || bound, by_blocks, by_run }
+        Self {
+            lanes: geometry.planes() * parts,
+            blocks,
+            of_segments: run > 1,
+            sheds: run > 1 || bound,
+            by_blocks,
+            by_run,
+        }
     }
 
     #[inline]
@@ -227,7 +234,9 @@ impl<S: Scheme> PageMap<S> {
         let metadata = self.trims.live_pages();
         let old = self.old.pages();
         if valid != mapped + metadata + old {
-            return Err(format!("{valid} valid pages, but {mapped} mapped, {metadata} tombstones and {old} old versions"));
+            return Err(format!(
+                "{valid} valid pages, but {mapped} mapped, {metadata} tombstones and {old} old versions"
+            ));
         }
         self.check_old()?;
         let total = |counter| FlashCore::total(counter);
@@ -251,11 +260,24 @@ impl<S: Scheme> PageMap<S> {
             state.extend(lane.copies.numbers());
             writer.put_u32("lane.state", state.into_iter());
             let free = lane.free.blocks();
-            writer.put_u32("lane.free", free.iter().flat_map(|(key, block)| [*key, *block]).collect::<Vec<_>>().into_iter());
-            writer.put_u32("lane.failing", lane.failing.iter().flat_map(|f| [f.block.0, f.settled]).collect::<Vec<_>>().into_iter());
+            writer.put_u32(
+                "lane.free",
+                free.iter().flat_map(|(key, block)| [*key, *block]).collect::<Vec<_>>().into_iter(),
+            );
+            writer.put_u32(
+                "lane.failing",
+                lane.failing.iter().flat_map(|f| [f.block.0, f.settled]).collect::<Vec<_>>().into_iter(),
+            );
             let collection = lane.collection.as_ref().map(Collection::export).unwrap_or_default();
             writer.put_u32("lane.collection", collection.into_iter());
-            writer.put_u32("lane.updates", [lane.promised, u32::from(lane.moved_full)].into_iter().chain(lane.updates.iter().copied()).collect::<Vec<_>>().into_iter());
+            writer.put_u32(
+                "lane.updates",
+                [lane.promised, u32::from(lane.moved_full)]
+                    .into_iter()
+                    .chain(lane.updates.iter().copied())
+                    .collect::<Vec<_>>()
+                    .into_iter(),
+            );
         }
         if S::DEMAND {
             self.translation.save(writer);

@@ -7,11 +7,14 @@
 //! The whole map is in the simulator's memory, as it decides where pages are; what a controller would
 //! have in memory is what the scheme caches. Everything else costs commands, and data waits for them.
 
-use super::scheme::{Access, Plan, Scheme, TranslationShape};
-use super::state::Frontier;
+mod state;
+
+pub(super) use state::{Translation, TranslationCounters};
+
 use super::PageMap;
 use super::entry::{Back, Entry};
-use layer::{LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
+use super::scheme::{Access, Plan, Scheme};
+use layer::{LayerReport, PageOp};
 use nand::{Command, CommandId, Completion, Flash, JoinId, Outcome, PayloadId, Program, Read, RecordId};
 use units::{Cause, Lpn, Ppn};
 
@@ -20,166 +23,6 @@ pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
 
 /// Marks an entry of a record on flash that memory held a newer version of.
 const OUTDATED: Entry = Entry::from_bits(u32::MAX - 1);
-
-/// What happened to translation pages since counting began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TranslationCounters {
-    pub hits: u64,
-    pub misses: u64,
-    pub reads: u64,
-    pub writes: u64,
-    /// Of the writes, those at the end of a collection.
-    pub collection_updates: u64,
-    /// Moved by collection.
-    pub copies: u64,
-    /// Accesses that could not be cached for want of room on flash.
-    pub uncached: u64,
-    /// Rewritten after a power cut.
-    pub repaired: u64,
-    pub misreads: u64,
-    pub translation_victims: u64,
-    pub translation_victim_pages: u64,
-    pub data_victims: u64,
-    /// Translation pages with entries of what they held, each once a block.
-    pub victim_translation_pages: u64,
-}
-
-/// State of the translation pages.
-pub(super) struct Translation<S> {
-    pub scheme: S,
-    pub shape: TranslationShape,
-    /// Open blocks of translation pages: one for each plane, or a single one.
-    pub frontiers: Vec<Frontier>,
-    /// Pages of these that collections under way will need.
-    promised: Vec<u32>,
-    turn: usize,
-    /// Planes that gave a block to translation pages and were not looked at since: they may be short of blocks now.
-    opened: Vec<u32>,
-    /// Open block of each translation page's data, where it has blocks of its own.
-    pub own: Vec<Frontier>,
-    /// The read that brings a translation page, for those who use it before it is there.
-    loading: Vec<Option<CommandId>>,
-    /// A collection moved pages whose entries are on this translation page; it will be programmed.
-    pub awaits_update: Vec<bool>,
-    /// The look at a victim that last saw each translation page, and the number of the last look.
-    pub seen: Vec<u32>,
-    pub look: u32,
-    /// On flash it is behind what a scan found after a power cut.
-    pub stale: Vec<bool>,
-    /// Numbers of stale translation pages still to be programmed.
-    pub repairs: Vec<u32>,
-    pub counters: TranslationCounters,
-}
-
-impl<S: Scheme> Translation<S> {
-    pub fn new(scheme: S, shape: TranslationShape, frontiers: usize) -> Self {
-        let count = shape.count as usize;
-        Self {
-            scheme,
-            shape,
-            frontiers: vec![Frontier::NONE; if S::DEMAND { frontiers } else { 0 }],
-            promised: vec![0; if S::DEMAND { frontiers } else { 0 }],
-            turn: 0,
-            opened: Vec::new(),
-            own: vec![Frontier::NONE; if S::OWN_BLOCKS { count } else { 0 }],
-            loading: vec![None; count],
-            awaits_update: vec![false; count],
-            seen: vec![0; count],
-            look: 0,
-            stale: vec![false; count],
-            repairs: Vec::new(),
-            counters: TranslationCounters::default(),
-        }
-    }
-
-    /// Which open block a plane uses.
-    #[inline]
-    pub fn frontier_of(&self, lane: usize) -> usize {
-        if self.frontiers.len() == 1 { 0 } else { lane }
-    }
-
-    /// Pages of a plane's open block that collections under way will need.
-    #[inline]
-    pub fn promised_in(&self, lane: usize) -> u32 {
-        self.promised[self.frontier_of(lane)]
-    }
-
-    pub fn promise(&mut self, lane: usize, pages: u32) {
-        let index = self.frontier_of(lane);
-        self.promised[index] += pages;
-    }
-
-    pub fn release_promise(&mut self, lane: usize, pages: u32) {
-        let index = self.frontier_of(lane);
-        self.promised[index] -= pages;
-    }
-
-    /// A plane gave a block to translation pages.
-    #[inline]
-    pub fn note_opened(&mut self, lane: usize) {
-        self.opened.push(lane as u32);
-    }
-
-    #[inline]
-    pub fn lane_in_turn(&self) -> usize {
-        self.turn
-    }
-
-    #[inline]
-    pub fn next_lane(&mut self, lanes: usize) -> usize {
-        let lane = self.turn;
-        self.turn = if lane + 1 == lanes { 0 } else { lane + 1 };
-        lane
-    }
-
-    pub fn save(&self, writer: &mut SnapshotWriter) {
-        let frontiers = self.frontiers.iter().chain(&self.own).flat_map(Frontier::numbers);
-        writer.put_u32("translation.frontiers", frontiers.collect::<Vec<_>>().into_iter());
-        writer.put_u8("translation.pages", (0..self.shape.count as usize).map(|page| {
-            u8::from(self.awaits_update[page]) | u8::from(self.stale[page]) << 1
-        }));
-        writer.put_u32("translation.turn", [self.turn as u32].into_iter());
-        self.scheme.save(writer);
-    }
-
-    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let unfit = |problem: &str| SnapshotError::Unfit { section: "translation", problem: problem.to_owned() };
-        let frontiers = reader.get_u32("translation.frontiers")?;
-        let pages = reader.get_u8("translation.pages")?;
-        let turn = reader.get_u32("translation.turn")?;
-        let count = self.frontiers.len() + self.own.len();
-        if frontiers.len() != 3 * count || pages.len() != self.shape.count as usize || turn.len() != 1 {
-            return Err(unfit("the number of translation pages or planes differs"));
-        }
-        let mut frontiers = frontiers.chunks_exact(3).map(|f| Frontier::from_numbers([f[0], f[1], f[2]]));
-        for frontier in self.frontiers.iter_mut().chain(&mut self.own) {
-            *frontier = frontiers.next().expect("they were counted");
-        }
-        self.turn = turn[0] as usize;
-        self.repairs.clear();
-        self.loading.fill(None);
-        for (page, flags) in pages.into_iter().enumerate() {
-            self.awaits_update[page] = flags & 1 == 1;
-            self.stale[page] = flags & 2 == 2;
-            if self.stale[page] {
-                self.repairs.push(page as u32);
-            }
-        }
-        self.promised.fill(0);
-        self.opened.clear();
-        self.scheme.load(reader)
-    }
-
-    /// Most translation pages the collection of a block with `valid` pages programs at its end.
-    #[inline]
-    pub fn most_updates(valid: u32) -> u32 {
-        match (S::DEMAND, S::OWN_BLOCKS) {
-            (false, _) => 0,
-            (true, true) => valid.min(1),
-            (true, false) => valid,
-        }
-    }
-}
 
 /// Why a translation page is programmed, and who hears of it.
 #[derive(Clone, Copy)]
@@ -209,7 +52,9 @@ impl<S: Scheme> PageMap<S> {
     /// yet about the cache, since collection takes room.
     #[inline]
     pub(super) fn collect_opened<F: Flash>(&mut self, flash: &mut F) {
-        while S::DEMAND && let Some(lane) = self.translation.opened.pop() {
+        while S::DEMAND
+            && let Some(lane) = self.translation.opened.pop()
+        {
             self.collect(flash, lane as usize);
         }
     }
@@ -270,8 +115,7 @@ impl<S: Scheme> PageMap<S> {
         let logical = Lpn(op.first + index);
         let page = self.translation.shape.page_of(logical.0);
         // What others may wait for must not go away with an operation that is taken back.
-        let completion =
-            if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
+        let completion = if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
         if !room && !self.translation.scheme.is_free(logical.0) {
             self.translation.counters.misses += 1;
             self.translation.counters.uncached += 1;
@@ -402,7 +246,11 @@ impl<S: Scheme> PageMap<S> {
     fn record<F: Flash>(&self, flash: &mut F, page: u32) -> Option<RecordId> {
         let contents = flash.core_mut().contents.as_deref_mut()?;
         let range = self.translation.shape.range(page);
-        Some(contents.take_record(range.flat_map(|logical| self.entry_on_flash(Lpn(logical)).bits().to_le_bytes()).collect()))
+        Some(
+            contents.take_record(
+                range.flat_map(|logical| self.entry_on_flash(Lpn(logical)).bits().to_le_bytes()).collect(),
+            ),
+        )
     }
 
     fn entry_on_flash(&self, logical: Lpn) -> Entry {
@@ -425,9 +273,10 @@ impl<S: Scheme> PageMap<S> {
     /// logical page, and both entries.
     fn first_difference(&self, page: u32, record: Option<&[u8]>) -> Option<(u32, Entry, Entry)> {
         let range = self.translation.shape.range(page);
-        let mut words = record.unwrap_or_default().chunks_exact(4).map(|word| {
-            Entry::from_bits(u32::from_le_bytes(word.try_into().expect("four bytes")))
-        });
+        let mut words = record
+            .unwrap_or_default()
+            .chunks_exact(4)
+            .map(|word| Entry::from_bits(u32::from_le_bytes(word.try_into().expect("four bytes"))));
         range.into_iter().find_map(|logical| {
             let on_flash = words.next().unwrap_or(Entry::NOWHERE);
             let expected = self.entry_on_flash(Lpn(logical));
@@ -576,7 +425,8 @@ impl<S: Scheme> PageMap<S> {
             let record = at.and_then(|at| contents.record(at.0));
             if let Some((logical, on_flash, known)) = self.first_difference(page, record) {
                 return Err(format!(
-                    "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean and at {known:?}"
+                    "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean \
+                     and at {known:?}"
                 ));
             }
         }

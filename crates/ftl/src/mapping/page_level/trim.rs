@@ -5,16 +5,14 @@
 //! can surface. A tombstone page is valid as long as one of its logical pages is still trimmed;
 //! when its block is collected, its live entries simply go back to the log.
 
+use super::entry::{Back, Entry, Place};
 use super::scheme::Scheme;
 use super::trim_log::{PendingPage, encode};
-use super::entry::{Back, Entry, Place};
 use super::{PageMap, TOMBSTONE_TOKEN};
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
-use nand::{
-    Cancel, Command, Completion, Flash, LawBroken, Outcome, PayloadId, Program, Read,
-};
+use nand::{Cancel, Command, Completion, Flash, LawBroken, Outcome, PayloadId, Program, Read};
 use units::{BlockId, Cause, Lpn, Ppn};
 
 impl<S: Scheme> PageMap<S> {
@@ -139,11 +137,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Programs the trims gathered so far as tombstones: into the collecting plane `lane`, or
     /// wherever the host may write. `false`: no room now.
-    pub(super) fn log_trims<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        lane: Option<usize>,
-    ) -> bool {
+    pub(super) fn log_trims<F: Flash>(&mut self, flash: &mut F, lane: Option<usize>) -> bool {
         self.compact_log();
         if self.trims.ranges.is_empty() {
             self.release_carried(flash);
@@ -151,7 +145,9 @@ impl<S: Scheme> PageMap<S> {
         while !self.trims.ranges.is_empty() {
             let page = match lane {
                 // What a full lane collects its tombstones for is room.
-                Some(lane) if self.division.sheds => self.page_elsewhere(lane, Back::RECORD).or_else(|| self.copy_page(lane, Back::RECORD)),
+                Some(lane) if self.division.sheds => {
+                    self.page_elsewhere(lane, Back::RECORD).or_else(|| self.copy_page(lane, Back::RECORD))
+                }
                 // Broken up by later writes the log may need more than the collection was promised.
                 Some(lane) => self.copy_page(lane, Back::RECORD).or_else(|| self.page_elsewhere(lane, Back::RECORD)),
                 None => self.record_page(flash).or_else(|| self.record_page_beyond_collection()),
@@ -162,7 +158,8 @@ impl<S: Scheme> PageMap<S> {
         true
     }
 
-    /// A lane is full, and some of what fills it are tombstones: other lanes have room for those, as each trim made some.
+    /// A lane is full, and some of what fills it are tombstones: other lanes have room for those, as each trim made
+    /// some.
     #[cold]
     pub(super) fn shed_tombstones<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
@@ -177,11 +174,12 @@ impl<S: Scheme> PageMap<S> {
         self.trims.shedding = false;
     }
 
-    /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane can
-    /// take.
+    /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane
+    /// can take.
     #[inline]
     pub(super) fn gains(&self, lane: usize, block: BlockId) -> bool {
-        self.pages.blocks.valid_count(block) < self.geometry.pages_per_block || self.division.sheds && self.sheds_tombstones(lane, block)
+        self.pages.blocks.valid_count(block) < self.geometry.pages_per_block
+            || self.division.sheds && self.sheds_tombstones(lane, block)
     }
 
     #[cold]
@@ -297,15 +295,24 @@ impl<S: Scheme> PageMap<S> {
         let entry = &self.lanes[lane];
         let candidates = entry.blocks().filter(|block| self.pages.blocks.is_candidate(*block));
         let cheapest = candidates.map(|block| self.pages.blocks.valid_count(block)).min();
-        let promised = entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
-        let room = self.frontier(lane, self.copy_stream(Back::RECORD)).room() + entry.free.len() as u32 * self.geometry.pages_per_block;
+        let promised =
+            entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
+        let room = self.frontier(lane, self.copy_stream(Back::RECORD)).room()
+            + entry.free.len() as u32 * self.geometry.pages_per_block;
         // One for the trims that are logged on the way, and one for this.
         let is_left = room >= promised.max(cheapest.unwrap_or(0)) + 2;
         if is_left && !entry.dead { self.copy_page(lane, Back::RECORD) } else { None }
     }
 
     /// Programs a tombstone or a copy of one.
-    fn issue_tombstone<F: Flash>(&mut self, flash: &mut F, page: Ppn, slot: u32, record: Option<nand::RecordId>, sequence: u64) {
+    fn issue_tombstone<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Ppn,
+        slot: u32,
+        record: Option<nand::RecordId>,
+        sequence: u64,
+    ) {
         if self.trims.at(slot).live > 0 {
             self.trims.live_pages += 1;
             self.pages.keep(page, Back::tombstone(slot));
@@ -340,7 +347,9 @@ impl<S: Scheme> PageMap<S> {
         let (mut live, mut held) = (0, Vec::new());
         for range in &ranges {
             for logical in (range.first..range.first + range.count).map(Lpn) {
-                let Place::InLog(number) = self.pages.entry(logical).place() else { unreachable!("the log was compacted") };
+                let Place::InLog(number) = self.pages.entry(logical).place() else {
+                    unreachable!("the log was compacted")
+                };
                 debug_assert!(self.is_pending(logical, range.sequence), "the log was compacted");
                 let pending = &mut self.trims.pending[number as usize];
                 held.push(std::mem::replace(&mut pending.old, UNMAPPED));
@@ -455,14 +464,15 @@ impl<S: Scheme> PageMap<S> {
         self.log_trims(flash, None);
     }
 
-    /// Where nothing else makes room: trims of which a lost die took the tombstones hold up erases until they are written
-    /// again, into what is kept for collection, which waits for those erases; and tombstones are written together. Whether
-    /// there may be room now.
+    /// Where nothing else makes room: trims of which a lost die took the tombstones hold up erases until they are
+    /// written again, into what is kept for collection, which waits for those erases; and tombstones are written
+    /// together. Whether there may be room now.
     #[cold]
     pub(super) fn make_way<F: Flash>(&mut self, flash: &mut F) -> bool {
         let is_collecting = self.lanes.iter().any(|lane| lane.in_flight > 0 || lane.collection.is_some());
         if !is_collecting && !self.trims.is_empty() {
-            let live: Vec<usize> = self.order.iter().map(|lane| *lane as usize).filter(|lane| !self.lanes[*lane].dead).collect();
+            let live: Vec<usize> =
+                self.order.iter().map(|lane| *lane as usize).filter(|lane| !self.lanes[*lane].dead).collect();
             return live.into_iter().any(|lane| self.log_trims(flash, Some(lane)));
         }
         !self.is_reclaiming() && self.merge_tombstones(flash)
@@ -473,7 +483,8 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     pub(super) fn merge_tombstones<F: Flash>(&mut self, flash: &mut F) -> bool {
         let slots = (0..).zip(&self.trims.tombstones).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)));
-        let durable = slots.filter(|(slot, tombstone)| tombstone.first == *slot && tombstone.live > 0 && tombstone.waiting == 0);
+        let durable =
+            slots.filter(|(slot, tombstone)| tombstone.first == *slot && tombstone.live > 0 && tombstone.waiting == 0);
         let mut few: Vec<(usize, u32)> = durable.map(|(slot, tombstone)| (tombstone.ranges.len(), slot)).collect();
         few.sort_unstable();
         let mut ranges = self.trims.ranges.len();

@@ -158,7 +158,16 @@ impl TrimLog {
 
     /// Adds a tombstone, or a copy of the one in slot `first`.
     pub fn add(&mut self, (page, sequence): (Ppn, u64), ranges: Vec<Range>, waiting: u32, first: Option<u32>) -> u32 {
-        let tombstone = Tombstone { page: page.0, sequence, live: 0, waiting, ranges, held: Vec::new(), first: 0, copies: Vec::new() };
+        let tombstone = Tombstone {
+            page: page.0,
+            sequence,
+            live: 0,
+            waiting,
+            ranges,
+            held: Vec::new(),
+            first: 0,
+            copies: Vec::new(),
+        };
         let slot = self.insert(tombstone);
         self.at(slot).first = first.unwrap_or(slot);
         if let Some(first) = first {
@@ -181,7 +190,9 @@ impl TrimLog {
 
     /// Whether there are several of a tombstone.
     pub fn has_copies(&self, slot: u32) -> bool {
-        self.tombstones[slot as usize].as_ref().is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())
+        self.tombstones[slot as usize]
+            .as_ref()
+            .is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())
     }
 
     /// Whether a tombstone is on flash, and so are its copies.
@@ -269,7 +280,11 @@ impl TrimLog {
                 first.ok_or_else(|| unfit("the first of several is missing"))?.copies.push(slot as u32);
             }
         }
-        self.free = (0..).zip(&tombstones).filter(|(_, tombstone)| tombstone.is_none()).map(|(slot, _)| Reverse(slot)).collect();
+        self.free = (0..)
+            .zip(&tombstones)
+            .filter(|(_, tombstone)| tombstone.is_none())
+            .map(|(slot, _)| Reverse(slot))
+            .collect();
         (self.tombstones, self.live_pages) = (tombstones, live_pages);
         self.find_short();
         self.pending.clear();

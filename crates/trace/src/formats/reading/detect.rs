@@ -5,10 +5,10 @@
 //! between silently: only a file-name extension may do so. When none fits, the format the extension
 //! names, or else the one that came furthest, says which line it stumbled over.
 
+use super::TraceError;
 use super::error::Malformed;
 use super::fields::{FieldError, NOT_NEGATIVE};
 use super::parser::{Parser, Sink};
-use super::TraceError;
 use crate::formats::{FORMATS, Format, format_names};
 
 /// Bytes looked at.
@@ -209,10 +209,7 @@ fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {
     let choices: Vec<String> = fitting
         .iter()
         .map(|format| {
-            format!(
-                "--format {} (time in {}, address in {})",
-                format.name, format.time_unit, format.address_unit
-            )
+            format!("--format {} (time in {}, address in {})", format.name, format.time_unit, format.address_unit)
         })
         .collect();
     TraceError::Ambiguous { path: path.to_owned(), count: fitting.len(), choices: choices.join(" or ") }
@@ -222,7 +219,9 @@ fn ambiguous(fitting: &[&'static Format], path: &str) -> TraceError {
 fn is_heading(sample: &[u8]) -> bool {
     let line = sample.trim_ascii();
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b' ');
-    line.contains(&b',') && line.iter().all(is_word) && line.split(|byte| *byte == b',').all(|word| word.first().is_some_and(u8::is_ascii_alphabetic))
+    line.contains(&b',')
+        && line.iter().all(is_word)
+        && line.split(|byte| *byte == b',').all(|word| word.first().is_some_and(u8::is_ascii_alphabetic))
 }
 
 /// `partly`: formats that read the first lines.
@@ -231,12 +230,13 @@ fn unrecognised(sample: &[u8], path: &str, partly: &[&'static Format]) -> TraceE
     let what = if sample.is_empty() {
         "an empty file".to_owned()
     } else if is_heading(sample) {
-        return TraceError::HeadingOnly { path: path.to_owned(), line: String::from_utf8_lossy(first).trim().to_owned() };
+        return TraceError::HeadingOnly {
+            path: path.to_owned(),
+            line: String::from_utf8_lossy(first).trim().to_owned(),
+        };
     } else {
-        let shown: String = String::from_utf8_lossy(&first[..first.len().min(80)])
-            .chars()
-            .flat_map(char::escape_debug)
-            .collect();
+        let shown: String =
+            String::from_utf8_lossy(&first[..first.len().min(80)]).chars().flat_map(char::escape_debug).collect();
         let partly: Vec<&str> = partly.iter().map(|format| format.name).collect();
         let names = match partly.as_slice() {
             [] => String::new(),

@@ -28,16 +28,15 @@ pub enum TraceError {
     },
     /// A zstd file that needs more memory than is given for it.
     #[error(
-        "{path}: this zstd file was packed with a window above 128 MiB (--long=28 or more), and unpacking it takes as much memory; pack it again: zstd -dc --long=31 FILE | zstd > NEW, or hand its text to --workload -"
+        "{path}: this zstd file was packed with a window above 128 MiB (--long=28 or more), and unpacking it takes as \
+         much memory; pack it again: zstd -dc --long=31 FILE | zstd > NEW, or hand its text to --workload -"
     )]
     WideWindow {
         /// The file.
         path: String,
     },
     /// A container that is not seen through.
-    #[error(
-        "{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first"
-    )]
+    #[error("{path}: this is a {kind} file, and only gzip, zstd, xz and bzip2 are seen through; unpack it first")]
     ForeignArchive {
         /// The file.
         path: String,
@@ -46,7 +45,8 @@ pub enum TraceError {
     },
     /// A line without end: not a text trace.
     #[error(
-        "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a binary one"
+        "{path}: a line is longer than {limit} bytes; this is no text trace, so give --format with the name of a \
+         binary one"
     )]
     LongLine {
         /// The file.
@@ -91,7 +91,8 @@ pub enum TraceError {
     },
     /// Several formats fit the contents.
     #[error(
-        "{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them apart; give {choices}"
+        "{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them \
+         apart; give {choices}"
     )]
     Ambiguous {
         /// The file.
@@ -117,7 +118,9 @@ pub enum TraceError {
     },
     /// The times span more than the clock holds.
     #[error(
-        "{path}: the times up to {place} span more than 292 years; if the clock was set in between, give workload.gap_limit (--gap-limit of nandarium trace), such as 1h, to shorten such gaps; otherwise the time unit is not that of format \"{format}\", or the line is damaged"
+        "{path}: the times up to {place} span more than 292 years; if the clock was set in between, give \
+         workload.gap_limit (--gap-limit of nandarium trace), such as 1h, to shorten such gaps; otherwise the time \
+         unit is not that of format \"{format}\", or the line is damaged"
     )]
     TimeSpan {
         /// The file.
@@ -129,7 +132,8 @@ pub enum TraceError {
     },
     /// More than one device, and no word on what to do with them.
     #[error(
-        "{path}: the trace has {count} devices with address spaces of their own ({devices}); give devices = NUMBER to replay one, or devices = concat to lay them one after another"
+        "{path}: the trace has {count} devices with address spaces of their own ({devices}); give devices = NUMBER to \
+         replay one, or devices = concat to lay them one after another"
     )]
     ManyDevices {
         /// The file.
@@ -151,7 +155,8 @@ pub enum TraceError {
     },
     /// Devices that no drive of any size can hold one after another.
     #[error(
-        "{path}: its {count} devices laid one after another end beyond 2^64 bytes, which no fit mends; replay one of them: set devices to its number"
+        "{path}: its {count} devices laid one after another end beyond 2^64 bytes, which no fit mends; replay one of \
+         them: set devices to its number"
     )]
     ConcatTooLong {
         /// The file.
@@ -161,7 +166,8 @@ pub enum TraceError {
     },
     /// An address beyond the drive.
     #[error(
-        "{path}: {what} ends at byte {end_bytes}, and the drive has {capacity_bytes}; give fit = modulo, compact or scale, or a larger drive"
+        "{path}: {what} ends at byte {end_bytes}, and the drive has {capacity_bytes}; give fit = modulo, compact or \
+         scale, or a larger drive"
     )]
     BeyondDrive {
         /// The file.
@@ -175,7 +181,8 @@ pub enum TraceError {
     },
     /// The touched chunks do not fit on the drive.
     #[error(
-        "{path}: the trace touches at least {chunks} chunks of 1 MiB, and the drive holds {capacity_chunks}; give fit = modulo or scale, or a larger drive"
+        "{path}: the trace touches at least {chunks} chunks of 1 MiB, and the drive holds {capacity_chunks}; give fit \
+         = modulo or scale, or a larger drive"
     )]
     FootprintBeyondDrive {
         /// The file.
@@ -187,7 +194,8 @@ pub enum TraceError {
     },
     /// An option needs to see the whole trace first.
     #[error(
-        "{path}: {option} needs a first pass over the trace, and standard input can be read only once; save it to a file"
+        "{path}: {option} needs a first pass over the trace, and standard input can be read only once; save it to a \
+         file"
     )]
     NeedsFile {
         /// The input.
@@ -207,7 +215,8 @@ pub enum TraceError {
     },
     /// No records at all.
     #[error(
-        "{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with another name if that is wrong"
+        "{path}: the trace holds no requests (read as \"{format}\"; {dropped} rows left out); give --format with \
+         another name if that is wrong"
     )]
     Empty {
         /// The file.
@@ -221,7 +230,8 @@ pub enum TraceError {
 
 /// A line or frame that is not what the format says.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {place}{}: found \"{found}\", expected {expected}; the trace is read as \"{format}\" ({columns}), so correct the file or give --format with another name", self.field())]
+#[error("{path}: {place}{}: found \"{found}\", expected {expected}; the trace is read as \"{format}\" ({columns}), so \
+    correct the file or give --format with another name", self.field())]
 pub struct Malformed {
     /// The file.
     pub path: String,

@@ -21,8 +21,7 @@ impl Extents {
         let mut start = record.offset_bytes / CHUNK_BYTES;
         let mut end = record.end_bytes().div_ceil(CHUNK_BYTES);
         let device = record.device;
-        if let Some((&(_, before), &before_end)) =
-            self.extents.range((device, 0)..=(device, start)).next_back()
+        if let Some((&(_, before), &before_end)) = self.extents.range((device, 0)..=(device, start)).next_back()
             && before_end >= start
         {
             if before_end >= end {

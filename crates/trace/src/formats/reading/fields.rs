@@ -16,18 +16,12 @@ pub(crate) struct FieldError {
 pub(crate) type FieldResult<T> = Result<T, Box<FieldError>>;
 
 /// What is expected where a time below zero stands.
-pub(crate) const NOT_NEGATIVE: &str =
-    "a time of 0 or more (add one amount to all times, so that none is negative)";
+pub(crate) const NOT_NEGATIVE: &str = "a time of 0 or more (add one amount to all times, so that none is negative)";
 
 const FOUND_LIMIT: usize = 60;
 
 #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
-pub(crate) fn field_error(
-    column: u32,
-    name: &'static str,
-    found: &[u8],
-    expected: &'static str,
-) -> Box<FieldError> {
+pub(crate) fn field_error(column: u32, name: &'static str, found: &[u8], expected: &'static str) -> Box<FieldError> {
     let shown = &found[..found.len().min(FOUND_LIMIT)];
     let mut text: String = String::from_utf8_lossy(shown).chars().flat_map(char::escape_debug).collect();
     if found.len() > FOUND_LIMIT {

@@ -62,8 +62,7 @@ impl ReadStatistics {
 
 /// Nanoseconds with two digits at most behind the point, in the largest unit up to years that fits.
 pub fn long_duration(nanos: u64) -> String {
-    const UNITS: [(f64, &str); 4] =
-        [(365.25 * 86_400e9, "years"), (86_400e9, "d"), (3_600e9, "h"), (60e9, "min")];
+    const UNITS: [(f64, &str); 4] = [(365.25 * 86_400e9, "years"), (86_400e9, "d"), (3_600e9, "h"), (60e9, "min")];
     match UNITS.into_iter().find(|(scale, _)| nanos as f64 >= *scale) {
         None => units::quantity::format_duration(nanos),
         Some((scale, unit)) => {

@@ -15,7 +15,8 @@ pub(crate) struct Input {
 }
 
 const MAGIC_BYTES: usize = 6;
-/// Logarithm of the widest zstd window that is unpacked, which is the memory it takes: 128 MiB, as the program `zstd` has it.
+/// Logarithm of the widest zstd window that is unpacked, which is the memory it takes: 128 MiB, as the program `zstd`
+/// has it.
 const WIDEST_WINDOW: u32 = 27;
 /// A part of what the zstd library says of a wider one.
 pub(crate) const TOO_WIDE: &str = "requires too much memory";
@@ -40,12 +41,8 @@ pub(crate) fn from_reader(mut raw: Box<dyn Read + Send>, path: &str) -> Result<I
             decoder.window_log_max(WIDEST_WINDOW).map_err(|source| TraceError::io(path, source))?;
             (Some("zstd"), Box::new(decoder))
         }
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => {
-            (Some("xz"), Box::new(liblzma::read::XzDecoder::new_multi_decoder(whole)))
-        }
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => {
-            (Some("bzip2"), Box::new(bzip2::read::MultiBzDecoder::new(whole)))
-        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => (Some("xz"), Box::new(liblzma::read::XzDecoder::new_multi_decoder(whole))),
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => (Some("bzip2"), Box::new(bzip2::read::MultiBzDecoder::new(whole))),
         _ => (None, Box::new(whole)),
     };
     if let Some(kind) = foreign_archive(&magic) {

@@ -71,11 +71,7 @@ pub fn open(path: &str, options: &OpenOptions) -> Result<Records, WorkloadError>
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_reader(
-    reader: Box<dyn Read + Send>,
-    name: &str,
-    options: &OpenOptions,
-) -> Result<Records, WorkloadError> {
+pub fn open_reader(reader: Box<dyn Read + Send>, name: &str, options: &OpenOptions) -> Result<Records, WorkloadError> {
     Ok(start(input::from_reader(reader, name)?, options)?)
 }
 
@@ -83,11 +79,7 @@ fn start(input: Input, options: &OpenOptions) -> Result<Records, TraceError> {
     let named = options.format.as_deref().map(formats::by_name).transpose()?;
     let mut buffer = Buffer::new(input);
     buffer.ensure(SAMPLE_BYTES)?;
-    let format = if let Some(format) = named {
-        format
-    } else {
-        detected(&mut buffer)?
-    };
+    let format = if let Some(format) = named { format } else { detected(&mut buffer)? };
     let mut parser = (format.parser)();
     if named.is_none() {
         parser.detected();
@@ -275,10 +267,7 @@ impl Records {
             Order::Sort => {
                 (", further than the sorting window reaches".to_owned(), "a larger window, or order = clamp")
             }
-            _ => (
-                format!(", which order = {} refuses", self.reorder.order().name()),
-                "order = sort or order = clamp",
-            ),
+            _ => (format!(", which order = {} refuses", self.reorder.order().name()), "order = sort or order = clamp"),
         };
         TraceError::BackInTime { path: self.path().to_owned(), place: self.place(), back_ns, beyond, remedy }
     }

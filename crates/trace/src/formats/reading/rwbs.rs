@@ -3,10 +3,10 @@
 
 use units::HostOp;
 
+use super::TraceRecord;
 use super::fields::{FieldResult, field_error};
 use super::number;
 use super::parser::Sink;
-use super::TraceRecord;
 use crate::formats::SECTOR;
 
 /// A decoded letter group.

@@ -57,7 +57,15 @@ pub(super) struct Fitter {
 
 impl Fitter {
     pub fn new(fit: Fit, capacity_sectors: u64, span_sectors: u64) -> Fitter {
-        Fitter { fit, capacity_sectors, span_sectors, chunks: BTreeMap::new(), taken: BTreeSet::new(), lowest: 0, moved: 0 }
+        Fitter {
+            fit,
+            capacity_sectors,
+            span_sectors,
+            chunks: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            lowest: 0,
+            moved: 0,
+        }
     }
 
     /// Appends the places of `run` to `out`. `device` keeps regions of several devices apart where their runs may
@@ -113,7 +121,10 @@ impl Fitter {
 
     /// Gives a chunk met for the first time its place, which is beyond the drive once that is full.
     fn give_place(&mut self, device: u32, chunk: u64) -> u64 {
-        let is_own = self.fit == Fit::Auto && chunk < self.capacity_sectors / CHUNK_SECTORS && chunk >= self.lowest && !self.taken.contains(&chunk);
+        let is_own = self.fit == Fit::Auto
+            && chunk < self.capacity_sectors / CHUNK_SECTORS
+            && chunk >= self.lowest
+            && !self.taken.contains(&chunk);
         let place = if is_own { chunk } else { self.lowest };
         self.taken.insert(place);
         while self.taken.remove(&self.lowest) {
@@ -195,7 +206,11 @@ mod tests {
         let mut fitter = Fitter::new(Fit::Auto, 4 * chunk, 0);
         assert_eq!(placed(&mut fitter, 2 * chunk + 8, 8), [(2 * chunk + 8, 8)]);
         assert_eq!(placed(&mut fitter, 1000 * chunk, 8), [(0, 8)]);
-        assert_eq!(placed(&mut fitter, chunk - 8, 16), [(2 * chunk - 8, 8), (3 * chunk, 8)], "its own place was taken, and so is the next");
+        assert_eq!(
+            placed(&mut fitter, chunk - 8, 16),
+            [(2 * chunk - 8, 8), (3 * chunk, 8)],
+            "its own place was taken, and so is the next"
+        );
         assert_eq!(fitter.moved, 2);
         let mut out = VecDeque::new();
         fitter.place(1, Run { first: 2 * chunk, sectors: 8 }, false, &mut out).unwrap();

@@ -48,7 +48,11 @@ impl Survey {
     ///
     /// # Errors
     /// As [`Survey::take`].
-    pub fn take_reader(reader: Box<dyn Read + Send>, name: &str, options: &TraceOptions) -> Result<Survey, WorkloadError> {
+    pub fn take_reader(
+        reader: Box<dyn Read + Send>,
+        name: &str,
+        options: &TraceOptions,
+    ) -> Result<Survey, WorkloadError> {
         options.check()?;
         Ok(Survey::of(&mut open_reader(reader, name, &options.open_options())?, options)?)
     }
@@ -118,7 +122,9 @@ impl Survey {
         match self.policy {
             DevicePolicy::Select(device) => self.devices.get(&device).map_or(0, |device| device.end_bytes),
             DevicePolicy::Error => self.devices.values().map(|device| device.end_bytes).max().unwrap_or(0),
-            DevicePolicy::Concat if self.devices.len() == 1 => self.devices.values().map(|device| device.end_bytes).sum(),
+            DevicePolicy::Concat if self.devices.len() == 1 => {
+                self.devices.values().map(|device| device.end_bytes).sum()
+            }
             DevicePolicy::Concat => {
                 let total = self.devices.values().map(|device| u128::from(slot_bytes(device))).sum::<u128>();
                 u64::try_from(total).unwrap_or(u64::MAX)
@@ -192,7 +198,9 @@ impl Survey {
         let (end_bytes, capacity_bytes) = (self.span_bytes(), options.capacity_sectors * SECTOR_BYTES);
         if options.fit == Fit::Error && end_bytes > capacity_bytes {
             let what = match options.devices {
-                DevicePolicy::Concat if self.devices.len() > 1 => format!("the concatenation of {} devices", self.devices.len()),
+                DevicePolicy::Concat if self.devices.len() > 1 => {
+                    format!("the concatenation of {} devices", self.devices.len())
+                }
                 _ => "the highest request".to_owned(),
             };
             return Err(TraceError::BeyondDrive { path: self.path.clone(), what, end_bytes, capacity_bytes });

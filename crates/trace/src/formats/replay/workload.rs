@@ -12,8 +12,8 @@ use super::super::{
 use super::fit::{Fitter, Misfit, Run};
 use super::survey::Survey;
 use crate::latency::LatencyTally;
-use metrics::RecordedLatency;
 use crate::{Workload, WorkloadError};
+use metrics::RecordedLatency;
 
 /// The longest request that keeps both 32-bit sector counts and 4 KiB alignment.
 const SECTORS_MAX: u64 = (u32::MAX as u64) / 8 * 8;
@@ -229,10 +229,8 @@ impl TraceWorkload {
 
     fn run(&self, record: &TraceRecord) -> Result<Run, TraceError> {
         let base = self.bases.as_ref().and_then(|bases| bases.get(&record.device)).copied().unwrap_or(0);
-        let offset = record
-            .offset_bytes
-            .checked_add(base)
-            .filter(|offset| offset.checked_add(record.length_bytes).is_some());
+        let offset =
+            record.offset_bytes.checked_add(base).filter(|offset| offset.checked_add(record.length_bytes).is_some());
         let Some(offset) = offset else {
             let run = Run::covering(record.offset_bytes, record.length_bytes);
             return Err(self.misfit(&Misfit::Beyond, run));
@@ -310,14 +308,30 @@ impl Workload for TraceWorkload {
         let fit = self.options.fit.name();
         let found = [
             (dropped_zero, "of size 0 were left out: they move no data.".to_owned()),
-            (dropped_other, "rows of the trace are no requests to replay, or name no disk, and were left out.".to_owned()),
+            (
+                dropped_other,
+                "rows of the trace are no requests to replay, or name no disk, and were left \
+                out."
+                    .to_owned(),
+            ),
             (other_devices, "for other devices were left out (workload.devices).".to_owned()),
             (reordered, "stood too late in the trace and were moved to their place in time (order = sort).".to_owned()),
             (clamped, "were earlier than the one before and arrive together with it (order = clamp).".to_owned()),
             (widened, "were widened to whole sectors of 512 bytes.".to_owned()),
-            (split, format!("were split into {pieces} to fit the drive (fit = {fit}): each piece counts as a request.")),
+            (
+                split,
+                format!(
+                    "were split into {pieces} to fit the drive (fit = {fit}): each piece counts as a \
+                request."
+                ),
+            ),
             (shortened, format!("were shortened to fit the drive (fit = {fit}).")),
-            (self.fitter.moved, "touch what lies beyond the drive, or was in its way, and were moved to free places in regions of 1 MiB (workload.fit = auto).".to_owned()),
+            (
+                self.fitter.moved,
+                "touch what lies beyond the drive, or was in its way, and were moved to free places in \
+                regions of 1 MiB (workload.fit = auto)."
+                    .to_owned(),
+            ),
             (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
         ];
         let met = found.into_iter().filter(|(count, _)| *count > 0);

@@ -9,8 +9,8 @@ use super::super::reading::extents::Extents;
 use super::super::{ReadStatistics, Records, TraceRecord};
 use super::arrivals::{Arrivals, GapSummary, PeakSummary};
 use super::rewrites::Rewrites;
-use crate::latency::LatencyTally;
 use crate::WorkloadError;
+use crate::latency::LatencyTally;
 
 /// What a trace holds.
 #[derive(Clone, Debug, serde::Serialize)]
