@@ -1,7 +1,7 @@
 //! Where a log cache puts things, and its metadata as bytes.
 //!
 //! ```text
-//! segment: | header: head 64 | checksum of the data 4, 0s 4 | base 8 | durable 8 | entries of 8 ... | pages ... | pad |
+//! segment: | header: head 64 | checksum of data 4, 0s 4 | base 8 | durable 8 | entries of 8 ... | pages ... | pad |
 //! entry:   first page 4, pages 4; no pages: one page, whose data are in the next slot
 //! ```
 //!
