@@ -106,9 +106,9 @@ impl Drive {
         let mut drive = Self::assemble(plan, core, Some(image.clone()), !holds);
         drive.damage = damage;
         if holds {
-            drive.reopen()?
+            drive.reopen()?;
         } else {
-            image.describe(&description)?
+            image.describe(&description)?;
         }
         Ok(drive)
     }

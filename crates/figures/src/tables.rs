@@ -24,9 +24,9 @@ pub(crate) fn labelled(html: &str) -> String {
         let names = names(table);
         let is_plain = !table.contains("colspan") && !table.contains("rowspan");
         if names.len() >= COLUMNS_MIN && is_plain {
-            out += &with_labels(table, &names)
+            out += &with_labels(table, &names);
         } else {
-            out += table
+            out += table;
         }
         rest = &rest[end..];
     }

@@ -31,7 +31,7 @@ impl FlushLine {
             match flush(*serial, op) {
                 None | Some(Answer::Full { .. }) => return,
                 Some(Answer::Done { failed }) => {
-                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None })
+                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None });
                 }
                 Some(Answer::Pending(_)) => {}
             }

@@ -187,7 +187,7 @@ impl RunResult {
             "merges": {"switch": self.merges[0], "partial": self.merges[1], "full": self.merges[2]},
             "cache": self.cache_json(),
             "wear": self.wear_json(),
-            "ram_bytes": Map::from_iter(self.ram_bytes.iter().map(|(layer, bytes)| (layer.clone(), json!(bytes)))),
+            "ram_bytes": Value::Object(self.ram_bytes.iter().map(|(name, bytes)| (name.clone(), json!(bytes))).collect()),
             "counters": self.counters,
             "series": self.series_json(),
             "heatmaps": self.heatmaps_json(),

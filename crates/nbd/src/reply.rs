@@ -69,9 +69,9 @@ impl Connection {
                 for (count, zero) in runs(extents, length, zeros) {
                     let (run, rest) = bytes.split_at_mut(count as usize);
                     if zero {
-                        run.fill(0)
+                        run.fill(0);
                     } else {
-                        fill(offset, run)?
+                        fill(offset, run)?;
                     }
                     (bytes, offset) = (rest, offset + u64::from(count));
                 }

@@ -587,7 +587,7 @@ fn answer_at_once(connection: &mut Connection, request: Request) {
         }
         Command::Read => connection.read(request, |_| Ok(())),
         Command::Cache | Command::Write | Command::Trim | Command::WriteZeroes | Command::Flush => {
-            connection.done(request)
+            connection.done(request);
         }
     }
 }

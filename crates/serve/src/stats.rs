@@ -33,7 +33,7 @@ pub(crate) fn stats(drive: &Drive, result: &RunResult, pace: Pace) -> Value {
         },
         "since_power_on": {
             "power_on": drive.is_on(),
-            "counters": Map::from_iter(drive.layer_counters().into_iter().map(|(name, count)| (name, count.into()))),
+            "counters": Value::Object(drive.layer_counters().into_iter().map(|(name, n)| (name, n.into())).collect()),
         },
         "lifetime": table(lifetime),
     })

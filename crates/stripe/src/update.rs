@@ -112,7 +112,7 @@ impl<F: Flash> Striped<F> {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
                 Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).whole => {
-                    self.give_up_lost(flash, number)
+                    self.give_up_lost(flash, number);
                 }
                 // The parity to start from, or a page it covers, turned out to be lost: there is another way.
                 Loaded::Lost if self.scheme.delay == Delay::Full => {

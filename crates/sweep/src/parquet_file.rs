@@ -46,10 +46,10 @@ pub fn write_parquet(grid: &Grid, outcomes: &[Option<Outcome>], into: impl Write
             .ok_or_else(|| ParquetError::General(format!("no place for column {}", column.name)))?;
         match (column_writer.untyped(), &column.cells) {
             (ColumnWriter::Int64ColumnWriter(writer), Cells::Whole(cells)) => {
-                write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?
+                write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?;
             }
             (ColumnWriter::DoubleColumnWriter(writer), Cells::Real(cells)) => {
-                write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?
+                write(cells, |values, levels| writer.write_batch(values, Some(levels), None))?;
             }
             (ColumnWriter::ByteArrayColumnWriter(writer), Cells::Text(cells)) => {
                 let cells: Vec<Option<ByteArray>> =

@@ -267,9 +267,9 @@ fn collect(table: &Table, prefix: &str, keys: &[&str], leaves: &mut Vec<(String,
                 // A key that is not known is named with its range, or with what is below it.
                 let is_range = inner.is_empty() || inner.keys().any(|part| axis::KNOWN.contains(&part.as_str()));
                 if is_group() || !is_range {
-                    collect(inner, &key, keys, leaves)
+                    collect(inner, &key, keys, leaves);
                 } else {
-                    leaves.push((key, value.clone()))
+                    leaves.push((key, value.clone()));
                 }
             }
             other => leaves.push((key, other.clone())),

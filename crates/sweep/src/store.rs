@@ -167,7 +167,7 @@ mod tests {
         let store = Store::open(folder).unwrap();
         let again = store.clone();
         let keep = move || {
-            again.put("abcd", &json!({}), &measured(), Some(&json!({"status": "complete", "hash": "1"}))).unwrap()
+            again.put("abcd", &json!({}), &measured(), Some(&json!({"status": "complete", "hash": "1"}))).unwrap();
         };
         keep();
         (store, keep)

@@ -175,7 +175,7 @@ impl Config {
         }
         match presets::part_settings(config.values.name("flash.part")) {
             Ok(part) => {
-                problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err()))
+                problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err()));
             }
             Err(error) => problems.push(error),
         }

@@ -435,7 +435,7 @@ impl HostDriver for LogCache {
             Work::Home { buffer, tries } => self.home_completed((buffer, tries), &command, failed),
             Work::Segment { number, tries } => self.segment_completed((number, tries), &command, failed),
             Work::Superblock { buffer } | Work::Begin { buffer } => {
-                self.begin_completed(work, buffer, &command, failed)
+                self.begin_completed(work, buffer, &command, failed);
             }
             Work::Flush => self.flush_completed(failed),
         }

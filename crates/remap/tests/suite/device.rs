@@ -79,7 +79,7 @@ impl Device {
         let end = command.first_sector + u64::from(command.sectors);
         match command.op {
             HostOp::Read => {
-                (command.first_sector..end).for_each(|sector| answer.extend_from_slice(self.newest(sector)))
+                (command.first_sector..end).for_each(|sector| answer.extend_from_slice(self.newest(sector)));
             }
             HostOp::Write | HostOp::Trim => {
                 self.written += data.len() as u64;

@@ -433,7 +433,7 @@ fn waits(flash: &mut TimedFlash, token: u32) -> Option<nand::WaitVector> {
         for (_, event) in core.events.drain(..) {
             match event {
                 Event::Joined { token: joined, wait: Some(wait), .. } if joined == token => {
-                    found = Some(core.waits[wait as usize])
+                    found = Some(core.waits[wait as usize]);
                 }
                 _ => {}
             }
