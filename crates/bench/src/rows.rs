@@ -262,7 +262,7 @@ fn demand(scale: Scale, stack: &str, names: [&'static str; 2], target: f64) -> V
     rows
 }
 
-/// Log-block mappings: uniform writes, each of which merges a logical block or more (what counts there is flash
+/// Log-block mappings: uniform writes; each merges a logical block or more (what counts there is flash
 /// commands a second), and a laptop's requests through a two-level buffer.
 fn hybrid(scale: Scale) -> Vec<Row> {
     let mut rows = Vec::new();

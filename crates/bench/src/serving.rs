@@ -83,7 +83,7 @@ impl Drop for Server {
     }
 }
 
-/// Runs all patterns, so many rounds of so many seconds each, with the program `nandarium` at `program`; sockets go
+/// Runs all patterns, `rounds` rounds of `seconds` each, with the program `nandarium` at `program`; sockets go
 /// into `folder`.
 ///
 /// # Errors

@@ -208,7 +208,7 @@ impl Lines {
         Self { is_shown: !quiet && !std::io::stderr().is_terminal(), begun: Instant::now(), last: AtomicU64::new(0) }
     }
 
-    /// Writes how far something has got, unless the last line is less than so many seconds old.
+    /// Writes how far something has got, unless the last line is younger than this many seconds.
     fn tell(&self, after: u64, how_far: impl FnOnce() -> String) {
         let (now, last) = (self.begun.elapsed().as_secs(), self.last.load(Ordering::Relaxed));
         if self.is_shown

@@ -18,7 +18,7 @@ pub const DECODERS: &[(&str, Decoder, &str)] = &[
     ("gauss", Decoder::Gauss, "elimination over GF(2): all that can be known"),
 ];
 
-/// Codes of so many elements or fewer have their answers in a table.
+/// Most elements of a code whose answers are in a table.
 const TABLE_ELEMENTS: u32 = 12;
 
 /// Answers for a code and a decoder.

@@ -50,7 +50,7 @@ pub enum CodeError {
     },
 }
 
-/// A code: its data blocks, and of which of them each code block is the sum.
+/// A code: its data blocks, and for each code block the data blocks that it is the sum of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupCode {
     data: u32,

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// What is counted.
 pub type Goal = Decoder;
 
-/// Most data blocks of which all codes are tried.
+/// Most data blocks for which all codes are tried.
 pub const MOST_TRIED: u32 = 6;
 
 /// The best that was found.
@@ -33,7 +33,7 @@ pub struct Best {
     pub code: GroupCode,
 }
 
-/// Codes of `n` data and `n` code blocks: sets of non-empty rows, of which several may be equal.
+/// Codes of `n` data and `n` code blocks: sets of non-empty rows; several may be equal.
 pub fn graphs(n: u32) -> u64 {
     let rows = (1_u64 << n) - 1;
     (0..u64::from(n)).fold(1, |graphs, i| graphs * (rows + i) / (i + 1))
@@ -120,7 +120,7 @@ fn peel(mut peeled: u64, rows: &[u32], more: u32) -> u64 {
         let before = peeled;
         for row in rows.iter().copied().chain([more]) {
             for column in (0..MOST_TRIED).filter(|column| row >> column & 1 == 1) {
-                // Sets that the row meets in this column only, and of which the rest can be peeled.
+                // Sets that the row meets in this column only, and whose rest can be peeled.
                 let others = (0..MOST_TRIED).filter(|other| *other != column && row >> other & 1 == 1);
                 let free = others.fold(WITHOUT[column as usize], |free, other| free & WITHOUT[other as usize]);
                 peeled |= (peeled & free) << (1_u32 << column);
@@ -145,7 +145,7 @@ impl Able {
     }
 }
 
-/// Of the sets, those of so many columns.
+/// The sets with `size` columns.
 fn of_size(sets: u64, size: usize) -> u64 {
     /// Bits of a word by the columns of their sets.
     const OF_SIZE: [u64; 7] = {

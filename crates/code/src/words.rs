@@ -18,7 +18,7 @@ pub(crate) type Sizes = [u64; MOST_ELEMENTS as usize + 1];
 /// No counts.
 pub(crate) const NO_SIZES: Sizes = [0; MOST_ELEMENTS as usize + 1];
 
-/// Words for the sets of so many columns.
+/// Words for the sets of `columns`.
 pub(crate) fn words(columns: u32) -> usize {
     1 << columns.saturating_sub(COVERED)
 }

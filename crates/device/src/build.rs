@@ -287,7 +287,7 @@ impl DrivePlan {
 
     /// Lets the dies of `flash.fault.dies` and `flash.fault.channels` fail when their time comes.
     pub fn arm_deaths<F: Clocked>(&self, drive: &mut Drive<F>) {
-        drive.let_die(&self.deaths, self.config.values.whole("flash.fault.dies_after"));
+        drive.fail_dies_after(&self.deaths, self.config.values.whole("flash.fault.dies_after"));
     }
 
     fn check_faults(&self) -> Result<(), ConfigError> {

@@ -148,17 +148,17 @@ impl<F: Clocked> Drive<F> {
         self.oracle.as_deref_mut()
     }
 
-    /// Lets a die fail now: it answers nothing any more, and the layers are told.
+    /// A die fails now: it answers nothing any more, and the layers are told.
     pub fn kill_die(&mut self, die: DieId) {
         let core = self.flash.core_mut();
         core.kill_die(die);
         core.events.push((0, Event::DieLost { die }));
     }
 
-    /// Lets dies fail when so many more requests have been taken.
-    pub fn let_die(&mut self, dies: &[DieId], after: u64) {
+    /// Dies fail when `requests` more requests have been taken.
+    pub fn fail_dies_after(&mut self, dies: &[DieId], requests: u64) {
         self.dying = dies.to_vec();
-        self.until_death = if dies.is_empty() { u64::MAX } else { after };
+        self.until_death = if dies.is_empty() { u64::MAX } else { requests };
     }
 
     /// Dies that were to fail and have not.

@@ -42,7 +42,7 @@ impl Point {
     }
 }
 
-/// Sizes up to so many times one are compared with it: what much larger writes gain or lose has other reasons.
+/// Sizes up to this many times one are compared with it: what much larger writes gain or lose has other reasons.
 const REACH: u64 = 8;
 
 /// The smallest power of two at full speed: it and its multiples up to eight times its size reach [`FULL`] of the best

@@ -43,7 +43,7 @@ pub trait Probe<D> {
         u64::MAX
     }
 
-    /// So many requests are done. [`Probe::next_mark`] has to grow, or the next completion comes here again.
+    /// `_done` requests are done. [`Probe::next_mark`] has to grow, or the next completion comes here again.
     fn mark(&mut self, _: &D, _: &HostMeasurements, _done: u64) {}
 }
 
@@ -89,7 +89,7 @@ pub struct HostMeasurements {
 }
 
 impl HostMeasurements {
-    /// Nothing measured of a device of so many sectors, from `started` on.
+    /// Nothing measured yet of a device of `sectors`, from `started` on.
     pub fn new(sectors: u64, started: Nanos) -> Self {
         Self {
             totals: [OpTotals::default(); 4],

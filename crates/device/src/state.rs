@@ -79,12 +79,12 @@ impl Fill {
     /// Pages of one of its requests.
     pub const PAGES: u64 = 256;
 
-    /// The fill of a drive, of which every stretch is written to the same `share`, 0 to 1.
+    /// The fill of a drive: the same `share` of each stretch is written, 0 to 1.
     pub fn new<F: Clocked>(drive: &Drive<F>, share: f64) -> Self {
         Self::of(drive.sectors(), drive.flash().core().geometry.sectors_per_page(), share)
     }
 
-    /// The same for anything of so many sectors with pages of so many.
+    /// The same for anything with `sectors`, in pages of `sectors_per_page`.
     pub fn of(sectors: u64, sectors_per_page: u32, share: f64) -> Self {
         Self { next: 0, sectors, extent: Self::PAGES * u64::from(sectors_per_page), share }
     }

@@ -285,7 +285,7 @@ impl Drive {
         };
     }
 
-    /// Cuts power after so many more events of the simulation (commands that begin, move data, or end): somewhere in
+    /// Cuts power after `events` more events of the simulation (commands that begin, move data, or end): somewhere in
     /// the middle of what the host asks for next. The call under way then, and those after it, get
     /// [`DriveError::PowerOff`].
     pub fn cut_power_after(&mut self, events: u64, seed: u64) {

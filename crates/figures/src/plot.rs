@@ -18,7 +18,7 @@ const GAP: f64 = 8.0;
 /// The narrowest place a page gives a picture, and from where on it counts as wide (`page.css` knows this one too).
 const NARROW: f64 = 288.0;
 const WIDE: f64 = 520.0;
-/// Words of a name share a line up to so many letters.
+/// Most letters of the words of a name that share a line.
 const LINE_LETTERS: usize = 10;
 
 /// The area that is drawn on: its height and the space around it, in pixels.

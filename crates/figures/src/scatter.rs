@@ -7,7 +7,7 @@ use crate::svg::{escape, step};
 /// Space for the names of the axes: above the area, and below the names along it.
 const ABOVE: f64 = 32.0;
 const BELOW: f64 = 20.0;
-/// An axis whose largest value is so many times the smallest has a logarithmic scale.
+/// An axis has a logarithmic scale where its largest value is this many times the smallest.
 const WIDE: f64 = 5.0;
 /// More lines than these are left out of a logarithmic scale, but for powers of ten.
 const MOST_LINES: usize = 9;

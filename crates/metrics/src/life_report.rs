@@ -123,7 +123,7 @@ impl LifeReport {
         self.per_day().map(|(bytes, _)| self.life.bytes.times(1.0 / (bytes * YEAR_DAYS)))
     }
 
-    /// Terabytes more that perfectly even wear would give, to the end of which no block dies.
+    /// Terabytes more that perfectly even wear would give: no block dies before the end.
     pub fn uneven_tb(&self) -> f64 {
         ((self.life.even_bytes - self.life.bytes.estimate) / TB).max(0.0)
     }

@@ -94,7 +94,7 @@ impl WearWindow {
 /// When a life begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// With a new drive, no block of which was ever erased: what preconditioning wore does not count.
+    /// With a new drive, whose blocks were never erased: the wear of preconditioning does not count.
     New,
     /// With the measured run: what preconditioning wore is gone.
     Window,
@@ -295,10 +295,10 @@ impl Projection {
         self.blocks.iter().map(|block| normal((self.wear(block, erases) - block.limit) / sigma)).sum()
     }
 
-    /// Erases of the average block at which so many blocks are worn out; never before the end of the window.
+    /// Erases of the average block when `blocks` blocks are worn out; never before the end of the window.
     fn until(&self, blocks: f64) -> f64 {
         let mut high = self.mean * 2.0;
-        // With a rate above 0 of any block there is an end; a drive of which most blocks never wear may have none.
+        // If any block has a rate above 0 there is an end; where most blocks never wear there may be none.
         while self.worn_out(high) < blocks && high < 1e15 {
             high *= 2.0;
         }
@@ -394,7 +394,7 @@ impl Lifetime {
         }
     }
 
-    /// Share of the blocks expected to be worn out after so many host bytes, at the window's rate.
+    /// Share of the blocks expected to be worn out after `bytes` of the host, at the window's rate.
     pub fn worn_out(&self, bytes: f64) -> f64 {
         self.projection.worn_out(self.pace.erases(bytes)) / self.projection.blocks.len() as f64
     }
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn a_drive_that_still_fills_up_has_no_answer_even_where_its_rate_is_flat() {
-        // 32 blocks of 100 bytes of which data take ten more bytes at each step, and erases do not show it yet.
+        // 32 blocks of 100 bytes. Data take ten more bytes at each step, and erases do not show it yet.
         let steps =
             (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: step, live_bytes: 2000 + step * 10 });
         let filling = WearWindow { steps: steps.collect(), ..window(&[[1, 1]; 32]) };

@@ -20,7 +20,7 @@ pub enum Status {
     Interrupted,
     /// The drive could not accept further writes.
     DriveFull,
-    /// So many blocks went bad that the drive could not accept further writes.
+    /// Too many blocks went bad: the drive accepts no further writes.
     WornOut,
 }
 

@@ -45,7 +45,7 @@ enum Phase {
     Options,
     /// A request.
     Requests,
-    /// The payload of a long write, of which this much is there.
+    /// The payload of a long write, as far as it has arrived.
     Bulk(Request, usize),
     /// This many bytes that nobody wants, and then an answer.
     Skip(u32, Refusal),
@@ -117,7 +117,7 @@ impl Connection {
     /// `count` bytes were put into [`Connection::space`].
     ///
     /// # Panics
-    /// There was no space for so many.
+    /// There was no space for the number asked for.
     pub fn filled(&mut self, count: usize) {
         match &mut self.phase {
             Phase::Ended => assert!(count == 0, "more bytes than there was space for"),

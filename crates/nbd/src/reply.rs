@@ -48,7 +48,7 @@ impl Connection {
         });
     }
 
-    /// Answers a read of bytes some of which are known to be zeros; these are not sent if the client can do
+    /// Answers a read where some bytes are known to be zeros; these are not sent if the client can do
     /// without. `extents` tell from `offset` on what is zero; what they do not reach is data. `fill` is
     /// called for each run of data, in order, with its first byte and room for all of it, with anything in
     /// it; if it fails, the read does.

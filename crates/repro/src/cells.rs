@@ -1,4 +1,4 @@
-//! Measurements by what was measured, of which a study that was stopped lacks some.
+//! Measurements by what was measured. A study that was stopped lacks some.
 //!
 //! Rows and figures ask for measurements without looking whether they are there: one that is missing is a hole, answers
 //! with zeros, and is noted. What was made of holes is never shown.
@@ -115,7 +115,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
-    /// Stops after so many simulations, and keeps what they gave.
+    /// Stops after some simulations, and keeps what they gave.
     #[derive(Default)]
     struct Stopping {
         after: usize,

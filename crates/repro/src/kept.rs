@@ -129,7 +129,7 @@ pub(crate) fn put_real(out: &mut SnapshotWriter, name: &'static str, values: &[f
     out.put_u64(name, values.iter().map(|value| value.to_bits()));
 }
 
-/// Reads so many whole numbers.
+/// Reads `N` whole numbers.
 ///
 /// # Errors
 /// There are more or fewer, or something else is there.
@@ -141,7 +141,7 @@ pub(crate) fn whole<const N: usize>(from: &mut SnapshotReader, name: &'static st
     })
 }
 
-/// Reads so many real numbers.
+/// Reads `N` real numbers.
 ///
 /// # Errors
 /// As [`whole`].

@@ -283,7 +283,7 @@ impl Bench {
         self.filled_to(1.0, monitor)
     }
 
-    /// A drive of which every stretch was written to the same share, 0 to 1.
+    /// A drive that was written evenly: the same share of each stretch, 0 to 1.
     ///
     /// # Errors
     /// As [`Bench::filled`].

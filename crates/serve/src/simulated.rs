@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_micros(20);
 pub enum Pace {
     /// Requests are answered as soon as they are simulated.
     Off,
-    /// So many seconds of the clock for a simulated one: 1 is real time, 10 a drive ten times as slow.
+    /// Seconds of the clock for a simulated one: 1 is real time, 10 a drive ten times as slow.
     Scaled(f64),
 }
 

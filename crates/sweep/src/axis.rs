@@ -130,7 +130,7 @@ pub(crate) const KNOWN: [&str; 5] = ["from", "to", "steps", "random", "scale"];
 /// Digits, and for sizes bits, that values between the ends of a range have: few that people can read, more where fewer
 /// do not tell the values apart.
 const DIGITS: [usize; 4] = [6, 9, 12, 15];
-/// Sizes of more than so many digits are not cut finer than this: a drive is whole pages, and the largest page is that
+/// Longer sizes are not cut finer than this: a drive is whole pages, and the largest page is that
 /// large.
 const FINEST: u64 = 64 << 10;
 
@@ -233,7 +233,7 @@ impl Span {
     }
 }
 
-/// A number as a value of a key is written, with about so many digits.
+/// A number as a value of a key is written, with about `digits` digits.
 fn written(parameter: &Parameter, number: f64, digits: usize) -> Result<String, String> {
     let whole = number.round() as u64;
     match parameter.kind {
@@ -251,12 +251,12 @@ fn written(parameter: &Parameter, number: f64, digits: usize) -> Result<String, 
     }
 }
 
-/// A number rounded to so many digits, wherever its point stands: shares of a millionth are as good as halves.
+/// A number rounded to `digits` significant digits: shares of a millionth are as good as halves.
 fn significant(number: f64, digits: usize) -> f64 {
     format!("{number:.*e}", digits - 1).parse().unwrap_or(number)
 }
 
-/// A size as text, rounded to so many bits: drives and caches come in such steps.
+/// A size as text, rounded to `bits` significant bits: drives and caches come in such steps.
 fn size(bytes: u64, bits: usize) -> String {
     let grain = |bits: usize| 1 << bytes.checked_ilog2().unwrap_or(0).saturating_sub(bits as u32);
     let grain: u64 = grain(bits).max(grain(DIGITS[0]).min(FINEST));

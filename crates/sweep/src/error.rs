@@ -10,7 +10,7 @@ pub enum ExecuteError {
     /// A result cannot be written; the error names its file.
     #[error("{0}")]
     Write(#[from] io::Error),
-    /// The system does not give so many threads.
+    /// The system does not give this number of threads.
     #[error("{threads} threads cannot be started ({problem}); ask for fewer jobs")]
     Threads {
         /// How many were to be started.

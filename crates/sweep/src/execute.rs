@@ -120,7 +120,7 @@ impl Outcome {
 
 /// Watches a sweep, from several threads, and may stop it.
 pub trait Monitor: Sync {
-    /// So many runs are to be done, and so many were found done.
+    /// Runs to be done, and runs that were found done.
     fn begin(&self, runs: usize, found: usize);
     /// A run ended.
     fn ended(&self, run: &Run, outcome: &Outcome);
@@ -193,7 +193,7 @@ pub(crate) fn run_one(
 /// `jobs` is how many runs there may be at once; without it, one for each core.
 ///
 /// # Errors
-/// A result cannot be written, or there are not so many threads to be had.
+/// A result cannot be written, or the system does not give the threads.
 pub fn execute(
     grid: &Grid,
     store: &Store,

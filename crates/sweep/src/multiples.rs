@@ -10,7 +10,7 @@ use figures::{Figure, Look, Panel, Series, Shape, section_with};
 /// Values by line and category.
 type Cells = Vec<Vec<Option<f64>>>;
 
-/// Most lines of a panel: there are so many colours.
+/// Most lines of a panel: the number of colours.
 pub(crate) const MOST_SERIES: usize = 8;
 /// Most panels of a figure.
 const MOST_PANELS: usize = 24;

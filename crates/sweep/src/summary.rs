@@ -54,7 +54,7 @@ fn student(freedom: usize) -> f64 {
 }
 
 impl Cell {
-    /// The mean of some values, none of which is known better than to this share of itself.
+    /// The mean of some values. No value is known better than to this share of itself.
     pub fn of(values: &[f64], resolution: f64) -> Option<Self> {
         let count = values.len();
         if count == 0 {

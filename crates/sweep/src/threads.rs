@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// Fewer pieces of short work than these are done at once by whoever has them.
 pub(crate) const FEW: usize = 256;
 
-/// Threads for so many runs: as many as are asked for, else one for each core, and none without a run.
+/// Threads for `runs`: as many as are asked for, else one for each core, and none without a run.
 pub(crate) fn for_runs(runs: usize, jobs: Option<usize>) -> Result<ThreadPool, ExecuteError> {
     let most = jobs.unwrap_or_else(cores);
     let threads = most.clamp(1, runs.max(1));

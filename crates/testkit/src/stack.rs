@@ -179,7 +179,7 @@ impl Stack {
         }
     }
 
-    /// Pages of the user on a drive with room for so many, where parity takes its share.
+    /// The user's pages on a drive with room for `pages`, where parity takes its share.
     fn without_parity(&self, pages: u64, shape: &Shape) -> u64 {
         let parity = match self.get("stripe.kind") {
             "" | "none" => return pages,

@@ -413,7 +413,7 @@ pub fn exact_size(bytes: u64) -> String {
     format!("{}{name}", bytes / scale)
 }
 
-/// Most digits of a size that is still read at a glance; what is rounded to so many changes by about 1 % at most.
+/// Most digits of a size that is still read at a glance; rounding to them changes a size by about 1 % at most.
 const GLANCE: u64 = 99_999;
 
 /// A size that is accepted in the place of `bytes`: no larger, a whole number of `grain` bytes, and readable at a

@@ -16,7 +16,7 @@ const GROWS_TO: u64 = 64 << 30;
 const SPARSE: u64 = 4;
 /// A drive grows in steps of this many bytes.
 const STEP: u64 = 64 << 20;
-/// A drive that is not as large for the host as it was made is enlarged so many times.
+/// Times that a drive is enlarged when the host sees less of it than was asked for.
 const ENLARGEMENTS: usize = 8;
 const PRECONDITION: &str = "drive.precondition";
 /// The value of a key that leaves the choice to the session.

@@ -170,7 +170,7 @@ struct Outcomes {
     unnoticed: u32,
 }
 
-/// Flushed pages of a killed drive, after so many damages made one at a time: where, and to what, a chance
+/// Flushed pages of a killed drive, after `damages` made one at a time: where, and to what, a chance
 /// says.
 fn after_damages(settings: &[&str], tries: u64, name: &str, mut make: impl FnMut(&mut Stream, &mut [u8])) -> Outcomes {
     use std::os::unix::fs::FileExt;

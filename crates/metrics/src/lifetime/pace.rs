@@ -77,7 +77,7 @@ impl Pace {
         self.window.0 + (erases - self.window.1) * self.bytes_per_erase / faster
     }
 
-    /// Erases of the average block after so many host bytes; never fewer than in the window.
+    /// Erases of the average block after `bytes` of the host; never fewer than in the window.
     pub(super) fn erases(self, bytes: f64) -> f64 {
         self.window.1 + ((bytes - self.window.0) / self.bytes_per_erase).max(0.0)
     }
@@ -96,7 +96,7 @@ fn batch_error(rates: &[f64], student: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The pace of 64 steps of 1,000 bytes each, after which so many erases had been done.
+    /// The pace of 64 steps of 1,000 bytes each; `erases` were done after each step.
     fn pace(erases: impl Fn(u64) -> u64) -> Result<Pace, LifetimeError> {
         let steps = (1..=64).map(|step| WearStep { host_bytes: step * 1000, erases: erases(step), live_bytes: 0 });
         let window = WearWindow { steps: steps.collect(), erases: vec![[5, 6, 6, 7, 7]; 32], ..WearWindow::default() };

@@ -183,7 +183,7 @@ fn contexts_are_listed_and_chosen() {
             assert_eq!(kinds(&[structured.clone(), option(kind, &whole[..cut])]), [ACK, INVALID]);
         }
         assert_eq!(kinds(&[structured.clone(), option(kind, &[&whole[..], b"x"].concat())]), [ACK, INVALID]);
-        // So many queries that they cannot be there.
+        // More queries than the message has room for.
         assert_eq!(kinds(&[structured.clone(), option(kind, b"\0\0\0\0\xff\xff\xff\xff")]), [ACK, INVALID]);
     }
 }

@@ -31,7 +31,7 @@ pub struct Reclaimed {
     pub more_free: i64,
 }
 
-/// The sweep of a fresh drive with so many ways, every size on one of its own.
+/// The sweep of write sizes on a drive with `ways`; each size gets a fresh drive.
 ///
 /// # Errors
 /// The drive cannot be built, or the user stopped.

@@ -39,7 +39,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// A phase over a file of so many sectors at the beginning of the drive, in records of so many.
+    /// A phase over a file at the beginning of the drive; sectors of the file and of a record.
     pub fn new(phase: Phase, file: u64, sectors: u32, seed: u64) -> Self {
         let count = file / u64::from(sectors);
         let is_write = matches!(phase, Phase::Write | Phase::RandomWrite);
@@ -89,7 +89,7 @@ impl Scattered {
     /// Sectors of a page.
     const SECTORS: u32 = 8;
 
-    /// So many writes to a drive of so many sectors.
+    /// `count` writes to a drive of `sectors`.
     pub fn new(sectors: u64, count: u64, seed: u64, name: &str) -> Self {
         Self { stream: Stream::new(seed, name), pages: sectors / u64::from(Self::SECTORS), left: count, flush: true }
     }

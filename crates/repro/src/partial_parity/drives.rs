@@ -18,7 +18,7 @@ pub const BUFFERS: [u64; 4] = [0, 64 << 10, 256 << 10, 1 << 20];
 const SPARE: f64 = 15.0;
 /// User pages at full size.
 const USER_PAGES: u64 = (32 << 30) / PAGE_BYTES;
-/// A cache holds at most one in so many stripes, so that a small drive has room for the old versions.
+/// A cache holds at most one in this number of the stripes, so that a small drive has room for the old versions.
 const LEAST_STRIPES: u64 = 16;
 
 /// What the user sees of the room that another drive has for data and parity.
@@ -121,7 +121,7 @@ pub fn depth_of_record(options: &Options) -> u32 {
     options.setting(&DEPTH).parse().expect("the choices are numbers")
 }
 
-/// The drive of a variant with a cache of so many entries and a buffer of so many bytes.
+/// The drive of a variant, with the entries of its cache and the bytes of its buffer.
 ///
 /// # Errors
 /// The scale leaves too little flash.

@@ -24,7 +24,7 @@ const REQUESTS: [u64; 5] = [2_400_000, 5_334_987, IOZONE_PHASES * IOZONE_BYTES /
 const GENERATORS: [&str; 5] = ["desktop-ntfs", "oltp", "iozone", "postmark", "hot-cold"];
 /// Index of the workload that is one file in phases.
 const IOZONE: usize = 2;
-/// Bytes of that file, of which each phase takes every record once.
+/// Bytes of that file. Each phase takes every record once.
 const IOZONE_BYTES: u64 = 4 << 30;
 const IOZONE_PHASES: u64 = 5;
 /// Pages that take most writes of the local workload, and how many of them: what a small model found to come
@@ -87,7 +87,7 @@ pub fn label(loads: &[Load]) -> String {
 }
 
 impl Load {
-    /// Its requests, for drives of which requests go to so many sectors.
+    /// Its requests, for drives whose first `sectors` are used.
     ///
     /// # Errors
     /// A file cannot be read or does not fit.

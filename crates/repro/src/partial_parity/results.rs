@@ -48,7 +48,7 @@ impl Results {
         mean(|load| self.normalised(drive, load, RAID0))
     }
 
-    /// The same with so many requests under way.
+    /// The same at another queue depth.
     pub fn mean_iops_at(&self, drive: Drive, depth: u32) -> f64 {
         let iops_of = |drive, load| iops(self.at_depth(drive, load, depth));
         mean(|load| iops_of(drive, load) / iops_of(self.drive(RAID0), load))

@@ -20,7 +20,7 @@ pub const SPARE: [u64; 4] = [15, 28, 60, 100];
 /// Pages at full size; smaller ones have too few blocks to a chip to choose from.
 const PAGES: u64 = 1 << 19;
 const LEAST_PAGES: u64 = 1 << 15;
-/// The start is over when so many pages in a thousand were written.
+/// Pages in a thousand that were written when the start is over.
 const START: u64 = 10;
 /// Times the drive is written over.
 const ROUNDS: u64 = 4;

@@ -66,7 +66,7 @@ fn extra_space(options: &Options) -> Result<f64, StudyError> {
     Ok((with - without) as f64 / without as f64 * 100.0)
 }
 
-/// Spare blocks a drive of so many segments has, for the check of a row.
+/// Spare blocks of a drive with `segments`, for the check of a row.
 pub fn expected_spare(zones: u64) -> u64 {
     zones * drives::BANKS * SPARE
 }

@@ -70,7 +70,7 @@ impl Trace {
         Source::label([&self.source])
     }
 
-    /// Its requests for a drive of `sectors` of which a share is in use: they go to that share alone.
+    /// Its requests for a drive of `sectors`. They go to the share that is in use.
     ///
     /// # Errors
     /// A file cannot be read or does not fit.
@@ -120,7 +120,7 @@ impl Shape {
         variance.sqrt() / mean
     }
 
-    /// Reads that go to the busiest of so many zones, 0 to 1.
+    /// Share of the reads that go to the busiest `share` of the zones, both 0 to 1.
     pub fn busiest(&self, share: f64) -> f64 {
         let mut counts = self.zones.clone();
         counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));

@@ -19,7 +19,7 @@ const CAPACITY: u64 = 16 << 30;
 const REQUESTS: u64 = 1_600_000;
 /// Bytes of a zone: no drive is smaller.
 const ZONE: u64 = 256 << 20;
-/// Spare erase blocks of a segment of 256: 7 %, and so many that none is ever cleaned.
+/// Spare erase blocks of a segment of 256: 7 %, and enough that none is ever cleaned.
 const SPARE: u64 = 18;
 const PLENTY: u64 = 800;
 
@@ -27,7 +27,7 @@ const PLENTY: u64 = 800;
 pub const NO_CLEANING: usize = 0;
 /// Plain reads.
 pub const ANYWHERE: usize = 1;
-/// Reads around cleaning banks, any of which may clean.
+/// Reads around cleaning banks; any bank may clean.
 pub const AROUND: usize = 2;
 /// The same where banks clean one after the other.
 pub const IN_TURN: usize = 3;

@@ -22,7 +22,7 @@ const CHECK_EVERY: u64 = 4;
 pub enum Ending {
     /// It had all its cuts.
     Full,
-    /// So many blocks had failed that the drive could not go on.
+    /// Too many blocks had failed for the drive to go on.
     WornOut,
 }
 

@@ -35,7 +35,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// A campaign of so many cuts.
+    /// A campaign of `cuts` cuts.
     pub fn new(cuts: u64, seed: u64) -> Self {
         Self { cuts, seed, cuts_per_life: 4000, faults: Faults::None, layers: Layers::default(), prepare: |_| {} }
     }

@@ -97,7 +97,7 @@ impl<'a> Life<'a> {
         self.under_way += 1;
     }
 
-    /// So many events, with requests as there is room for them.
+    /// Runs events, with requests as there is room for them.
     fn live(&mut self, events: u64) {
         for _ in 0..events {
             while self.under_way < DEPTH {

@@ -7,7 +7,7 @@ use nand::{CountedFlash, Flash};
 use testkit::Stack;
 use units::{Cause, HostOp, Request};
 
-/// `data` + 1 chips (or + 2), so many stripes, one sector a page; never short of room.
+/// `data` + 1 chips (or + 2), `stripes` stripes, one sector a page; never short of room.
 fn plan(kind: &str, data: u64, stripes: u64, settings: &[(&'static str, &str)]) -> DrivePlan {
     let mut stack = Stack::plain();
     let parity = if kind.starts_with("raid6") { 2 } else { 1 };
@@ -29,7 +29,7 @@ fn plan(kind: &str, data: u64, stripes: u64, settings: &[(&'static str, &str)]) 
     stack.plan().unwrap()
 }
 
-/// A drive of which every page was written once, as full stripes.
+/// A drive whose pages were written once each, as full stripes.
 fn filled(plan: &DrivePlan) -> Drive<CountedFlash> {
     let mut drive = counted(plan);
     let sectors = drive.sectors();
@@ -53,7 +53,7 @@ fn parity_costs(drive: &mut Drive<CountedFlash>) -> (u64, u64) {
     costs
 }
 
-/// Reads of an update of `k` of `data` pages with so many parities: old versions of these pages and of the parities,
+/// Reads of an update of `k` of `data` pages with `parities`: old versions of these pages and of the parities,
 /// or all other pages.
 fn cheaper(data: u64, parity: u64, k: u64) -> u64 {
     (k + parity).min(data - k)
@@ -285,7 +285,7 @@ fn a_full_stripe_over_delayed_pages_reads_nothing() {
     }
 }
 
-/// The parity is computed from the old versions of the pages and the old parity, of which there are none.
+/// The parity is computed from the old versions of the pages and the old parity; there are none.
 #[test]
 fn commit_reads_counts_no_read_of_a_page_that_was_never_written() {
     let mut drive = counted(&plan("raid5-ppc", 8, 40, &[("stripe.cache.entries", "1")]));

@@ -10,7 +10,7 @@ use units::{HostOp, Request};
 
 pub const NOTHING: [u64; 0] = [];
 
-/// Five chips (six with two parities) and so many spares; four data pages a stripe, one sector a page.
+/// Five chips (six with two parities) and spares; four data pages a stripe, one sector a page.
 pub fn stack(kind: &str, spares: u32, capacity: &str) -> Stack {
     let mut stack = Stack::plain();
     let chips = if kind.starts_with("raid6") { 6 } else { 5 };

@@ -146,7 +146,7 @@ fn a_power_cut_and_then_two_lost_chips_lose_nothing_with_two_parities() {
     }
 }
 
-/// Dies die after so many events, while requests are being served; everything must still be served and readable.
+/// Dies die after some events, while requests are being served; everything must still be served and readable.
 fn chips_die_while_it_works(kind: &str, spares: u32, dies: &[u32]) {
     let plan = with_spares(kind, spares).plan().unwrap();
     for death in 0..150 {

@@ -37,7 +37,7 @@ use crate::Workload;
 
 /// Parts of the disk that are popular as wholes.
 const PARTS: u64 = 64;
-/// So much of the disk gets so many of the reads.
+/// A share of the disk, and the share of the reads that it gets.
 const BUSY_SPACE: f64 = 0.26;
 const BUSY_READS: f64 = 0.74;
 

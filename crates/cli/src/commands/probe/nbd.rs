@@ -176,7 +176,7 @@ impl Client {
         if error == 0 { Ok(()) } else { Err(Error::other(format!("the server answers with error {error}"))) }
     }
 
-    /// Writes the same data at all these offsets, with so many requests under way, and waits for all.
+    /// Writes the same data at all these offsets, with `depth` requests under way, and waits for all.
     ///
     /// # Errors
     /// The export takes no writes, or one failed.

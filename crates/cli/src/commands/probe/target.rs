@@ -99,7 +99,7 @@ impl Target {
         }
     }
 
-    /// Writes so many times so many bytes at random aligned places.
+    /// Writes `writes` times `bytes` at random aligned places.
     ///
     /// # Errors
     /// The target fails, or the user stopped.
@@ -143,7 +143,7 @@ impl Target {
     }
 }
 
-/// Writes the same data to many places, so many at once.
+/// Writes the same data to many places, `depth` at once.
 fn side_by_side(file: &File, places: &[u64], data: &[u8], depth: usize) -> std::io::Result<()> {
     std::thread::scope(|scope| {
         let writer = |first: usize| {
