@@ -68,21 +68,21 @@ impl Shape {
 /// What every buffer reads.
 pub(crate) fn common() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "buffer.size",
-            kind: ParameterKind::Size { min: 512, max: 1 << 40 },
-            default: Some("16MiB"),
-            doc: "Bytes of data the buffer holds, all its parts together.",
-        },
-        Parameter {
-            key: "buffer.nonvolatile",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
-        },
-        Parameter {
-            key: "buffer.acknowledge",
-            kind: ParameterKind::Choice(|| {
+        Parameter::new(
+            "buffer.size",
+            ParameterKind::Size { min: 512, max: 1 << 40 },
+            "16MiB",
+            "Bytes of data the buffer holds, all its parts together.",
+        ),
+        Parameter::new(
+            "buffer.nonvolatile",
+            ParameterKind::Switch,
+            "false",
+            "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
+        ),
+        Parameter::new(
+            "buffer.acknowledge",
+            ParameterKind::Choice(|| {
                 vec![
                     ("buffer", "once it is in the buffer"),
                     (
@@ -92,36 +92,36 @@ pub(crate) fn common() -> Vec<Parameter> {
                     ),
                 ]
             }),
-            default: Some("buffer"),
-            doc: "When a write is acknowledged.",
-        },
-        Parameter {
-            key: "buffer.write_back_pages",
-            kind: ParameterKind::Count { min: 0, max: 1 << 20 },
-            default: Some("0"),
-            doc: "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every \
+            "buffer",
+            "When a write is acknowledged.",
+        ),
+        Parameter::new(
+            "buffer.write_back_pages",
+            ParameterKind::Count { min: 0, max: 1 << 20 },
+            "0",
+            "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every \
                 page is there at once.",
-        },
+        ),
     ]
 }
 
 /// The size of a logical block, for buffers that know blocks.
-pub(crate) const BLOCK_SIZE: Parameter = Parameter {
-    key: "buffer.block_size",
-    kind: ParameterKind::Size { min: 0, max: 1 << 30 },
-    default: Some("0B"),
-    doc: "Bytes of a logical block of the buffer; 0: an erase block.",
-};
+pub(crate) const BLOCK_SIZE: Parameter = Parameter::new(
+    "buffer.block_size",
+    ParameterKind::Size { min: 0, max: 1 << 30 },
+    "0B",
+    "Bytes of a logical block of the buffer; 0: an erase block.",
+);
 
 /// How room for blocks is counted.
-pub(crate) const ACCOUNTING: Parameter = Parameter {
-    key: "buffer.accounting",
-    kind: ParameterKind::Choice(|| {
+pub(crate) const ACCOUNTING: Parameter = Parameter::new(
+    "buffer.accounting",
+    ParameterKind::Choice(|| {
         vec![("frames", "a frame for all of its pages"), ("pages", "only the pages it has there")]
     }),
-    default: Some("frames"),
-    doc: "What a logical block takes of the buffer.",
-};
+    "frames",
+    "What a logical block takes of the buffer.",
+);
 
 /// Sizes from the configuration.
 pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {

@@ -361,29 +361,15 @@ impl Values {
 mod tests {
     use super::*;
 
-    const SIZE: Parameter = Parameter {
-        key: "size",
-        kind: ParameterKind::Size { min: 4096, max: 1 << 43 },
-        default: Some("8GiB"),
-        doc: "",
-    };
-    const COUNT: Parameter =
-        Parameter { key: "count", kind: ParameterKind::Count { min: 0, max: 22 }, default: Some("0"), doc: "" };
-    const TIME: Parameter = Parameter {
-        key: "time",
-        kind: ParameterKind::Duration { max: 3_600_000_000_000 },
-        default: Some("0ns"),
-        doc: "",
-    };
-    const RATE: Parameter = Parameter { key: "rate", kind: ParameterKind::Rate, default: Some("unlimited"), doc: "" };
-    const SHARE: Parameter =
-        Parameter { key: "share", kind: ParameterKind::Share { max: 0.5 }, default: Some("10%"), doc: "" };
-    const NUMBER: Parameter =
-        Parameter { key: "number", kind: ParameterKind::Number { min: 0.0, max: 10.0 }, default: None, doc: "" };
-    const SWITCH: Parameter = Parameter { key: "switch", kind: ParameterKind::Switch, default: Some("false"), doc: "" };
+    const SIZE: Parameter = Parameter::new("size", ParameterKind::Size { min: 4096, max: 1 << 43 }, "8GiB", "");
+    const COUNT: Parameter = Parameter::new("count", ParameterKind::Count { min: 0, max: 22 }, "0", "");
+    const TIME: Parameter = Parameter::new("time", ParameterKind::Duration { max: 3_600_000_000_000 }, "0ns", "");
+    const RATE: Parameter = Parameter::new("rate", ParameterKind::Rate, "unlimited", "");
+    const SHARE: Parameter = Parameter::new("share", ParameterKind::Share { max: 0.5 }, "10%", "");
+    const NUMBER: Parameter = Parameter::optional("number", ParameterKind::Number { min: 0.0, max: 10.0 }, "");
+    const SWITCH: Parameter = Parameter::new("switch", ParameterKind::Switch, "false", "");
     const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any")];
-    const CHOICE: Parameter =
-        Parameter { key: "choice", kind: ParameterKind::Choice(|| VICTIMS.to_vec()), default: Some("greedy"), doc: "" };
+    const CHOICE: Parameter = Parameter::new("choice", ParameterKind::Choice(|| VICTIMS.to_vec()), "greedy", "");
 
     #[test]
     fn an_error_says_what_was_written_the_limits_and_what_to_write() {

@@ -80,105 +80,105 @@ pub fn parameters() -> Vec<Parameter> {
 /// Where pages are.
 fn shape_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "stripe.kind",
-            kind: ParameterKind::Choice(stripe_choices),
-            default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
+        Parameter::new(
+            "stripe.kind",
+            ParameterKind::Choice(stripe_choices),
+            "none",
+            "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
                 and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks \
                 (superblocks there) and copies_in_flight.",
-        },
-        Parameter {
-            key: "stripe.chips",
-            kind: ParameterKind::Count { min: 0, max: 22 },
-            default: Some("0"),
-            doc: "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a \
+        ),
+        Parameter::new(
+            "stripe.chips",
+            ParameterKind::Count { min: 0, max: 22 },
+            "0",
+            "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a \
                 stripe share a channel, and a channel that fails takes both.",
-        },
-        Parameter {
-            key: "stripe.granularity",
-            kind: ParameterKind::Choice(|| vec![("page", "one"), ("block", "as many as an erase block has")]),
-            default: Some("page"),
-            doc: "Consecutive pages that go to one chip.",
-        },
-        Parameter {
-            key: "stripe.spares",
-            kind: ParameterKind::Count { min: 0, max: 64 },
-            default: Some("0"),
-            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without \
+        ),
+        Parameter::new(
+            "stripe.granularity",
+            ParameterKind::Choice(|| vec![("page", "one"), ("block", "as many as an erase block has")]),
+            "page",
+            "Consecutive pages that go to one chip.",
+        ),
+        Parameter::new(
+            "stripe.spares",
+            ParameterKind::Count { min: 0, max: 64 },
+            "0",
+            "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without \
                 one, raid-elastic writes what a lost die held to the others, and needs that much more of \
                 drive.over_provisioning to stay writable.",
-        },
+        ),
     ]
 }
 
 /// When parities are written, and what gathers for them.
 fn parity_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "stripe.in_flight",
-            kind: ParameterKind::Count { min: 1, max: 1 << 16 },
-            default: Some("256"),
-            doc: "Stripes whose parity is being written with their data, at once; further writes wait.",
-        },
-        Parameter {
-            key: "stripe.cache.entries",
-            kind: ParameterKind::Count { min: 1, max: 1 << 24 },
-            default: Some("1024"),
-            doc: "Stripes whose parity may be delayed, for schemes that delay it (the M of the partial parity cache).",
-        },
-        Parameter {
-            key: "stripe.cache.victim",
-            kind: ParameterKind::Choice(choice::choices),
-            default: Some("lru"),
-            doc: "Which delayed parity is written when room is needed.",
-        },
-        Parameter {
-            key: "stripe.cache.reads",
-            kind: ParameterKind::Choice(|| {
+        Parameter::new(
+            "stripe.in_flight",
+            ParameterKind::Count { min: 1, max: 1 << 16 },
+            "256",
+            "Stripes whose parity is being written with their data, at once; further writes wait.",
+        ),
+        Parameter::new(
+            "stripe.cache.entries",
+            ParameterKind::Count { min: 1, max: 1 << 24 },
+            "1024",
+            "Stripes whose parity may be delayed, for schemes that delay it (the M of the partial parity cache).",
+        ),
+        Parameter::new(
+            "stripe.cache.victim",
+            ParameterKind::Choice(choice::choices),
+            "lru",
+            "Which delayed parity is written when room is needed.",
+        ),
+        Parameter::new(
+            "stripe.cache.reads",
+            ParameterKind::Choice(|| {
                 vec![
                     ("as-no-cache", "as much as without a cache, as published"),
                     ("cached", "nothing that memory holds"),
                 ]
             }),
-            default: Some("as-no-cache"),
-            doc: "What an update of a full parity in memory reads.",
-        },
-        Parameter {
-            key: "stripe.semi_valid",
-            kind: ParameterKind::Choice(|| {
+            "as-no-cache",
+            "What an update of a full parity in memory reads.",
+        ),
+        Parameter::new(
+            "stripe.semi_valid",
+            ParameterKind::Choice(|| {
                 vec![("commit", "has the parity written first"), ("copy", "moves it like a valid page")]
             }),
-            default: Some("commit"),
-            doc: "What collection does with an old version that a delayed parity still needs.",
-        },
-        Parameter {
-            key: "stripe.reads",
-            kind: ParameterKind::Choice(|| READS.iter().map(|(name, doc, _)| (*name, *doc)).collect()),
-            default: Some("direct"),
-            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only \
+            "commit",
+            "What collection does with an old version that a delayed parity still needs.",
+        ),
+        Parameter::new(
+            "stripe.reads",
+            ParameterKind::Choice(|| READS.iter().map(|(name, doc, _)| (*name, *doc)).collect()),
+            "direct",
+            "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only \
                 where the parity of the stripe is up to date.",
-        },
-        Parameter {
-            key: "stripe.rebuild_stripes",
-            kind: ParameterKind::Count { min: 1, max: 4096 },
-            default: Some("4"),
-            doc: "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the \
+        ),
+        Parameter::new(
+            "stripe.rebuild_stripes",
+            ParameterKind::Count { min: 1, max: 4096 },
+            "4",
+            "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the \
                 host more.",
-        },
-        Parameter {
-            key: "stripe.buffer_size",
-            kind: ParameterKind::Size { min: 0, max: 1 << 40 },
-            default: Some("1MiB"),
-            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least \
+        ),
+        Parameter::new(
+            "stripe.buffer_size",
+            ParameterKind::Size { min: 0, max: 1 << 40 },
+            "1MiB",
+            "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least \
                 recently written stripe first; a quarter of it may be under way. 0B: none.",
-        },
-        Parameter {
-            key: "stripe.buffer_nonvolatile",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether the gathering buffer outlives a power cut.",
-        },
+        ),
+        Parameter::new(
+            "stripe.buffer_nonvolatile",
+            ParameterKind::Switch,
+            "false",
+            "Whether the gathering buffer outlives a power cut.",
+        ),
     ]
 }
 

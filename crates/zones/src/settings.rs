@@ -115,145 +115,135 @@ pub fn parameters() -> Vec<Parameter> {
 
 fn shape_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.size",
-            kind: ParameterKind::Size { min: 1, max: 1 << 50 },
-            default: Some("256MiB"),
-            doc: "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
-        },
-        Parameter {
-            key: "zones.block",
-            kind: ParameterKind::Size { min: 512, max: 1 << 20 },
-            default: Some("8KiB"),
-            doc: "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
+        Parameter::new(
+            "zones.size",
+            ParameterKind::Size { min: 1, max: 1 << 50 },
+            "256MiB",
+            "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
+        ),
+        Parameter::new(
+            "zones.block",
+            ParameterKind::Size { min: 512, max: 1 << 20 },
+            "8KiB",
+            "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
                 mapped as a whole.",
-        },
-        Parameter {
-            key: "zones.spare_blocks",
-            kind: ParameterKind::Count { min: 2, max: 1 << 16 },
-            default: Some("2"),
-            doc: "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
+        ),
+        Parameter::new(
+            "zones.spare_blocks",
+            ParameterKind::Count { min: 2, max: 1 << 16 },
+            "2",
+            "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
                 drive.over_provisioning, which zones do not use.",
-        },
-        Parameter {
-            key: "zones.queues",
-            kind: ParameterKind::Choice(|| named(QUEUES)),
-            default: Some("bank"),
-            doc: "How sub-requests wait.",
-        },
+        ),
+        Parameter::new("zones.queues", ParameterKind::Choice(|| named(QUEUES)), "bank", "How sub-requests wait."),
     ]
 }
 
 fn code_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.cleaning",
-            kind: ParameterKind::Choice(|| CLEANING.to_vec()),
-            default: Some("any"),
-            doc: "Which banks may clean.",
-        },
-        Parameter {
-            key: "zones.code_zones",
-            kind: ParameterKind::Count { min: 0, max: 1 << 16 },
-            default: Some("0"),
-            doc: "Zones with code blocks, one for each of as many data zones, those that were read most.",
-        },
-        Parameter {
-            key: "zones.group",
-            kind: ParameterKind::Count { min: 1, max: 16 },
-            default: Some("4"),
-            doc: "Neighbouring banks whose stripe blocks of a row are coded together.",
-        },
-        Parameter {
-            key: "zones.code",
-            kind: ParameterKind::Text,
-            default: Some("regular-2"),
-            doc: "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
+        Parameter::new("zones.cleaning", ParameterKind::Choice(|| CLEANING.to_vec()), "any", "Which banks may clean."),
+        Parameter::new(
+            "zones.code_zones",
+            ParameterKind::Count { min: 0, max: 1 << 16 },
+            "0",
+            "Zones with code blocks, one for each of as many data zones, those that were read most.",
+        ),
+        Parameter::new(
+            "zones.group",
+            ParameterKind::Count { min: 1, max: 16 },
+            "4",
+            "Neighbouring banks whose stripe blocks of a row are coded together.",
+        ),
+        Parameter::new(
+            "zones.code",
+            ParameterKind::Text,
+            "regular-2",
+            "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
                 0110 0011 1001\"); see `nandarium code`.",
-        },
-        Parameter {
-            key: "zones.decoder",
-            kind: ParameterKind::Choice(|| DECODERS.iter().map(|(name, _, doc)| (*name, *doc)).collect()),
-            default: Some("peel"),
-            doc: "How it is found out which blocks those that were read tell.",
-        },
-        Parameter {
-            key: "zones.reads",
-            kind: ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
-            default: Some("lazy"),
-            doc: "Which blocks are asked for when code blocks could help.",
-        },
-        Parameter {
-            key: "zones.stale_codes",
-            kind: ParameterKind::Choice(|| named(STALE)),
-            default: Some("invalidate"),
-            doc: "What becomes of a code block when one of its sources is written.",
-        },
+        ),
+        Parameter::new(
+            "zones.decoder",
+            ParameterKind::Choice(|| DECODERS.iter().map(|(name, _, doc)| (*name, *doc)).collect()),
+            "peel",
+            "How it is found out which blocks those that were read tell.",
+        ),
+        Parameter::new(
+            "zones.reads",
+            ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
+            "lazy",
+            "Which blocks are asked for when code blocks could help.",
+        ),
+        Parameter::new(
+            "zones.stale_codes",
+            ParameterKind::Choice(|| named(STALE)),
+            "invalidate",
+            "What becomes of a code block when one of its sources is written.",
+        ),
     ]
 }
 
 fn phase_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.offline_every",
-            kind: ParameterKind::Duration { max: CENTURY },
-            default: Some("24h"),
-            doc: "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
+        Parameter::new(
+            "zones.offline_every",
+            ParameterKind::Duration { max: CENTURY },
+            "24h",
+            "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
                 host is idle.",
-        },
-        Parameter {
-            key: "zones.offline_first",
-            kind: ParameterKind::Choice(|| {
+        ),
+        Parameter::new(
+            "zones.offline_first",
+            ParameterKind::Choice(|| {
                 vec![
                     ("after-one-period", "after the first period (zones.offline_every)"),
                     ("at-start", "before the first request, with what is known of reads then"),
                 ]
             }),
-            default: Some("after-one-period"),
-            doc: "When the first off-line phase is.",
-        },
-        Parameter {
-            key: "zones.encoding_takes_time",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
+            "after-one-period",
+            "When the first off-line phase is.",
+        ),
+        Parameter::new(
+            "zones.encoding_takes_time",
+            ParameterKind::Switch,
+            "false",
+            "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
                 code.",
-        },
-        Parameter {
-            key: "zones.popularity_halves",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
-        },
-        Parameter {
-            key: "zones.encode_rows",
-            kind: ParameterKind::Count { min: 1, max: 4096 },
-            default: Some("16"),
-            doc: "Groups of a row encoded at once.",
-        },
+        ),
+        Parameter::new(
+            "zones.popularity_halves",
+            ParameterKind::Switch,
+            "false",
+            "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
+        ),
+        Parameter::new(
+            "zones.encode_rows",
+            ParameterKind::Count { min: 1, max: 4096 },
+            "16",
+            "Groups of a row encoded at once.",
+        ),
     ]
 }
 
 fn ahead_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.read_ahead.after",
-            kind: ParameterKind::Size { min: 0, max: 1 << 40 },
-            default: Some("64KiB"),
-            doc: "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
-        },
-        Parameter {
-            key: "zones.read_ahead.streams",
-            kind: ParameterKind::Count { min: 1, max: 1024 },
-            default: Some("20"),
-            doc: "Sequential streams told apart (the thread table); each has a buffer of one group.",
-        },
-        Parameter {
-            key: "zones.read_ahead.window",
-            kind: ParameterKind::Count { min: 1, max: 1024 },
-            default: Some("20"),
-            doc: "Recent reads remembered to notice that a stream begins (the sliding window).",
-        },
+        Parameter::new(
+            "zones.read_ahead.after",
+            ParameterKind::Size { min: 0, max: 1 << 40 },
+            "64KiB",
+            "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
+        ),
+        Parameter::new(
+            "zones.read_ahead.streams",
+            ParameterKind::Count { min: 1, max: 1024 },
+            "20",
+            "Sequential streams told apart (the thread table); each has a buffer of one group.",
+        ),
+        Parameter::new(
+            "zones.read_ahead.window",
+            ParameterKind::Count { min: 1, max: 1024 },
+            "20",
+            "Recent reads remembered to notice that a stream begins (the sliding window).",
+        ),
     ]
 }
 

@@ -21,31 +21,31 @@ const HOT: u8 = 8;
 const CANDIDATES: u32 = 2;
 
 pub(super) const PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        key: "buffer.identify",
-        kind: ParameterKind::Choice(|| {
+    Parameter::new(
+        "buffer.identify",
+        ParameterKind::Choice(|| {
             vec![
                 ("request-size", "by the size of the request (buffer.small_request)"),
                 ("hash-counters", "by counters behind hash functions that halve now and then"),
                 ("two-lists", "by a list of hot pages with a list of candidates"),
             ]
         }),
-        default: Some("request-size"),
-        doc: "How random writes are told from others.",
-    },
-    Parameter {
-        key: "buffer.small_request",
-        kind: ParameterKind::Size { min: 512, max: 1 << 30 },
-        default: Some("4KiB"),
-        doc: "Largest request that counts as random, with buffer.identify = request-size.",
-    },
-    Parameter {
-        key: "buffer.hot_pages",
-        kind: ParameterKind::Count { min: 1, max: 1 << 20 },
-        default: Some("1024"),
-        doc: "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes \
+        "request-size",
+        "How random writes are told from others.",
+    ),
+    Parameter::new(
+        "buffer.small_request",
+        ParameterKind::Size { min: 512, max: 1 << 30 },
+        "4KiB",
+        "Largest request that counts as random, with buffer.identify = request-size.",
+    ),
+    Parameter::new(
+        "buffer.hot_pages",
+        ParameterKind::Count { min: 1, max: 1 << 20 },
+        "1024",
+        "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes \
             (times four) after which all counters are halved.",
-    },
+    ),
 ];
 
 /// See the module description.

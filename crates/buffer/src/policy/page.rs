@@ -13,14 +13,14 @@ use crate::store::Store;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// What leaves with the victim.
-pub(super) const FLUSH_UNIT: Parameter = Parameter {
-    key: "buffer.flush_unit",
-    kind: ParameterKind::Choice(|| {
+pub(super) const FLUSH_UNIT: Parameter = Parameter::new(
+    "buffer.flush_unit",
+    ParameterKind::Choice(|| {
         vec![("block", "that page with all pages of its logical block there"), ("page", "that page alone")]
     }),
-    default: Some("block"),
-    doc: "What leaves the part for single pages when the page written longest ago has to.",
-};
+    "block",
+    "What leaves the part for single pages when the page written longest ago has to.",
+);
 
 pub(super) fn page_lru() -> Buffer {
     super::entry::<Pages<false>>("page-lru", "single pages, the one written longest ago leaves alone", || {

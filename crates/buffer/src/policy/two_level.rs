@@ -19,12 +19,12 @@ use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
-const BLOCK_BUFFER: Parameter = Parameter {
-    key: "buffer.block_buffer",
-    kind: ParameterKind::Size { min: 512, max: 1 << 40 },
-    default: Some("8MiB"),
-    doc: "Bytes of buffer.size that belong to the block-level part.",
-};
+const BLOCK_BUFFER: Parameter = Parameter::new(
+    "buffer.block_buffer",
+    ParameterKind::Size { min: 512, max: 1 << 40 },
+    "8MiB",
+    "Bytes of buffer.size that belong to the block-level part.",
+);
 
 pub(super) fn entry() -> Buffer {
     let doc = "small writes page by page, large ones by logical block";

@@ -28,30 +28,30 @@ pub(super) fn mapping() -> Mapping {
 pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
-        Parameter {
-            key: "ftl.dftl.replacement",
-            kind: ParameterKind::Choice(|| {
+        Parameter::new(
+            "ftl.dftl.replacement",
+            ParameterKind::Choice(|| {
                 vec![
                     ("slru", "segmented LRU: of the entries used once the one used longest ago"),
                     ("lru", "the entry used longest ago"),
                     ("flashsim-age", "the lowest age of two lists, as in the simulator published with DFTL"),
                 ]
             }),
-            default: Some("slru"),
-            doc: "Which entry leaves the cache.",
-        },
-        Parameter {
-            key: "ftl.dftl.protected",
-            kind: ParameterKind::Share { max: 0.99 },
-            default: Some("80%"),
-            doc: "Share of the cache for entries used again (slru), or for the younger list (flashsim-age).",
-        },
-        Parameter {
-            key: "ftl.dftl.batch_update",
-            kind: ParameterKind::Switch,
-            default: Some("true"),
-            doc: "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
-        },
+            "slru",
+            "Which entry leaves the cache.",
+        ),
+        Parameter::new(
+            "ftl.dftl.protected",
+            ParameterKind::Share { max: 0.99 },
+            "80%",
+            "Share of the cache for entries used again (slru), or for the younger list (flashsim-age).",
+        ),
+        Parameter::new(
+            "ftl.dftl.batch_update",
+            ParameterKind::Switch,
+            "true",
+            "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+        ),
     ]);
     parameters
 }

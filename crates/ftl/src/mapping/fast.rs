@@ -30,9 +30,9 @@ pub(super) fn mapping() -> Mapping {
 
 fn parameters() -> Vec<Parameter> {
     let mut parameters = log_block::common();
-    parameters.push(Parameter {
-        key: "ftl.fast.out_of_sequence",
-        kind: ParameterKind::Choice(|| {
+    parameters.push(Parameter::new(
+        "ftl.fast.out_of_sequence",
+        ParameterKind::Choice(|| {
             vec![
                 ("merge", "that log block is merged first, as published"),
                 (
@@ -42,10 +42,10 @@ fn parameters() -> Vec<Parameter> {
                 ),
             ]
         }),
-        default: Some("merge"),
-        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical \
+        "merge",
+        "What an overwrite does that does not follow the pages of the sequential log block of its own logical \
             block.",
-    });
+    ));
     parameters
 }
 

@@ -18,18 +18,18 @@ pub(super) fn mapping() -> Mapping {
     let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
     page_level::mapping::<Resident<false>>("superpage", doc, || {
         let mut parameters = page_level::common();
-        parameters.push(Parameter {
-            key: CHANNELS,
-            kind: ParameterKind::Count { min: 0, max: 64 },
-            default: Some("0"),
-            doc: "Channels whose chips act as one; it divides flash.channels. 0: all of them.",
-        });
-        parameters.push(Parameter {
-            key: WAYS,
-            kind: ParameterKind::Count { min: 1, max: 64 },
-            default: Some("1"),
-            doc: "Chips of each of these channels that act as one; it divides flash.dies_per_channel.",
-        });
+        parameters.push(Parameter::new(
+            CHANNELS,
+            ParameterKind::Count { min: 0, max: 64 },
+            "0",
+            "Channels whose chips act as one; it divides flash.channels. 0: all of them.",
+        ));
+        parameters.push(Parameter::new(
+            WAYS,
+            ParameterKind::Count { min: 1, max: 64 },
+            "1",
+            "Chips of each of these channels that act as one; it divides flash.dies_per_channel.",
+        ));
         parameters
     })
 }
