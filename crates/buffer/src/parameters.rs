@@ -2,7 +2,7 @@
 
 use crate::BufferContext;
 use crate::policy::Policy;
-use layer::{Parameter, ParameterKind};
+use layer::{Choices, Parameter, ParameterKind};
 use units::quantity;
 
 /// Which part of the buffer a page is in.
@@ -65,6 +65,20 @@ impl Shape {
     }
 }
 
+/// Whether a write is acknowledged only once it is on flash.
+pub const ACKNOWLEDGED_ON_FLASH: Choices<bool> = Choices {
+    key: "buffer.acknowledge",
+    table: &[
+        ("buffer", "once it is in the buffer", false),
+        (
+            "flash",
+            "once it is on flash: every write goes straight through, and the buffer only serves reads of what its \
+             policy keeps",
+            true,
+        ),
+    ],
+};
+
 /// What every buffer reads.
 pub(crate) fn common() -> Vec<Parameter> {
     vec![
@@ -81,17 +95,8 @@ pub(crate) fn common() -> Vec<Parameter> {
             "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
         ),
         Parameter::new(
-            "buffer.acknowledge",
-            ParameterKind::Choice(|| {
-                vec![
-                    ("buffer", "once it is in the buffer"),
-                    (
-                        "flash",
-                        "once it is on flash: every write goes straight through, and the buffer only serves reads of \
-                         what its policy keeps",
-                    ),
-                ]
-            }),
+            ACKNOWLEDGED_ON_FLASH.key,
+            ParameterKind::Choice(|| ACKNOWLEDGED_ON_FLASH.named()),
             "buffer",
             "When a write is acknowledged.",
         ),
@@ -113,12 +118,16 @@ pub(crate) const BLOCK_SIZE: Parameter = Parameter::new(
     "Bytes of a logical block of the buffer; 0: an erase block.",
 );
 
+/// Whether a logical block takes room for all of its pages.
+const TAKES_FRAMES: Choices<bool> = Choices {
+    key: "buffer.accounting",
+    table: &[("frames", "a frame for all of its pages", true), ("pages", "only the pages it has there", false)],
+};
+
 /// How room for blocks is counted.
 pub(crate) const ACCOUNTING: Parameter = Parameter::new(
-    "buffer.accounting",
-    ParameterKind::Choice(|| {
-        vec![("frames", "a frame for all of its pages"), ("pages", "only the pages it has there")]
-    }),
+    TAKES_FRAMES.key,
+    ParameterKind::Choice(|| TAKES_FRAMES.named()),
     "frames",
     "What a logical block takes of the buffer.",
 );
@@ -144,7 +153,7 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
             [(total.saturating_sub(blocks_bytes) / page) as u32, (blocks_bytes / page) as u32]
         },
         shared,
-        frames: P::HAS_FRAMES && values.name("buffer.accounting") == "frames",
+        frames: P::HAS_FRAMES && TAKES_FRAMES.read(values),
     }
 }
 
@@ -190,7 +199,7 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
             ));
         }
     }
-    if values.name("buffer.acknowledge") == "flash" && values.on("buffer.nonvolatile") {
+    if ACKNOWLEDGED_ON_FLASH.read(values) && values.on("buffer.nonvolatile") {
         return Err("buffer.acknowledge = flash leaves nothing in the buffer that buffer.nonvolatile could keep; set \
             one of them"
             .to_owned());

@@ -1,6 +1,7 @@
 //! Parameters of layers and policies: declared once, used for the configuration, its checks, the
 //! help text and the resolved values stored with a result.
 
+use crate::Conditions;
 use crate::spelling::did_you_mean;
 use std::collections::BTreeMap;
 use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
@@ -64,6 +65,8 @@ pub struct Parameter {
     pub default: Option<&'static str>,
     /// What it is, in a sentence or two.
     pub doc: &'static str,
+    /// When it is read; without a condition always.
+    pub read_when: Conditions,
 }
 
 /// A checked value.
@@ -82,12 +85,18 @@ pub enum Value {
 impl Parameter {
     /// A key with a default.
     pub const fn new(key: &'static str, kind: ParameterKind, default: &'static str, doc: &'static str) -> Self {
-        Self { key, kind, default: Some(default), doc }
+        Self { key, kind, default: Some(default), doc, read_when: Conditions::NONE }
     }
 
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
-        Self { key, kind, default: None, doc }
+        Self { key, kind, default: None, doc, read_when: Conditions::NONE }
+    }
+
+    /// Whether it has a value that is not its default.
+    pub fn is_changed(&self, values: &Values) -> bool {
+        let default = self.default.map(|text| self.parse(text));
+        values.get(self.key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
     }
 
     /// Reads a value as written in a file or after `--set`.
@@ -226,6 +235,19 @@ impl ParameterKind {
             ParameterKind::Choice(names) => names(),
             ParameterKind::Rate => vec![(Self::UNLIMITED, "no limit")],
             _ => Vec::new(),
+        }
+    }
+
+    /// A value as it may be written, for messages: large ones are rounded.
+    pub fn show(&self, value: &Value) -> String {
+        match (value, self.whole()) {
+            (Value::Whole(0), _) if matches!(self, ParameterKind::Rate) => Self::UNLIMITED.to_owned(),
+            (Value::Whole(number), Some(whole)) => (whole.show)(*number),
+            (Value::Whole(number), None) => number.to_string(),
+            (Value::Real(share), _) if matches!(self, ParameterKind::Share { .. }) => format_share(*share),
+            (Value::Real(number), _) => number.to_string(),
+            (Value::Name(name), _) => name.clone(),
+            (Value::On(on), _) => on.to_string(),
         }
     }
 
@@ -417,6 +439,21 @@ mod tests {
             (CHOICE, "fifo", Value::Name("fifo".to_owned())),
         ] {
             assert_eq!(parameter.parse(text), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_shown_as_it_is_written() {
+        for (parameter, text) in [
+            (SIZE, "8GiB"),
+            (COUNT, "22"),
+            (TIME, "25us"),
+            (RATE, "unlimited"),
+            (SHARE, "12.5%"),
+            (SWITCH, "true"),
+            (CHOICE, "fifo"),
+        ] {
+            assert_eq!(parameter.parse(text).map(|value| parameter.kind.show(&value)), Ok(text.to_owned()));
         }
     }
 

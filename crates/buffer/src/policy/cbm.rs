@@ -13,7 +13,7 @@
 
 use super::block::PADDING;
 use super::block_list::Padding;
-use super::page::{FLUSH_UNIT, page_victim};
+use super::page::{FLUSH_UNIT, FLUSHES_BLOCKS, page_victim};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
@@ -166,7 +166,7 @@ impl Policy for Cbm {
             threshold: values.real("buffer.cbm.threshold"),
             reads: (f64::from(shape.room()) * values.real("buffer.cbm.read_cache")) as u32,
             padding: Padding::CHOICES.read(values),
-            by_block: values.name("buffer.flush_unit") == "block",
+            by_block: FLUSHES_BLOCKS.read(values),
         }
     }
 

@@ -11,7 +11,7 @@
 use super::block::{PADDING, block_victim};
 use super::block_list::{BlockList, Padding, Promotion};
 use super::identify::{self, Identify};
-use super::page::{FLUSH_UNIT, page_victim};
+use super::page::{FLUSH_UNIT, FLUSHES_BLOCKS, page_victim};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
@@ -59,7 +59,7 @@ impl Policy for TwoLevel {
             pages: PageList::new(),
             blocks: BlockList::new(&shape, Promotion::Continuation, true, false),
             padding: Padding::CHOICES.read(values),
-            by_block: values.name("buffer.flush_unit") == "block",
+            by_block: FLUSHES_BLOCKS.read(values),
             identify: Identify::new(&shape, values),
             small: 0,
             redirected: 0,

@@ -14,7 +14,7 @@ mod windowed_greedy;
 use crate::blocks::key_is_candidate;
 use engine::random::Stream;
 use layer::registry::Registry;
-use layer::{Named, Parameter, Values};
+use layer::{Condition, Named, Parameter, Values, declaring, of_table};
 use nand::BlockRow;
 use std::sync::Arc;
 
@@ -102,6 +102,16 @@ pub struct VictimEntry {
 /// Every victim policy, alphabetically.
 pub const VICTIMS: &[VictimEntry] =
     &[cost_benefit::ENTRY, d_choices::ENTRY, fifo::ENTRY, greedy::ENTRY, random::ENTRY, windowed_greedy::ENTRY];
+
+/// A parameter of victim policies is read where one that declares it is chosen.
+const CHOSEN: Condition = Condition::one_of("ftl.gc.victim", |key| {
+    declaring(key, VICTIMS.iter().map(|entry| (entry.name, entry.parameters.to_vec())))
+});
+
+/// Parameters of all victim policies.
+pub(crate) fn parameters() -> Vec<Parameter> {
+    of_table(VICTIMS.iter().flat_map(|entry| entry.parameters).copied(), CHOSEN)
+}
 
 /// What builds a victim policy that is not in [`VICTIMS`]: once for each drive.
 pub type VictimFactory = dyn Fn(&Values) -> Box<dyn VictimPolicy> + Send + Sync;

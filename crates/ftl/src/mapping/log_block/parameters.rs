@@ -1,7 +1,7 @@
 //! Parameters of log-block mappings, and what follows from them.
 
 use super::Scheme;
-use crate::alloc::ORDERS;
+use crate::alloc::{ORDERS, Order};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Parameter, ParameterKind, Values};
@@ -9,7 +9,7 @@ use layer::{Parameter, ParameterKind, Values};
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
 pub(in crate::mapping) struct Settings {
-    pub order: String,
+    pub order: Order,
     /// Log blocks asked for; `None`: whatever the spare space allows.
     pub log_blocks: Option<u32>,
     /// Blocks kept for merging, and merges at once.
@@ -24,7 +24,7 @@ pub(in crate::mapping) struct Settings {
 impl Settings {
     pub fn read(values: &Values) -> Self {
         Self {
-            order: values.name("ftl.allocation.order").to_owned(),
+            order: ORDERS.read(values),
             log_blocks: values.get("ftl.log.blocks").map(|_| values.whole("ftl.log.blocks") as u32),
             merge_blocks: values.whole("ftl.log.merge_blocks") as u32,
             partial_merge: values.on("ftl.log.partial_merge"),
@@ -47,8 +47,8 @@ pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Res
 pub(in crate::mapping) fn common() -> Vec<Parameter> {
     vec![
         Parameter::new(
-            "ftl.allocation.order",
-            ParameterKind::Choice(|| ORDERS.to_vec()),
+            ORDERS.key,
+            ParameterKind::Choice(|| ORDERS.named()),
             "cdp",
             "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies \
                 behind a channel (d) and planes (p); the first letter varies fastest.",

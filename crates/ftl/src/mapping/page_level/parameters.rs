@@ -1,8 +1,9 @@
 //! Parameters of page-level mappings, and what follows from them.
 
 use super::scheme::{Scheme, TranslationShape};
-use crate::alloc::{ORDERS, PLACEMENTS, Placement};
-use crate::gc::{VICTIMS, victims};
+pub(super) use crate::alloc::Frontiers;
+use crate::alloc::{FRONTIERS, ORDERS, Order, PLACEMENTS, Placement};
+use crate::gc::{self, victims};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Choices, Parameter, ParameterKind, Values};
@@ -11,22 +12,6 @@ use units::quantity;
 /// Bytes of a map entry on a translation page.
 const ENTRY_BYTES: u32 = 4;
 
-/// Whether copies share the host's open block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frontiers {
-    /// Host writes and copies go to different blocks.
-    Separate,
-    /// They go to the same block.
-    Shared,
-}
-
-const FRONTIERS: Choices<Frontiers> = Choices {
-    key: "ftl.gc.frontier",
-    table: &[
-        ("separate", "copies go to a block of their own", Frontiers::Separate),
-        ("shared", "copies go to the open block of the host", Frontiers::Shared),
-    ],
-};
 /// Whether translation pages have one open block in the whole drive.
 const ONE_WRITE_POINTER: Choices<bool> = Choices {
     key: "ftl.translation.write_pointers",
@@ -44,7 +29,7 @@ const COVERS_DIRECTORY: Choices<bool> = Choices {
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    pub order: String,
+    pub order: Order,
     /// One open block of translation pages for the whole drive instead of one for each plane.
     pub one_translation_block: bool,
     pub placement: Placement,
@@ -64,7 +49,7 @@ pub(super) struct Settings {
 impl Settings {
     pub fn read(values: &Values) -> Self {
         Self {
-            order: values.name("ftl.allocation.order").to_owned(),
+            order: ORDERS.read(values),
             one_translation_block: ONE_WRITE_POINTER.read(values),
             placement: PLACEMENTS.read(values),
             frontiers: FRONTIERS.read(values),
@@ -165,8 +150,8 @@ fn checked_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<Translat
 pub(in crate::mapping) fn common() -> Vec<Parameter> {
     let mut parameters = vec![
         Parameter::new(
-            "ftl.allocation.order",
-            ParameterKind::Choice(|| ORDERS.to_vec()),
+            ORDERS.key,
+            ParameterKind::Choice(|| ORDERS.named()),
             "cdp",
             "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the \
                 first letter varies fastest.",
@@ -224,9 +209,7 @@ pub(in crate::mapping) fn common() -> Vec<Parameter> {
         ),
         STATIC_GAP,
     ];
-    for entry in VICTIMS {
-        parameters.extend_from_slice(entry.parameters);
-    }
+    parameters.extend(gc::parameters());
     parameters
 }
 
