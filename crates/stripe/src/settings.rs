@@ -3,6 +3,7 @@
 use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
+use ftl::alloc::{PLACEMENTS, Placement};
 use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values};
 use units::quantity;
 
@@ -114,7 +115,7 @@ pub fn stripe_names() -> Vec<&'static str> {
 
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
-    [shape_parameters(), parity_parameters()].concat()
+    [shape_parameters(), parity_parameters(), gathering_parameters()].concat()
 }
 
 /// Where pages are.
@@ -155,7 +156,7 @@ fn shape_parameters() -> Vec<Parameter> {
     ]
 }
 
-/// When parities are written, and what gathers for them.
+/// When parities are written, and what they are needed for.
 fn parity_parameters() -> Vec<Parameter> {
     vec![
         Parameter::new(
@@ -210,6 +211,12 @@ fn parity_parameters() -> Vec<Parameter> {
         )
         .only(KEEPS_OLD)
         .only(HAS_SPARES),
+    ]
+}
+
+/// The write buffer that gathers the pages of a stripe.
+fn gathering_parameters() -> Vec<Parameter> {
+    vec![
         Parameter::new(
             "stripe.buffer_size",
             ParameterKind::Size { min: 0, max: 1 << 40 },
@@ -243,10 +250,10 @@ pub(crate) struct Plan {
 /// Which value has no meaning there, in words.
 fn check_elastic(values: &Values) -> Result<(), String> {
     let knows = [
-        ("stripe.granularity", "page"),
-        ("ftl.kind", "page"),
+        (BY_BLOCK.key, BY_BLOCK.name_of(false)),
+        (ftl::mapping::KEY, "page"),
         ("ftl.gc.victim", "greedy"),
-        ("ftl.allocation.placement", "dynamic"),
+        (PLACEMENTS.key, PLACEMENTS.name_of(Placement::Dynamic)),
     ];
     for (key, only) in knows {
         if values.get(key).is_some() && values.name(key) != only {

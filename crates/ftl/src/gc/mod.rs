@@ -162,6 +162,21 @@ pub(crate) mod testing {
     }
 
     #[test]
+    fn a_parameter_is_read_where_its_policy_is_chosen() {
+        for entry in VICTIMS {
+            for own in entry.parameters {
+                let declared = parameters().into_iter().find(|known| known.key == own.key).expect("it is listed");
+                for other in VICTIMS {
+                    let mut values = Values::default();
+                    values.set("ftl.gc.victim", layer::Value::Name(other.name.to_owned()));
+                    let is_own = other.parameters.iter().any(|known| known.key == own.key);
+                    assert_eq!(declared.unread(&values, &[]).is_none(), is_own, "{} with {}", own.key, other.name);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_policy_picks_only_candidates_and_nothing_when_there_is_none() {
         let mut values = Values::default();
         for entry in VICTIMS {
