@@ -47,11 +47,13 @@ impl Condition {
     }
 
     /// The same, with what is the case where it does not hold.
+    #[must_use]
     pub const fn otherwise(self, why: &'static str) -> Self {
         Self { otherwise: Some(why), ..self }
     }
 
     /// The same, with the name that the key with this condition counts as where it does not hold.
+    #[must_use]
     pub const fn counts_as(self, name: &'static str) -> Self {
         Self { counts_as: Some(name), ..self }
     }
@@ -135,6 +137,7 @@ impl Conditions {
 
 impl Parameter {
     /// The same, read only where `condition` holds as well.
+    #[must_use]
     pub const fn only(self, condition: Condition) -> Self {
         Self { read_when: self.read_when.and(condition), ..self }
     }

@@ -46,9 +46,9 @@ pub(super) struct FreePool {
 }
 
 impl FreePool {
-    pub fn new(geometry: &Geometry, order: &Order) -> Self {
+    pub fn new(geometry: &Geometry, order: Order) -> Self {
         let planes = vec![VecDeque::new(); geometry.planes() as usize];
-        Self { planes, order: plane_order(geometry, order), turn: 0, count: 0 }
+        Self { planes, order: plane_order(geometry, &order), turn: 0, count: 0 }
     }
 
     #[inline]
