@@ -120,7 +120,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             flushes: Slots::default(),
             lost: Lost::default(),
             counters: Counters::default(),
-            through: values.name("buffer.acknowledge") == "flash",
+            through: parameters::ACKNOWLEDGED_ON_FLASH.read(values),
             window: if window == 0 { context.geometry.planes() } else { window },
             inner: Outbox::new(),
             starved: false,

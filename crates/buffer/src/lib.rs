@@ -14,9 +14,10 @@ mod store;
 mod through;
 mod write_back;
 
+pub use parameters::ACKNOWLEDGED_ON_FLASH;
 pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register};
 
-use layer::{Named, PageLayer, Parameter, Values};
+use layer::{Condition, Named, PageLayer, Parameter, Values, declaring, of_table};
 use nand::{Flash, FlashCore, Owner};
 use units::Geometry;
 
@@ -55,6 +56,18 @@ pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashCore) ->
 /// Every buffer, alphabetically; behind them the registered ones.
 pub fn buffers() -> Vec<Buffer> {
     policy::entries()
+}
+
+/// The key whose value is the name of a buffer.
+pub const KEY: &str = "buffer.kind";
+
+/// A parameter of buffers is read where one that declares it is chosen.
+const CHOSEN: Condition =
+    Condition::one_of(KEY, |key| declaring(key, buffers().into_iter().map(|entry| (entry.name, (entry.parameters)()))));
+
+/// Parameters of all buffers.
+pub fn parameters() -> Vec<Parameter> {
+    of_table(buffers().iter().flat_map(|entry| (entry.parameters)()), CHOSEN)
 }
 
 /// The buffer called `name`; nothing for `none`.

@@ -2,7 +2,7 @@
 
 use crate::BufferContext;
 use crate::policy::Policy;
-use layer::{Parameter, ParameterKind};
+use layer::{Choices, Parameter, ParameterKind};
 use units::quantity;
 
 /// Which part of the buffer a page is in.
@@ -65,63 +65,72 @@ impl Shape {
     }
 }
 
+/// Whether a write is acknowledged only once it is on flash.
+pub const ACKNOWLEDGED_ON_FLASH: Choices<bool> = Choices {
+    key: "buffer.acknowledge",
+    table: &[
+        ("buffer", "once it is in the buffer", false),
+        (
+            "flash",
+            "once it is on flash: every write goes straight through, and the buffer only serves reads of what its \
+             policy keeps",
+            true,
+        ),
+    ],
+};
+
 /// What every buffer reads.
 pub(crate) fn common() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "buffer.size",
-            kind: ParameterKind::Size { min: 512, max: 1 << 40 },
-            default: Some("16MiB"),
-            doc: "Bytes of data the buffer holds, all its parts together.",
-        },
-        Parameter {
-            key: "buffer.nonvolatile",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
-        },
-        Parameter {
-            key: "buffer.acknowledge",
-            kind: ParameterKind::Choice(|| {
-                vec![
-                    ("buffer", "once it is in the buffer"),
-                    (
-                        "flash",
-                        "once it is on flash: every write goes straight through, and the buffer only serves reads of \
-                         what its policy keeps",
-                    ),
-                ]
-            }),
-            default: Some("buffer"),
-            doc: "When a write is acknowledged.",
-        },
-        Parameter {
-            key: "buffer.write_back_pages",
-            kind: ParameterKind::Count { min: 0, max: 1 << 20 },
-            default: Some("0"),
-            doc: "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every \
+        Parameter::new(
+            "buffer.size",
+            ParameterKind::Size { min: 512, max: 1 << 40 },
+            "16MiB",
+            "Bytes of data the buffer holds, all its parts together.",
+        ),
+        Parameter::new(
+            "buffer.nonvolatile",
+            ParameterKind::Switch,
+            "false",
+            "Whether what is buffered outlives a power cut. If not, only flushed data and FUA writes do.",
+        ),
+        Parameter::new(
+            ACKNOWLEDGED_ON_FLASH.key,
+            ParameterKind::Choice(|| ACKNOWLEDGED_ON_FLASH.named()),
+            "buffer",
+            "When a write is acknowledged.",
+        ),
+        Parameter::new(
+            "buffer.write_back_pages",
+            ParameterKind::Count { min: 0, max: 1 << 20 },
+            "0",
+            "Pages on their way to flash at once when room is needed; 0: one for each plane. Without time every \
                 page is there at once.",
-        },
+        ),
     ]
 }
 
 /// The size of a logical block, for buffers that know blocks.
-pub(crate) const BLOCK_SIZE: Parameter = Parameter {
-    key: "buffer.block_size",
-    kind: ParameterKind::Size { min: 0, max: 1 << 30 },
-    default: Some("0B"),
-    doc: "Bytes of a logical block of the buffer; 0: an erase block.",
+pub(crate) const BLOCK_SIZE: Parameter = Parameter::new(
+    "buffer.block_size",
+    ParameterKind::Size { min: 0, max: 1 << 30 },
+    "0B",
+    "Bytes of a logical block of the buffer; 0: an erase block.",
+);
+
+/// Whether a logical block takes room for all of its pages.
+const TAKES_FRAMES: Choices<bool> = Choices {
+    key: "buffer.accounting",
+    table: &[("frames", "a frame for all of its pages", true), ("pages", "only the pages it has there", false)],
 };
 
 /// How room for blocks is counted.
-pub(crate) const ACCOUNTING: Parameter = Parameter {
-    key: "buffer.accounting",
-    kind: ParameterKind::Choice(|| {
-        vec![("frames", "a frame for all of its pages"), ("pages", "only the pages it has there")]
-    }),
-    default: Some("frames"),
-    doc: "What a logical block takes of the buffer.",
-};
+pub(crate) const ACCOUNTING: Parameter = Parameter::new(
+    TAKES_FRAMES.key,
+    ParameterKind::Choice(|| TAKES_FRAMES.named()),
+    "frames",
+    "What a logical block takes of the buffer.",
+);
 
 /// Sizes from the configuration.
 pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
@@ -144,7 +153,7 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
             [(total.saturating_sub(blocks_bytes) / page) as u32, (blocks_bytes / page) as u32]
         },
         shared,
-        frames: P::HAS_FRAMES && values.name("buffer.accounting") == "frames",
+        frames: P::HAS_FRAMES && TAKES_FRAMES.read(values),
     }
 }
 
@@ -190,7 +199,7 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
             ));
         }
     }
-    if values.name("buffer.acknowledge") == "flash" && values.on("buffer.nonvolatile") {
+    if ACKNOWLEDGED_ON_FLASH.read(values) && values.on("buffer.nonvolatile") {
         return Err("buffer.acknowledge = flash leaves nothing in the buffer that buffer.nonvolatile could keep; set \
             one of them"
             .to_owned());

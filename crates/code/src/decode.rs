@@ -12,10 +12,10 @@ pub enum Decoder {
     Gauss,
 }
 
-/// Every decoder: its name, the decoder, what it does.
-pub const DECODERS: &[(&str, Decoder, &str)] = &[
-    ("peel", Decoder::Peel, "constraints with one unknown element are resolved, one after the other (Tanner graph)"),
-    ("gauss", Decoder::Gauss, "elimination over GF(2): all that can be known"),
+/// Every decoder: its name, what it does, the decoder.
+pub const DECODERS: &[(&str, &str, Decoder)] = &[
+    ("peel", "constraints with one unknown element are resolved, one after the other (Tanner graph)", Decoder::Peel),
+    ("gauss", "elimination over GF(2): all that can be known", Decoder::Gauss),
 ];
 
 /// Most elements of a code whose answers are in a table.

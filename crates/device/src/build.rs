@@ -5,7 +5,7 @@ use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 use crate::remapped::RemapPlan;
 use crate::state::Fill;
-use buffer::Buffer;
+use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use engine::random::Stream;
 use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
 use layer::{Value, Values};
@@ -438,8 +438,14 @@ impl DrivePlan {
         match buffer_of(&self.config) {
             None => gathers,
             // Both ways lead past memory that forgets below.
-            Some(_) => !values.on("buffer.nonvolatile") && values.name("buffer.acknowledge") == "buffer",
+            Some(_) => !values.on("buffer.nonvolatile") && !ACKNOWLEDGED_ON_FLASH.read(values),
         }
+    }
+
+    /// Whether data is kept in memory of the controller that outlives a power cut.
+    pub fn has_nonvolatile_memory(&self) -> bool {
+        let is_kept = buffer_of(&self.config).is_some() && self.config.values.on("buffer.nonvolatile");
+        self.stripes.is_some() || is_kept
     }
 
     /// Values of the buffer that gathers the pages of a stripe, if there is one.
@@ -452,7 +458,7 @@ impl DrivePlan {
             ("buffer.size", Value::Whole(size)),
             ("buffer.block_size", Value::Whole(u64::from(stripes.layout().data) * page)),
             ("buffer.write_back_pages", Value::Whole((size / page / GATHERED_UNDER_WAY).max(1))),
-            ("buffer.acknowledge", Value::Name("buffer".to_owned())),
+            (ACKNOWLEDGED_ON_FLASH.key, Value::Name(ACKNOWLEDGED_ON_FLASH.name_of(false).to_owned())),
             ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),
         ] {
             gather.set(key, value);
@@ -527,10 +533,10 @@ fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&St
 }
 
 pub(crate) fn mapping_of(config: &Config) -> Mapping {
-    mapping::find(config.values.name("ftl.kind")).expect("mapping names are checked")
+    mapping::find(config.values.name(mapping::KEY)).expect("mapping names are checked")
 }
 
 /// The buffer; nothing for `none`.
 fn buffer_of(config: &Config) -> Option<Buffer> {
-    buffer::find(config.values.name("buffer.kind"))
+    buffer::find(config.values.name(buffer::KEY))
 }

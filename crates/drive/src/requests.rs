@@ -86,8 +86,7 @@ impl Drive {
             config.resolved.iter().filter(|(key, _)| is_lasting(key)).map(|(key, value)| format!("{key} = {value}"));
         let description = lines.collect::<Vec<_>>().join("\n");
         let plan = DrivePlan::new(config)?;
-        let values = &plan.config.values;
-        if plan.stripes.is_some() || values.name("buffer.kind") != "none" && values.on("buffer.nonvolatile") {
+        if plan.has_nonvolatile_memory() {
             let problem = "this stack keeps data in non-volatile memory, which a file of flash does not hold: use \
                 stripe.kind = none or zones and \
                  buffer.nonvolatile = false, or keep the drive in memory";

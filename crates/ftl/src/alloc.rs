@@ -1,17 +1,60 @@
 //! In which order pages go to channels, dies and planes.
 
-use layer::{Choices, Named};
+use layer::Choices;
 use units::Geometry;
 
-/// The striping orders: the first letter varies fastest (c channel, d die behind a channel, p plane).
-pub const ORDERS: [Named; 6] = [
-    ("cdp", "the next page on the next channel, then on the next die of each, then on the next plane"),
-    ("cpd", "the next page on the next channel, then on the next plane of a die, then on the next die"),
-    ("dcp", "the next page on the next die of a channel, then on the next channel, then on the next plane"),
-    ("dpc", "the next page on the next die of a channel, then on the next plane, then on the next channel"),
-    ("pcd", "the next page on the next plane of a die, then on the next channel, then on the next die"),
-    ("pdc", "the next page on the next plane of a die, then on the next die, then on the next channel"),
-];
+/// What consecutive pages are spread over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The channels.
+    Channel,
+    /// The dies behind a channel.
+    Die,
+    /// The planes of a die.
+    Plane,
+}
+
+use Axis::{Channel, Die, Plane};
+
+/// A striping order: the first one varies fastest.
+pub type Order = [Axis; 3];
+
+/// The striping orders by name: a letter for each of channel, die and plane.
+pub const ORDERS: Choices<Order> = Choices {
+    key: "ftl.allocation.order",
+    table: &[
+        (
+            "cdp",
+            "the next page on the next channel, then on the next die of each, then on the next plane",
+            [Channel, Die, Plane],
+        ),
+        (
+            "cpd",
+            "the next page on the next channel, then on the next plane of a die, then on the next die",
+            [Channel, Plane, Die],
+        ),
+        (
+            "dcp",
+            "the next page on the next die of a channel, then on the next channel, then on the next plane",
+            [Die, Channel, Plane],
+        ),
+        (
+            "dpc",
+            "the next page on the next die of a channel, then on the next plane, then on the next channel",
+            [Die, Plane, Channel],
+        ),
+        (
+            "pcd",
+            "the next page on the next plane of a die, then on the next channel, then on the next die",
+            [Plane, Channel, Die],
+        ),
+        (
+            "pdc",
+            "the next page on the next plane of a die, then on the next die, then on the next channel",
+            [Plane, Die, Channel],
+        ),
+    ],
+};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,28 +74,40 @@ pub const PLACEMENTS: Choices<Placement> = Choices {
     ],
 };
 
+/// Whether copies share the host's open block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frontiers {
+    /// Host writes and copies go to different blocks.
+    Separate,
+    /// They go to the same block.
+    Shared,
+}
+
+/// Where collection copies valid pages to, by name.
+pub const FRONTIERS: Choices<Frontiers> = Choices {
+    key: "ftl.gc.frontier",
+    table: &[
+        ("separate", "copies go to a block of their own", Frontiers::Separate),
+        ("shared", "copies go to the open block of the host", Frontiers::Shared),
+    ],
+};
+
 /// Planes of the drive in the order in which consecutive pages use them.
-///
-/// # Panics
-/// If `order` is none of [`ORDERS`].
-pub fn plane_order(geometry: &Geometry, order: &str) -> Vec<u32> {
-    assert!(ORDERS.iter().any(|(known, _)| *known == order), "striping order `{order}` was not checked");
-    let extent = |letter: char| match letter {
-        'c' => geometry.channels,
-        'd' => geometry.dies_per_channel,
-        _ => geometry.planes_per_die,
+pub fn plane_order(geometry: &Geometry, order: &Order) -> Vec<u32> {
+    let extent = |axis: Axis| match axis {
+        Channel => geometry.channels,
+        Die => geometry.dies_per_channel,
+        Plane => geometry.planes_per_die,
     };
-    let letters: Vec<char> = order.chars().collect();
     (0..geometry.planes())
         .map(|number| {
             let (mut rest, mut at) = (number, [0_u32; 3]);
-            for (letter, place) in letters.iter().zip(&mut at) {
-                *place = rest % extent(*letter);
-                rest /= extent(*letter);
+            for axis in order {
+                at[*axis as usize] = rest % extent(*axis);
+                rest /= extent(*axis);
             }
-            let position = |letter| letters.iter().position(|l| *l == letter).map_or(0, |index| at[index]);
-            let die = position('d') * geometry.channels + position('c');
-            die * geometry.planes_per_die + position('p')
+            let [channel, die, plane] = at;
+            (die * geometry.channels + channel) * geometry.planes_per_die + plane
         })
         .collect()
 }
@@ -73,17 +128,17 @@ mod tests {
             page_bytes: 4096,
         };
         let geometry = Geometry::new(shape).unwrap();
-        for (order, _) in ORDERS {
+        for (name, _, order) in ORDERS.table {
             let mut planes = plane_order(&geometry, order);
             let step = planes[1];
-            let expected = match &order[..1] {
+            let expected = match &name[..1] {
                 "c" => 2, // plane 0 of die 1, which is on channel 1
                 "d" => 4, // plane 0 of die 2, behind channel 0
                 _ => 1,
             };
-            assert_eq!(step, expected, "{order}");
+            assert_eq!(step, expected, "{name}");
             planes.sort_unstable();
-            assert_eq!(planes, (0..12).collect::<Vec<_>>(), "{order}");
+            assert_eq!(planes, (0..12).collect::<Vec<_>>(), "{name}");
         }
     }
 }

@@ -25,12 +25,38 @@ impl<T: Copy> Choices<T> {
     /// If the key was not declared with these names.
     pub fn read(&self, values: &Values) -> T {
         let name = values.name(self.key);
-        let chosen = self.table.iter().find(|(known, _, _)| *known == name);
-        chosen
-            .unwrap_or_else(|| {
-                panic!("`{name}` is no choice of {}: names are checked with the configuration", self.key)
-            })
-            .2
+        self.meaning(name).unwrap_or_else(|| {
+            panic!("`{name}` is no choice of {}: names are checked with the configuration", self.key)
+        })
+    }
+
+    /// The same for a key without a default: nothing where nobody set it.
+    ///
+    /// # Panics
+    /// As [`Choices::read`].
+    pub fn read_if_set(&self, values: &Values) -> Option<T> {
+        values.get(self.key).map(|_| self.read(values))
+    }
+
+    /// What a name means.
+    fn meaning(&self, name: &str) -> Option<T> {
+        self.table.iter().find(|(known, ..)| *known == name).map(|(.., meaning)| *meaning)
+    }
+
+    /// The names whose meaning `is_meant` accepts, for [`crate::Condition::one_of`].
+    pub fn names(&self, is_meant: impl Fn(T) -> bool) -> Vec<&'static str> {
+        self.table.iter().filter(|(.., meaning)| is_meant(*meaning)).map(|(name, ..)| *name).collect()
+    }
+}
+
+impl<T: Copy + PartialEq> Choices<T> {
+    /// The name that means this.
+    ///
+    /// # Panics
+    /// If none does.
+    pub fn name_of(&self, meaning: T) -> &'static str {
+        let names = self.names(|known| known == meaning);
+        names.first().copied().unwrap_or_else(|| panic!("no choice of {} means this", self.key))
     }
 }
 
@@ -52,6 +78,8 @@ mod tests {
     fn a_name_means_what_its_line_says() {
         assert_eq!((SIDE.read(&with("left")), SIDE.read(&with("right"))), (-1, 1));
         assert_eq!(SIDE.named()[1], ("right", "this way"));
+        assert_eq!((SIDE.names(|side| side < 0), SIDE.name_of(1)), (vec!["left"], "right"));
+        assert_eq!((SIDE.read_if_set(&with("left")), SIDE.read_if_set(&Values::default())), (Some(-1), None));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 pub mod cells;
 mod choices;
+mod condition;
 mod flushes;
 mod hint;
 pub mod parameter;
@@ -20,6 +21,7 @@ pub mod spelling;
 mod waited;
 
 pub use choices::Choices;
+pub use condition::{Condition, Conditions, Test, declaring, of_table};
 pub use flushes::{FlushLine, Serials};
 pub use hint::translated;
 pub use parameter::{Named, Parameter, ParameterKind, Value, Values};

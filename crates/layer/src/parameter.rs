@@ -1,6 +1,7 @@
 //! Parameters of layers and policies: declared once, used for the configuration, its checks, the
 //! help text and the resolved values stored with a result.
 
+use crate::Conditions;
 use crate::spelling::did_you_mean;
 use std::collections::BTreeMap;
 use units::quantity::{self, QuantityError, format_duration, format_rate, format_share, format_size};
@@ -64,6 +65,8 @@ pub struct Parameter {
     pub default: Option<&'static str>,
     /// What it is, in a sentence or two.
     pub doc: &'static str,
+    /// When it is read; without a condition always.
+    pub read_when: Conditions,
 }
 
 /// A checked value.
@@ -82,12 +85,18 @@ pub enum Value {
 impl Parameter {
     /// A key with a default.
     pub const fn new(key: &'static str, kind: ParameterKind, default: &'static str, doc: &'static str) -> Self {
-        Self { key, kind, default: Some(default), doc }
+        Self { key, kind, default: Some(default), doc, read_when: Conditions::NONE }
     }
 
     /// A key that may be absent.
     pub const fn optional(key: &'static str, kind: ParameterKind, doc: &'static str) -> Self {
-        Self { key, kind, default: None, doc }
+        Self { key, kind, default: None, doc, read_when: Conditions::NONE }
+    }
+
+    /// Whether it has a value that is not its default.
+    pub fn is_changed(&self, values: &Values) -> bool {
+        let default = self.default.map(|text| self.parse(text));
+        values.get(self.key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
     }
 
     /// Reads a value as written in a file or after `--set`.
@@ -229,6 +238,19 @@ impl ParameterKind {
         }
     }
 
+    /// A value as it may be written, for messages: large ones are rounded.
+    pub fn show(&self, value: &Value) -> String {
+        match (value, self.whole()) {
+            (Value::Whole(0), _) if matches!(self, ParameterKind::Rate) => Self::UNLIMITED.to_owned(),
+            (Value::Whole(number), Some(whole)) => (whole.show)(*number),
+            (Value::Whole(number), None) => number.to_string(),
+            (Value::Real(share), _) if matches!(self, ParameterKind::Share { .. }) => format_share(*share),
+            (Value::Real(number), _) => number.to_string(),
+            (Value::Name(name), _) => name.clone(),
+            (Value::On(on), _) => on.to_string(),
+        }
+    }
+
     /// What it is called.
     pub fn name(&self) -> &'static str {
         match self {
@@ -361,29 +383,15 @@ impl Values {
 mod tests {
     use super::*;
 
-    const SIZE: Parameter = Parameter {
-        key: "size",
-        kind: ParameterKind::Size { min: 4096, max: 1 << 43 },
-        default: Some("8GiB"),
-        doc: "",
-    };
-    const COUNT: Parameter =
-        Parameter { key: "count", kind: ParameterKind::Count { min: 0, max: 22 }, default: Some("0"), doc: "" };
-    const TIME: Parameter = Parameter {
-        key: "time",
-        kind: ParameterKind::Duration { max: 3_600_000_000_000 },
-        default: Some("0ns"),
-        doc: "",
-    };
-    const RATE: Parameter = Parameter { key: "rate", kind: ParameterKind::Rate, default: Some("unlimited"), doc: "" };
-    const SHARE: Parameter =
-        Parameter { key: "share", kind: ParameterKind::Share { max: 0.5 }, default: Some("10%"), doc: "" };
-    const NUMBER: Parameter =
-        Parameter { key: "number", kind: ParameterKind::Number { min: 0.0, max: 10.0 }, default: None, doc: "" };
-    const SWITCH: Parameter = Parameter { key: "switch", kind: ParameterKind::Switch, default: Some("false"), doc: "" };
+    const SIZE: Parameter = Parameter::new("size", ParameterKind::Size { min: 4096, max: 1 << 43 }, "8GiB", "");
+    const COUNT: Parameter = Parameter::new("count", ParameterKind::Count { min: 0, max: 22 }, "0", "");
+    const TIME: Parameter = Parameter::new("time", ParameterKind::Duration { max: 3_600_000_000_000 }, "0ns", "");
+    const RATE: Parameter = Parameter::new("rate", ParameterKind::Rate, "unlimited", "");
+    const SHARE: Parameter = Parameter::new("share", ParameterKind::Share { max: 0.5 }, "10%", "");
+    const NUMBER: Parameter = Parameter::optional("number", ParameterKind::Number { min: 0.0, max: 10.0 }, "");
+    const SWITCH: Parameter = Parameter::new("switch", ParameterKind::Switch, "false", "");
     const VICTIMS: [Named; 3] = [("greedy", "the emptiest"), ("fifo", "the oldest"), ("random", "any")];
-    const CHOICE: Parameter =
-        Parameter { key: "choice", kind: ParameterKind::Choice(|| VICTIMS.to_vec()), default: Some("greedy"), doc: "" };
+    const CHOICE: Parameter = Parameter::new("choice", ParameterKind::Choice(|| VICTIMS.to_vec()), "greedy", "");
 
     #[test]
     fn an_error_says_what_was_written_the_limits_and_what_to_write() {
@@ -431,6 +439,21 @@ mod tests {
             (CHOICE, "fifo", Value::Name("fifo".to_owned())),
         ] {
             assert_eq!(parameter.parse(text), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_shown_as_it_is_written() {
+        for (parameter, text) in [
+            (SIZE, "8GiB"),
+            (COUNT, "22"),
+            (TIME, "25us"),
+            (RATE, "unlimited"),
+            (SHARE, "12.5%"),
+            (SWITCH, "true"),
+            (CHOICE, "fifo"),
+        ] {
+            assert_eq!(parameter.parse(text).map(|value| parameter.kind.show(&value)), Ok(text.to_owned()));
         }
     }
 

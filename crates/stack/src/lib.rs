@@ -88,7 +88,7 @@ impl StackPlan<'_> {
     }
 
     fn builder<F: Flash>(&self) -> Builder<F> {
-        mapping::builder(self.values.name("ftl.kind")).expect("mapping names are checked")
+        mapping::builder(self.values.name(mapping::KEY)).expect("mapping names are checked")
     }
 
     fn context(&self) -> FtlContext<'_> {
@@ -123,7 +123,7 @@ impl StackPlan<'_> {
             }
             None => below,
         };
-        match buffer::build(self.values.name("buffer.kind")) {
+        match buffer::build(self.values.name(buffer::KEY)) {
             Some(build) => build(&self.buffer_context(), below, core),
             None => below,
         }

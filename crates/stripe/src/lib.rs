@@ -26,7 +26,7 @@ mod trims;
 mod update;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{parameters, stripe_choices, stripe_names, unused};
+pub use settings::{parameters, stripe_choices, stripe_names};
 
 use elastic::Elastic;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
@@ -148,7 +148,7 @@ impl StripePlan {
         build: impl FnOnce(&FtlContext<'_>) -> T,
     ) -> T {
         let shape = &Shape { layout: self.0.layout, chips, covered: recover::covered(image) };
-        let moves_old = context.values.name("stripe.semi_valid") == "copy";
+        let moves_old = settings::MOVES_OLD.read(context.values);
         let given = shape.covered.values().copied().max().unwrap_or(0);
         let stripes = Stripes {
             lanes: &chips.lanes,

@@ -126,6 +126,11 @@ impl Scheme {
         self.delay != Delay::AtOnce
     }
 
+    /// Every page has a stripe that stays, with a parity: its old versions are kept until the parity is newer.
+    pub fn keeps_old(&self) -> bool {
+        !self.elastic && self.parity > 0
+    }
+
     /// Memory holds the parity of the newer pages.
     pub fn gathers(&self) -> bool {
         matches!(self.delay, Delay::AtOnce | Delay::Partial)

@@ -3,7 +3,8 @@
 use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
-use layer::{Named, Parameter, ParameterKind, Values};
+use ftl::alloc::{PLACEMENTS, Placement};
+use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values};
 use units::quantity;
 
 /// Where a page is read.
@@ -17,12 +18,50 @@ pub(crate) enum Reads {
     GcAware,
 }
 
-/// Name, what it does, and what it is here.
-const READS: &[(&str, &str, Reads)] = &[
-    ("direct", "from that chip", Reads::Direct),
-    ("lazy", "from that chip and from the rest at once, late commands being taken back", Reads::Lazy),
-    ("gc-aware", "from the rest alone", Reads::GcAware),
-];
+const READS: Choices<Reads> = Choices {
+    key: "stripe.reads",
+    table: &[
+        ("direct", "from that chip", Reads::Direct),
+        ("lazy", "from that chip and from the rest at once, late commands being taken back", Reads::Lazy),
+        ("gc-aware", "from the rest alone", Reads::GcAware),
+    ],
+};
+/// Whether runs of pages on one chip are as long as an erase block.
+const BY_BLOCK: Choices<bool> = Choices {
+    key: "stripe.granularity",
+    table: &[("page", "one", false), ("block", "as many as an erase block has", true)],
+};
+/// Whether a full parity in memory is used to compute the next one.
+const CACHED_PARITY: Choices<bool> = Choices {
+    key: "stripe.cache.reads",
+    table: &[
+        ("as-no-cache", "as much as without a cache, as published", false),
+        ("cached", "nothing that memory holds", true),
+    ],
+};
+/// Whether collection moves old versions that a delayed parity still needs.
+pub(crate) const MOVES_OLD: Choices<bool> = Choices {
+    key: "stripe.semi_valid",
+    table: &[("commit", "has the parity written first", false), ("copy", "moves it like a valid page", true)],
+};
+
+/// Names of the schemes that `fits` accepts.
+fn schemes(fits: impl Fn(&Scheme) -> bool) -> Vec<&'static str> {
+    SCHEMES.iter().filter(|scheme| fits(scheme)).map(|scheme| scheme.name).collect()
+}
+
+const STRIPED: Condition = Condition::one_of(KEY, |_| schemes(|_| true));
+const HAS_PARITY: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme.parity > 0))
+    .otherwise("nothing can be computed that a spare could take");
+const KEEPS_OLD: Condition =
+    Condition::one_of(KEY, |_| schemes(Scheme::keeps_old)).otherwise("no old versions are kept");
+const READS_AROUND: Condition = Condition::one_of(KEY, |_| schemes(Scheme::keeps_old))
+    .otherwise("no page has a stripe that stays and a parity to read instead");
+const DELAYS: Condition = Condition::one_of(KEY, |_| schemes(Scheme::delays)).otherwise("no parity is delayed");
+const KEEPS_FULL: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme.delay == Delay::Full))
+    .otherwise("no full parity is kept in memory");
+const HAS_SPARES: Condition = Condition::above_zero("stripe.spares").otherwise("there is no spare");
+const GATHERS: Condition = Condition::above_zero("stripe.buffer_size").otherwise("there is no gathering buffer");
 
 /// Settings read once.
 #[derive(Clone, Copy, Debug)]
@@ -42,17 +81,19 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let reads = values.name("stripe.reads");
         Self {
             entries: values.whole("stripe.cache.entries") as u32,
             in_flight: values.whole("stripe.in_flight") as u32,
             victim: choice::chosen(values),
-            cached_parity: values.name("stripe.cache.reads") == "cached",
+            cached_parity: CACHED_PARITY.read(values),
             rebuild_stripes: values.whole("stripe.rebuild_stripes") as u32,
-            reads: READS.iter().find(|(name, ..)| *name == reads).expect("choices are checked").2,
+            reads: READS.read(values),
         }
     }
 }
+
+/// The key whose value is the name of a scheme.
+const KEY: &str = "stripe.kind";
 
 /// Kind of the layer that stripes over zones, which has parameters of its own.
 const ZONES: Named = (
@@ -74,152 +115,125 @@ pub fn stripe_names() -> Vec<&'static str> {
 
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
-    [shape_parameters(), parity_parameters()].concat()
+    [shape_parameters(), parity_parameters(), gathering_parameters()].concat()
 }
 
 /// Where pages are.
 fn shape_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "stripe.kind",
-            kind: ParameterKind::Choice(stripe_choices),
-            default: Some("none"),
-            doc: "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
+        Parameter::new(
+            KEY,
+            ParameterKind::Choice(stripe_choices),
+            "none",
+            "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
                 and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks \
                 (superblocks there) and copies_in_flight.",
-        },
-        Parameter {
-            key: "stripe.chips",
-            kind: ParameterKind::Count { min: 0, max: 22 },
-            default: Some("0"),
-            doc: "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a \
+        ),
+        Parameter::new(
+            "stripe.chips",
+            ParameterKind::Count { min: 0, max: 22 },
+            "0",
+            "Chips of a stripe, data and parity; 0: as many as there are channels. With more, two chips of a \
                 stripe share a channel, and a channel that fails takes both.",
-        },
-        Parameter {
-            key: "stripe.granularity",
-            kind: ParameterKind::Choice(|| vec![("page", "one"), ("block", "as many as an erase block has")]),
-            default: Some("page"),
-            doc: "Consecutive pages that go to one chip.",
-        },
-        Parameter {
-            key: "stripe.spares",
-            kind: ParameterKind::Count { min: 0, max: 64 },
-            default: Some("0"),
-            doc: "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without \
+        )
+        .only(STRIPED),
+        Parameter::new(
+            BY_BLOCK.key,
+            ParameterKind::Choice(|| BY_BLOCK.named()),
+            "page",
+            "Consecutive pages that go to one chip.",
+        )
+        .only(STRIPED),
+        Parameter::new(
+            "stripe.spares",
+            ParameterKind::Count { min: 0, max: 64 },
+            "0",
+            "Dies that hold nothing until another one fails; what that one held is then rebuilt on them. Without \
                 one, raid-elastic writes what a lost die held to the others, and needs that much more of \
                 drive.over_provisioning to stay writable.",
-        },
+        )
+        .only(HAS_PARITY),
     ]
 }
 
-/// When parities are written, and what gathers for them.
+/// When parities are written, and what they are needed for.
 fn parity_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "stripe.in_flight",
-            kind: ParameterKind::Count { min: 1, max: 1 << 16 },
-            default: Some("256"),
-            doc: "Stripes whose parity is being written with their data, at once; further writes wait.",
-        },
-        Parameter {
-            key: "stripe.cache.entries",
-            kind: ParameterKind::Count { min: 1, max: 1 << 24 },
-            default: Some("1024"),
-            doc: "Stripes whose parity may be delayed, for schemes that delay it (the M of the partial parity cache).",
-        },
-        Parameter {
-            key: "stripe.cache.victim",
-            kind: ParameterKind::Choice(choice::choices),
-            default: Some("lru"),
-            doc: "Which delayed parity is written when room is needed.",
-        },
-        Parameter {
-            key: "stripe.cache.reads",
-            kind: ParameterKind::Choice(|| {
-                vec![
-                    ("as-no-cache", "as much as without a cache, as published"),
-                    ("cached", "nothing that memory holds"),
-                ]
-            }),
-            default: Some("as-no-cache"),
-            doc: "What an update of a full parity in memory reads.",
-        },
-        Parameter {
-            key: "stripe.semi_valid",
-            kind: ParameterKind::Choice(|| {
-                vec![("commit", "has the parity written first"), ("copy", "moves it like a valid page")]
-            }),
-            default: Some("commit"),
-            doc: "What collection does with an old version that a delayed parity still needs.",
-        },
-        Parameter {
-            key: "stripe.reads",
-            kind: ParameterKind::Choice(|| READS.iter().map(|(name, doc, _)| (*name, *doc)).collect()),
-            default: Some("direct"),
-            doc: "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only \
+        Parameter::new(
+            "stripe.in_flight",
+            ParameterKind::Count { min: 1, max: 1 << 16 },
+            "256",
+            "Stripes whose parity is being written with their data, at once; further writes wait.",
+        )
+        .only(KEEPS_OLD),
+        Parameter::new(
+            "stripe.cache.entries",
+            ParameterKind::Count { min: 1, max: 1 << 24 },
+            "1024",
+            "Stripes whose parity may be delayed, for schemes that delay it (the M of the partial parity cache).",
+        )
+        .only(DELAYS),
+        Parameter::new(
+            "stripe.cache.victim",
+            ParameterKind::Choice(choice::choices),
+            "lru",
+            "Which delayed parity is written when room is needed.",
+        )
+        .only(DELAYS),
+        Parameter::new(
+            CACHED_PARITY.key,
+            ParameterKind::Choice(|| CACHED_PARITY.named()),
+            "as-no-cache",
+            "What an update of a full parity in memory reads.",
+        )
+        .only(KEEPS_FULL),
+        Parameter::new(
+            MOVES_OLD.key,
+            ParameterKind::Choice(|| MOVES_OLD.named()),
+            "commit",
+            "What collection does with an old version that a delayed parity still needs.",
+        )
+        .only(KEEPS_OLD),
+        Parameter::new(
+            READS.key,
+            ParameterKind::Choice(|| READS.named()),
+            "direct",
+            "How a page is read whose chip is cleaning, or has a longer queue than the rest of its stripe. Only \
                 where the parity of the stripe is up to date.",
-        },
-        Parameter {
-            key: "stripe.rebuild_stripes",
-            kind: ParameterKind::Count { min: 1, max: 4096 },
-            default: Some("4"),
-            doc: "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the \
+        )
+        .only(READS_AROUND),
+        Parameter::new(
+            "stripe.rebuild_stripes",
+            ParameterKind::Count { min: 1, max: 4096 },
+            "4",
+            "Stripes rebuilt at once when a spare takes the place of a lost die: more end sooner and disturb the \
                 host more.",
-        },
-        Parameter {
-            key: "stripe.buffer_size",
-            kind: ParameterKind::Size { min: 0, max: 1 << 40 },
-            default: Some("1MiB"),
-            doc: "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least \
-                recently written stripe first; a quarter of it may be under way. 0B: none.",
-        },
-        Parameter {
-            key: "stripe.buffer_nonvolatile",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether the gathering buffer outlives a power cut.",
-        },
+        )
+        .only(KEEPS_OLD)
+        .only(HAS_SPARES),
     ]
 }
 
-/// Settings of the layer that this configuration does not read, and why.
-pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
-    let name = values.name("stripe.kind");
-    let of_kind = |keys: &[&'static str], why: &str| {
-        keys.iter().map(|key| (*key, format!("stripe.kind is {name}{why}"))).collect::<Vec<_>>()
-    };
-    let Some(scheme) = find(name) else {
-        return parameters()
-            .into_iter()
-            .filter(|own| own.key != "stripe.kind")
-            .flat_map(|own| of_kind(&[own.key], ""))
-            .collect();
-    };
-    let mut unused = Vec::new();
-    if !scheme.delays() {
-        unused.extend(of_kind(&["stripe.cache.entries", "stripe.cache.victim"], ", which delays no parity"));
-    }
-    if scheme.delay != Delay::Full {
-        unused.extend(of_kind(&["stripe.cache.reads"], ", which keeps no full parity in memory"));
-    }
-    if scheme.elastic {
-        unused.extend(of_kind(&["stripe.reads"], ", whose pages have no stripe that stays"));
-    } else if scheme.parity == 0 {
-        unused.extend(of_kind(&["stripe.reads"], ", which has no parity to read instead"));
-        unused.extend(of_kind(&["stripe.spares"], ", from which nothing can be computed that a spare could take"));
-    }
-    if scheme.elastic || scheme.parity == 0 {
-        unused.extend(of_kind(
-            &["stripe.semi_valid", "stripe.in_flight", "stripe.rebuild_stripes"],
-            ", which keeps no old versions",
-        ));
-    } else if values.whole("stripe.spares") == 0 {
-        unused.push(("stripe.rebuild_stripes", "there is no spare (stripe.spares = 0)".to_owned()));
-    }
-    if values.whole("stripe.buffer_size") == 0 {
-        unused.push(("stripe.buffer_nonvolatile", "there is no gathering buffer (stripe.buffer_size = 0B)".to_owned()));
-    }
-    unused
+/// The write buffer that gathers the pages of a stripe.
+fn gathering_parameters() -> Vec<Parameter> {
+    vec![
+        Parameter::new(
+            "stripe.buffer_size",
+            ParameterKind::Size { min: 0, max: 1 << 40 },
+            "1MiB",
+            "Bytes of the write buffer that gathers the pages of a stripe so that they leave together, least \
+                recently written stripe first; a quarter of it may be under way. 0B: none.",
+        )
+        .only(STRIPED),
+        Parameter::new(
+            "stripe.buffer_nonvolatile",
+            ParameterKind::Switch,
+            "false",
+            "Whether the gathering buffer outlives a power cut.",
+        )
+        .only(STRIPED)
+        .only(GATHERS),
+    ]
 }
 
 /// What of the configuration and the flash decides where pages are.
@@ -236,10 +250,10 @@ pub(crate) struct Plan {
 /// Which value has no meaning there, in words.
 fn check_elastic(values: &Values) -> Result<(), String> {
     let knows = [
-        ("stripe.granularity", "page"),
-        ("ftl.kind", "page"),
+        (BY_BLOCK.key, BY_BLOCK.name_of(false)),
+        (ftl::mapping::KEY, "page"),
         ("ftl.gc.victim", "greedy"),
-        ("ftl.allocation.placement", "dynamic"),
+        (PLACEMENTS.key, PLACEMENTS.name_of(Placement::Dynamic)),
     ];
     for (key, only) in knows {
         if values.get(key).is_some() && values.name(key) != only {
@@ -257,7 +271,7 @@ fn check_elastic(values: &Values) -> Result<(), String> {
 /// # Errors
 /// What does not fit, in words.
 pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, String> {
-    let Some(scheme) = find(values.name("stripe.kind")) else { return Ok(None) };
+    let Some(scheme) = find(values.name(KEY)) else { return Ok(None) };
     let channels = values.whole("flash.channels") as u32;
     let dies = channels * values.whole("flash.dies_per_channel") as u32;
     let spares = values.whole("stripe.spares") as u32;
@@ -293,8 +307,7 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
              it to \"0B\" for none"
         ));
     }
-    let unit =
-        if values.name("stripe.granularity") == "block" { values.whole("flash.pages_per_block") as u32 } else { 1 };
+    let unit = if BY_BLOCK.read(values) { values.whole("flash.pages_per_block") as u32 } else { 1 };
     let layout = StripeLayout {
         data: chips - scheme.parity,
         parity: scheme.parity,

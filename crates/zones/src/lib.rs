@@ -18,7 +18,7 @@ mod write;
 mod zoned;
 
 pub use layout::{Place, ZoneLayout};
-pub use settings::{parameters, unused};
+pub use settings::{CODES_AT_START, parameters};
 
 use ftl::mapping::{FtlContext, RecoverError, StripeShape, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};
@@ -94,7 +94,7 @@ impl ZonePlan {
             moves_old: false,
             given: 0,
             may_fail: 0,
-            in_turn: settings::cleans_in_turn(context.values),
+            in_turn: settings::CLEANS_IN_TURN.read(context.values),
         };
         build(&FtlContext { user_pages: layout.mapped_pages() as u32, stripes: Some(stripes), ..*context })
     }

@@ -56,10 +56,13 @@ impl std::fmt::Debug for ReadPolicy {
     }
 }
 
+/// Name of the policy that asks for no code block: what all do where there is none.
+pub(crate) const DIRECT: &str = "direct";
+
 /// Every policy.
 pub(crate) const READ_POLICIES: &[ReadPolicy] = &[
     ReadPolicy {
-        name: "direct",
+        name: DIRECT,
         doc: "the data blocks themselves",
         looks: Looks::Nowhere,
         choose: |view| Choice { first: view.wanted, more: 0 },

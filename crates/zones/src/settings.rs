@@ -1,9 +1,10 @@
 //! Parameters of coded striping, and what follows from them.
 
 use crate::layout::ZoneLayout;
-use crate::policy::{READ_POLICIES, ReadPolicy};
+use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
 use code::{DECODERS, Decoder, GroupCode};
-use layer::{Named, Parameter, ParameterKind, Values};
+use ftl::alloc::{FRONTIERS, Frontiers};
+use layer::{Choices, Condition, Parameter, ParameterKind, Values};
 use units::{Nanos, quantity};
 
 /// What becomes of a code block when one of its sources is written.
@@ -28,33 +29,53 @@ pub(crate) enum Queues {
     Lockstep,
 }
 
-/// Values of a key: name, what it does, and what it is here.
-type Table<T> = &'static [(&'static str, &'static str, T)];
+const STALE: Choices<Stale> = Choices {
+    key: "zones.stale_codes",
+    table: &[
+        ("invalidate", "it is unused until the next off-line phase", Stale::Invalidate),
+        ("update", "it is written with the source", Stale::Update),
+        ("reencode-idle", "it is encoded again when the host is idle", Stale::ReencodeIdle),
+    ],
+};
+const QUEUES: Choices<Queues> = Choices {
+    key: "zones.queues",
+    table: &[
+        ("bank", "in a queue for each bank", Queues::Bank),
+        ("one", "in one queue, whose first waits for its bank and the others behind it", Queues::One),
+        ("lockstep", "in one queue of requests: all banks work in step on one", Queues::Lockstep),
+    ],
+};
+/// How it is found out which blocks those that were read tell.
+const DECODER: Choices<Decoder> = Choices { key: "zones.decoder", table: DECODERS };
+/// Whether banks clean one after the other.
+pub(crate) const CLEANS_IN_TURN: Choices<bool> = Choices {
+    key: "zones.cleaning",
+    table: &[
+        ("any", "any at the same time", false),
+        (
+            "in-turn",
+            "one after the other, so that the others can answer for it; writes wait for their bank's turn",
+            true,
+        ),
+    ],
+};
+/// Whether the first off-line phase comes before the first request.
+pub const CODES_AT_START: Choices<bool> = Choices {
+    key: "zones.offline_first",
+    table: &[
+        ("after-one-period", "after the first period (zones.offline_every)", false),
+        ("at-start", "before the first request, with what is known of reads then", true),
+    ],
+};
 
-const STALE: Table<Stale> = &[
-    ("invalidate", "it is unused until the next off-line phase", Stale::Invalidate),
-    ("update", "it is written with the source", Stale::Update),
-    ("reencode-idle", "it is encoded again when the host is idle", Stale::ReencodeIdle),
-];
-const CLEANING: [Named; 2] = [
-    ("any", "any at the same time"),
-    ("in-turn", "one after the other, so that the others can answer for it; writes wait for their bank's turn"),
-];
-const QUEUES: Table<Queues> = &[
-    ("bank", "in a queue for each bank", Queues::Bank),
-    ("one", "in one queue, whose first waits for its bank and the others behind it", Queues::One),
-    ("lockstep", "in one queue of requests: all banks work in step on one", Queues::Lockstep),
-];
-
-fn named<T>(table: Table<T>) -> Vec<Named> {
-    table.iter().map(|(name, doc, _)| (*name, *doc)).collect()
-}
-
-/// What the value of a key is in its table.
-fn chosen<T: Copy>(values: &Values, key: &str, table: Table<T>) -> T {
-    let name = values.name(key);
-    table.iter().find(|(other, ..)| *other == name).expect("choices are checked").2
-}
+const ZONED: Condition = Condition::one_of("stripe.kind", |_| vec![crate::KIND]);
+const CODED: Condition = Condition::above_zero("zones.code_zones").otherwise("there are no code zones");
+const IN_GROUPS: Condition = Condition::one_of(QUEUES.key, |_| QUEUES.names(|queues| queues != Queues::Lockstep))
+    .otherwise("all banks work in step");
+const READS_AHEAD: Condition = Condition::above_zero("zones.read_ahead.after").otherwise("nothing is read ahead");
+const IN_TIME: Condition = Condition::one_of("engine.time", |_| vec!["virtual"]).otherwise("no time passes");
+const SIDE_BY_SIDE: Condition =
+    Condition::one_of("engine.service", |_| vec!["parallel"]).otherwise("one server does everything in order");
 
 /// Settings read once.
 #[derive(Clone, Debug)]
@@ -82,18 +103,17 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub fn read(values: &Values) -> Self {
-        let decoder = values.name("zones.decoder");
         let reads = values.name("zones.reads");
         Self {
-            decoder: DECODERS.iter().find(|(name, ..)| *name == decoder).expect("decoders are checked").1,
+            decoder: DECODER.read(values),
             reads: READ_POLICIES.iter().find(|policy| policy.name == reads).expect("policies are checked"),
-            stale: chosen(values, "zones.stale_codes", STALE),
-            queues: queues(values),
+            stale: STALE.read(values),
+            queues: QUEUES.read(values),
             ahead: values.whole("zones.read_ahead.after") / units::SECTOR_BYTES,
             threads: values.whole("zones.read_ahead.streams") as usize,
             window: values.whole("zones.read_ahead.window") as usize,
             every: values.whole("zones.offline_every"),
-            at_start: values.name("zones.offline_first") == "at-start",
+            at_start: CODES_AT_START.read(values),
             charged: values.on("zones.encoding_takes_time"),
             halves: values.on("zones.popularity_halves"),
             encode_rows: values.whole("zones.encode_rows") as usize,
@@ -101,206 +121,161 @@ impl Settings {
     }
 }
 
-fn queues(values: &Values) -> Queues {
-    chosen(values, "zones.queues", QUEUES)
-}
-
 /// A hundred years.
 const CENTURY: Nanos = 36_500 * 86_400_000_000_000;
 
 /// Every parameter of the layer.
 pub fn parameters() -> Vec<Parameter> {
-    [shape_parameters(), code_parameters(), phase_parameters(), ahead_parameters()].concat()
+    let all = [shape_parameters(), code_parameters(), phase_parameters(), ahead_parameters()].concat();
+    all.into_iter().map(|parameter| parameter.under(ZONED)).collect()
 }
 
 fn shape_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.size",
-            kind: ParameterKind::Size { min: 1, max: 1 << 50 },
-            default: Some("256MiB"),
-            doc: "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
-        },
-        Parameter {
-            key: "zones.block",
-            kind: ParameterKind::Size { min: 512, max: 1 << 20 },
-            default: Some("8KiB"),
-            doc: "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
+        Parameter::new(
+            "zones.size",
+            ParameterKind::Size { min: 1, max: 1 << 50 },
+            "256MiB",
+            "Bytes of a zone, over all banks: what read counts and code zones are kept for.",
+        ),
+        Parameter::new(
+            "zones.block",
+            ParameterKind::Size { min: 512, max: 1 << 20 },
+            "8KiB",
+            "Bytes of a stripe block: consecutive ones go to consecutive banks, and each is read, written and \
                 mapped as a whole.",
-        },
-        Parameter {
-            key: "zones.spare_blocks",
-            kind: ParameterKind::Count { min: 2, max: 1 << 16 },
-            default: Some("2"),
-            doc: "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
+        ),
+        Parameter::new(
+            "zones.spare_blocks",
+            ParameterKind::Count { min: 2, max: 1 << 16 },
+            "2",
+            "Erase blocks of each segment beyond its data, for cleaning and bad blocks. They stand in for \
                 drive.over_provisioning, which zones do not use.",
-        },
-        Parameter {
-            key: "zones.queues",
-            kind: ParameterKind::Choice(|| named(QUEUES)),
-            default: Some("bank"),
-            doc: "How sub-requests wait.",
-        },
+        ),
+        Parameter::new(QUEUES.key, ParameterKind::Choice(|| QUEUES.named()), "bank", "How sub-requests wait."),
     ]
 }
 
 fn code_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.cleaning",
-            kind: ParameterKind::Choice(|| CLEANING.to_vec()),
-            default: Some("any"),
-            doc: "Which banks may clean.",
-        },
-        Parameter {
-            key: "zones.code_zones",
-            kind: ParameterKind::Count { min: 0, max: 1 << 16 },
-            default: Some("0"),
-            doc: "Zones with code blocks, one for each of as many data zones, those that were read most.",
-        },
-        Parameter {
-            key: "zones.group",
-            kind: ParameterKind::Count { min: 1, max: 16 },
-            default: Some("4"),
-            doc: "Neighbouring banks whose stripe blocks of a row are coded together.",
-        },
-        Parameter {
-            key: "zones.code",
-            kind: ParameterKind::Text,
-            default: Some("regular-2"),
-            doc: "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
+        Parameter::new(
+            CLEANS_IN_TURN.key,
+            ParameterKind::Choice(|| CLEANS_IN_TURN.named()),
+            "any",
+            "Which banks may clean.",
+        ),
+        Parameter::new(
+            "zones.code_zones",
+            ParameterKind::Count { min: 0, max: 1 << 16 },
+            "0",
+            "Zones with code blocks, one for each of as many data zones, those that were read most.",
+        ),
+        Parameter::new(
+            "zones.group",
+            ParameterKind::Count { min: 1, max: 16 },
+            "4",
+            "Neighbouring banks whose stripe blocks of a row are coded together.",
+        )
+        .only(IN_GROUPS),
+        Parameter::new(
+            "zones.code",
+            ParameterKind::Text,
+            "regular-2",
+            "Code of a group: regular-M, mirror, parity, peel-best, mds, or code blocks as rows of bits (\"1100 \
                 0110 0011 1001\"); see `nandarium code`.",
-        },
-        Parameter {
-            key: "zones.decoder",
-            kind: ParameterKind::Choice(|| DECODERS.iter().map(|(name, _, doc)| (*name, *doc)).collect()),
-            default: Some("peel"),
-            doc: "How it is found out which blocks those that were read tell.",
-        },
-        Parameter {
-            key: "zones.reads",
-            kind: ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
-            default: Some("lazy"),
-            doc: "Which blocks are asked for when code blocks could help.",
-        },
-        Parameter {
-            key: "zones.stale_codes",
-            kind: ParameterKind::Choice(|| named(STALE)),
-            default: Some("invalidate"),
-            doc: "What becomes of a code block when one of its sources is written.",
-        },
+        )
+        .only(CODED),
+        Parameter::new(
+            DECODER.key,
+            ParameterKind::Choice(|| DECODER.named()),
+            "peel",
+            "How it is found out which blocks those that were read tell.",
+        )
+        .only(CODED),
+        Parameter::new(
+            "zones.reads",
+            ParameterKind::Choice(|| READ_POLICIES.iter().map(|policy| (policy.name, policy.doc)).collect()),
+            "lazy",
+            "Which blocks are asked for when code blocks could help.",
+        )
+        .only(CODED.counts_as(DIRECT)),
+        Parameter::new(
+            STALE.key,
+            ParameterKind::Choice(|| STALE.named()),
+            "invalidate",
+            "What becomes of a code block when one of its sources is written.",
+        )
+        .only(CODED),
     ]
 }
 
 fn phase_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.offline_every",
-            kind: ParameterKind::Duration { max: CENTURY },
-            default: Some("24h"),
-            doc: "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
+        Parameter::new(
+            "zones.offline_every",
+            ParameterKind::Duration { max: CENTURY },
+            "24h",
+            "Time between two off-line phases, in which the zones read most get code zones; each waits until the \
                 host is idle.",
-        },
-        Parameter {
-            key: "zones.offline_first",
-            kind: ParameterKind::Choice(|| {
-                vec![
-                    ("after-one-period", "after the first period (zones.offline_every)"),
-                    ("at-start", "before the first request, with what is known of reads then"),
-                ]
-            }),
-            default: Some("after-one-period"),
-            doc: "When the first off-line phase is.",
-        },
-        Parameter {
-            key: "zones.encoding_takes_time",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
+        )
+        .only(CODED)
+        .only(IN_TIME)
+        .only(SIDE_BY_SIDE),
+        Parameter::new(
+            CODES_AT_START.key,
+            ParameterKind::Choice(|| CODES_AT_START.named()),
+            "after-one-period",
+            "When the first off-line phase is.",
+        )
+        .only(CODED),
+        Parameter::new(
+            "zones.encoding_takes_time",
+            ParameterKind::Switch,
+            "false",
+            "Whether reads and programs of encoding take time. They are counted in any case, under the cause \
                 code.",
-        },
-        Parameter {
-            key: "zones.popularity_halves",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
-        },
-        Parameter {
-            key: "zones.encode_rows",
-            kind: ParameterKind::Count { min: 1, max: 4096 },
-            default: Some("16"),
-            doc: "Groups of a row encoded at once.",
-        },
+        )
+        .only(CODED),
+        Parameter::new(
+            "zones.popularity_halves",
+            ParameterKind::Switch,
+            "false",
+            "Whether the read counts of zones are halved at each off-line phase; otherwise they accumulate.",
+        )
+        .only(CODED),
+        Parameter::new(
+            "zones.encode_rows",
+            ParameterKind::Count { min: 1, max: 4096 },
+            "16",
+            "Groups of a row encoded at once.",
+        )
+        .only(CODED),
     ]
 }
 
 fn ahead_parameters() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "zones.read_ahead.after",
-            kind: ParameterKind::Size { min: 0, max: 1 << 40 },
-            default: Some("64KiB"),
-            doc: "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
-        },
-        Parameter {
-            key: "zones.read_ahead.streams",
-            kind: ParameterKind::Count { min: 1, max: 1024 },
-            default: Some("20"),
-            doc: "Sequential streams told apart (the thread table); each has a buffer of one group.",
-        },
-        Parameter {
-            key: "zones.read_ahead.window",
-            kind: ParameterKind::Count { min: 1, max: 1024 },
-            default: Some("20"),
-            doc: "Recent reads remembered to notice that a stream begins (the sliding window).",
-        },
+        Parameter::new(
+            "zones.read_ahead.after",
+            ParameterKind::Size { min: 0, max: 1 << 40 },
+            "64KiB",
+            "Bytes of a sequential stream after which its reads are widened to whole groups; 0B: never.",
+        ),
+        Parameter::new(
+            "zones.read_ahead.streams",
+            ParameterKind::Count { min: 1, max: 1024 },
+            "20",
+            "Sequential streams told apart (the thread table); each has a buffer of one group.",
+        )
+        .only(READS_AHEAD),
+        Parameter::new(
+            "zones.read_ahead.window",
+            ParameterKind::Count { min: 1, max: 1024 },
+            "20",
+            "Recent reads remembered to notice that a stream begins (the sliding window).",
+        )
+        .only(READS_AHEAD),
     ]
-}
-
-/// Settings that this configuration does not read, and why.
-pub fn unused(values: &Values) -> Vec<(&'static str, String)> {
-    let name = values.name("stripe.kind");
-    if name != crate::KIND {
-        return parameters().into_iter().map(|own| (own.key, format!("stripe.kind is {name}"))).collect();
-    }
-    let mut unused = vec![(
-        "drive.over_provisioning",
-        "the segments of stripe.kind = zones have spare blocks of their own (zones.spare_blocks)".to_owned(),
-    )];
-    let mut add = |keys: &[&'static str], why: &str| unused.extend(keys.iter().map(|key| (*key, why.to_owned())));
-    if values.whole("zones.code_zones") == 0 {
-        let why = "there are no code zones (zones.code_zones = 0)";
-        add(&["zones.code", "zones.decoder", "zones.stale_codes"], why);
-        add(
-            &[
-                "zones.offline_every",
-                "zones.offline_first",
-                "zones.encoding_takes_time",
-                "zones.popularity_halves",
-                "zones.encode_rows",
-            ],
-            why,
-        );
-        // Direct is what all do then.
-        if values.name("zones.reads") != "direct" {
-            add(&["zones.reads"], why);
-        }
-    }
-    if queues(values) == Queues::Lockstep {
-        add(&["zones.group"], "all banks work in step (zones.queues = lockstep)");
-    }
-    if values.whole("zones.read_ahead.after") == 0 {
-        add(
-            &["zones.read_ahead.streams", "zones.read_ahead.window"],
-            "nothing is read ahead (zones.read_ahead.after = 0B)",
-        );
-    }
-    unused
-}
-
-/// Whether banks clean one after the other.
-pub(crate) fn cleans_in_turn(values: &Values) -> bool {
-    values.name("zones.cleaning") == CLEANING[1].0
 }
 
 /// What of the configuration and the flash decides where stripe blocks are.
@@ -334,10 +309,7 @@ fn check_banks(values: &Values) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if values.get("ftl.gc.frontier").is_some()
-        && values.name("ftl.gc.frontier") == "separate"
-        && values.whole("zones.spare_blocks") < 3
-    {
+    if FRONTIERS.read_if_set(values) == Some(Frontiers::Separate) && values.whole("zones.spare_blocks") < 3 {
         return Err("two spare blocks of a segment (zones.spare_blocks) are enough only if copies and writes share a \
             block; set ftl.gc.frontier to \"shared\", or zones.spare_blocks to 3"
             .to_owned());
@@ -383,7 +355,7 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
             (1_u64 << 31) - 1
         ));
     }
-    let lockstep = queues(values) == Queues::Lockstep;
+    let lockstep = QUEUES.read(values) == Queues::Lockstep;
     if lockstep && (banks > 16 || code_zones > 0) {
         return Err(
             "zones.queues = lockstep works on up to 16 banks and without code zones: every request takes all banks"
@@ -399,7 +371,7 @@ pub(crate) fn plan(values: &Values) -> Result<Option<Plan>, String> {
     let code = GroupCode::parse(values.name("zones.code"), values.whole("zones.group") as u32)
         .map_err(|error| format!("zones.code: {error}"))?;
     let code = if lockstep { GroupCode::regular(group, 1).expect("up to 16 banks") } else { code };
-    if code.is_mds() && values.name("zones.stale_codes") == "update" {
+    if code.is_mds() && STALE.read(values) == Stale::Update {
         return Err(
             "zones.stale_codes = update changes code blocks by the difference, which zones.code = mds does not \
             take; use invalidate or reencode-idle"

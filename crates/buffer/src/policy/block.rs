@@ -15,22 +15,22 @@ use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
-const COMPENSATION: Parameter = Parameter {
-    key: "buffer.compensation",
-    kind: ParameterKind::Switch,
-    default: Some("true"),
-    doc: "A block written from begin to end leaves next: nothing more is expected of it.",
-};
+const COMPENSATION: Parameter = Parameter::new(
+    "buffer.compensation",
+    ParameterKind::Switch,
+    "true",
+    "A block written from begin to end leaves next: nothing more is expected of it.",
+);
 
 /// When a block is completed with the pages it lacks.
-pub(super) const PADDING: Parameter = Parameter {
-    key: Padding::CHOICES.key,
-    kind: ParameterKind::Choice(|| Padding::CHOICES.named()),
-    default: Some("half"),
-    doc: "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never \
+pub(super) const PADDING: Parameter = Parameter::new(
+    Padding::CHOICES.key,
+    ParameterKind::Choice(|| Padding::CHOICES.named()),
+    "half",
+    "When a logical block that leaves is completed with pages read from below and written as a whole. Pages never \
         written are completed too, as zeros. A flush of the host writes what is there and completes nothing, whatever \
         is set.",
-};
+);
 
 pub(super) fn block_lru() -> Buffer {
     let doc = "BPLRU: whole logical blocks, the one written longest ago is completed and leaves";

@@ -13,7 +13,7 @@
 
 use super::block::PADDING;
 use super::block_list::Padding;
-use super::page::{FLUSH_UNIT, page_victim};
+use super::page::{FLUSH_UNIT, FLUSHES_BLOCKS, page_victim};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
@@ -23,20 +23,20 @@ use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWri
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-const THRESHOLD: Parameter = Parameter {
-    key: "buffer.cbm.threshold",
-    kind: ParameterKind::Share { max: 1.0 },
-    default: Some("50%"),
-    doc: "Share of a logical block's pages that must be in the page region, written, for it to move to the block \
+const THRESHOLD: Parameter = Parameter::new(
+    "buffer.cbm.threshold",
+    ParameterKind::Share { max: 1.0 },
+    "50%",
+    "Share of a logical block's pages that must be in the page region, written, for it to move to the block \
         region; one page at least. The default takes half of a block for sequential, as buffer.padding = half does.",
-};
+);
 
-const READ_CACHE: Parameter = Parameter {
-    key: "buffer.cbm.read_cache",
-    kind: ParameterKind::Share { max: 1.0 },
-    default: Some("25%"),
-    doc: "Largest share of the buffer for pages that were only read. Writes may use what reads do not.",
-};
+const READ_CACHE: Parameter = Parameter::new(
+    "buffer.cbm.read_cache",
+    ParameterKind::Share { max: 1.0 },
+    "25%",
+    "Largest share of the buffer for pages that were only read. Writes may use what reads do not.",
+);
 
 pub(super) fn entry() -> Buffer {
     let doc = "written pages one by one until half of a logical block is there, then the block; read ones as well";
@@ -166,7 +166,7 @@ impl Policy for Cbm {
             threshold: values.real("buffer.cbm.threshold"),
             reads: (f64::from(shape.room()) * values.real("buffer.cbm.read_cache")) as u32,
             padding: Padding::CHOICES.read(values),
-            by_block: values.name("buffer.flush_unit") == "block",
+            by_block: FLUSHES_BLOCKS.read(values),
         }
     }
 

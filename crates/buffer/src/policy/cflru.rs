@@ -13,12 +13,12 @@ use crate::parameters::{Area, Shape};
 use crate::store::{State, Store};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
-const WINDOW: Parameter = Parameter {
-    key: "buffer.cflru.window",
-    kind: ParameterKind::Share { max: 1.0 },
-    default: Some("10%"),
-    doc: "Share of the buffer, from the tail, in which clean pages leave first.",
-};
+const WINDOW: Parameter = Parameter::new(
+    "buffer.cflru.window",
+    ParameterKind::Share { max: 1.0 },
+    "10%",
+    "Share of the buffer, from the tail, in which clean pages leave first.",
+);
 
 pub(super) fn entry() -> Buffer {
     let doc = "pages read and written in order of use; clean ones near the tail leave first";

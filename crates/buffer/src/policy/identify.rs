@@ -9,7 +9,7 @@
 use super::Piece;
 use crate::parameters::Shape;
 use layer::recency::{Links, List};
-use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// Hash functions over the counters.
 const HASHES: u64 = 2;
@@ -20,32 +20,48 @@ const HOT: u8 = 8;
 /// Pages of the candidate list for each of the hot list.
 const CANDIDATES: u32 = 2;
 
+/// How random writes are told from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The size of the request.
+    Size,
+    /// Counters that halve.
+    Counters,
+    /// Two lists.
+    Lists,
+}
+
+const BY: Choices<By> = Choices {
+    key: "buffer.identify",
+    table: &[
+        ("request-size", "by the size of the request (buffer.small_request)", By::Size),
+        ("hash-counters", "by counters behind hash functions that halve now and then", By::Counters),
+        ("two-lists", "by a list of hot pages with a list of candidates", By::Lists),
+    ],
+};
+
 pub(super) const PARAMETERS: [Parameter; 3] = [
-    Parameter {
-        key: "buffer.identify",
-        kind: ParameterKind::Choice(|| {
-            vec![
-                ("request-size", "by the size of the request (buffer.small_request)"),
-                ("hash-counters", "by counters behind hash functions that halve now and then"),
-                ("two-lists", "by a list of hot pages with a list of candidates"),
-            ]
-        }),
-        default: Some("request-size"),
-        doc: "How random writes are told from others.",
-    },
-    Parameter {
-        key: "buffer.small_request",
-        kind: ParameterKind::Size { min: 512, max: 1 << 30 },
-        default: Some("4KiB"),
-        doc: "Largest request that counts as random, with buffer.identify = request-size.",
-    },
-    Parameter {
-        key: "buffer.hot_pages",
-        kind: ParameterKind::Count { min: 1, max: 1 << 20 },
-        default: Some("1024"),
-        doc: "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes \
-            (times four) after which all counters are halved.",
-    },
+    Parameter::new(
+        BY.key,
+        ParameterKind::Choice(|| BY.named()),
+        "request-size",
+        "How random writes are told from others.",
+    ),
+    Parameter::new(
+        "buffer.small_request",
+        ParameterKind::Size { min: 512, max: 1 << 30 },
+        "4KiB",
+        "Largest request that counts as random.",
+    )
+    .only(Condition::one_of(BY.key, |_| BY.names(|by| by == By::Size))),
+    Parameter::new(
+        "buffer.hot_pages",
+        ParameterKind::Count { min: 1, max: 1 << 20 },
+        "1024",
+        "Length of the list of hot pages, with buffer.identify = two-lists; with hash-counters, page writes \
+         (times four) after which all counters are halved.",
+    )
+    .only(Condition::one_of(BY.key, |_| BY.names(|by| by != By::Size))),
 ];
 
 /// See the module description.
@@ -59,16 +75,16 @@ pub(super) enum Identify {
 impl Identify {
     pub fn new(shape: &Shape, values: &Values) -> Self {
         let length = values.whole("buffer.hot_pages") as u32;
-        match values.name("buffer.identify") {
-            "hash-counters" => Self::Counters { counters: vec![0; COUNTERS], writes: 0, decay: 4 * length },
-            "two-lists" => Self::Lists {
+        match BY.read(values) {
+            By::Counters => Self::Counters { counters: vec![0; COUNTERS], writes: 0, decay: 4 * length },
+            By::Lists => Self::Lists {
                 links: Box::new(Links::new(shape.user_pages as usize)),
                 hot: List::default(),
                 candidates: List::default(),
                 kind: vec![0; shape.user_pages as usize],
                 length,
             },
-            _ => Self::Size { sectors: (values.whole("buffer.small_request") / 512) as u32 },
+            By::Size => Self::Size { sectors: (values.whole("buffer.small_request") / 512) as u32 },
         }
     }
 

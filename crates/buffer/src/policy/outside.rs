@@ -4,7 +4,7 @@
 //! Simplified: the policy sees all pages at each eviction, so that one costs as much as the buffer is large.
 //! Protects: one entry a page, in the order of writes, also while the policy chooses otherwise.
 
-use super::page::FLUSH_UNIT;
+use super::page::{FLUSH_UNIT, FLUSHES_BLOCKS};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
@@ -80,10 +80,10 @@ impl Policy for Outside {
     }
 
     fn new(_: Shape, values: &Values) -> Self {
-        let build = OUTSIDE.find(values.name("buffer.kind")).expect("names are checked with the configuration");
+        let build = OUTSIDE.find(values.name(crate::KEY)).expect("names are checked with the configuration");
         Self {
             list: PageList::new(),
-            by_block: values.name("buffer.flush_unit") == "block",
+            by_block: FLUSHES_BLOCKS.read(values),
             policy: build(values),
             used: Vec::new(),
             slots: Vec::new(),

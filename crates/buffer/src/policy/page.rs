@@ -10,17 +10,23 @@ use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
-use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Choices, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
-/// What leaves with the victim.
-pub(super) const FLUSH_UNIT: Parameter = Parameter {
+/// Whether what is there of its logical block leaves with the victim.
+pub(super) const FLUSHES_BLOCKS: Choices<bool> = Choices {
     key: "buffer.flush_unit",
-    kind: ParameterKind::Choice(|| {
-        vec![("block", "that page with all pages of its logical block there"), ("page", "that page alone")]
-    }),
-    default: Some("block"),
-    doc: "What leaves the part for single pages when the page written longest ago has to.",
+    table: &[
+        ("block", "that page with all pages of its logical block there", true),
+        ("page", "that page alone", false),
+    ],
 };
+
+pub(super) const FLUSH_UNIT: Parameter = Parameter::new(
+    FLUSHES_BLOCKS.key,
+    ParameterKind::Choice(|| FLUSHES_BLOCKS.named()),
+    "block",
+    "What leaves the part for single pages when the page written longest ago has to.",
+);
 
 pub(super) fn page_lru() -> Buffer {
     super::entry::<Pages<false>>("page-lru", "single pages, the one written longest ago leaves alone", || {
@@ -56,7 +62,7 @@ impl<const BLOCKS: bool> Policy for Pages<BLOCKS> {
     }
 
     fn new(_: Shape, values: &Values) -> Self {
-        Self { list: PageList::new(), by_block: BLOCKS && values.name("buffer.flush_unit") == "block" }
+        Self { list: PageList::new(), by_block: BLOCKS && FLUSHES_BLOCKS.read(values) }
     }
 
     #[inline]

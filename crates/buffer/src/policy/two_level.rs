@@ -11,7 +11,7 @@
 use super::block::{PADDING, block_victim};
 use super::block_list::{BlockList, Padding, Promotion};
 use super::identify::{self, Identify};
-use super::page::{FLUSH_UNIT, page_victim};
+use super::page::{FLUSH_UNIT, FLUSHES_BLOCKS, page_victim};
 use super::page_list::PageList;
 use super::{Piece, Policy, Victim, with_common};
 use crate::Buffer;
@@ -19,12 +19,12 @@ use crate::parameters::{ACCOUNTING, Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
-const BLOCK_BUFFER: Parameter = Parameter {
-    key: "buffer.block_buffer",
-    kind: ParameterKind::Size { min: 512, max: 1 << 40 },
-    default: Some("8MiB"),
-    doc: "Bytes of buffer.size that belong to the block-level part.",
-};
+const BLOCK_BUFFER: Parameter = Parameter::new(
+    "buffer.block_buffer",
+    ParameterKind::Size { min: 512, max: 1 << 40 },
+    "8MiB",
+    "Bytes of buffer.size that belong to the block-level part.",
+);
 
 pub(super) fn entry() -> Buffer {
     let doc = "small writes page by page, large ones by logical block";
@@ -59,7 +59,7 @@ impl Policy for TwoLevel {
             pages: PageList::new(),
             blocks: BlockList::new(&shape, Promotion::Continuation, true, false),
             padding: Padding::CHOICES.read(values),
-            by_block: values.name("buffer.flush_unit") == "block",
+            by_block: FLUSHES_BLOCKS.read(values),
             identify: Identify::new(&shape, values),
             small: 0,
             redirected: 0,

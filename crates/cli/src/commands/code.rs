@@ -104,7 +104,7 @@ fn one(name: &str, data: Option<u32>, asked: &Asked) -> Result<Value, Failure> {
 
 /// The best code, and whether the user did not wait for it.
 fn search(arguments: &CodeArguments, data: u32, work: &Work) -> (Value, bool) {
-    let goal = DECODERS.iter().find(|(name, ..)| *name == arguments.decoder).expect("decoders are checked").1;
+    let goal = DECODERS.iter().find(|(name, ..)| *name == arguments.decoder).expect("decoders are checked").2;
     let all = best_of_all(data, goal);
     let exhaustive = all.is_some();
     let (found, is_interrupted) = all.map_or_else(|| climb(arguments, data, goal, work), |best| (best, false));

@@ -44,10 +44,11 @@ fn known() -> Vec<String> {
     names
 }
 
-/// What a key is, what it takes, and what each of its names means.
-fn key_text(key: &Parameter) -> String {
+/// What a key is, when it is read, what it takes, and what each of its names means.
+fn key_text(key: &Parameter, known: &[Parameter]) -> String {
     let default = key.default.unwrap_or("unset");
-    let text = format!("{}\n  {}\n  value: {}; default: {default}\n", key.key, key.doc, key.kind.describe());
+    let read = key.read_when_text(known).map_or_else(String::new, |when| format!("  read when {when}\n"));
+    let text = format!("{}\n  {}\n{read}  value: {}; default: {default}\n", key.key, key.doc, key.kind.describe());
     let mut meanings = Grid::new(2);
     key.kind.choices().into_iter().for_each(|(name, doc)| meanings.row([name.to_owned(), doc.to_owned()]));
     text + &meanings.render("    ")
@@ -57,10 +58,11 @@ fn key_text(key: &Parameter) -> String {
 fn keys(name: &str) -> Option<String> {
     let keys = all_keys();
     if let Some(key) = keys.iter().find(|key| key.key == name) {
-        return Some(key_text(key));
+        return Some(key_text(key, &keys));
     }
     let prefix = format!("{}.", name.trim_end_matches('.'));
-    let group: Vec<String> = keys.iter().filter(|key| key.key.starts_with(&prefix)).map(key_text).collect();
+    let group: Vec<String> =
+        keys.iter().filter(|key| key.key.starts_with(&prefix)).map(|key| key_text(key, &keys)).collect();
     (!group.is_empty()).then(|| group.join("\n"))
 }
 

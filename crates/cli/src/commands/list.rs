@@ -118,13 +118,14 @@ fn keys_grid() -> Grid {
 
 fn json_list(what: Listing) -> Value {
     if what == Listing::Keys {
-        return all_keys().iter().map(json_key).collect();
+        let keys = all_keys();
+        return keys.iter().map(|key| json_key(key, &keys)).collect();
     }
     items(what).iter().map(|item| json!({"name": item.name, "doc": item.doc})).collect()
 }
 
 /// A key; absent is null. `min` and `max` are in `unit`, the others as they are written in a stack.
-fn json_key(key: &Parameter) -> Value {
+fn json_key(key: &Parameter, known: &[Parameter]) -> Value {
     let [min, max] = key.kind.limits().map(|limit| match limit {
         Some(layer::Value::Whole(whole)) => json!(whole),
         Some(layer::Value::Real(real)) => json!(real),
@@ -141,6 +142,7 @@ fn json_key(key: &Parameter) -> Value {
         "min": min,
         "max": max,
         "default": key.default,
+        "read_when": key.read_when_text(known),
         "choices": if choices.is_empty() { Value::Null } else { Value::Array(choices) },
     })
 }

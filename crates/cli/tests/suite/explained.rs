@@ -47,3 +47,23 @@ fn every_counter_of_every_built_in_stack_is_explained() {
     }
     assert!(missing.is_empty(), "neither a key nor in the glossary: {missing:?}");
 }
+
+#[test]
+fn a_key_is_explained_with_when_it_is_read() {
+    for (key, when) in [
+        ("ftl.gc.choices", "read when ftl.kind is not bast, block or fast, and ftl.gc.victim is d-choices"),
+        ("ftl.bast.victim", "read when ftl.kind is bast"),
+        ("buffer.size", "read when buffer.kind is not none"),
+        ("buffer.small_request", "read when buffer.kind is two-level, and buffer.identify is request-size"),
+        ("zones.decoder", "read when stripe.kind is zones, and zones.code_zones is above 0"),
+        ("flash.suspend_time", "read when flash.suspend is not off"),
+        ("remap.segment", "read when remap.kind is log-cache"),
+        ("flash.fault.dies_after", "read when flash.fault.dies or flash.fault.channels is set"),
+    ] {
+        let output = crate::support::nandarium(&["explain", key]).output().expect("it runs").stdout;
+        let text = String::from_utf8_lossy(&output);
+        assert!(text.contains(&format!("  {when}\n")), "{key}: {text}");
+    }
+    let always = crate::support::nandarium(&["explain", "drive.capacity"]).output().expect("it runs").stdout;
+    assert!(!String::from_utf8_lossy(&always).contains("read when"));
+}

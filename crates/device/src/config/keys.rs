@@ -1,23 +1,46 @@
 //! Every configuration key: the drive's own, and those the tables of layers and policies declare.
 
 use super::presets::part_choices;
-use layer::{Choices, Named, Parameter, ParameterKind as Kind};
+use crate::remapped::only_of;
+use ftl::mapping;
+use layer::{Choices, Condition, Parameter, ParameterKind as Kind};
 use nand::{ContentsKind, SuspendOption};
+use trace::formats::{Fit, Order};
 use units::HOUR;
 
-const PRECONDITIONS: [Named; 5] = [
-    ("auto", "overwrite where the workload writes, fill where it only reads"),
-    ("none", "erased: nothing was ever written"),
-    ("fill", "written once, in order"),
-    ("overwrite", "as fill, then random page writes of twice the capacity"),
-    (
-        "steady",
-        "as overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it does \
-         not become so",
-    ),
-];
+/// State of the drive before the measured run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// What suits the workload.
+    Auto,
+    /// Erased.
+    None,
+    /// Written once.
+    Fill,
+    /// Written once, then at random.
+    Overwrite,
+    /// Written by the workload until it is steady.
+    Steady,
+}
+
+/// State of the drive before the measured run, by name.
+pub const PRECONDITION: Choices<Precondition> = Choices {
+    key: "drive.precondition",
+    table: &[
+        ("auto", "overwrite where the workload writes, fill where it only reads", Precondition::Auto),
+        ("none", "erased: nothing was ever written", Precondition::None),
+        ("fill", "written once, in order", Precondition::Fill),
+        ("overwrite", "as fill, then random page writes of twice the capacity", Precondition::Overwrite),
+        (
+            "steady",
+            "as overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it \
+             does not become so",
+            Precondition::Steady,
+        ),
+    ],
+};
 /// Whether commands take time.
-pub(crate) const TIME: Choices<bool> = Choices {
+pub const TIME: Choices<bool> = Choices {
     key: "engine.time",
     table: &[
         ("none", "commands complete at once and are only counted", false),
@@ -64,27 +87,56 @@ pub(crate) const SUSPEND: Choices<SuspendOption> = Choices {
         ("program-erase", "a program or an erase", SuspendOption::ProgramErase),
     ],
 };
-const LOOPS: [Named; 3] = [
-    ("auto", "open for traces, closed for generators"),
-    ("open", "requests arrive at their own time"),
-    ("closed", "workload.queue_depth requests are always under way, and their times are ignored"),
-];
-const FITS: [Named; 5] = [
-    (
-        "auto",
-        "the drive is made as large as the trace needs; if drive.capacity is given, or the trace reaches beyond 64 GiB \
-         and touches less than a quarter of that, regions of 1 MiB beyond the drive move to free places on it",
-    ),
-    ("error", "the trace is refused"),
-    ("modulo", "they wrap around"),
-    ("compact", "the regions that are touched are packed together"),
-    ("scale", "all addresses shrink in the same proportion"),
-];
-const ORDERS: [Named; 3] = [
-    ("error", "the trace is refused"),
-    ("clamp", "the request arrives with the one before"),
-    ("sort", "requests are sorted within a window"),
-];
+/// Whether a queue depth is kept instead of arrival times; `None`: as the workload wants it.
+pub(crate) const CLOSED: Choices<Option<bool>> = Choices {
+    key: "workload.loop",
+    table: &[
+        ("auto", "open for traces, closed for generators", None),
+        ("open", "requests arrive at their own time", Some(false)),
+        ("closed", "workload.queue_depth requests are always under way, and their times are ignored", Some(true)),
+    ],
+};
+/// What becomes of addresses beyond the drive.
+pub(crate) const FIT: Choices<Fit> = Choices {
+    key: "workload.fit",
+    table: &[
+        (
+            Fit::Auto.name(),
+            "the drive is made as large as the trace needs; if drive.capacity is given, or the trace reaches beyond \
+             64 GiB and touches less than a quarter of that, regions of 1 MiB beyond the drive move to free places on \
+             it",
+            Fit::Auto,
+        ),
+        (Fit::Error.name(), "the trace is refused", Fit::Error),
+        (Fit::Modulo.name(), "they wrap around", Fit::Modulo),
+        (Fit::Compact.name(), "the regions that are touched are packed together", Fit::Compact),
+        (Fit::Scale.name(), "all addresses shrink in the same proportion", Fit::Scale),
+    ],
+};
+/// What becomes of trace times that go backwards.
+pub(crate) const ORDER: Choices<Order> = Choices {
+    key: "workload.order",
+    table: &[
+        (Order::Error.name(), "the trace is refused", Order::Error),
+        (Order::Clamp.name(), "the request arrives with the one before", Order::Clamp),
+        (Order::Sort.name(), "requests are sorted within a window", Order::Sort),
+    ],
+};
+
+const IN_TIME: Condition = Condition::one_of(TIME.key, |_| TIME.names(|timed| timed)).otherwise("no time passes");
+const SIDE_BY_SIDE: Condition = Condition::one_of(SERVICE.key, |_| SERVICE.names(|serial| !serial))
+    .otherwise("one server does everything in order");
+const SUSPENDS: Condition = Condition::one_of(SUSPEND.key, |_| SUSPEND.names(|what| what != SuspendOption::Off));
+const IN_CLOSED_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(true)))
+    .otherwise("requests arrive at their own time");
+const IN_OPEN_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(false)))
+    .otherwise("requests follow each other in a closed loop");
+const DIES_FAIL: Condition =
+    Condition::either_set("flash.fault.dies", "flash.fault.channels").otherwise("no die is to fail");
+const SHARES_SPACE: Condition = Condition::one_of("stripe.kind", |_| {
+    stripe::stripe_names().into_iter().filter(|name| *name != zones::KIND).collect()
+})
+.otherwise("segments have spare blocks of their own, zones.spare_blocks");
 
 const DRIVE: &[Parameter] = &[
     Parameter::new(
@@ -99,10 +151,11 @@ const DRIVE: &[Parameter] = &[
         "15%",
         "Spare flash as a share of the user's bytes: (physical - user) / user; rounded up to whole blocks in each \
          plane.",
-    ),
+    )
+    .only(SHARES_SPACE),
     Parameter::new(
-        "drive.precondition",
-        Kind::Choice(|| PRECONDITIONS.to_vec()),
+        PRECONDITION.key,
+        Kind::Choice(|| PRECONDITION.named()),
         "auto",
         "State of the drive before the measured run.",
     ),
@@ -114,7 +167,8 @@ const DRIVE: &[Parameter] = &[
          stays unwritten, which leaves cleaning more room.",
     ),
     Parameter::new(TIME.key, Kind::Choice(|| TIME.named()), "virtual", "Whether commands take time."),
-    Parameter::new(SERVICE.key, Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time."),
+    Parameter::new(SERVICE.key, Kind::Choice(|| SERVICE.named()), "parallel", "How requests share virtual time.")
+        .only(IN_TIME),
     Parameter::new(CONTENTS.key, Kind::Choice(|| CONTENTS.named()), "none", "What pages hold."),
     Parameter::new(
         "engine.seed",
@@ -127,19 +181,24 @@ const DRIVE: &[Parameter] = &[
         Kind::Rate,
         "unlimited",
         "Bytes a second the host link moves in each direction.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "host.queue_limit",
         Kind::Count { min: 1, max: 1 << 20 },
         "1024",
         "Open loop: requests the drive takes at once; further ones wait in the host's queue.",
-    ),
+    )
+    .only(IN_OPEN_LOOP),
     Parameter::new(
         "host.idle_after",
         Kind::Duration { max: HOUR },
         "1ms",
         "Idle time after which the drive may begin background work; 0ns turns it off.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
 ];
 
 const FLASH: &[Parameter] = &[
@@ -191,44 +250,59 @@ const FLASH: &[Parameter] = &[
         Kind::Switch,
         "false",
         "Queued commands of one kind for different planes of a die run together.",
-    ),
-    Parameter::new("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred."),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
+    Parameter::new("flash.cache_read", Kind::Switch, "false", "Read the next page while the last one is transferred.")
+        .only(IN_TIME)
+        .only(SIDE_BY_SIDE),
     Parameter::new(
         "flash.cache_program",
         Kind::Switch,
         "false",
         "Transfer the next page while the last one is programmed.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "flash.read_priority",
         Kind::Switch,
         "false",
         "Queued reads go before queued programs and erases of their die.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         CLEANING.key,
         Kind::Choice(|| CLEANING.named()),
         "interleaved",
         "Whether other commands of a die may run between those of a collection or merge.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         SUSPEND.key,
         Kind::Choice(|| SUSPEND.named()),
         "off",
         "What a read may interrupt; all but off imply flash.read_priority.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "flash.suspend_time",
         Kind::Duration { max: HOUR },
         "0ns",
         "Time added to a command by each interruption.",
-    ),
+    )
+    .only(SUSPENDS),
     Parameter::new(
         "flash.read_in_flight",
         Kind::Switch,
         "false",
         "Answer a read of a page under way from the controller's buffer instead of waiting for the flash.",
-    ),
+    )
+    .only(IN_TIME)
+    .only(SIDE_BY_SIDE),
     Parameter::new(
         "flash.fault.program",
         Kind::Share { max: 1.0 },
@@ -263,7 +337,8 @@ const FLASH: &[Parameter] = &[
         Kind::Count { min: 0, max: u64::MAX },
         "0",
         "Requests of the measured run before those dies fail.",
-    ),
+    )
+    .only(DIES_FAIL),
     Parameter::new(
         "flash.fault.factory_bad",
         Kind::Share { max: 0.5 },
@@ -279,20 +354,26 @@ const WORKLOAD: &[Parameter] = &[
         "1000000",
         "Requests to run; a trace ends earlier if it has fewer.",
     ),
-    Parameter::new("workload.loop", Kind::Choice(|| LOOPS.to_vec()), "auto", "What decides when a request comes."),
+    Parameter::new(CLOSED.key, Kind::Choice(|| CLOSED.named()), "auto", "What decides when a request comes."),
     Parameter::new(
         "workload.queue_depth",
         Kind::Count { min: 1, max: 65_536 },
         "32",
         "Closed loop: requests under way at once.",
-    ),
+    )
+    .only(IN_CLOSED_LOOP),
     Parameter::new("workload.seed", Kind::Count { min: 0, max: u64::MAX }, "1", "Seed of the generator."),
     Parameter::new(
         "workload.time_scale",
         Kind::Number { min: 1e-9, max: 1e9 },
         "1",
         "Open loop: arrival times are multiplied by this; 0.5 is twice as fast.",
-    ),
+    )
+    .only(IN_OPEN_LOOP),
+];
+
+/// What only generators read.
+pub(crate) const OF_GENERATORS: &[Parameter] = &[
     Parameter::optional(
         "workload.request_size",
         Kind::Size { min: 512, max: 1 << 30 },
@@ -322,7 +403,12 @@ const WORKLOAD: &[Parameter] = &[
         "workload.interarrival",
         Kind::Duration { max: HOUR },
         "Mean time between arrivals of a generator in an open loop.",
-    ),
+    )
+    .only(IN_OPEN_LOOP),
+];
+
+/// What only traces read.
+pub(crate) const OF_TRACES: &[Parameter] = &[
     Parameter::optional(
         "workload.format",
         Kind::Text,
@@ -335,12 +421,7 @@ const WORKLOAD: &[Parameter] = &[
         "Several devices in a trace: concat (side by side in one space), error (refuse), or the number of the one to \
          take.",
     ),
-    Parameter::new(
-        "workload.fit",
-        Kind::Choice(|| FITS.to_vec()),
-        "auto",
-        "What becomes of addresses beyond the drive.",
-    ),
+    Parameter::new(FIT.key, Kind::Choice(|| FIT.named()), "auto", "What becomes of addresses beyond the drive."),
     Parameter::new(
         "workload.repeat",
         Kind::Count { min: 1, max: 1_000_000 },
@@ -352,49 +433,94 @@ const WORKLOAD: &[Parameter] = &[
         Kind::Duration { max: 365 * 24 * HOUR },
         "A trace with a longer time between two requests has it cut to this, before workload.time_scale.",
     ),
-    Parameter::optional(
-        "workload.order",
-        Kind::Choice(|| ORDERS.to_vec()),
-        "What becomes of trace times that go backwards.",
-    ),
+    Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "What becomes of trace times that go backwards."),
 ];
+
+/// A key of the host's drivers is read by one of them, or by all.
+const DRIVEN: Condition = Condition::one_of("remap.kind", |key| {
+    let reads = |name: &str| only_of(key).is_none_or(|only| only == name);
+    let kinds = crate::remapped::parameters().into_iter().find(|known| known.key == "remap.kind");
+    let kinds = kinds.map_or_else(Vec::new, |kind| kind.kind.choices());
+    kinds.into_iter().map(|(name, _)| name).filter(|name| *name != "none" && reads(name)).collect()
+});
+
+/// Keys of the host's drivers.
+fn drivers() -> Vec<Parameter> {
+    let waits = |key: &str| ["remap.timeout", "remap.idle_after"].contains(&key);
+    let told = |own: Parameter| match own.key {
+        "remap.kind" => own,
+        key if waits(key) => own.only(DRIVEN).only(IN_TIME),
+        _ => own.only(DRIVEN),
+    };
+    crate::remapped::parameters().into_iter().map(told).collect()
+}
 
 /// Every key there is, in display order.
 pub fn all_keys() -> Vec<Parameter> {
-    let mut keys: Vec<Parameter> = [DRIVE, FLASH].concat();
-    keys.push(Parameter::new(
-        "buffer.kind",
+    let buffer = Parameter::new(
+        buffer::KEY,
         Kind::Choice(buffer::buffer_choices),
         "none",
         "The write buffer between the host and the flash translation layer.",
-    ));
-    let buffers = buffer::buffers();
-    add(&mut keys, buffers.iter().flat_map(|entry| (entry.parameters)()));
-    keys.extend(stripe::parameters());
-    keys.extend(zones::parameters());
-    keys.push(Parameter::new(
-        "ftl.kind",
-        Kind::Choice(ftl::mapping::mapping_choices),
-        "page",
-        "The flash translation layer.",
-    ));
-    let mappings = ftl::mapping::mappings();
-    add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));
-    keys.extend(crate::remapped::parameters());
-    keys.extend_from_slice(WORKLOAD);
-    keys
-}
-
-/// Adds keys that several entries of a table may declare, once each.
-fn add(keys: &mut Vec<Parameter>, declared: impl Iterator<Item = Parameter>) {
-    for parameter in declared {
-        if !keys.iter().any(|known| known.key == parameter.key) {
-            keys.push(parameter);
-        }
-    }
+    );
+    let mapping =
+        Parameter::new(mapping::KEY, Kind::Choice(mapping::mapping_choices), "page", "The flash translation layer.");
+    let stripes = [stripe::parameters(), zones::parameters()].concat();
+    let buffers = [vec![buffer], buffer::parameters()].concat();
+    let mappings = [vec![mapping], mapping::parameters()].concat();
+    let own = [DRIVE, FLASH].concat();
+    let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
+    [own, buffers, stripes, mappings, drivers(), workloads].concat()
 }
 
 /// The key called `name`.
 pub fn find_key<'a>(keys: &'a [Parameter], name: &str) -> Option<&'a Parameter> {
     keys.iter().find(|parameter| parameter.key == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layer::Test;
+
+    #[test]
+    fn a_condition_asks_a_key_there_is_for_what_it_may_hold() {
+        let keys = all_keys();
+        for key in &keys {
+            for condition in key.read_when.iter() {
+                let (key, asked) = (key.key, condition.key);
+                let kind = find_key(&keys, asked).unwrap_or_else(|| panic!("{key} asks {asked}, which is no key")).kind;
+                match condition.test {
+                    Test::OneOf(names) => {
+                        let known: Vec<&str> = kind.choices().into_iter().map(|(name, _)| name).collect();
+                        let names = names(key);
+                        assert!(!names.is_empty(), "{key} is never read");
+                        for name in names {
+                            assert!(known.contains(&name), "{key} asks {asked} for `{name}`, which it never is");
+                        }
+                    }
+                    Test::AboveZero => assert!(kind.parse("0").is_ok() || kind.parse("0B").is_ok(), "{key}: {asked}"),
+                    Test::SetOr(other) => {
+                        for asked in [asked, other] {
+                            let default = find_key(&keys, asked).map(|known| known.default);
+                            assert_eq!(default, Some(None), "{key} asks whether {asked} is set");
+                        }
+                    }
+                }
+                if let Some(name) = condition.counts_as {
+                    assert!(find_key(&keys, key).is_some_and(|own| own.kind.parse(name).is_ok()), "{key}: {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_and_every_choice_says_what_it_is() {
+        for key in all_keys() {
+            assert!(!key.doc.is_empty(), "{}", key.key);
+            for (name, doc) in key.kind.choices() {
+                assert!(!doc.is_empty(), "{} = {name}", key.key);
+            }
+        }
+    }
 }

@@ -42,14 +42,13 @@ fn what_and_where() -> Vec<Parameter> {
             "none",
             "A driver of the host over the drive. With one the host sees the driver's size.",
         ),
-        Parameter {
-            key: "remap.superpage",
-            kind: Kind::Size { min: 4 << 10, max: 4 << 20 },
-            default: None,
-            doc: "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are \
+        Parameter::optional(
+            "remap.superpage",
+            Kind::Size { min: 4 << 10, max: 4 << 20 },
+            "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are \
                 multiples of. Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB \
                 otherwise.",
-        },
+        ),
         Parameter::new(
             "remap.segment",
             Kind::Size { min: 8 << 10, max: 16 << 20 },

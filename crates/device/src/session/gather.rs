@@ -2,6 +2,7 @@
 
 use super::Measurable;
 use crate::build::Service;
+use crate::config::{PRECONDITION, Precondition};
 use crate::remapped::RemapPlan;
 use crate::run::HostMeasurements;
 use crate::{DrivePlan, remapped};
@@ -206,7 +207,7 @@ fn uncoded(plan: &DrivePlan, result: &RunResult) -> Option<String> {
         return None;
     }
     let values = &plan.config.values;
-    let at_start = values.name("zones.offline_first") == "at-start";
+    let at_start = zones::CODES_AT_START.read(values);
     let why = match plan.service() {
         Service::Counted => "no time passes (engine.time = none)".to_owned(),
         Service::Serial => {
@@ -267,7 +268,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
     add_failures(result);
     let read = result.host[HostOp::Read.index()].pages;
     let from_flash = result.flash[0][Cause::Host.index()];
-    if plan.config.values.name("drive.precondition") == "none" && from_flash < read / 2 {
+    if PRECONDITION.read(&plan.config.values) == Precondition::None && from_flash < read / 2 {
         // A run that read nothing real says little else.
         let nothing_real = from_flash == 0 && result.host[HostOp::Write.index()].pages == 0;
         let place = if nothing_real { 0 } else { result.notes.len() };
@@ -287,7 +288,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult) {
 fn too_few_writes(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     let written = result.host[HostOp::Write.index()].pages;
     let spare = u64::from(plan.geometry.pages().saturating_sub(plan.user_pages));
-    let was_in_use = plan.config.values.name("drive.precondition") != "none";
+    let was_in_use = PRECONDITION.read(&plan.config.values) != Precondition::None;
     (written > 0 && written < spare && was_in_use).then(|| {
         format!(
             "Only {written} pages were written, and spare flash holds {spare}: write amplification tells of the state \

@@ -10,6 +10,8 @@ use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad
 use crate::DrivePlan;
 use crate::block_device::{BlockDevice, Completions, Progress};
 use crate::clocked::Clocked;
+use crate::config::keys::CONTENTS;
+use crate::config::{PRECONDITION, Precondition};
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use crate::remapped::{Driver, RemapPlan, Remapped};
@@ -17,7 +19,7 @@ use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};
 use engine::random::Stream;
 use layer::SnapshotError;
-use nand::{CountedFlash, Flash, FlashCore};
+use nand::{ContentsKind, CountedFlash, Flash, FlashCore};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
@@ -51,16 +53,18 @@ enum Image {
 
 /// What the initial state depends on, where it is kept in a snapshot: `None` where it is computed each time.
 pub(super) fn shared_state(plan: &DrivePlan, source: &WorkloadSource) -> Option<String> {
-    let kind = plan.config.values.name("drive.precondition");
+    let kind = PRECONDITION.read(&plan.config.values);
     // Contents are not kept in files: 8 bytes a sector and the oracle beside them would make a
     // snapshot as large as the map of a drive a hundred times its size, and checking runs are small.
     // A policy from outside may do something else under the same name tomorrow.
     let may_change = plan.config.has_outside_policy();
-    let is_kept =
-        kind != "none" && plan.remap.is_none() && plan.config.values.name("engine.contents") == "none" && !may_change;
+    let is_kept = kind != Precondition::None
+        && plan.remap.is_none()
+        && CONTENTS.read(&plan.config.values) == ContentsKind::None
+        && !may_change;
     // Before a trace is looked at, nobody knows what will be chosen for it.
-    let is_open = kind == "auto";
-    is_kept.then(|| super::snapshot::identity(plan, (kind == "steady" || is_open).then_some(source)))
+    let is_open = kind == Precondition::Auto;
+    is_kept.then(|| super::snapshot::identity(plan, (kind == Precondition::Steady || is_open).then_some(source)))
 }
 
 /// Computes the initial state, or takes it from a snapshot.
@@ -70,11 +74,11 @@ pub(super) fn initial_state(
     snapshots: Option<&Snapshots>,
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
-    let kind = plan.config.values.name("drive.precondition");
+    let kind = PRECONDITION.read(&plan.config.values);
     if let Some(remap) = &plan.remap {
         return behind_driver(plan, remap, source, watcher);
     }
-    if kind == "none" {
+    if kind == Precondition::None {
         return Ok(Initial { image: Image::Fresh, driver: None, notes: Vec::new() });
     }
     let identity = shared_state(plan, source);
@@ -111,8 +115,8 @@ fn behind_driver(
     let mut drive = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
     drive.settle();
     let mut notes = Vec::new();
-    match plan.config.values.name("drive.precondition") {
-        "none" => {}
+    match PRECONDITION.read(&plan.config.values) {
+        Precondition::None => {}
         kind => notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?,
     }
     drive.settle();
@@ -197,7 +201,7 @@ pub(super) struct Preconditioner<'a, D> {
 }
 
 impl<D: Primed> Preconditioner<'_, D> {
-    fn run(&mut self, kind: &str) -> Result<Vec<String>, SessionError> {
+    fn run(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
         let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
         let pages = self.drive.sectors() / u64::from(spp);
         let share = self.plan.config.values.real("drive.fill");
@@ -206,7 +210,7 @@ impl<D: Primed> Preconditioner<'_, D> {
         self.pour(Phase::Fill, &mut fill)?;
         let part = if share < 1.0 { format!(", {:.0} % of it, evenly spread", share * 100.0) } else { String::new() };
         let mut notes = vec![format!("Preconditioned: the drive was filled once in order{part}")];
-        if kind != "fill" {
+        if kind != Precondition::Fill {
             let seed = self.plan.config.values.whole("engine.seed");
             let count = OVERWRITES * pages;
             let stream = Stream::new(seed, "precondition.overwrite");
@@ -215,7 +219,7 @@ impl<D: Primed> Preconditioner<'_, D> {
             self.pour(Phase::Overwrite, &mut overwrite)?;
             notes = vec![format!("{}, then page-sized random writes of {OVERWRITES} times its capacity", notes[0])];
         }
-        if kind == "steady" {
+        if kind == Precondition::Steady {
             notes.push(steady::reach(self)?);
         }
         notes[0].push('.');

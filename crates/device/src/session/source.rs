@@ -3,12 +3,12 @@
 use super::repeated::Repeated;
 use super::{GivenRequests, SessionError};
 use crate::DrivePlan;
-use crate::config::{all_keys, find_key};
-use layer::spelling::did_you_mean;
+use crate::config::keys::{CLOSED, FIT, OF_GENERATORS, OF_TRACES, ORDER};
+use layer::{Parameter, spelling::did_you_mean};
 use layer::{Value, Values};
 use std::io::Cursor;
 use std::path::Path;
-use trace::formats::{DevicePolicy, Fit, Order, Survey, TraceOptions, TraceWorkload};
+use trace::formats::{DevicePolicy, Survey, TraceOptions, TraceWorkload};
 use trace::synthetic::{self, SyntheticError, WorkloadParameters};
 use trace::{Workload, WorkloadError};
 use units::{Nanos, Request, SECTOR_BYTES};
@@ -81,7 +81,7 @@ impl WorkloadSource {
         let values = &plan.config.values;
         let sectors = plan.host_sectors();
         let kind = if synthetic::find(name).is_some() {
-            refuse(values, name, &TRACE_KEYS, "only a trace has a use for it")?;
+            refuse(values, name, OF_TRACES, "only a trace has a use for it")?;
             Kind::Generator(generator_parameters(values, sectors))
         } else if name == SAMPLE {
             Kind::Sample(trace_options(values, sectors)?)
@@ -93,12 +93,9 @@ impl WorkloadSource {
         };
         let generated = matches!(kind, Kind::Generator(_));
         if !generated {
-            refuse(values, name, &GENERATOR_KEYS, "a trace has its own sizes, mix and times")?;
+            refuse(values, name, OF_GENERATORS, "a trace has its own sizes, mix and times")?;
         }
-        let closed = match values.name("workload.loop") {
-            "auto" => generated,
-            name => name == "closed",
-        };
+        let closed = CLOSED.read(values).unwrap_or(generated);
         let repeat = values.whole("workload.repeat");
         if repeat > 1 && name == "-" {
             let problem =
@@ -115,13 +112,10 @@ impl WorkloadSource {
     pub fn given(name: &str, requests: &GivenRequests, plan: &DrivePlan) -> Result<Self, SessionError> {
         let values = &plan.config.values;
         let why = "requests given as arrays are taken as they are";
-        refuse(values, name, &GENERATOR_KEYS, why)?;
-        refuse(values, name, &TRACE_KEYS, why)?;
+        refuse(values, name, OF_GENERATORS, why)?;
+        refuse(values, name, OF_TRACES, why)?;
         requests.check(name, plan.host_sectors())?;
-        let closed = match values.name("workload.loop") {
-            "auto" => !requests.is_timed(),
-            name => name == "closed",
-        };
+        let closed = CLOSED.read(values).unwrap_or(!requests.is_timed());
         let kind = Kind::Given(requests.clone());
         Ok(Self {
             name: name.to_owned(),
@@ -135,9 +129,10 @@ impl WorkloadSource {
 
     /// Keys of workloads of another kind.
     pub(super) fn unused_keys(&self) -> impl Iterator<Item = String> {
-        let of_generators: &[&str] = if self.is_generated() { &[] } else { &GENERATOR_KEYS };
-        let of_traces: &[&str] = if matches!(self.kind, Kind::Trace(_) | Kind::Sample(_)) { &[] } else { &TRACE_KEYS };
-        of_generators.iter().chain(of_traces).map(|key| (*key).to_owned())
+        let of_generators: &[Parameter] = if self.is_generated() { &[] } else { OF_GENERATORS };
+        let of_traces: &[Parameter] =
+            if matches!(self.kind, Kind::Trace(_) | Kind::Sample(_)) { &[] } else { OF_TRACES };
+        of_generators.iter().chain(of_traces).map(|parameter| parameter.key.to_owned())
     }
 
     /// Whether a queue depth is kept instead of arrival times.
@@ -241,32 +236,11 @@ impl WorkloadSource {
     }
 }
 
-/// Keys without effect on a trace.
-const GENERATOR_KEYS: [&str; 9] = [
-    "workload.request_size",
-    "workload.read_share",
-    "workload.trim_share",
-    "workload.zipf_exponent",
-    "workload.hot_space",
-    "workload.hot_traffic",
-    "workload.interarrival",
-    "workload.flush_every",
-    "workload.footprint",
-];
-/// Keys without effect on a generator.
-const TRACE_KEYS: [&str; 6] =
-    ["workload.format", "workload.order", "workload.gap_limit", "workload.fit", "workload.devices", "workload.repeat"];
-
 /// No setting is silently without effect: refuses `keys` that do not have their default.
-fn refuse(values: &Values, workload: &str, keys: &[&str], why: &str) -> Result<(), SessionError> {
-    let known = all_keys();
-    let is_set = |key: &&&str| {
-        let default = find_key(&known, key).and_then(|known| known.default.map(|text| known.kind.parse(text)));
-        values.get(key).is_some_and(|value| default.is_none_or(|default| default.as_ref() != Ok(value)))
-    };
-    match keys.iter().find(is_set) {
+fn refuse(values: &Values, workload: &str, keys: &[Parameter], why: &str) -> Result<(), SessionError> {
+    match keys.iter().find(|key| key.is_changed(values)) {
         None => Ok(()),
-        Some(key) => Err(SessionError::Generator {
+        Some(Parameter { key, .. }) => Err(SessionError::Generator {
             problem: format!("{key} has no effect on the workload `{workload}`: {why}; leave it out"),
             key: String::new(),
         }),
@@ -348,10 +322,10 @@ fn trace_options(values: &Values, sectors: u64) -> Result<TraceOptions, SessionE
     Ok(TraceOptions {
         format: name("workload.format"),
         devices,
-        fit: Fit::parse(values.name("workload.fit")).map_err(WorkloadError::from)?,
+        fit: FIT.read(values),
         time_scale: values.real("workload.time_scale"),
         gap_limit_ns: whole(values, "workload.gap_limit"),
-        order: name("workload.order").and_then(|name| Order::from_name(&name)),
+        order: ORDER.read_if_set(values),
         ..TraceOptions::new(sectors)
     })
 }

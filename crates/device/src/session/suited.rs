@@ -6,8 +6,10 @@
 
 use super::source::{self, Opened, WorkloadSource};
 use super::{GivenRequests, SessionError};
+use crate::config::keys::FIT;
+use crate::config::{PRECONDITION, Precondition};
 use crate::{Config, DrivePlan};
-use trace::formats::{Fit, Survey};
+use trace::formats::{DevicePolicy, Fit, Survey};
 use units::{HostOp, Request, SECTOR_BYTES, quantity};
 
 /// A drive is made this large for a trace without a second thought. Filling and overwriting it takes some seconds.
@@ -18,9 +20,6 @@ const SPARSE: u64 = 4;
 const STEP: u64 = 64 << 20;
 /// Times that a drive is enlarged when the host sees less of it than was asked for.
 const ENLARGEMENTS: usize = 8;
-const PRECONDITION: &str = "drive.precondition";
-/// The value of a key that leaves the choice to the session.
-const AUTO: &str = "auto";
 /// Requests of a generator that are looked at for a write.
 const LOOKED_AT: usize = 1 << 16;
 
@@ -71,15 +70,16 @@ fn finish(
     writes: bool,
     mut chosen: Vec<String>,
 ) -> Result<Suited, SessionError> {
-    if plan.config.values.name(PRECONDITION) == AUTO {
+    if PRECONDITION.read(&plan.config.values) == Precondition::Auto {
         let (state, why) = if writes {
-            ("overwrite", "the workload writes, and a drive in use has to clean")
+            (Precondition::Overwrite, "the workload writes, and a drive in use has to clean")
         } else {
-            ("fill", "the workload only reads, and pages never written need no flash")
+            (Precondition::Fill, "the workload only reads, and pages never written need no flash")
         };
-        plan.config.choose(PRECONDITION, state)?;
+        let (key, state) = (PRECONDITION.key, PRECONDITION.name_of(state));
+        plan.config.choose(key, state)?;
         chosen.push(format!(
-            "{PRECONDITION} = {state} was chosen: {why}; none begins with an erased drive, steady runs \
+            "{key} = {state} was chosen: {why}; none begins with an erased drive, steady runs \
             the workload until write amplification stands still."
         ));
     }
@@ -91,7 +91,7 @@ fn finish(
 fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Result<DrivePlan, SessionError> {
     let span = survey.span_bytes();
     let devices = survey.devices();
-    if devices > 1 && config.values.name("workload.devices") == "concat" {
+    if devices > 1 && DevicePolicy::parse(config.values.name("workload.devices")).ok() == Some(DevicePolicy::Concat) {
         chosen.push(format!(
             "The {devices} devices of the trace lie side by side in one space of {} (workload.devices = concat; a \
              number takes one of them, error refuses).",
@@ -102,7 +102,7 @@ fn grown(mut config: Config, survey: &Survey, chosen: &mut Vec<String>) -> Resul
     let touched = survey.touched_bytes();
     let fits = |plan: &DrivePlan, bytes: u64| bytes <= plan.host_sectors() * SECTOR_BYTES;
     let plan = DrivePlan::new(config.clone())?;
-    if config.values.name("workload.fit") != Fit::Auto.name() || fits(&plan, span) {
+    if FIT.read(&config.values) != Fit::Auto || fits(&plan, span) {
         return Ok(plan);
     }
     let is_in_proportion = span <= GROWS_TO || span / SPARSE <= touched;

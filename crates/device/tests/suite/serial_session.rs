@@ -125,4 +125,6 @@ fn settings_that_cannot_matter_are_named() {
     }
     assert!(unused(&[SERIAL, "engine.time=none"]).contains("engine.service has no effect here"));
     assert!(!unused(&[SERIAL]).contains("has no effect"));
+    let counted = unused(&["engine.time=none", "flash.cache_read=true"]);
+    assert!(counted.contains("flash.cache_read has no effect here because no time passes (engine.time = none)."));
 }

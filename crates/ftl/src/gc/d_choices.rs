@@ -9,12 +9,12 @@ use layer::{Parameter, ParameterKind};
 pub(super) const ENTRY: VictimEntry = VictimEntry {
     name: "d-choices",
     doc: "the block with the fewest valid pages among d random ones",
-    parameters: &[Parameter {
-        key: "ftl.gc.choices",
-        kind: ParameterKind::Count { min: 1, max: 1000 },
-        default: Some("10"),
-        doc: "Blocks drawn at random for each victim (victim policy d-choices).",
-    }],
+    parameters: &[Parameter::new(
+        "ftl.gc.choices",
+        ParameterKind::Count { min: 1, max: 1000 },
+        "10",
+        "Blocks drawn at random for each victim (victim policy d-choices).",
+    )],
     build: |values| Box::new(DChoices { choices: values.whole("ftl.gc.choices") }),
 };
 

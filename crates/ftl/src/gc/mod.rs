@@ -14,7 +14,7 @@ mod windowed_greedy;
 use crate::blocks::key_is_candidate;
 use engine::random::Stream;
 use layer::registry::Registry;
-use layer::{Named, Parameter, Values};
+use layer::{Condition, Named, Parameter, Values, declaring, of_table};
 use nand::BlockRow;
 use std::sync::Arc;
 
@@ -103,6 +103,16 @@ pub struct VictimEntry {
 pub const VICTIMS: &[VictimEntry] =
     &[cost_benefit::ENTRY, d_choices::ENTRY, fifo::ENTRY, greedy::ENTRY, random::ENTRY, windowed_greedy::ENTRY];
 
+/// A parameter of victim policies is read where one that declares it is chosen.
+const CHOSEN: Condition = Condition::one_of("ftl.gc.victim", |key| {
+    declaring(key, VICTIMS.iter().map(|entry| (entry.name, entry.parameters.to_vec())))
+});
+
+/// Parameters of all victim policies.
+pub(crate) fn parameters() -> Vec<Parameter> {
+    of_table(VICTIMS.iter().flat_map(|entry| entry.parameters).copied(), CHOSEN)
+}
+
 /// What builds a victim policy that is not in [`VICTIMS`]: once for each drive.
 pub type VictimFactory = dyn Fn(&Values) -> Box<dyn VictimPolicy> + Send + Sync;
 
@@ -149,6 +159,21 @@ pub(crate) mod testing {
         let keys: Vec<i16> = valid.iter().map(|v| v.unwrap_or(0x4000)).collect();
         let view = VictimView { keys: &keys, closed_at, closings: 100, rows: &[], pages_per_block: 64 };
         policy.pick(&view, &mut Stream::new(1, "test"))
+    }
+
+    #[test]
+    fn a_parameter_is_read_where_its_policy_is_chosen() {
+        for entry in VICTIMS {
+            for own in entry.parameters {
+                let declared = parameters().into_iter().find(|known| known.key == own.key).expect("it is listed");
+                for other in VICTIMS {
+                    let mut values = Values::default();
+                    values.set("ftl.gc.victim", layer::Value::Name(other.name.to_owned()));
+                    let is_own = other.parameters.iter().any(|known| known.key == own.key);
+                    assert_eq!(declared.unread(&values, &[]).is_none(), is_own, "{} with {}", own.key, other.name);
+                }
+            }
+        }
     }
 
     #[test]

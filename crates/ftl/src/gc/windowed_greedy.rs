@@ -8,12 +8,12 @@ use layer::{Parameter, ParameterKind};
 pub(super) const ENTRY: VictimEntry = VictimEntry {
     name: "windowed-greedy",
     doc: "the block with the fewest valid pages among the s oldest",
-    parameters: &[Parameter {
-        key: "ftl.gc.window_blocks",
-        kind: ParameterKind::Count { min: 1, max: 1_000_000 },
-        default: Some("64"),
-        doc: "Oldest closed blocks of a plane among which to choose (victim policy windowed-greedy).",
-    }],
+    parameters: &[Parameter::new(
+        "ftl.gc.window_blocks",
+        ParameterKind::Count { min: 1, max: 1_000_000 },
+        "64",
+        "Oldest closed blocks of a plane among which to choose (victim policy windowed-greedy).",
+    )],
     build: |values| {
         Box::new(WindowedGreedy { window: values.whole("ftl.gc.window_blocks") as usize, oldest: Vec::new() })
     },

@@ -60,18 +60,18 @@ pub(super) fn mapping() -> Mapping {
 fn parameters() -> Vec<Parameter> {
     let mut parameters = log_block::common();
     parameters.extend([
-        Parameter {
-            key: VICTIM.key,
-            kind: ParameterKind::Choice(|| VICTIM.named()),
-            default: Some("lru"),
-            doc: "Which log block is merged when all are in use.",
-        },
-        Parameter {
-            key: FIRST_WRITE.key,
-            kind: ParameterKind::Choice(|| FIRST_WRITE.named()),
-            default: Some("data"),
-            doc: "Where the first pages of a logical block go.",
-        },
+        Parameter::new(
+            VICTIM.key,
+            ParameterKind::Choice(|| VICTIM.named()),
+            "lru",
+            "Which log block is merged when all are in use.",
+        ),
+        Parameter::new(
+            FIRST_WRITE.key,
+            ParameterKind::Choice(|| FIRST_WRITE.named()),
+            "data",
+            "Where the first pages of a logical block go.",
+        ),
     ]);
     parameters
 }

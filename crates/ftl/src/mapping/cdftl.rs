@@ -30,25 +30,25 @@ pub(super) fn mapping() -> Mapping {
 pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
-        Parameter {
-            key: "ftl.cdftl.pages",
-            kind: ParameterKind::Share { max: 1.0 },
-            default: Some("50%"),
-            doc: "Share of the cache for whole translation pages; one page and one entry always fit.",
-        },
-        Parameter {
-            key: "ftl.cdftl.window",
-            kind: ParameterKind::Count { min: 1, max: 1_000_000 },
-            default: Some("16"),
-            doc: "Evict the oldest entry that costs no write-back among this many least recently used ones, if there \
+        Parameter::new(
+            "ftl.cdftl.pages",
+            ParameterKind::Share { max: 1.0 },
+            "50%",
+            "Share of the cache for whole translation pages; one page and one entry always fit.",
+        ),
+        Parameter::new(
+            "ftl.cdftl.window",
+            ParameterKind::Count { min: 1, max: 1_000_000 },
+            "16",
+            "Evict the oldest entry that costs no write-back among this many least recently used ones, if there \
                 is one; 1: strictly the least recently used.",
-        },
-        Parameter {
-            key: "ftl.cdftl.batch_update",
-            kind: ParameterKind::Switch,
-            default: Some("true"),
-            doc: "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
-        },
+        ),
+        Parameter::new(
+            "ftl.cdftl.batch_update",
+            ParameterKind::Switch,
+            "true",
+            "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+        ),
     ]);
     parameters
 }

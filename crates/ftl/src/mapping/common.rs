@@ -12,13 +12,13 @@ pub(super) const UNMAPPED: u32 = u32::MAX;
 pub(super) const TRIMMED: u32 = 1 << 31;
 
 /// When cold data is moved to worn blocks.
-pub(super) const STATIC_GAP: Parameter = Parameter {
-    key: "ftl.wear.static_gap",
-    kind: ParameterKind::Count { min: 0, max: 1_000_000 },
-    default: Some("0"),
-    doc: "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase \
+pub(super) const STATIC_GAP: Parameter = Parameter::new(
+    "ftl.wear.static_gap",
+    ParameterKind::Count { min: 0, max: 1_000_000 },
+    "0",
+    "Move cold data away from the least worn block (of a plane; of the drive in a log-block mapping) when erase \
         counts differ by more than this; 0 turns it off.",
-};
+);
 
 /// Blocks with programmed pages that can be read: those that are bad or on a lost die are left out.
 pub(super) fn written_blocks(image: &FlashCore) -> impl Iterator<Item = BlockId> + use<'_> {

@@ -14,10 +14,32 @@ use super::cache::{AgeHeap, ItemTable};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::recency::{Links, List};
-use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 
 /// A logical and a physical page number.
 const ITEM_BYTES: u64 = 8;
+
+/// Which entry leaves the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replacement {
+    /// Segmented LRU.
+    Segmented,
+    /// Least recently used.
+    Recency,
+    /// The lowest age of two lists.
+    Age,
+}
+
+const REPLACEMENT: Choices<Replacement> = Choices {
+    key: "ftl.dftl.replacement",
+    table: &[
+        ("slru", "segmented LRU: of the entries used once the one used longest ago", Replacement::Segmented),
+        ("lru", "the entry used longest ago", Replacement::Recency),
+        ("flashsim-age", "the lowest age of two lists, as in the simulator published with DFTL", Replacement::Age),
+    ],
+};
+const HAS_TWO_LISTS: Condition =
+    Condition::one_of(REPLACEMENT.key, |_| REPLACEMENT.names(|order| order != Replacement::Recency));
 
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
@@ -28,30 +50,25 @@ pub(super) fn mapping() -> Mapping {
 pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
-        Parameter {
-            key: "ftl.dftl.replacement",
-            kind: ParameterKind::Choice(|| {
-                vec![
-                    ("slru", "segmented LRU: of the entries used once the one used longest ago"),
-                    ("lru", "the entry used longest ago"),
-                    ("flashsim-age", "the lowest age of two lists, as in the simulator published with DFTL"),
-                ]
-            }),
-            default: Some("slru"),
-            doc: "Which entry leaves the cache.",
-        },
-        Parameter {
-            key: "ftl.dftl.protected",
-            kind: ParameterKind::Share { max: 0.99 },
-            default: Some("80%"),
-            doc: "Share of the cache for entries used again (slru), or for the younger list (flashsim-age).",
-        },
-        Parameter {
-            key: "ftl.dftl.batch_update",
-            kind: ParameterKind::Switch,
-            default: Some("true"),
-            doc: "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
-        },
+        Parameter::new(
+            REPLACEMENT.key,
+            ParameterKind::Choice(|| REPLACEMENT.named()),
+            "slru",
+            "Which entry leaves the cache.",
+        ),
+        Parameter::new(
+            "ftl.dftl.protected",
+            ParameterKind::Share { max: 0.99 },
+            "80%",
+            "Share of the cache for entries used again (slru), or for the younger list (flashsim-age).",
+        )
+        .only(HAS_TWO_LISTS),
+        Parameter::new(
+            "ftl.dftl.batch_update",
+            ParameterKind::Switch,
+            "true",
+            "Programming a translation page takes all its dirty entries along, which stay cached as clean.",
+        ),
     ]);
     parameters
 }
@@ -75,19 +92,19 @@ enum Order {
 }
 
 impl Order {
-    fn new(name: &str, capacity: u32, protected: f64) -> Self {
+    fn new(replacement: Replacement, capacity: u32, protected: f64) -> Self {
         let slots = capacity as usize;
         let share = (f64::from(capacity) * protected) as u32;
         let list = List::default();
-        match name {
-            "lru" => Order::Recency { links: Links::new(slots), list },
-            "flashsim-age" => Order::Age {
+        match replacement {
+            Replacement::Recency => Order::Recency { links: Links::new(slots), list },
+            Replacement::Age => Order::Age {
                 young: AgeHeap::new(slots),
                 old: AgeHeap::new(slots),
                 most_young: share.max(1) as usize,
                 highest: 0,
             },
-            _ => Order::Segmented {
+            Replacement::Segmented => Order::Segmented {
                 links: Links::new(slots),
                 probation: list,
                 protected: list,
@@ -235,7 +252,7 @@ impl Scheme for Dftl {
         Self {
             shape,
             items: ItemTable::new(shape, capacity),
-            order: Order::new(values.name("ftl.dftl.replacement"), capacity, protected),
+            order: Order::new(REPLACEMENT.read(values), capacity, protected),
             batch_update: values.on("ftl.dftl.batch_update"),
         }
     }

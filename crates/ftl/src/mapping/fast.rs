@@ -10,10 +10,24 @@
 
 use super::Mapping;
 use super::log_block::{self, InPlace, LogMap, Put, Scheme};
-use layer::{Parameter, ParameterKind, Values};
+use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
 use std::collections::VecDeque;
 use units::{BlockId, Ppn};
+
+/// Whether a page out of sequence merges the sequential log block of its logical block first.
+const MERGES: Choices<bool> = Choices {
+    key: "ftl.fast.out_of_sequence",
+    table: &[
+        ("merge", "that log block is merged first, as published", true),
+        (
+            "share",
+            "it stays, and the page goes to the shared log blocks: saves copies where sequential writes skip or \
+             repeat pages",
+            false,
+        ),
+    ],
+};
 
 /// Shared log blocks, oldest first; the sequential one is its logical block's own.
 pub(super) struct Fast {
@@ -30,22 +44,13 @@ pub(super) fn mapping() -> Mapping {
 
 fn parameters() -> Vec<Parameter> {
     let mut parameters = log_block::common();
-    parameters.push(Parameter {
-        key: "ftl.fast.out_of_sequence",
-        kind: ParameterKind::Choice(|| {
-            vec![
-                ("merge", "that log block is merged first, as published"),
-                (
-                    "share",
-                    "it stays, and the page goes to the shared log blocks: saves copies where sequential writes \
-                    skip or repeat pages",
-                ),
-            ]
-        }),
-        default: Some("merge"),
-        doc: "What an overwrite does that does not follow the pages of the sequential log block of its own logical \
+    parameters.push(Parameter::new(
+        MERGES.key,
+        ParameterKind::Choice(|| MERGES.named()),
+        "merge",
+        "What an overwrite does that does not follow the pages of the sequential log block of its own logical \
             block.",
-    });
+    ));
     parameters
 }
 
@@ -95,7 +100,7 @@ impl Scheme for Fast {
     const SHARED: bool = true;
 
     fn new(values: &Values, _: u64) -> Self {
-        Self { random: VecDeque::new(), merges: values.name("ftl.fast.out_of_sequence") == "merge" }
+        Self { random: VecDeque::new(), merges: MERGES.read(values) }
     }
 
     #[inline]

@@ -21,7 +21,7 @@ mod superpage;
 mod tpftl;
 mod tpm;
 
-use layer::{Named, PageLayer, Parameter, Values, Versioned};
+use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
 use nand::{Flash, FlashCore, Owner};
 pub use superpage::Lockstep;
 use units::Geometry;
@@ -182,6 +182,19 @@ table! {
     superpage => page_level::builder::<page::Page, F>(),
     tpftl => page_level::builder::<tpftl::Tpftl, F>(),
     tpm => page_level::builder::<tpm::Tpm, F>(),
+}
+
+/// The key whose value is the name of a mapping.
+pub const KEY: &str = "ftl.kind";
+
+/// A parameter of mappings is read where one that declares it is chosen.
+const CHOSEN: Condition = Condition::one_of(KEY, |key| {
+    declaring(key, mappings().into_iter().map(|entry| (entry.name, (entry.parameters)())))
+});
+
+/// Parameters of all mappings.
+pub fn parameters() -> Vec<Parameter> {
+    of_table(mappings().iter().flat_map(|entry| (entry.parameters)()), CHOSEN)
 }
 
 /// The mapping called `name`.

@@ -33,18 +33,18 @@ pub(super) fn mapping() -> Mapping {
 pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = dftl::parameters();
     parameters.extend([
-        Parameter {
-            key: "ftl.shrd.log",
-            kind: ParameterKind::Share { max: 0.5 },
-            default: Some("1%"),
-            doc: "Size of the log that the host writes small requests to, as a share of the drive.",
-        },
-        Parameter {
-            key: "ftl.shrd.most_pages",
-            kind: ParameterKind::Count { min: 1, max: 4096 },
-            default: Some("32"),
-            doc: "Writes of at most so many pages go to the log; larger ones go where they belong.",
-        },
+        Parameter::new(
+            "ftl.shrd.log",
+            ParameterKind::Share { max: 0.5 },
+            "1%",
+            "Size of the log that the host writes small requests to, as a share of the drive.",
+        ),
+        Parameter::new(
+            "ftl.shrd.most_pages",
+            ParameterKind::Count { min: 1, max: 4096 },
+            "32",
+            "Writes of at most so many pages go to the log; larger ones go where they belong.",
+        ),
     ]);
     parameters
 }

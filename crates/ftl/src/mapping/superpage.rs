@@ -10,26 +10,27 @@ use super::Mapping;
 use super::page_level::{self, scheme::Resident};
 use layer::{Parameter, ParameterKind, Value, Values};
 
+const NAME: &str = "superpage";
 const CHANNELS: &str = "ftl.superpage.channels";
 const WAYS: &str = "ftl.superpage.ways";
 
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
     let doc = "chips in lockstep, a map entry for a page of each: small writes read, change and program all of it";
-    page_level::mapping::<Resident<false>>("superpage", doc, || {
+    page_level::mapping::<Resident<false>>(NAME, doc, || {
         let mut parameters = page_level::common();
-        parameters.push(Parameter {
-            key: CHANNELS,
-            kind: ParameterKind::Count { min: 0, max: 64 },
-            default: Some("0"),
-            doc: "Channels whose chips act as one; it divides flash.channels. 0: all of them.",
-        });
-        parameters.push(Parameter {
-            key: WAYS,
-            kind: ParameterKind::Count { min: 1, max: 64 },
-            default: Some("1"),
-            doc: "Chips of each of these channels that act as one; it divides flash.dies_per_channel.",
-        });
+        parameters.push(Parameter::new(
+            CHANNELS,
+            ParameterKind::Count { min: 0, max: 64 },
+            "0",
+            "Channels whose chips act as one; it divides flash.channels. 0: all of them.",
+        ));
+        parameters.push(Parameter::new(
+            WAYS,
+            ParameterKind::Count { min: 1, max: 64 },
+            "1",
+            "Chips of each of these channels that act as one; it divides flash.dies_per_channel.",
+        ));
         parameters
     })
 }
@@ -58,7 +59,7 @@ impl Lockstep {
     /// # Errors
     /// In words, where groups do not divide the drive or superpages are too large.
     pub fn apply(values: &mut Values) -> Result<Self, String> {
-        if values.name("ftl.kind") != "superpage" {
+        if values.name(super::KEY) != NAME {
             return Ok(Self::NONE);
         }
         let [all, dies, page] =

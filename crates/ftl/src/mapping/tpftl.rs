@@ -32,7 +32,7 @@ pub(super) fn mapping() -> Mapping {
 }
 
 pub(super) fn parameters() -> Vec<Parameter> {
-    let switch = |key, doc| Parameter { key, kind: ParameterKind::Switch, default: Some("true"), doc };
+    let switch = |key, doc| Parameter::new(key, ParameterKind::Switch, "true", doc);
     let mut parameters = page_level::demand();
     parameters.extend([
         switch(
@@ -44,13 +44,13 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "In a sequential phase a miss brings in as many successors as the entry has cached predecessors in a row, \
              as far as they are on the same translation page.",
         ),
-        Parameter {
-            key: "ftl.tpftl.threshold",
-            kind: ParameterKind::Count { min: 1, max: 1_000_000 },
-            default: Some("3"),
-            doc: "A sequential phase begins when so many fewer translation pages have cached entries, and ends when so \
+        Parameter::new(
+            "ftl.tpftl.threshold",
+            ParameterKind::Count { min: 1, max: 1_000_000 },
+            "3",
+            "A sequential phase begins when so many fewer translation pages have cached entries, and ends when so \
                 many more have.",
-        },
+        ),
         switch(
             "ftl.tpftl.batch_update",
             "Programming a translation page takes all its dirty entries along, which stay cached as clean.",

@@ -26,13 +26,13 @@ pub(super) fn mapping() -> Mapping {
 
 pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
-    parameters.push(Parameter {
-        key: "ftl.tpm.clean_first",
-        kind: ParameterKind::Count { min: 0, max: 1_000_000 },
-        default: Some("0"),
-        doc: "Evict the oldest clean one among this many least recently used translation pages, if there is one; 0: \
+    parameters.push(Parameter::new(
+        "ftl.tpm.clean_first",
+        ParameterKind::Count { min: 0, max: 1_000_000 },
+        "0",
+        "Evict the oldest clean one among this many least recently used translation pages, if there is one; 0: \
             strictly the least recently used.",
-    });
+    ));
     parameters
 }
 

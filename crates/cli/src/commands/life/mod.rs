@@ -3,18 +3,19 @@
 pub mod page;
 pub mod plan;
 
-use self::plan::{LifePlan, PRECONDITION};
+use self::plan::LifePlan;
 use super::results;
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
 use crate::{memory, output, provenance, settings, table, watch};
+use device::config::{PRECONDITION, Precondition};
 use device::session::{Prepared, SessionError};
 use metrics::{RunResult, Status};
 
 pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let shared = &arguments.session;
     let plan = LifePlan::new(|under| settings::load_with(&arguments.stack, shared, under), &arguments.question)?;
-    if shared.workload == "-" && plan.config.values.name(PRECONDITION.0) == PRECONDITION.1 {
+    if shared.workload == "-" && PRECONDITION.read(&plan.config.values) == Precondition::Steady {
         // Before standard input is waited for.
         return Err(SessionError::SteadyNeedsFile.into());
     }

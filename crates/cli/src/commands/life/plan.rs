@@ -2,12 +2,11 @@
 
 use crate::arguments::LifeQuestion;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
+use device::config::{PRECONDITION, Precondition};
 use device::{Config, Setting};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
 use units::{HostOp, quantity};
 
-/// State of the drive before the run, unless something else is set.
-pub const PRECONDITION: (&str, &str) = ("drive.precondition", "steady");
 /// Longest warranty, years.
 const WARRANTY_MAX: f64 = 100.0;
 
@@ -30,9 +29,11 @@ impl LifePlan {
     ) -> Result<Self, Failure> {
         let terms = terms(question)?;
         let mut config = load(Vec::new())?;
-        let (key, value) = PRECONDITION;
-        if !config.given.contains(key) && config.values.name(key) == "auto" {
-            config = load(vec![Setting::new(key, value, "nandarium life")])?;
+        // The state of the drive before the run, unless something else is set.
+        let key = PRECONDITION.key;
+        if !config.given.contains(key) && PRECONDITION.read(&config.values) == Precondition::Auto {
+            let steady = PRECONDITION.name_of(Precondition::Steady);
+            config = load(vec![Setting::new(key, steady, "nandarium life")])?;
         }
         let endurance = config.values.whole("flash.endurance") as u32;
         if endurance == 0 {

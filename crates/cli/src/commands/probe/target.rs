@@ -5,6 +5,7 @@ use crate::arguments::SuperpageArguments;
 use crate::commands::block_target;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::watch::Stage;
+use device::config::TIME;
 use device::probe::{Point, SIZES};
 use device::session::{self, SessionOptions};
 use device::{Config, Setting};
@@ -173,7 +174,7 @@ fn simulated(bytes: u64, writes: u64, arguments: &SuperpageArguments, stage: &St
         settings.push(Setting::new(key, &value, "probe"));
     }
     let config = Config::load(&arguments.target, &settings)?;
-    if config.values.name("engine.time") == "none" {
+    if !TIME.read(&config.values) {
         return Err(Failure::usage(
             "a probe measures time, and engine.time = none has none; use engine.time = virtual",
         ));

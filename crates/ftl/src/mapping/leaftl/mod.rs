@@ -56,19 +56,19 @@ pub(super) fn mapping() -> Mapping {
 fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
-        Parameter {
-            key: "ftl.leaftl.error_bound",
-            kind: ParameterKind::Count { min: 0, max: 255 },
-            default: Some("0"),
-            doc: "Flash pages by which a learned segment may be wrong; a wrong prediction costs a page read. 0: \
+        Parameter::new(
+            "ftl.leaftl.error_bound",
+            ParameterKind::Count { min: 0, max: 255 },
+            "0",
+            "Flash pages by which a learned segment may be wrong; a wrong prediction costs a page read. 0: \
                 segments are exact.",
-        },
-        Parameter {
-            key: "ftl.leaftl.batch_pages",
-            kind: ParameterKind::Count { min: 1, max: 16_384 },
-            default: Some("1024"),
-            doc: "Changed map entries gathered in memory, 8 bytes each, before they are learned together.",
-        },
+        ),
+        Parameter::new(
+            "ftl.leaftl.batch_pages",
+            ParameterKind::Count { min: 1, max: 16_384 },
+            "1024",
+            "Changed map entries gathered in memory, 8 bytes each, before they are learned together.",
+        ),
     ]);
     parameters
 }

@@ -197,7 +197,7 @@ impl<S: Scheme> LogMap<S> {
         let logical_blocks = context.user_pages.div_ceil(pages) as usize;
         let usable = |block: u32| !core.block(BlockId(block)).is_bad();
         let mut roles = vec![Role::Bad; count];
-        let mut free = FreePool::new(&geometry, &settings.order);
+        let mut free = FreePool::new(&geometry, settings.order);
         for block in (0..geometry.blocks()).filter(|block| usable(*block)) {
             roles[block as usize] = Role::Free;
             if core.block(BlockId(block)).done == 0 {

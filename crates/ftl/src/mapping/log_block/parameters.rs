@@ -1,7 +1,7 @@
 //! Parameters of log-block mappings, and what follows from them.
 
 use super::Scheme;
-use crate::alloc::ORDERS;
+use crate::alloc::{ORDERS, Order};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Parameter, ParameterKind, Values};
@@ -9,7 +9,7 @@ use layer::{Parameter, ParameterKind, Values};
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
 pub(in crate::mapping) struct Settings {
-    pub order: String,
+    pub order: Order,
     /// Log blocks asked for; `None`: whatever the spare space allows.
     pub log_blocks: Option<u32>,
     /// Blocks kept for merging, and merges at once.
@@ -24,7 +24,7 @@ pub(in crate::mapping) struct Settings {
 impl Settings {
     pub fn read(values: &Values) -> Self {
         Self {
-            order: values.name("ftl.allocation.order").to_owned(),
+            order: ORDERS.read(values),
             log_blocks: values.get("ftl.log.blocks").map(|_| values.whole("ftl.log.blocks") as u32),
             merge_blocks: values.whole("ftl.log.merge_blocks") as u32,
             partial_merge: values.on("ftl.log.partial_merge"),
@@ -46,39 +46,38 @@ pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Res
 /// Parameters of every log-block mapping.
 pub(in crate::mapping) fn common() -> Vec<Parameter> {
     vec![
-        Parameter {
-            key: "ftl.allocation.order",
-            kind: ParameterKind::Choice(|| ORDERS.to_vec()),
-            default: Some("cdp"),
-            doc: "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies \
+        Parameter::new(
+            ORDERS.key,
+            ParameterKind::Choice(|| ORDERS.named()),
+            "cdp",
+            "Order in which consecutive pages (or the blocks of a log-block mapping) use channels (c), dies \
                 behind a channel (d) and planes (p); the first letter varies fastest.",
-        },
-        Parameter {
-            key: "ftl.log.blocks",
-            kind: ParameterKind::Count { min: 1, max: 1 << 24 },
-            default: None,
-            doc: "Log blocks of the whole drive; without it all spare blocks that are not kept for merging. `block` \
+        ),
+        Parameter::optional(
+            "ftl.log.blocks",
+            ParameterKind::Count { min: 1, max: 1 << 24 },
+            "Log blocks of the whole drive; without it all spare blocks that are not kept for merging. `block` \
                 has one replacement block without it.",
-        },
-        Parameter {
-            key: "ftl.log.merge_blocks",
-            kind: ParameterKind::Count { min: 2, max: 1024 },
-            default: Some("2"),
-            doc: "Blocks kept free for merging, and merges under way at once.",
-        },
-        Parameter {
-            key: "ftl.log.partial_merge",
-            kind: ParameterKind::Switch,
-            default: Some("true"),
-            doc: "A log block with the first pages of its logical block in order is filled up and becomes the data \
+        ),
+        Parameter::new(
+            "ftl.log.merge_blocks",
+            ParameterKind::Count { min: 2, max: 1024 },
+            "2",
+            "Blocks kept free for merging, and merges under way at once.",
+        ),
+        Parameter::new(
+            "ftl.log.partial_merge",
+            ParameterKind::Switch,
+            "true",
+            "A log block with the first pages of its logical block in order is filled up and becomes the data \
                 block; otherwise only complete ones do, and the rest is merged in full.",
-        },
-        Parameter {
-            key: "ftl.log.copies_in_flight",
-            kind: ParameterKind::Count { min: 1, max: 1024 },
-            default: Some("8"),
-            doc: "Copies of a merge under way at once; the next is issued when one completes.",
-        },
+        ),
+        Parameter::new(
+            "ftl.log.copies_in_flight",
+            ParameterKind::Count { min: 1, max: 1024 },
+            "8",
+            "Copies of a merge under way at once; the next is issued when one completes.",
+        ),
         STATIC_GAP,
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::trim::Tombstone;
 use super::{LogMap, NONE, Scheme, TRIMMED, UNMAPPED};
-use crate::alloc::plane_order;
+use crate::alloc::{Order, plane_order};
 use crate::blocks::BlockTable;
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{FlashCore, PageKind};
@@ -46,9 +46,9 @@ pub(super) struct FreePool {
 }
 
 impl FreePool {
-    pub fn new(geometry: &Geometry, order: &str) -> Self {
+    pub fn new(geometry: &Geometry, order: Order) -> Self {
         let planes = vec![VecDeque::new(); geometry.planes() as usize];
-        Self { planes, order: plane_order(geometry, order), turn: 0, count: 0 }
+        Self { planes, order: plane_order(geometry, &order), turn: 0, count: 0 }
     }
 
     #[inline]

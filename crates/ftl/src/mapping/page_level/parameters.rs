@@ -1,8 +1,9 @@
 //! Parameters of page-level mappings, and what follows from them.
 
 use super::scheme::{Scheme, TranslationShape};
-use crate::alloc::{ORDERS, PLACEMENTS, Placement};
-use crate::gc::{VICTIMS, victims};
+pub(super) use crate::alloc::Frontiers;
+use crate::alloc::{FRONTIERS, ORDERS, Order, PLACEMENTS, Placement};
+use crate::gc::{self, victims};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Choices, Parameter, ParameterKind, Values};
@@ -11,22 +12,6 @@ use units::quantity;
 /// Bytes of a map entry on a translation page.
 const ENTRY_BYTES: u32 = 4;
 
-/// Whether copies share the host's open block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frontiers {
-    /// Host writes and copies go to different blocks.
-    Separate,
-    /// They go to the same block.
-    Shared,
-}
-
-const FRONTIERS: Choices<Frontiers> = Choices {
-    key: "ftl.gc.frontier",
-    table: &[
-        ("separate", "copies go to a block of their own", Frontiers::Separate),
-        ("shared", "copies go to the open block of the host", Frontiers::Shared),
-    ],
-};
 /// Whether translation pages have one open block in the whole drive.
 const ONE_WRITE_POINTER: Choices<bool> = Choices {
     key: "ftl.translation.write_pointers",
@@ -44,7 +29,7 @@ const COVERS_DIRECTORY: Choices<bool> = Choices {
 /// Settings read once, so that the per-page path looks nothing up.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    pub order: String,
+    pub order: Order,
     /// One open block of translation pages for the whole drive instead of one for each plane.
     pub one_translation_block: bool,
     pub placement: Placement,
@@ -64,7 +49,7 @@ pub(super) struct Settings {
 impl Settings {
     pub fn read(values: &Values) -> Self {
         Self {
-            order: values.name("ftl.allocation.order").to_owned(),
+            order: ORDERS.read(values),
             one_translation_block: ONE_WRITE_POINTER.read(values),
             placement: PLACEMENTS.read(values),
             frontiers: FRONTIERS.read(values),
@@ -164,69 +149,67 @@ fn checked_shape<S: Scheme>(values: &Values, layout: &Layout) -> Result<Translat
 /// Parameters of every page-level mapping.
 pub(in crate::mapping) fn common() -> Vec<Parameter> {
     let mut parameters = vec![
-        Parameter {
-            key: "ftl.allocation.order",
-            kind: ParameterKind::Choice(|| ORDERS.to_vec()),
-            default: Some("cdp"),
-            doc: "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the \
+        Parameter::new(
+            ORDERS.key,
+            ParameterKind::Choice(|| ORDERS.named()),
+            "cdp",
+            "Order in which consecutive pages use channels (c), dies behind a channel (d) and planes (p); the \
                 first letter varies fastest.",
-        },
-        Parameter {
-            key: PLACEMENTS.key,
-            kind: ParameterKind::Choice(|| PLACEMENTS.named()),
-            default: Some("dynamic"),
-            doc: "Which plane a page goes to.",
-        },
-        Parameter {
-            key: "ftl.gc.victim",
-            kind: ParameterKind::Choice(victims),
-            default: Some("greedy"),
-            doc: "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, \
+        ),
+        Parameter::new(
+            PLACEMENTS.key,
+            ParameterKind::Choice(|| PLACEMENTS.named()),
+            "dynamic",
+            "Which plane a page goes to.",
+        ),
+        Parameter::new(
+            "ftl.gc.victim",
+            ParameterKind::Choice(victims),
+            "greedy",
+            "Which closed block is collected next. Old versions that are kept for stripes count as valid pages, \
                 although they may be dropped before they are moved.",
-        },
-        Parameter {
-            key: "ftl.gc.free_blocks",
-            kind: ParameterKind::Count { min: 0, max: 1000 },
-            default: Some("2"),
-            doc: "Collection begins when a plane has this many free blocks or fewer (free and being erased count), \
+        ),
+        Parameter::new(
+            "ftl.gc.free_blocks",
+            ParameterKind::Count { min: 0, max: 1000 },
+            "2",
+            "Collection begins when a plane has this many free blocks or fewer (free and being erased count), \
                 whether data or translation pages took them; 0: not before the host finds no page.",
-        },
-        Parameter {
-            key: FRONTIERS.key,
-            kind: ParameterKind::Choice(|| FRONTIERS.named()),
-            default: Some("separate"),
-            doc: "Where collection copies valid pages to.",
-        },
-        Parameter {
-            key: "ftl.gc.copies_in_flight",
-            kind: ParameterKind::Count { min: 1, max: 1024 },
-            default: Some("8"),
-            doc: "Copies of a collection under way at once in each plane; the next is issued when one completes.",
-        },
-        Parameter {
-            key: "ftl.gc.background_free_blocks",
-            kind: ParameterKind::Count { min: 0, max: 1000 },
-            default: Some("0"),
-            doc: "While the host is idle, collect until a plane has more free blocks than this; 0 turns background \
+        ),
+        Parameter::new(
+            FRONTIERS.key,
+            ParameterKind::Choice(|| FRONTIERS.named()),
+            "separate",
+            "Where collection copies valid pages to.",
+        ),
+        Parameter::new(
+            "ftl.gc.copies_in_flight",
+            ParameterKind::Count { min: 1, max: 1024 },
+            "8",
+            "Copies of a collection under way at once in each plane; the next is issued when one completes.",
+        ),
+        Parameter::new(
+            "ftl.gc.background_free_blocks",
+            ParameterKind::Count { min: 0, max: 1000 },
+            "0",
+            "While the host is idle, collect until a plane has more free blocks than this; 0 turns background \
                 collection off.",
-        },
-        Parameter {
-            key: "ftl.gc.copyback",
-            kind: ParameterKind::Switch,
-            default: Some("false"),
-            doc: "Copy pages inside a plane with the flash's copyback command, which leaves the channel free.",
-        },
-        Parameter {
-            key: "ftl.wear.dynamic",
-            kind: ParameterKind::Switch,
-            default: Some("true"),
-            doc: "Open the least worn free block first; otherwise the one that was erased first.",
-        },
+        ),
+        Parameter::new(
+            "ftl.gc.copyback",
+            ParameterKind::Switch,
+            "false",
+            "Copy pages inside a plane with the flash's copyback command, which leaves the channel free.",
+        ),
+        Parameter::new(
+            "ftl.wear.dynamic",
+            ParameterKind::Switch,
+            "true",
+            "Open the least worn free block first; otherwise the one that was erased first.",
+        ),
         STATIC_GAP,
     ];
-    for entry in VICTIMS {
-        parameters.extend_from_slice(entry.parameters);
-    }
+    parameters.extend(gc::parameters());
     parameters
 }
 
@@ -236,31 +219,30 @@ pub(in crate::mapping) fn demand() -> Vec<Parameter> {
     // Translation pages have no home plane, and a plane filled with them could not keep its data.
     parameters.retain(|parameter| parameter.key != PLACEMENTS.key);
     parameters.extend([
-        Parameter {
-            key: "ftl.map_cache",
-            kind: ParameterKind::Size { min: 8, max: 1 << 40 },
-            default: Some("512KiB"),
-            doc: "Memory for cached map entries, for mappings that keep the map on flash.",
-        },
-        Parameter {
-            key: COVERS_DIRECTORY.key,
-            kind: ParameterKind::Choice(|| COVERS_DIRECTORY.named()),
-            default: Some("entries"),
-            doc: "What ftl.map_cache pays for.",
-        },
-        Parameter {
-            key: "ftl.translation.entries",
-            kind: ParameterKind::Count { min: 2, max: 8192 },
-            default: None,
-            doc: "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page \
+        Parameter::new(
+            "ftl.map_cache",
+            ParameterKind::Size { min: 8, max: 1 << 40 },
+            "512KiB",
+            "Memory for cached map entries, for mappings that keep the map on flash.",
+        ),
+        Parameter::new(
+            COVERS_DIRECTORY.key,
+            ParameterKind::Choice(|| COVERS_DIRECTORY.named()),
+            "entries",
+            "What ftl.map_cache pays for.",
+        ),
+        Parameter::optional(
+            "ftl.translation.entries",
+            ParameterKind::Count { min: 2, max: 8192 },
+            "Map entries of a translation page, a power of two; without it as many 4-byte entries as a page \
                 holds.",
-        },
-        Parameter {
-            key: ONE_WRITE_POINTER.key,
-            kind: ParameterKind::Choice(|| ONE_WRITE_POINTER.named()),
-            default: Some("plane"),
-            doc: "How many open blocks of translation pages there are.",
-        },
+        ),
+        Parameter::new(
+            ONE_WRITE_POINTER.key,
+            ParameterKind::Choice(|| ONE_WRITE_POINTER.named()),
+            "plane",
+            "How many open blocks of translation pages there are.",
+        ),
     ]);
     parameters
 }

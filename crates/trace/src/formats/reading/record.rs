@@ -47,16 +47,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order called `name`.
-    pub fn from_name(name: &str) -> Option<Order> {
-        match name {
-            "error" => Some(Order::Error),
-            "clamp" => Some(Order::Clamp),
-            "sort" => Some(Order::Sort),
-            _ => None,
-        }
-    }
-
     /// The name used on the command line and in configuration.
     pub const fn name(self) -> &'static str {
         match self {

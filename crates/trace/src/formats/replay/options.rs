@@ -69,25 +69,6 @@ impl Fit {
             Fit::Scale => "scale",
         }
     }
-
-    /// The policy called `name`.
-    ///
-    /// # Errors
-    /// [`TraceError::Option`] for an unknown name.
-    pub fn parse(name: &str) -> Result<Fit, TraceError> {
-        match name {
-            "auto" => Ok(Fit::Auto),
-            "error" => Ok(Fit::Error),
-            "modulo" => Ok(Fit::Modulo),
-            "compact" => Ok(Fit::Compact),
-            "scale" => Ok(Fit::Scale),
-            _ => Err(TraceError::Option {
-                option: "fit",
-                value: name.to_owned(),
-                expected: "auto, error, modulo, compact or scale",
-            }),
-        }
-    }
 }
 
 /// How to replay a trace.

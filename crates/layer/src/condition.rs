@@ -1,0 +1,255 @@
+//! When a key is read: what must be so, said where the key is declared.
+
+use crate::{Parameter, Value, Values};
+
+/// Something that must be so for a key to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The key that is asked.
+    pub key: &'static str,
+    /// What its value must be.
+    pub test: Test,
+    /// What is the case otherwise, in words; `None`: the value says it.
+    pub otherwise: Option<&'static str>,
+    /// The name that the key with this condition counts as otherwise: whoever sets that one misses nothing.
+    pub counts_as: Option<&'static str>,
+}
+
+/// What the value of a key must be.
+#[derive(Clone, Copy, Debug)]
+pub enum Test {
+    /// One of the names that the function gives for the key with this condition.
+    OneOf(fn(&str) -> Vec<&'static str>),
+    /// A number above zero.
+    AboveZero,
+    /// Any; or the other key has one.
+    SetOr(&'static str),
+}
+
+impl Condition {
+    const fn new(key: &'static str, test: Test) -> Self {
+        Self { key, test, otherwise: None, counts_as: None }
+    }
+
+    /// The choice `key` is one of the names that the function gives for the key with this condition.
+    pub const fn one_of(key: &'static str, names: fn(&str) -> Vec<&'static str>) -> Self {
+        Self::new(key, Test::OneOf(names))
+    }
+
+    /// The number `key` is above zero.
+    pub const fn above_zero(key: &'static str) -> Self {
+        Self::new(key, Test::AboveZero)
+    }
+
+    /// One of two keys without a default has a value.
+    pub const fn either_set(key: &'static str, other: &'static str) -> Self {
+        Self::new(key, Test::SetOr(other))
+    }
+
+    /// The same, with what is the case where it does not hold.
+    #[must_use]
+    pub const fn otherwise(self, why: &'static str) -> Self {
+        Self { otherwise: Some(why), ..self }
+    }
+
+    /// The same, with the name that the key with this condition counts as where it does not hold.
+    #[must_use]
+    pub const fn counts_as(self, name: &'static str) -> Self {
+        Self { counts_as: Some(name), ..self }
+    }
+
+    /// Whether it holds for the key `own`.
+    pub fn holds(&self, own: &str, values: &Values) -> bool {
+        match (self.test, values.get(self.key)) {
+            (Test::OneOf(names), Some(Value::Name(name))) => names(own).contains(&name.as_str()),
+            (Test::AboveZero, Some(Value::Whole(number))) => *number > 0,
+            (Test::AboveZero, Some(Value::Real(number))) => *number > 0.0,
+            (Test::SetOr(other), value) => value.is_some() || values.get(other).is_some(),
+            (Test::OneOf(_) | Test::AboveZero, _) => false,
+        }
+    }
+
+    /// What must be so for the key `own`, in words; nothing: any value will do. `known` has all keys.
+    fn text(&self, own: &str, known: &[Parameter]) -> Option<String> {
+        let key = self.key;
+        let names = match self.test {
+            Test::OneOf(names) => names(own),
+            Test::AboveZero => return Some(format!("{key} is above 0")),
+            Test::SetOr(other) => return Some(format!("{key} or {other} is set")),
+        };
+        let all = known.iter().find(|known| known.key == key).map_or_else(Vec::new, |known| known.kind.choices());
+        let others: Vec<&str> = all.iter().map(|(name, _)| *name).filter(|name| !names.contains(name)).collect();
+        // The shorter way to say it.
+        match others.len() {
+            0 => None,
+            others if names.len() <= others => Some(format!("{key} is {}", any_of(&names))),
+            _ => Some(format!("{key} is not {}", any_of(&others))),
+        }
+    }
+
+    /// Why it does not hold.
+    fn lacking(&self, values: &Values, known: &[Parameter]) -> String {
+        let kind = known.iter().find(|known| known.key == self.key).map(|known| known.kind);
+        let value = values.get(self.key).zip(kind).map(|(value, kind)| kind.show(value));
+        match (self.otherwise, value) {
+            (Some(why), Some(value)) => format!("{why} ({} = {value})", self.key),
+            (Some(why), None) => format!("{why} ({})", self.key),
+            (None, Some(value)) => format!("{} is {value}", self.key),
+            (None, None) => format!("{} is unset", self.key),
+        }
+    }
+}
+
+/// Conditions of a key, all of which must hold; the first one is looked at first.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions([Option<Condition>; Self::MOST]);
+
+impl Conditions {
+    /// Most conditions of a key.
+    const MOST: usize = 5;
+
+    /// The key is always read.
+    pub(crate) const NONE: Self = Self([None; Self::MOST]);
+
+    /// The same with one more, looked at last.
+    ///
+    /// # Panics
+    /// If there are too many; at compile time, where the key is a constant.
+    pub(crate) const fn and(mut self, condition: Condition) -> Self {
+        let mut place = 0;
+        while self.0[place].is_some() {
+            place += 1;
+        }
+        self.0[place] = Some(condition);
+        self
+    }
+
+    /// The same under one more, looked at first.
+    pub(crate) fn under(self, condition: Condition) -> Self {
+        self.iter().fold(Self::NONE.and(condition), |all, own| all.and(*own))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
+        self.0.iter().flatten()
+    }
+}
+
+impl Parameter {
+    /// The same, read only where `condition` holds as well.
+    #[must_use]
+    pub const fn only(self, condition: Condition) -> Self {
+        Self { read_when: self.read_when.and(condition), ..self }
+    }
+
+    /// The same, read only where `condition` holds, which comes before its own: what belongs to an entry of a table
+    /// is read where that entry is chosen.
+    #[must_use]
+    pub fn under(self, condition: Condition) -> Self {
+        Self { read_when: self.read_when.under(condition), ..self }
+    }
+
+    /// When it is read, in words; nothing: always. `known` has all keys.
+    pub fn read_when_text(&self, known: &[Parameter]) -> Option<String> {
+        let texts = self.read_when.iter().filter_map(|condition| condition.text(self.key, known));
+        let texts: Vec<String> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join(", and "))
+    }
+
+    /// Why `values` leave it unread; nothing: it is read, or its value is what it counts as then. `known` has all keys.
+    pub fn unread(&self, values: &Values, known: &[Parameter]) -> Option<String> {
+        let lacking = self.read_when.iter().find(|condition| !condition.holds(self.key, values))?;
+        let is_that =
+            lacking.counts_as.is_some_and(|name| matches!(values.get(self.key), Some(Value::Name(own)) if own == name));
+        (!is_that).then(|| lacking.lacking(values, known))
+    }
+}
+
+/// `a, b or c`.
+fn any_of(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// Keys that entries of a table declare, once each; `chosen` holds where an entry that declares the key is.
+pub fn of_table(declared: impl Iterator<Item = Parameter>, chosen: Condition) -> Vec<Parameter> {
+    let mut keys: Vec<Parameter> = Vec::new();
+    for parameter in declared {
+        if !keys.iter().any(|known| known.key == parameter.key) {
+            keys.push(parameter.under(chosen));
+        }
+    }
+    keys
+}
+
+/// Names of the entries of a table that declare the key called `own`, for [`Condition::one_of`].
+pub fn declaring(own: &str, entries: impl Iterator<Item = (&'static str, Vec<Parameter>)>) -> Vec<&'static str> {
+    let declares = |parameters: &[Parameter]| parameters.iter().any(|parameter| parameter.key == own);
+    entries.filter(|(_, parameters)| declares(parameters)).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Choices, ParameterKind as Kind};
+
+    const LAMP: Choices<u8> =
+        Choices { key: "lamp", table: &[("off", "dark", 0), ("dim", "a little", 1), ("bright", "very", 2)] };
+    const IS_LIT: Condition = Condition::one_of("lamp", |_| LAMP.names(|light| light > 0));
+    const KEYS: [Parameter; 5] = [
+        Parameter::new("lamp", Kind::Choice(|| LAMP.named()), "off", ""),
+        Parameter::new("room", Kind::Size { min: 0, max: 1 << 20 }, "0B", ""),
+        Parameter::optional("door", Kind::Text, ""),
+        Parameter::new("shade", Kind::Choice(|| vec![("none", "no"), ("red", "red")]), "red", "")
+            .only(IS_LIT.otherwise("it is dark").counts_as("none"))
+            .only(Condition::above_zero("room")),
+        Parameter::new("lock", Kind::Switch, "true", "").only(Condition::either_set("door", "window")),
+    ];
+
+    fn house(lamp: &str, room: u64) -> Values {
+        let mut values = Values::default();
+        values.set("lamp", Value::Name(lamp.to_owned()));
+        values.set("room", Value::Whole(room));
+        values.set("shade", Value::Name("red".to_owned()));
+        values
+    }
+
+    #[test]
+    fn a_key_is_unread_for_the_first_condition_that_does_not_hold() {
+        let [.., shade, lock] = KEYS;
+        let unread = |lamp, room| shade.unread(&house(lamp, room), &KEYS);
+        assert_eq!(unread("off", 0).as_deref(), Some("it is dark (lamp = off)"));
+        assert_eq!(unread("dim", 0).as_deref(), Some("room is 0B"));
+        assert_eq!(unread("dim", 1), None);
+        assert_eq!(lock.unread(&house("dim", 1), &KEYS).as_deref(), Some("door is unset"));
+        let mut with_window = house("dim", 1);
+        with_window.set("window", Value::Name("left".to_owned()));
+        assert_eq!(lock.unread(&with_window, &KEYS), None);
+    }
+
+    #[test]
+    fn nobody_is_told_of_the_value_that_an_unread_key_counts_as() {
+        let mut values = house("off", 1);
+        values.set("shade", Value::Name("none".to_owned()));
+        assert_eq!(KEYS[3].unread(&values, &KEYS), None);
+    }
+
+    #[test]
+    fn conditions_are_printed_the_shorter_way() {
+        let text = |key: &Parameter| key.read_when_text(&KEYS);
+        assert_eq!(text(&KEYS[0]), None);
+        assert_eq!(text(&KEYS[3]).as_deref(), Some("lamp is not off, and room is above 0"));
+        assert_eq!(text(&KEYS[4]).as_deref(), Some("door or window is set"));
+        let bright = KEYS[0].only(Condition::one_of("lamp", |_| vec!["bright"]));
+        assert_eq!(text(&bright).as_deref(), Some("lamp is bright"));
+    }
+
+    #[test]
+    fn the_condition_of_a_table_comes_before_the_own_ones() {
+        let under = KEYS[3].under(Condition::above_zero("house"));
+        let keys: Vec<&str> = under.read_when.iter().map(|condition| condition.key).collect();
+        assert_eq!(keys, ["house", "lamp", "room"]);
+    }
+}
