@@ -5,7 +5,6 @@ use super::WorkloadSource;
 use crate::DrivePlan;
 use crate::build::Service;
 use crate::config::{all_keys, find_key};
-use crate::remapped::only_of;
 use buffer::buffers;
 use ftl::mapping::mappings;
 use layer::Parameter;
@@ -60,8 +59,8 @@ pub(super) fn keys(plan: &DrivePlan, source: &WorkloadSource) -> Vec<(&'static s
     let unused = unused.map(|(key, _, why)| (key, why.to_owned()));
     let stripes = stripe::unused(values).into_iter().chain(zones::unused(values));
     let kind = values.name("remap.kind");
-    let is_foreign = |key: &str| plan.remap.is_none() || only_of(key).is_some_and(|only| only != kind);
-    let driver = crate::remapped::parameters().into_iter().filter(|known| is_foreign(known.key));
+    let is_foreign = |key: &str| plan.remap.is_none() || !remap::reads(kind, key);
+    let driver = remap::all_parameters().into_iter().filter(|known| is_foreign(known.key));
     let driver = driver.map(|known| (known.key, format!("remap.kind is {kind}")));
     unused.chain(stripes).chain(driver).chain(foreign(plan)).collect()
 }
