@@ -5,7 +5,8 @@
 //! with few valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them
 //! home later, sorted; its module tells how. What follows is about [`Hard`].
 //!
-//! A driver in its [`Shell`] is a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out,
+//! A driver ([`Driver`]) stands in a [`Shell`], which takes requests apart, lets them wait and answers them. Together
+//! they are a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out,
 //! completions go in, answers come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive
 //! as over a real one, with contents or without. [`Blocking`] runs it over a file, a block device or memory.
 //!
@@ -81,6 +82,4 @@ pub use shell::buffers::Buffers;
 pub use shell::host::{Host, RequestId};
 pub use shell::request::{Command, Done, Submit};
 pub use store::BlockStore;
-pub use table::{
-    DriverPlan, HOST_DRIVERS, HostDriverEntry, Plan, RemapPlan, parameters as all_parameters, plan, reads,
-};
+pub use table::{DriverPlan, HOST_DRIVERS, HostDriverEntry, Plan, RemapPlan, keys, plan, reads};

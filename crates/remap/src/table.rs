@@ -53,7 +53,7 @@ fn choices() -> Vec<Named> {
 
 /// Every key of every driver, in display order: one that an earlier driver does not have stands where its own driver has
 /// it.
-pub fn parameters() -> Vec<Parameter> {
+pub fn keys() -> Vec<Parameter> {
     let mut all = vec![Parameter::new(
         "remap.kind",
         ParameterKind::Choice(choices),
@@ -63,12 +63,11 @@ pub fn parameters() -> Vec<Parameter> {
     for entry in &HOST_DRIVERS {
         let mut at = 1;
         for parameter in (entry.parameters)() {
-            match all.iter().position(|known| known.key == parameter.key) {
-                Some(known) => at = known + 1,
-                None => {
-                    all.insert(at, parameter);
-                    at += 1;
-                }
+            if let Some(known) = all.iter().position(|known| known.key == parameter.key) {
+                at = known + 1;
+            } else {
+                all.insert(at, parameter);
+                at += 1;
             }
         }
     }

@@ -380,7 +380,7 @@ pub fn all_keys() -> Vec<Parameter> {
     ));
     let mappings = ftl::mapping::mappings();
     add(&mut keys, mappings.iter().flat_map(|entry| (entry.parameters)()));
-    keys.extend(remap::all_parameters());
+    keys.extend(remap::keys());
     keys.extend_from_slice(WORKLOAD);
     keys
 }

@@ -60,7 +60,7 @@ pub(super) fn keys(plan: &DrivePlan, source: &WorkloadSource) -> Vec<(&'static s
     let stripes = stripe::unused(values).into_iter().chain(zones::unused(values));
     let kind = values.name("remap.kind");
     let is_foreign = |key: &str| plan.remap.is_none() || !remap::reads(kind, key);
-    let driver = remap::all_parameters().into_iter().filter(|known| is_foreign(known.key));
+    let driver = remap::keys().into_iter().filter(|known| is_foreign(known.key));
     let driver = driver.map(|known| (known.key, format!("remap.kind is {kind}")));
     unused.chain(stripes).chain(driver).chain(foreign(plan)).collect()
 }

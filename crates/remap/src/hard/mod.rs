@@ -155,11 +155,7 @@ impl Driver for Hard {
     /// All pages read zeros, or with [`Start::Identity`] what the device holds.
     fn format(layout: Layout, options: &Options, id: u64, _host: &mut Host<Work>) -> Self {
         let options = options.limited(&layout);
-        let mut space = Space::new(&layout, &options);
-        if layout.start == Start::Identity {
-            (0..layout.pages).for_each(|page| space.map[page as usize] = page);
-        }
-        assert!(space.rebuild(), "the first map is sound");
+        let space = Space::fresh(&layout, &options);
         Self {
             layout,
             options,

@@ -1,7 +1,7 @@
 //! The map both ways and the list of virtual superpages.
 
 use super::disk::NOWHERE;
-use super::{Layout, Options, Work};
+use super::{Layout, Options, Start, Work};
 use crate::Shape;
 use crate::shell::host::Host;
 use std::collections::BTreeMap;
@@ -100,6 +100,16 @@ impl Space {
             layout: *layout,
             trims: options.trim,
         }
+    }
+
+    /// What a fresh drive maps.
+    pub fn fresh(layout: &Layout, options: &Options) -> Self {
+        let mut space = Self::new(layout, options);
+        if layout.start == Start::Identity {
+            space.map.iter_mut().zip(0..).for_each(|(place, page)| *place = page);
+        }
+        assert!(space.rebuild(), "the first map is sound");
+        space
     }
 
     /// Makes counts, states and lists from the map alone. False if two pages share a virtual page, or one is out of

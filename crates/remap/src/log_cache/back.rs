@@ -102,18 +102,17 @@ impl Back {
         let most = u64::from(self.options.batch.min(self.layout.segments() / 4).max(1));
         let last = line.durable().min(line.home() + most);
         // Whether a page at this place could be lost by a power cut.
-        let is_durable =
-            |place: u32| place == HOME || ring.segments[ring.entry(place).0 as usize].number <= line.durable();
+        let is_durable = |place: u32| place == HOME || ring.at(ring.entry(place).0).number <= line.durable();
         let mut pages = Vec::new();
         for number in line.home() + 1..=last {
             let index = self.layout.place_of(number);
-            let segment = &ring.segments[index as usize];
+            let segment = ring.at(index);
             if segment.number != number {
                 continue;
             }
             for (place, entry) in (index * self.layout.entries()..).zip(&segment.entries) {
                 for page in entry.page..entry.page + entry.pages {
-                    let now = ring.map[page as usize];
+                    let now = ring.map()[page as usize];
                     // What is newer and may yet be lost does not count.
                     if now == place || !is_durable(now) {
                         pages.push((page, place));
@@ -193,7 +192,7 @@ impl Back {
                 host.buffers.get_mut(buffer)[index * bytes..][..bytes].fill(0);
                 continue;
             };
-            let from = ring.segments[segment as usize].buffer.or_else(|| batch.buffers.get(&segment).copied());
+            let from = ring.at(segment).buffer.or_else(|| batch.buffers.get(&segment).copied());
             let from = from.expect("it is in memory, or was read");
             host.buffers.copy((from, ring.offset(slot)), (buffer, index * bytes), bytes);
         }
@@ -226,7 +225,7 @@ impl Back {
     pub fn is_home(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line) {
         let Batch { last, pages, buffers, .. } = self.batch.take().expect("there is one");
         for (page, place) in pages {
-            if ring.map[page as usize] == place {
+            if ring.map()[page as usize] == place {
                 ring.map_to(page, HOME);
             }
         }
@@ -234,11 +233,7 @@ impl Back {
             host.buffers.release(buffer);
         }
         for number in line.home() + 1..=last {
-            let index = self.layout.place_of(number);
-            if ring.segments[index as usize].number == number {
-                ring.segments[index as usize].entries = Vec::new();
-                ring.forget(host, index);
-            }
+            ring.empty(host, number);
         }
         line.set_home(last);
     }
@@ -248,7 +243,7 @@ impl Back {
 fn to_load(ring: &Ring, pages: &[(u32, u32)]) -> VecDeque<(u32, u32, u32)> {
     let slots = pages.iter().filter_map(|(_, place)| {
         let (segment, entry) = ring.entry(*place);
-        Some((segment, entry.slot?)).filter(|_| ring.segments[segment as usize].buffer.is_none())
+        Some((segment, entry.slot?)).filter(|_| ring.at(segment).buffer.is_none())
     });
     let mut slots: Vec<(u32, u32)> = slots.collect();
     slots.sort_unstable();

@@ -1,7 +1,6 @@
 //! What becomes durable, and the header that begins a life.
 
 use super::layout::Header;
-use super::ring::State;
 use super::{LogCache, Startup, Work};
 use crate::shell::host::Host;
 use crate::{Command, Shape};
@@ -87,8 +86,7 @@ impl LogCache {
                 .put(bytes);
         }
         self.line.tell_home(number);
-        let segment = self.ring.segment(number);
-        (segment.number, segment.state, segment.filled) = (number, State::Writing, 0);
+        self.ring.begin_empty(number);
         self.startup = Startup::Writing;
         let sector = self.layout.segment_sector(self.layout.place_of(number));
         host.send(Work::Begin { buffer }, HostOp::Write, sector, 1);
@@ -112,8 +110,8 @@ impl LogCache {
             return;
         }
         if matches!(work, Work::Begin { .. }) {
-            self.ring.segment(self.line.next() - 1).state = State::Written;
-            self.line.advance(&mut self.ring);
+            self.ring.written(self.line.next() - 1);
+            self.line.advance(&self.ring);
         }
         self.startup = Startup::Written;
     }

@@ -1,7 +1,7 @@
 //! Writes and trims: the segment in memory, and segments on their way to the log.
 
 use super::layout::{Entry, Header};
-use super::ring::{Line, Ring, Segment, State};
+use super::ring::{Line, Ring, Segment};
 use super::{HOME, LogLayout, LogOptions, Work, retry};
 use crate::shell::host::Host;
 use crate::{Command, PageWrite, Shape, Source};
@@ -46,12 +46,12 @@ impl Gather {
 
     /// Since when.
     pub fn since(&self, ring: &Ring) -> Option<Nanos> {
-        self.open.map(|open| ring.segments[open as usize].since)
+        self.open.map(|open| ring.at(open).since)
     }
 
     /// Pages in it.
     pub fn filling(&self, ring: &Ring) -> u32 {
-        self.open.map_or(0, |open| ring.segments[open as usize].filled)
+        self.open.map_or(0, |open| ring.at(open).filled)
     }
 
     /// There is memory for one more segment, or could be: segments up to `in_batch` are needed in memory.
@@ -79,25 +79,26 @@ impl Gather {
             _ => Vec::new(),
         };
         let open = self.open.unwrap_or_else(|| self.open_another(host, ring, line, in_batch));
-        let buffer = ring.segments[open as usize].buffer.expect("an open one is in memory");
+        let buffer = ring.at(open).buffer.expect("an open one is in memory");
         self.overwritten_pages += u64::from(found.is_some());
-        let slot = found.unwrap_or(ring.segments[open as usize].filled);
+        let slot = found.unwrap_or_else(|| ring.take_slot(open));
         let offset = ring.offset(slot);
         if found.is_none() {
-            ring.segments[open as usize].filled += 1;
             // Otherwise a buffer is all zeros where nothing was put.
             host.buffers.get_mut(buffer)[offset..offset + old.len()].copy_from_slice(&old);
             ring.enter(open, Entry { page, pages: 1, slot: Some(slot) });
         }
         let at = offset + host.bytes(first);
         host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
-        ring.segments[open as usize].owners.extend(owner);
+        if let Some(owner) = owner {
+            ring.own(open, owner);
+        }
         self.close_full(host, ring, line);
     }
 
     /// The slot of the open segment that holds a page: it can be replaced there, as nobody has seen it yet.
     fn gathered(&self, ring: &Ring, page: u32) -> Option<u32> {
-        let place = ring.map[page as usize];
+        let place = ring.map()[page as usize];
         let (segment, entry) = (place != HOME).then(|| ring.entry(place))?;
         entry.slot.filter(|_| self.open == Some(segment))
     }
@@ -123,7 +124,7 @@ impl Gather {
 
     fn close_full(&mut self, host: &mut Host<Work>, ring: &mut Ring, line: &mut Line) {
         let Some(open) = self.open else { return };
-        let Segment { filled, entries, .. } = &ring.segments[open as usize];
+        let Segment { filled, entries, .. } = ring.at(open);
         if *filled == self.layout.slots() || entries.len() == self.layout.entries() as usize {
             self.close(host, ring, line);
         }
@@ -134,8 +135,8 @@ impl Gather {
         let Some(open) = self.open.take() else { return false };
         let layout = self.layout;
         let data = ring.offset(0);
-        let segment = &mut ring.segments[open as usize];
-        segment.state = State::Writing;
+        ring.close(open);
+        let segment = ring.at(open);
         let (number, filled) = (segment.number, segment.filled);
         for owner in &segment.owners {
             host.set_target(*owner, number);
@@ -176,9 +177,7 @@ impl Gather {
             return;
         }
         ring.keep(self.layout.place_of(number));
-        let segment = ring.segment(number);
-        segment.state = State::Written;
-        for owner in std::mem::take(&mut segment.owners) {
+        for owner in ring.written(number) {
             host.part_done(owner, false);
         }
         line.advance(ring);

@@ -179,7 +179,7 @@ impl LogCache {
     /// The next segment may be written: no header needs what is there, and nobody reads it.
     fn next_is_there(&self) -> bool {
         let next = self.layout.place_of(self.line.next());
-        self.line.is_in_window() && self.ring.segments[next as usize].pins == 0
+        self.line.is_in_window() && self.ring.at(next).pins == 0
     }
 
     fn wants_write_back(&self, host: &Host<Work>) -> bool {
@@ -244,14 +244,14 @@ impl Driver for LogCache {
 
     fn hold(&mut self, first_sector: u64, sectors: u32) {
         match self.segment_of(first_sector) {
-            Some(segment) => self.ring.segments[segment as usize].pins += 1,
+            Some(segment) => self.ring.pin(segment),
             None => self.back.hold(first_sector, sectors),
         }
     }
 
     fn let_go(&mut self, _host: &mut Host<Work>, first_sector: u64, sectors: u32) {
         match self.segment_of(first_sector) {
-            Some(segment) => self.ring.segments[segment as usize].pins -= 1,
+            Some(segment) => self.ring.unpin(segment),
             None => self.back.let_go(first_sector, sectors),
         }
     }
@@ -319,7 +319,7 @@ impl Driver for LogCache {
     fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, command: &Command) -> &'a [u8] {
         let buffer = match work {
             Work::Segment { number, .. } => {
-                let segment = &self.ring.segments[self.layout.place_of(number) as usize];
+                let segment = self.ring.at(self.layout.place_of(number));
                 segment.buffer.expect("what is written is in memory")
             }
             Work::Home { buffer, .. } | Work::Superblock { buffer } | Work::Begin { buffer } => buffer,
@@ -347,7 +347,7 @@ impl Driver for LogCache {
     }
 
     fn broke_down(&mut self) {
-        self.ring.segments.iter_mut().for_each(|segment| segment.owners.clear());
+        self.ring.forget_owners();
     }
 
     fn report(&self, host: &Host<Work>) -> LogReport {
@@ -376,7 +376,7 @@ impl Driver for LogCache {
             host_flushes: counts.host_flushes,
             failed_commands: counts.failed_commands,
             free: self.line.free(),
-            cached_pages: self.ring.cached_pages,
+            cached_pages: self.ring.cached_pages(),
             ram_bytes: host.ram_bytes() + self.ring.ram_bytes(),
             broken: counts.broken,
         }
@@ -386,9 +386,9 @@ impl Driver for LogCache {
     /// accounted for: those of the host are in segments or replaced others in memory.
     fn check(&self, host: &Host<Work>) -> Result<(), String> {
         let mut cached = 0;
-        for (page, place) in (0..).zip(&self.ring.map).filter(|(_, place)| **place != HOME) {
+        for (page, place) in (0..).zip(self.ring.map()).filter(|(_, place)| **place != HOME) {
             let (segment, entry) = self.ring.entry(*place);
-            let number = self.ring.segments[segment as usize].number;
+            let number = self.ring.at(segment).number;
             let holds = (entry.page..entry.page + entry.pages).contains(&page);
             if !holds || number <= self.line.home() || number >= self.line.next() {
                 return Err(format!("page {page} leads to {entry:?} of segment {number}"));

@@ -1,7 +1,7 @@
 //! Opening a device that holds a log cache: the headers of all segments, and what they say of pages.
 
 use super::layout::{Header, LogLayout, SUPERBLOCK};
-use super::ring::{Line, Segment};
+use super::ring::Line;
 use super::{LogCache, LogOptions, Startup};
 use crate::disk::{self, superblock};
 use crate::{OpenError, ReadSectors, Shape};
@@ -80,12 +80,8 @@ impl LogCache {
             }
         }
         for header in headers.into_iter().filter(|header| header.number > tail) {
-            let (index, filled) = (self.layout.place_of(header.number), header.filled());
-            let first = index * self.layout.entries();
-            for (place, entry) in (first..).zip(&header.entries) {
-                (entry.page..entry.page + entry.pages).for_each(|page| self.ring.map_to(page, place));
-            }
-            self.ring.segments[index as usize] = Segment::written(header.number, header.entries, filled);
+            let filled = header.filled();
+            self.ring.found(header.number, header.entries, filled);
         }
         self.line = Line::resumed(&self.layout, tail, last);
         Ok(())

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+enum State {
     Filling,
     Writing,
     Written,
@@ -19,7 +19,7 @@ pub(super) enum State {
 pub(super) struct Segment {
     /// 0: none.
     pub number: u64,
-    pub state: State,
+    state: State,
     pub entries: Vec<Entry>,
     /// Slots that hold data.
     pub filled: u32,
@@ -35,7 +35,7 @@ pub(super) struct Segment {
 
 impl Segment {
     /// One that is on the device.
-    pub fn written(number: u64, entries: Vec<Entry>, filled: u32) -> Self {
+    fn written(number: u64, entries: Vec<Entry>, filled: u32) -> Self {
         let (state, buffer, owners) = (State::Written, None, Vec::new());
         Self { number, state, entries, filled, buffer, owners, pins: 0, since: 0 }
     }
@@ -47,10 +47,10 @@ pub(super) struct Ring {
     layout: LogLayout,
     page_bytes: usize,
     /// Where each page is: [`HOME`], or segment x entries of one + entry.
-    pub map: Vec<u32>,
-    pub segments: Vec<Segment>,
+    map: Vec<u32>,
+    segments: Vec<Segment>,
     /// Pages whose newest contents are not at home.
-    pub cached_pages: u32,
+    cached_pages: u32,
     /// Segments in memory.
     in_memory: u32,
     /// Those of them that are written, oldest first.
@@ -82,9 +82,91 @@ impl Ring {
         (segment, self.segments[segment as usize].entries[(place % entries) as usize])
     }
 
-    /// The segment of this number.
-    pub fn segment(&mut self, number: u64) -> &mut Segment {
-        &mut self.segments[self.layout.place_of(number) as usize]
+    /// A segment by its place in the ring.
+    pub fn at(&self, index: u32) -> &Segment {
+        &self.segments[index as usize]
+    }
+
+    fn at_mut(&mut self, index: u32) -> &mut Segment {
+        &mut self.segments[index as usize]
+    }
+
+    /// Where each page is: [`HOME`], or segment x entries of one + entry.
+    pub fn map(&self) -> &[u32] {
+        &self.map
+    }
+
+    /// Pages whose newest contents are not at home.
+    pub fn cached_pages(&self) -> u32 {
+        self.cached_pages
+    }
+
+    /// A segment that was found on the device: its pages are in it.
+    pub fn found(&mut self, number: u64, entries: Vec<Entry>, filled: u32) {
+        let index = self.layout.place_of(number);
+        for (place, entry) in (index * self.layout.entries()..).zip(&entries) {
+            (entry.page..entry.page + entry.pages).for_each(|page| self.map_to(page, place));
+        }
+        *self.at_mut(index) = Segment::written(number, entries, filled);
+    }
+
+    /// Takes the next slot of a segment.
+    pub fn take_slot(&mut self, index: u32) -> u32 {
+        let segment = self.at_mut(index);
+        segment.filled += 1;
+        segment.filled - 1
+    }
+
+    /// Someone waits for a segment.
+    pub fn own(&mut self, index: u32, owner: RequestId) {
+        self.at_mut(index).owners.push(owner);
+    }
+
+    /// Nobody waits for segments any more.
+    pub fn forget_owners(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.owners.clear());
+    }
+
+    /// A segment is being read until [`Ring::unpin`].
+    pub fn pin(&mut self, index: u32) {
+        self.at_mut(index).pins += 1;
+    }
+
+    pub fn unpin(&mut self, index: u32) {
+        self.at_mut(index).pins -= 1;
+    }
+
+    /// A segment is full, or closed as it is: it is being written.
+    pub fn close(&mut self, index: u32) {
+        self.at_mut(index).state = State::Writing;
+    }
+
+    /// A segment without pages is being written.
+    pub fn begin_empty(&mut self, number: u64) {
+        let segment = self.at_mut(self.layout.place_of(number));
+        (segment.number, segment.state, segment.filled) = (number, State::Writing, 0);
+    }
+
+    /// The segment of this number is written; who waited for it.
+    pub fn written(&mut self, number: u64) -> Vec<RequestId> {
+        let segment = self.at_mut(self.layout.place_of(number));
+        segment.state = State::Written;
+        std::mem::take(&mut segment.owners)
+    }
+
+    /// Whether the segment of this number is written.
+    fn is_written(&self, number: u64) -> bool {
+        let segment = self.at(self.layout.place_of(number));
+        segment.number == number && segment.state == State::Written
+    }
+
+    /// The pages of the segment of this number are at home.
+    pub fn empty(&mut self, host: &mut Host<Work>, number: u64) {
+        let index = self.layout.place_of(number);
+        if self.at(index).number == number {
+            self.at_mut(index).entries = Vec::new();
+            self.forget(host, index);
+        }
     }
 
     /// Where a page is from now on.
@@ -248,14 +330,9 @@ impl Line {
     }
 
     /// Takes written segments in their turn.
-    pub fn advance(&mut self, ring: &mut Ring) {
-        loop {
-            let next = self.completed + 1;
-            let segment = ring.segment(next);
-            if segment.number != next || segment.state != State::Written {
-                return;
-            }
-            self.completed = next;
+    pub fn advance(&mut self, ring: &Ring) {
+        while ring.is_written(self.completed + 1) {
+            self.completed += 1;
         }
     }
 

@@ -2,10 +2,10 @@
 //!
 //! It shows what a driver has to say, and in how many places: this file, and one line of a table.
 
-use layer::{Parameter, Values};
+use layer::{Parameter, Value, Values};
 use remap::{
-    Command, Counter, Driver, DriverOptions, DriverReport, Host, LayoutError, OpenError, PageWrite, ReadSectors,
-    RequestId, Shape, Site, Source, Terms, WriteCache,
+    Command, Counter, Driver, DriverOptions, DriverReport, Host, HostDriverEntry, LayoutError, OpenError, PageWrite,
+    ReadSectors, RequestId, Shape, Site, Source, Terms, WriteCache,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -237,7 +237,9 @@ impl Driver for Toy {
         }
         let at = host.bytes(first);
         host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
-        owner.into_iter().for_each(|owner| host.set_target(owner, self.issued));
+        if let Some(owner) = owner {
+            host.set_target(owner, self.issued);
+        }
         let version = Version { number: self.issued, buffer, owner, is_sent: false };
         self.pages.entry(page).or_default().push_back(version);
     }
@@ -317,4 +319,16 @@ impl Driver for Toy {
         let is_sound = self.durable <= self.written() && self.written() <= self.issued;
         if is_sound { Ok(()) } else { Err(format!("{self:?}")) }
     }
+}
+
+/// What a configuration needs to know of a driver is in its line of the table.
+#[test]
+fn its_line_says_its_keys_and_plans_it_over_a_drive() {
+    let entry = HostDriverEntry::of::<ToyOptions>();
+    let keys: Vec<&str> = (entry.parameters)().iter().map(|parameter| parameter.key).collect();
+    assert_eq!((entry.name, keys), ("toy", vec!["remap.write_cache"]));
+    let mut values = Values::default();
+    values.set("remap.write_cache", Value::Name("volatile".to_owned()));
+    let plan = (entry.plan)(&values, &Site { sectors: 81, unit_bytes: 4096 }).unwrap();
+    assert_eq!((plan.sectors(), plan.page_sectors(), plan.format(1).sectors()), (80, 8, 80));
 }
