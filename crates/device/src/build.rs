@@ -3,7 +3,6 @@
 use crate::clocked::Clocked;
 use crate::config::{Config, ConfigError, keys};
 use crate::drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
-use crate::remapped::RemapPlan;
 use crate::state::Fill;
 use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use engine::random::Stream;
@@ -33,7 +32,7 @@ pub struct DrivePlan {
     /// Zones over the banks, if there are any.
     pub zones: Option<ZonePlan>,
     /// The driver of the host over the drive, if there is one. It is not part of what this builds.
-    pub remap: Option<RemapPlan>,
+    pub remap: Option<remap::RemapPlan>,
     /// Values of the buffer that gathers their pages.
     gather: Option<Values>,
     /// Dies that fail during the measured run.
@@ -122,7 +121,7 @@ impl DrivePlan {
             part: Self::part(&config, lockstep),
             lockstep,
             deaths: Self::read_deaths(&config, &geometry)?,
-            remap: RemapPlan::new(&config.values, &geometry, user_pages as u32).map_err(together)?,
+            remap: crate::remapped::plan(&config.values, &geometry, user_pages as u32).map_err(together)?,
             gather: Self::gather(&config, stripes.as_ref()),
             stripes,
             zones,
@@ -357,7 +356,7 @@ impl DrivePlan {
     /// Sectors the host sees: the drive's, or its driver's.
     pub fn host_sectors(&self) -> u64 {
         let drive = u64::from(self.user_pages) * u64::from(self.geometry.sectors_per_page());
-        self.remap.map_or(drive, |remap| remap.sectors())
+        self.remap.as_ref().map_or(drive, |remap| remap.sectors())
     }
 
     fn seed(&self) -> u64 {

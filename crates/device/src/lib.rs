@@ -22,7 +22,7 @@ pub use clocked::Clocked;
 pub use config::{Config, ConfigError, Setting};
 pub use drive::{Drive, HOST_TIMERS, HostOptions, LAYER_TIMERS};
 pub use oracle::Oracle;
-pub use remapped::{Driver, RemapPlan, Remapped, counters as remap_counters};
+pub use remapped::{Driver, Remapped};
 pub use serial::SerialDrive;
 pub use spare::Spare;
 pub use state::{DriveState, Fill};

@@ -18,7 +18,7 @@ impl Host {
     pub fn fresh(plan: &DrivePlan, core: FlashCore) -> Self {
         let mut drive = plan.assemble(plan.timed(core));
         drive.carry_cells();
-        let Some(remap) = &plan.remap else { return Self::Drive(Box::new(drive)) };
+        let Some(remap) = plan.remap.as_deref() else { return Self::Drive(Box::new(drive)) };
         let mut driven = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
         driven.carry_cells();
         driven.settle();
@@ -29,7 +29,7 @@ impl Host {
     pub fn recover(plan: &DrivePlan, core: FlashCore) -> Result<Self, DriveError> {
         let mut drive = plan.recover(core).map_err(|error| DriveError::Recovery(error.to_string()))?;
         drive.carry_cells();
-        let Some(remap) = &plan.remap else { return Ok(Self::Drive(Box::new(drive))) };
+        let Some(remap) = plan.remap.as_deref() else { return Ok(Self::Drive(Box::new(drive))) };
         let driver = Driver::open(remap, &mut drive)
             .map_err(|error| DriveError::Recovery(format!("its driver finds no map: {error}")))?;
         let mut driven = Remapped::new(drive, driver);
@@ -119,6 +119,7 @@ impl Host {
 
     /// What a driver has counted.
     pub fn driver_counters(&self) -> Vec<(&'static str, u64)> {
-        self.driver_report().map_or_else(Vec::new, |report| device::remap_counters(&report))
+        let counters = self.driver_report().map_or_else(Vec::new, |report| report.counters);
+        counters.into_iter().map(|counter| (counter.name, counter.count)).collect()
     }
 }

@@ -1,14 +1,16 @@
 //! A driver that does one request after the other.
 
-use crate::{BlockStore, Command, DriverOptions, Hard, HostDriver, LayoutError, OpenError, Report, Submit};
+use crate::{
+    BlockStore, Command, Driver, DriverOptions, FormatError, Hard, HostDriver, OpenError, Report, Shell, Submit,
+};
 use std::io::{self, Error};
 use units::{HostOp, Nanos, SECTOR_BYTES};
 
 /// A remapped drive over a store. Time stands still here, but for waits: where only a timeout could go on, it is over
 /// at once. So [`crate::WriteCache::Volatile`] is the choice that merges writes of different calls.
 #[derive(Debug)]
-pub struct Blocking<S, M = Hard> {
-    machine: M,
+pub struct Blocking<S, M: ?Sized = Shell<Hard>> {
+    machine: Box<M>,
     store: S,
     now: Nanos,
     buffer: Vec<u8>,
@@ -18,32 +20,23 @@ pub struct Blocking<S, M = Hard> {
     breakdown: Option<Error>,
 }
 
-/// Why a store could not be formatted.
-#[derive(Debug, thiserror::Error)]
-pub enum FormatError {
-    /// The layout cannot be.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// `cell_bytes` is not 512.
-    #[error("cell_bytes is {0}, and a store holds contents: set it to 512")]
-    NoContents(u32),
-    /// The store failed.
-    #[error("the metadata could not be written: {0}")]
-    Store(#[from] io::Error),
-}
-
-impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
+impl<S: BlockStore, D: Driver> Blocking<S, Shell<D>> {
     /// A fresh drive over a store. What the store held is lost; or with [`crate::LogOptions`], and with
     /// [`crate::Start::Identity`], it is read where the layout puts it.
     ///
     /// # Errors
     /// The options do not fit the store, or the store fails.
-    pub fn format(mut store: S, options: &impl DriverOptions<Machine = M>) -> Result<Self, FormatError> {
-        if options.cell_bytes() != 512 {
-            return Err(FormatError::NoContents(options.cell_bytes()));
+    pub fn format<O: DriverOptions<Driver = D>>(mut store: S, options: &O) -> Result<Self, FormatError>
+    where
+        D: Driver<Options = O>,
+    {
+        let cell_bytes = options.terms().cell_bytes;
+        if cell_bytes != 512 {
+            return Err(FormatError::NoContents(cell_bytes));
         }
-        let machine = options.format(store.sectors(), &mut |sector, into| store.read(sector, into))?;
-        let mut blocking = Self::over(machine, store);
+        let layout = options.layout(store.sectors())?;
+        let id = D::fresh_id(&layout, &mut |sector, into| store.read(sector, into))?;
+        let mut blocking = Self::over(Box::new(Shell::format(layout, options, id)), store);
         blocking.run();
         blocking.healthy()?;
         Ok(blocking)
@@ -53,12 +46,18 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open(mut store: S, options: &impl DriverOptions<Machine = M>) -> Result<Self, OpenError> {
-        let machine = options.open(store.sectors(), &mut |sector, into| store.read(sector, into))?;
-        Ok(Self::over(machine, store))
+    pub fn open<O: DriverOptions<Driver = D>>(mut store: S, options: &O) -> Result<Self, OpenError>
+    where
+        D: Driver<Options = O>,
+    {
+        let machine = Shell::open(options, store.sectors(), &mut |sector, into| store.read(sector, into))?;
+        Ok(Self::over(Box::new(machine), store))
     }
+}
 
-    fn over(machine: M, store: S) -> Self {
+impl<S: BlockStore, M: HostDriver + ?Sized> Blocking<S, M> {
+    /// A driver that was opened on what the store holds.
+    pub fn over(machine: Box<M>, store: S) -> Self {
         Self { machine, store, now: 0, buffer: Vec::new(), failure: None, breakdown: None }
     }
 
@@ -171,7 +170,7 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
 
     /// Why only reads are served, with the kind of error that the store gave; nothing while all is.
     pub fn breakdown(&self) -> Option<Error> {
-        let broken = self.machine.host_report().is_broken();
+        let broken = self.machine.is_broken();
         broken.then(|| because("the driver gave up", self.breakdown.as_ref()))
     }
 
@@ -206,7 +205,7 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
             let data: &[u8] = if command.op == HostOp::Read && !failed { &self.buffer } else { &[] };
             self.machine.completed(self.now, command.id, failed, data);
             let Err(error) = result else { continue };
-            if self.breakdown.is_none() && self.machine.host_report().is_broken() {
+            if self.breakdown.is_none() && self.machine.is_broken() {
                 self.breakdown = Some(Error::new(error.kind(), error.to_string()));
             }
             self.failure = Some(error);
@@ -228,14 +227,14 @@ impl<S: BlockStore, M: HostDriver> Blocking<S, M> {
 }
 
 impl<S: BlockStore> Blocking<S> {
-    /// See [`Hard::report`].
+    /// Counters, and how it stands.
     pub fn report(&self) -> Report {
         self.machine.report()
     }
 
-    /// The state machine.
+    /// The driver.
     pub fn hard(&self) -> &Hard {
-        &self.machine
+        self.machine.driver()
     }
 }
 

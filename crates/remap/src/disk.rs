@@ -3,67 +3,18 @@
 //! ```text
 //! 0 magic 8 | 8 crc32 4 | 12 version 4 | 16 id 8 | 24 number 8 | 32 more 8 | 40 count 4 | 44 zeros | 64 body
 //! ```
-//!
-//! | kind | number | more | count | body |
-//! |---|---|---|---|---|
-//! | superblock | 0 | 0 | 0 | the layout |
-//! | head of a checkpoint | its number | first journal superpage to read | pieces | records before that, 8 bytes |
-//! | piece of a checkpoint | its number | which one | entries | virtual pages, 4 bytes each |
-//! | journal | its number | records before it | records | first page, virtual page, pages, seal: 4 bytes each |
-//!
-//! A head of a checkpoint says the [`Stamp`] of the journal behind the number of records, 12 bytes.
-//!
-//! *Seals of the journal.* Each sector of a journal superpage has a stamp and a checksum of its own, in the
-//! spare words of its last four records. A power cut leaves every sector whole, of the write that it cut or
-//! as it was before. So a sector without a sound seal, in a place that was written before, is damage; and so
-//! is a superpage of sectors of one write that does not agree with its checksum.
-//!
-//! A log cache has kinds of its own, see its layout.
+//! Each driver has kinds of its own, and says what it puts into the fields and the body.
 
-use crate::{Layout, Start};
+use crate::{OpenError, ReadSectors};
+use units::SECTOR_BYTES;
 
 /// Bytes before the body.
 pub(crate) const HEAD_BYTES: usize = 64;
-/// Bytes of a journal record.
-pub(crate) const RECORD_BYTES: usize = 16;
-/// Bytes of an entry of the map.
-pub(crate) const ENTRY_BYTES: usize = 4;
-/// No virtual page.
-pub(crate) const NOWHERE: u32 = u32::MAX;
-/// Where the last four records of a sector have their spare words: what is known of places, the version,
-/// twice, and the checksum.
-const SPARE: [usize; 4] = [460, 476, 492, 508];
-const SECTOR: usize = units::SECTOR_BYTES as usize;
-
-/// What a superpage of metadata is.
+/// What metadata are: how they begin, and the version of the format of their drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Superblock,
-    Head,
-    Piece,
-    Journal,
-    /// The superblock of a log cache.
-    LogSuperblock,
-    /// The header of a segment of a log cache.
-    Segment,
-}
-
-impl Kind {
-    /// Of the format of its drive.
-    fn version(self) -> u32 {
-        if matches!(self, Kind::LogSuperblock | Kind::Segment) { 1 } else { 2 }
-    }
-
-    fn magic(self) -> &'static [u8; 8] {
-        match self {
-            Kind::Superblock => b"HARDsupr",
-            Kind::Head => b"HARDhead",
-            Kind::Piece => b"HARDmap.",
-            Kind::Journal => b"HARDjrnl",
-            Kind::LogSuperblock => b"LOGCsupr",
-            Kind::Segment => b"LOGCsegm",
-        }
-    }
+pub(crate) struct Kind {
+    pub magic: &'static [u8; 8],
+    pub version: u32,
 }
 
 /// The fields before the body.
@@ -73,17 +24,6 @@ pub(crate) struct Head {
     pub number: u64,
     pub more: u64,
     pub count: u32,
-}
-
-/// A change of the map, as the journal keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// First page.
-    pub page: u32,
-    /// Where it is now; [`NOWHERE`] if nowhere.
-    pub place: u32,
-    /// Pages; more than one only where they are nowhere.
-    pub pages: u32,
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -110,114 +50,20 @@ fn checksum(bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// What every sector of a journal superpage says of its write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    /// Number of the write among all of the journal.
-    pub version: u64,
-    /// Which places were written before: [`Stamp::OWN`] and so on.
-    pub known: u32,
-}
-
-impl Stamp {
-    /// The place of this write itself.
-    pub const OWN: u32 = 1;
-    /// The two places of superpages that are not full.
-    pub const TAILS: [u32; 2] = [2, 4];
-    /// The place in the ring of the next full one.
-    pub const RING: u32 = 8;
-    /// Bytes in the head of a checkpoint.
-    pub const AT: usize = HEAD_BYTES + 8;
-
-    pub fn put(self, bytes: &mut [u8]) {
-        put_u64(bytes, Self::AT, self.version);
-        put_u32(bytes, Self::AT + 8, self.known);
-    }
-
-    pub fn get(bytes: &[u8]) -> Self {
-        Self { version: u64_at(bytes, Self::AT), known: u32_at(bytes, Self::AT + 8) }
-    }
-}
-
-/// What the seals of a journal superpage say that is not sound as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seals {
-    /// The newest stamp; the first version is 1.
-    pub newest: Stamp,
-    /// Sectors have no sound seal.
-    pub unsealed: bool,
-    /// All sectors are of one write.
-    pub same: bool,
-}
-
-/// Head and stamp of a journal superpage of this identity, or what its sectors say. The checksum of all is
-/// not enough: checksums of the same kind in the sectors make it the same for every mixture of sound ones.
-pub(crate) fn unseal_journal(bytes: &[u8], id: u64) -> Result<(Head, Stamp), Seals> {
-    let seals = seals(bytes, id);
-    let head = unseal(bytes, Kind::Journal).filter(|head| seals.same && head.id == id);
-    head.map(|head| (head, seals.newest)).ok_or(seals)
-}
-
-/// Writes head and seals over a journal superpage whose records are there.
-pub(crate) fn seal_journal(bytes: &mut [u8], head: Head, stamp: Stamp) {
-    put_head(bytes, Kind::Journal, head);
-    for (number, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
-        let fields = [stamp.known, stamp.version as u32, (stamp.version >> 32) as u32];
-        SPARE.iter().zip(fields).for_each(|(at, field)| put_u32(sector, *at, field));
-        let sum = sector_checksum(sector, number, head.id);
-        put_u32(sector, SPARE[3], sum);
-    }
-    put_checksum(bytes);
-}
-
-/// A sector's checksum, without the one of the whole superpage in the first.
-fn sector_checksum(sector: &[u8], number: usize, id: u64) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&id.to_le_bytes());
-    hasher.update(&(number as u32).to_le_bytes());
-    let from = if number == 0 { 12 } else { 0 };
-    hasher.update(&sector[..from.min(8)]);
-    hasher.update(&sector[from..SPARE[3]]);
-    hasher.finalize()
-}
-
-/// The stamp of a sector.
-fn stamp(sector: &[u8]) -> Stamp {
-    let [known, low, high] = [0, 1, 2].map(|field| u32_at(sector, SPARE[field]));
-    Stamp { version: u64::from(high) << 32 | u64::from(low), known }
-}
-
-/// What the sectors of a journal superpage of this identity say, one by one.
-fn seals(bytes: &[u8], id: u64) -> Seals {
-    let mut seals = Seals { same: true, ..Seals::default() };
-    for (number, sector) in bytes.chunks_exact(SECTOR).enumerate() {
-        if u32_at(sector, SPARE[3]) != sector_checksum(sector, number, id) {
-            (seals.unsealed, seals.same) = (true, false);
-            continue;
-        }
-        let stamp = stamp(sector);
-        seals.same &= number == 0 || stamp == seals.newest;
-        if stamp.version > seals.newest.version {
-            seals.newest = stamp;
-        }
-    }
-    seals
-}
-
 /// Writes the head over a superpage whose body is there.
 pub(crate) fn seal(bytes: &mut [u8], kind: Kind, head: Head) {
     put_head(bytes, kind, head);
     put_checksum(bytes);
 }
 
-fn put_checksum(bytes: &mut [u8]) {
+pub(crate) fn put_checksum(bytes: &mut [u8]) {
     let checksum = checksum(bytes);
     put_u32(bytes, 8, checksum);
 }
 
-fn put_head(bytes: &mut [u8], kind: Kind, head: Head) {
-    bytes[..8].copy_from_slice(kind.magic());
-    put_u32(bytes, 12, kind.version());
+pub(crate) fn put_head(bytes: &mut [u8], kind: Kind, head: Head) {
+    bytes[..8].copy_from_slice(kind.magic);
+    put_u32(bytes, 12, kind.version);
     put_u64(bytes, 16, head.id);
     put_u64(bytes, 24, head.number);
     put_u64(bytes, 32, head.more);
@@ -227,14 +73,13 @@ fn put_head(bytes: &mut [u8], kind: Kind, head: Head) {
 
 /// Reads the head; `None` if this is not such a superpage or is damaged.
 pub(crate) fn unseal(bytes: &[u8], kind: Kind) -> Option<Head> {
-    let known =
-        &bytes[..8] == kind.magic() && u32_at(bytes, 12) == kind.version() && u32_at(bytes, 8) == checksum(bytes);
+    let known = &bytes[..8] == kind.magic && u32_at(bytes, 12) == kind.version && u32_at(bytes, 8) == checksum(bytes);
     known.then(|| head(bytes))
 }
 
 /// Whether these bytes begin as that kind does, damaged or not.
 pub(crate) fn looks_like(bytes: &[u8], kind: Kind) -> bool {
-    &bytes[..8] == kind.magic()
+    &bytes[..8] == kind.magic
 }
 
 fn head(bytes: &[u8]) -> Head {
@@ -246,49 +91,25 @@ pub(crate) fn count(bytes: &[u8]) -> u32 {
     u32_at(bytes, 40)
 }
 
-/// The identity that metadata of any kind carries, if it is sound.
+/// The identity that metadata of any kind and version carry, if they are sound.
 pub(crate) fn any_id(bytes: &[u8]) -> Option<u64> {
-    let kinds = [Kind::Superblock, Kind::Head, Kind::Piece, Kind::Journal, Kind::LogSuperblock];
-    kinds.into_iter().find_map(|kind| unseal(bytes, kind)).map(|head| head.id)
+    (u32_at(bytes, 8) == checksum(bytes)).then(|| head(bytes).id)
 }
 
-pub(crate) fn put_layout(bytes: &mut [u8], layout: &Layout) {
-    let body = &mut bytes[HEAD_BYTES..];
-    put_u64(body, 0, layout.device_sectors);
-    let fields = [
-        layout.page_sectors,
-        layout.superpage_sectors,
-        layout.superpages,
-        layout.pages,
-        layout.pieces,
-        layout.ring,
-        u32::from(layout.start == Start::Identity),
-    ];
-    fields.iter().enumerate().for_each(|(field, value)| put_u32(body, 8 + 4 * field, *value));
-}
-
-pub(crate) fn layout(bytes: &[u8]) -> Layout {
-    let body = &bytes[HEAD_BYTES..];
-    let field = |field: usize| u32_at(body, 8 + 4 * field);
-    Layout {
-        page_sectors: field(0),
-        superpage_sectors: field(1),
-        device_sectors: u64_at(body, 0),
-        superpages: field(2),
-        pages: field(3),
-        pieces: field(4),
-        ring: field(5),
-        start: if field(6) == 0 { Start::Empty } else { Start::Identity },
+/// The head of a device's superblock, and all of it.
+pub(crate) fn superblock(
+    kind: Kind,
+    cell_bytes: u32,
+    read: &mut ReadSectors,
+) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
+    if cell_bytes == 0 {
+        return Err(OpenError::NoContents);
     }
-}
-
-pub(crate) fn put_entry(bytes: &mut [u8], index: usize, entry: Entry) {
-    let at = HEAD_BYTES + index * RECORD_BYTES;
-    let fields = [entry.page, entry.place, entry.pages];
-    fields.iter().enumerate().for_each(|(field, value)| put_u32(bytes, at + 4 * field, *value));
-}
-
-pub(crate) fn entry(bytes: &[u8], index: usize) -> Entry {
-    let at = HEAD_BYTES + index * RECORD_BYTES;
-    Entry { page: u32_at(bytes, at), place: u32_at(bytes, at + 4), pages: u32_at(bytes, at + 8) }
+    let mut sector = [0; SECTOR_BYTES as usize];
+    read(0, &mut sector)?;
+    match unseal(&sector, kind) {
+        Some(head) => Ok((head, sector)),
+        None if looks_like(&sector, kind) => Err(OpenError::Superblock),
+        None => Err(OpenError::Foreign),
+    }
 }

@@ -1,12 +1,18 @@
-//! What every driver of a host is to the world around it.
+//! What every driver of a host is: to the world around it, to its shell, and before there is a device.
 
-use crate::{Command, Done, FormatError, HostReport, OpenError, Submit};
+use crate::shell::host::{Host, RequestId};
+use crate::{Command, Done, DriverReport, HostReport, LayoutError, OpenError, Shape, Submit};
+use layer::{Parameter, Values};
 use std::fmt::Debug;
 use std::io;
+use std::ops::Range;
 use units::Nanos;
 
 /// Fills sectors of 512 bytes from a device, beginning with the given one.
 pub type ReadSectors<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
+
+/// The layout of a driver.
+pub type LayoutOf<D> = <<D as Driver>::Options as DriverOptions>::Layout;
 
 /// A driver of a host over one device: a state machine without clock, threads or I/O. Requests go in, commands come
 /// out; completions go in, answers come out. The overview has a picture.
@@ -67,6 +73,9 @@ pub trait HostDriver: Debug + Send {
     /// as commands complete; [`HostDriver::is_idle`] says when it is over.
     fn tidy_up(&mut self);
 
+    /// Only reads are served.
+    fn is_broken(&self) -> bool;
+
     /// Counters, and how it stands.
     fn host_report(&self) -> HostReport;
 
@@ -77,53 +86,240 @@ pub trait HostDriver: Debug + Send {
     fn check(&self) -> Result<(), String>;
 }
 
-/// Options of a driver: which one, and how it comes onto a device.
-pub trait DriverOptions: Copy + Debug {
+/// When a write of the host is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteCache {
+    /// When the device has completed the write of what it was gathered in.
+    #[default]
+    Through,
+    /// When its data are in memory.
+    Volatile,
+}
+
+/// What the options of every driver say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Bytes of data a sector: 512, or 0 where a simulation has no contents.
+    pub cell_bytes: u32,
+    /// How long a page waits for others before what it was gathered in is written all the same, nanoseconds.
+    pub timeout_ns: Nanos,
+    /// How long no request came, and none is under way, before the host is idle, nanoseconds.
+    pub idle_after_ns: Nanos,
+    /// When a write is answered.
+    pub write_cache: WriteCache,
+}
+
+/// The drive that a driver stands on.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Sectors of it.
+    pub sectors: u64,
+    /// Bytes of the unit that it maps: smaller writes cost it a read.
+    pub unit_bytes: u64,
+    /// Bytes of data that a sector holds: 512, or 0 where a simulation has no contents.
+    pub cell_bytes: u32,
+}
+
+/// Options of a driver: what there is to know of it before there is a device.
+pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     /// The driver.
-    type Machine: HostDriver;
+    type Driver: Driver<Options = Self>;
+    /// Where it puts things.
+    type Layout: Shape;
 
-    /// Bytes of data a sector.
-    fn cell_bytes(&self) -> u32;
+    /// Its name in a configuration.
+    const NAME: &'static str;
+    /// What it is, in a line.
+    const DOC: &'static str;
+    /// What the part of the drive is for that the host does not see, as a clause.
+    const KEEPS: &'static str;
+    /// The key to lower where a drive is too small for it.
+    const SIZE_KEY: &'static str;
 
-    /// A fresh driver on a device of so many sectors, which `read` reads. Its first commands write the metadata.
+    /// The keys it reads, in display order. Keys that several drivers read are in [`crate::parameters`].
+    fn parameters() -> Vec<Parameter>;
+
+    /// What a configuration asks for over a drive.
     ///
     /// # Errors
-    /// The options do not fit the device, or it cannot be read.
-    fn format(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Self::Machine, FormatError>;
+    /// In words, where values do not fit each other.
+    fn of(values: &Values, site: &Site) -> Result<Self, String>;
 
-    /// The driver that was formatted before, on a device of so many sectors. Nothing is written until the host changes
-    /// something. Of the options those count that are not the layout's.
+    /// What they say that every driver's say.
+    fn terms(&self) -> Terms;
+
+    /// The layout on a device of so many sectors.
     ///
     /// # Errors
-    /// The device cannot be read, or holds no such drive that can be trusted.
-    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Self::Machine, OpenError>;
-}
+    /// The options do not fit the device.
+    fn layout(&self, device_sectors: u64) -> Result<Self::Layout, LayoutError>;
 
-/// One of the drivers there are.
-#[derive(Debug)]
-pub enum Machine {
-    /// All writes go elsewhere, and stay there.
-    Hard(Box<crate::Hard>),
-    /// Writes go through a log to where they belong.
-    LogCache(Box<crate::LogCache>),
-}
-
-impl std::ops::Deref for Machine {
-    type Target = dyn HostDriver;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Machine::Hard(hard) => &**hard,
-            Machine::LogCache(log_cache) => &**log_cache,
-        }
+    /// A page is replaced as a whole by every write, also where power is cut.
+    fn replaces_pages(&self) -> bool {
+        true
     }
+
+    /// Options of a small shape, for the model with power cuts: `dice(n)` draws a number below `n`.
+    fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self;
 }
 
-impl std::ops::DerefMut for Machine {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        match self {
-            Machine::Hard(hard) => &mut **hard,
-            Machine::LogCache(log_cache) => &mut **log_cache,
-        }
+/// Where the contents of a page are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It reads as zeros.
+    Zeros,
+    /// In a buffer, from this byte on.
+    Memory {
+        /// The buffer.
+        buffer: u32,
+        /// First byte.
+        at: usize,
+    },
+    /// On the device.
+    Device {
+        /// First sector.
+        sector: u64,
+        /// Pages in a row are read by one command where this number is the same.
+        part: u32,
+    },
+}
+
+/// Sectors of a page to be written over what it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct PageWrite<'a> {
+    /// The page.
+    pub page: u32,
+    /// First sector in it.
+    pub first: u32,
+    /// Sectors.
+    pub sectors: u32,
+    /// Their data.
+    pub data: &'a [u8],
+    /// Who has to hear when it is on the device ([`Host::part_done`]); nobody where it is answered already.
+    pub owner: Option<RequestId>,
+}
+
+/// A driver of a host in its [`crate::Shell`]: it says where pages are, places them, makes them durable, and cleans up.
+///
+/// All changes are numbered in the order in which they are issued ([`Driver::issued`]); a request that has to last waits
+/// until all up to a number are durable.
+pub trait Driver: Debug + Send + Sized + 'static {
+    /// Its options.
+    type Options: DriverOptions<Driver = Self>;
+    /// What a command of its own is for.
+    type Work: Copy + Debug + Send;
+    /// What it counts.
+    type Report: DriverReport;
+
+    /// A trim is begun as a whole, when there is room for it and no write of its pages waits. Otherwise it is begun at
+    /// once, and pages that have writes waiting are trimmed in their turn.
+    const TRIM_TAKES_ROOM: bool = false;
+
+    /// A fresh driver, which sends the commands that write its first metadata.
+    fn format(layout: LayoutOf<Self>, options: &Self::Options, id: u64, host: &mut Host<Self::Work>) -> Self;
+
+    /// The driver that a device of so many sectors holds. Nothing is written until the host changes something. Of
+    /// `options` those count that are not the layout's.
+    ///
+    /// # Errors
+    /// The device cannot be read, or holds no such driver that can be trusted.
+    fn open(options: &Self::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError>;
+
+    /// An identity for a new driver, which no metadata have that it would look at.
+    ///
+    /// # Errors
+    /// The device cannot be read.
+    fn fresh_id(layout: &LayoutOf<Self>, read: &mut ReadSectors) -> io::Result<u64>;
+
+    /// Where things are.
+    fn layout(&self) -> &LayoutOf<Self>;
+
+    /// Where a page is now.
+    fn locate(&self, page: u32) -> Source;
+
+    /// A read of the host found a page there.
+    fn found(&mut self, _source: Source) {}
+
+    /// Sectors of the device in a row are read until [`Driver::let_go`]: nothing is written there meanwhile.
+    fn hold(&mut self, first_sector: u64, sectors: u32);
+
+    /// They are read no more.
+    fn let_go(&mut self, host: &mut Host<Self::Work>, first_sector: u64, sectors: u32);
+
+    /// The host wants to change something; whether that begins what has to be done before the first change.
+    fn begin_life(&mut self) -> bool;
+
+    /// Requests that change something may begin.
+    fn admits(&self, host: &Host<Self::Work>) -> bool;
+
+    /// A page can be placed.
+    fn has_room(&self, host: &Host<Self::Work>) -> bool;
+
+    /// Takes sectors of a page, over what [`Driver::locate`] says, which is not on the device unless all of the page is
+    /// written. There is room.
+    fn place(&mut self, host: &mut Host<Self::Work>, write: PageWrite<'_>);
+
+    /// Writes whole pages from `page` on where they are already; how many of the sectors, 0 if that cannot be.
+    fn place_in_place(
+        &mut self,
+        _host: &mut Host<Self::Work>,
+        _page: u32,
+        _sectors: u32,
+        _data: &[u8],
+        _owner: Option<RequestId>,
+    ) -> u32 {
+        0
     }
+
+    /// Pages read zeros from now on; the range may be empty.
+    fn trim(&mut self, host: &mut Host<Self::Work>, pages: Range<u32>);
+
+    /// Since when the oldest page waits for others to be written with it.
+    fn gathering_since(&self) -> Option<Nanos>;
+
+    /// Writes what is gathered as it is; false if there is nothing.
+    fn close(&mut self, host: &mut Host<Self::Work>) -> bool;
+
+    /// The number of the last change issued.
+    fn issued(&self) -> u64;
+
+    /// All changes up to this one are durable.
+    fn is_durable(&self, target: u64) -> bool;
+
+    /// A command of its own is completed; `data` are the sectors of a read that did not fail.
+    fn completed(
+        &mut self,
+        host: &mut Host<Self::Work>,
+        work: Self::Work,
+        command: &Command,
+        failed: bool,
+        data: &[u8],
+    );
+
+    /// The data of a command of its own that writes.
+    fn command_data<'a>(&'a self, host: &'a Host<Self::Work>, work: Self::Work, command: &Command) -> &'a [u8];
+
+    /// Does one thing that goes before pages that wait for room; false if there is nothing to do.
+    fn pump_first(&mut self, host: &mut Host<Self::Work>) -> bool;
+
+    /// Does one thing for which nothing else is left to do; false if there is nothing.
+    fn pump_last(&mut self, host: &mut Host<Self::Work>) -> bool;
+
+    /// There is something worth doing while the host is idle.
+    fn has_idle_work(&self, host: &Host<Self::Work>) -> bool;
+
+    /// See [`HostDriver::tidy_up`].
+    fn tidy_up(&mut self, host: &mut Host<Self::Work>);
+
+    /// [`Host::break_down`] was called: owners of pages are forgotten.
+    fn broke_down(&mut self);
+
+    /// Counters, and how it stands.
+    fn report(&self, host: &Host<Self::Work>) -> Self::Report;
+
+    /// Whether all that it knows agrees.
+    ///
+    /// # Errors
+    /// What does not.
+    fn check(&self, host: &Host<Self::Work>) -> Result<(), String>;
 }

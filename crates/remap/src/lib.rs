@@ -5,7 +5,8 @@
 //! with few valid pages are reclaimed (VAR). [`LogCache`] gathers pages in larger segments of a log and writes them
 //! home later, sorted; its module tells how. What follows is about [`Hard`].
 //!
-//! A driver is a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out,
+//! A driver ([`Driver`]) stands in a [`Shell`], which takes requests apart, lets them wait and answers them. Together
+//! they are a state machine ([`HostDriver`]): requests of the host go in, commands for the device come out,
 //! completions go in, answers come out. It has no clock, no threads and does no I/O, so it runs over a simulated drive
 //! as over a real one, with contents or without. [`Blocking`] runs it over a file, a block device or memory.
 //!
@@ -55,33 +56,30 @@
 //! their format. Contents do not.
 
 mod blocking;
-mod buffers;
-mod checkpoint;
-mod complete;
 mod disk;
 mod driver;
-mod front;
+mod errors;
 mod hard;
-mod journal;
-mod layout;
 mod log_cache;
-mod options;
-mod read;
-mod reclaim;
-mod recover;
+pub mod parameters;
 mod report;
-mod request;
-mod space;
+mod shape;
+mod shell;
 mod store;
-mod write;
+mod table;
 
-pub use blocking::{Blocking, FormatError};
-pub use driver::{DriverOptions, HostDriver, Machine, ReadSectors};
-pub use hard::Hard;
-pub use layout::{Layout, LayoutError};
+pub use blocking::Blocking;
+pub use driver::{
+    Driver, DriverOptions, HostDriver, LayoutOf, PageWrite, ReadSectors, Site, Source, Terms, WriteCache,
+};
+pub use errors::{FormatError, LayoutError, OpenError};
+pub use hard::{Hard, Layout, Options, OtherCheckpoint, Partial, Recovered, Report, Start};
 pub use log_cache::{LogCache, LogLayout, LogOptions, LogReport};
-pub use options::{Options, Partial, Start, WriteCache};
-pub use recover::{OpenError, OtherCheckpoint, Recovered};
-pub use report::{HostReport, Report};
-pub use request::{Command, Done, Submit};
+pub use report::{Counter, DriverReport, HostCounts, HostReport};
+pub use shape::Shape;
+pub use shell::Shell;
+pub use shell::buffers::Buffers;
+pub use shell::host::{Host, RequestId};
+pub use shell::request::{Command, Done, Submit};
 pub use store::BlockStore;
+pub use table::{DriverPlan, HOST_DRIVERS, HostDriverEntry, KEY, Plan, RemapPlan, keys, plan};

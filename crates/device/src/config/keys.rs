@@ -1,7 +1,6 @@
 //! Every configuration key: the drive's own, and those the tables of layers and policies declare.
 
 use super::presets::part_choices;
-use crate::remapped::only_of;
 use ftl::mapping;
 use layer::{Choices, Condition, Parameter, ParameterKind as Kind};
 use nand::{ContentsKind, SuspendOption};
@@ -436,25 +435,6 @@ pub(crate) const OF_TRACES: &[Parameter] = &[
     Parameter::optional(ORDER.key, Kind::Choice(|| ORDER.named()), "What becomes of trace times that go backwards."),
 ];
 
-/// A key of the host's drivers is read by one of them, or by all.
-const DRIVEN: Condition = Condition::one_of("remap.kind", |key| {
-    let reads = |name: &str| only_of(key).is_none_or(|only| only == name);
-    let kinds = crate::remapped::parameters().into_iter().find(|known| known.key == "remap.kind");
-    let kinds = kinds.map_or_else(Vec::new, |kind| kind.kind.choices());
-    kinds.into_iter().map(|(name, _)| name).filter(|name| *name != "none" && reads(name)).collect()
-});
-
-/// Keys of the host's drivers.
-fn drivers() -> Vec<Parameter> {
-    let waits = |key: &str| ["remap.timeout", "remap.idle_after"].contains(&key);
-    let told = |own: Parameter| match own.key {
-        "remap.kind" => own,
-        key if waits(key) => own.only(DRIVEN).only(IN_TIME),
-        _ => own.only(DRIVEN),
-    };
-    crate::remapped::parameters().into_iter().map(told).collect()
-}
-
 /// Every key there is, in display order.
 pub fn all_keys() -> Vec<Parameter> {
     let buffer = Parameter::new(
@@ -470,7 +450,7 @@ pub fn all_keys() -> Vec<Parameter> {
     let mappings = [vec![mapping], mapping::parameters()].concat();
     let own = [DRIVE, FLASH].concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
-    [own, buffers, stripes, mappings, drivers(), workloads].concat()
+    [own, buffers, stripes, mappings, remap::keys(), workloads].concat()
 }
 
 /// The key called `name`.

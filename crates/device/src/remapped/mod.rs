@@ -1,4 +1,4 @@
-//! A driver of the host around a device: requests go through a [`remap::Machine`], its commands to the device.
+//! A driver of the host around a device: requests go through a [`HostDriver`], its commands to the device.
 //!
 //! ```text
 //! submit --> driver --> commands --> device
@@ -12,21 +12,20 @@
 
 mod plan;
 
-pub(crate) use plan::only_of;
-pub use plan::{RemapPlan, counters, parameters};
+pub(crate) use plan::plan;
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use nand::{TimedFlash, WaitVector};
-use remap::{Done, HostDriver, HostReport, Machine, OpenError, Submit};
+use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Submit};
 use std::io;
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 /// A driver without its device: it can be moved from one to another that holds the same.
 #[derive(Debug)]
 pub struct Driver {
-    machine: Machine,
+    machine: Box<dyn HostDriver>,
     /// What reads are checked against, where contents are on.
     oracle: Option<Box<Oracle>>,
     /// What had been counted when counting began.
@@ -34,7 +33,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    fn new(machine: Machine) -> Self {
+    fn new(machine: Box<dyn HostDriver>) -> Self {
         let has_contents = machine.cell_bytes() > 0;
         let oracle = has_contents.then(|| {
             let mut oracle = Oracle::new(machine.sectors(), machine.page_sectors());
@@ -46,7 +45,7 @@ impl Driver {
     }
 
     /// A fresh driver that will format its device; `id` tells it from any other that the device held.
-    pub fn format(plan: &RemapPlan, id: u64) -> Self {
+    pub fn format(plan: &dyn DriverPlan, id: u64) -> Self {
         Self::new(plan.format(id))
     }
 
@@ -54,7 +53,7 @@ impl Driver {
     ///
     /// # Errors
     /// There is none, or it is damaged.
-    pub fn open<D: BlockDevice>(plan: &RemapPlan, device: &mut D) -> Result<Self, OpenError> {
+    pub fn open<D: BlockDevice>(plan: &dyn DriverPlan, device: &mut D) -> Result<Self, OpenError> {
         let sectors = device.sectors();
         Ok(Self::new(plan.open(sectors, &mut |sector, into| read_now(device, sector, into))?))
     }

@@ -1,11 +1,10 @@
 //! Gathering everything a run measured into one result.
 
 use super::Measurable;
+use crate::DrivePlan;
 use crate::build::Service;
 use crate::config::{PRECONDITION, Precondition};
-use crate::remapped::RemapPlan;
 use crate::run::HostMeasurements;
-use crate::{DrivePlan, remapped};
 use layer::LayerReport;
 use metrics::{OpTotals, RecordedLatency, RunResult, Status};
 use nand::{Counters, Flash as _, FlashCore};
@@ -134,21 +133,18 @@ fn add_layer(result: &mut RunResult, report: LayerReport) {
 
 /// What the driver of the host did, and what the host sees of the drive.
 fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResult) {
-    let counters = remapped::counters(report).into_iter().map(|(name, count)| (format!("remap.{name}"), count));
+    let counters = report.counters.iter().map(|counter| (format!("remap.{}", counter.name), counter.count));
     result.counters.extend(counters);
-    result.ram_bytes.push(("remap".to_owned(), report.ram_bytes()));
-    let driver = plan.remap.expect("a driver was planned");
-    let keeps = match driver {
-        RemapPlan::Hard { .. } => "its remapping driver holds back the rest and keeps its map there",
-        RemapPlan::LogCache { .. } => "the rest is the log of its log cache",
-    };
+    result.ram_bytes.push(("remap".to_owned(), report.ram_bytes));
+    let driver = plan.remap.as_ref().expect("a driver was planned");
     result.notes.push(format!(
-        "The host sees {} of the drive's {}: {keeps}. Flash commands for what \
+        "The host sees {} of the drive's {}: {}. Flash commands for what \
          the driver reads and writes by itself are counted as the host's.",
         quantity::format_size(driver.sectors() * units::SECTOR_BYTES),
         quantity::format_size(driver.device_sectors() * units::SECTOR_BYTES),
+        driver.keeps(),
     ));
-    if report.is_broken() {
+    if report.broken {
         result.notes.push(
             "The driver of the host gave up: too many commands of the drive failed in a row, and only \
             reads were served."

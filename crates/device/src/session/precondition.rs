@@ -14,12 +14,13 @@ use crate::config::keys::CONTENTS;
 use crate::config::{PRECONDITION, Precondition};
 use crate::drive::Drive;
 use crate::oracle::Oracle;
-use crate::remapped::{Driver, RemapPlan, Remapped};
+use crate::remapped::{Driver, Remapped};
 use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};
 use engine::random::Stream;
 use layer::SnapshotError;
 use nand::{ContentsKind, CountedFlash, Flash, FlashCore};
+use remap::DriverPlan;
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
@@ -75,7 +76,7 @@ pub(super) fn initial_state(
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
     let kind = PRECONDITION.read(&plan.config.values);
-    if let Some(remap) = &plan.remap {
+    if let Some(remap) = plan.remap.as_deref() {
         return behind_driver(plan, remap, source, watcher);
     }
     if kind == Precondition::None {
@@ -104,7 +105,7 @@ pub(super) fn initial_state(
 /// not used: the driver's map is not among their tables.
 fn behind_driver(
     plan: &DrivePlan,
-    remap: &RemapPlan,
+    remap: &dyn DriverPlan,
     source: &WorkloadSource,
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
@@ -155,7 +156,7 @@ impl Initial {
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
         }
-        if plan.remap.is_some_and(|remap| remap.cell_bytes() > 0) {
+        if plan.remap.as_ref().is_some_and(|remap| remap.cell_bytes() > 0) {
             drive.carry_cells();
         }
         plan.arm_deaths(&mut drive);
@@ -202,7 +203,7 @@ pub(super) struct Preconditioner<'a, D> {
 
 impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
-        let spp = self.plan.remap.map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
+        let spp = self.plan.remap.as_ref().map_or(self.plan.geometry.sectors_per_page(), |remap| remap.page_sectors());
         let pages = self.drive.sectors() / u64::from(spp);
         let share = self.plan.config.values.real("drive.fill");
         let mut fill = Fill::of(self.drive.sectors(), spp, share);

@@ -11,12 +11,15 @@
 
 use super::LogOptions;
 use crate::disk::{self, HEAD_BYTES, Head, Kind};
-use crate::{Layout, LayoutError};
+use crate::shape::check_sizes;
+use crate::{LayoutError, Shape};
 use units::SECTOR_BYTES;
 
 /// Bytes of a header before its entries.
 const BEFORE_ENTRIES: usize = HEAD_BYTES + 24;
 const ENTRY_BYTES: usize = 8;
+pub(super) const SUPERBLOCK: Kind = Kind { magic: b"LOGCsupr", version: 1 };
+const SEGMENT: Kind = Kind { magic: b"LOGCsegm", version: 1 };
 /// Segments at least: one is filled, one is written, one is written back, and one takes the word that it is.
 const LEAST_SEGMENTS: u64 = 4;
 /// Sectors of the largest segment.
@@ -64,30 +67,10 @@ impl LogLayout {
     }
 
     fn check_shape(page_sectors: u32, superpage_sectors: u32, segment_sectors: u32) -> Result<(), LayoutError> {
-        Layout::check_shape(page_sectors, superpage_sectors)?;
+        check_sizes(page_sectors, superpage_sectors)?;
         let fits = segment_sectors.is_power_of_two() && segment_sectors <= MOST_SEGMENT;
         let fits = fits && segment_sectors >= superpage_sectors && segment_sectors >= 2 * page_sectors;
         if fits { Ok(()) } else { Err(LayoutError::Segment(segment_sectors)) }
-    }
-
-    /// Sectors that the host sees.
-    pub fn sectors(&self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_sectors)
-    }
-
-    /// Sectors of the device.
-    pub fn device_sectors(&self) -> u64 {
-        self.device_sectors
-    }
-
-    /// Sectors of a page.
-    pub fn page_sectors(&self) -> u32 {
-        self.page_sectors
-    }
-
-    /// Sectors that writes to the log are multiples of.
-    pub fn superpage_sectors(&self) -> u32 {
-        self.superpage_sectors
     }
 
     /// Sectors of a segment.
@@ -166,7 +149,7 @@ impl LogLayout {
         disk::put_u64(body, 0, self.device_sectors);
         let fields = [self.page_sectors, self.superpage_sectors, self.segment_sectors, self.segments, self.pages];
         fields.iter().enumerate().for_each(|(field, value)| disk::put_u32(body, 8 + 4 * field, *value));
-        disk::seal(sector, Kind::LogSuperblock, Head { id, number: 0, more: 0, count: 0 });
+        disk::seal(sector, SUPERBLOCK, Head { id, number: 0, more: 0, count: 0 });
     }
 
     /// What a sound superblock says; `None` if that cannot be.
@@ -187,6 +170,32 @@ impl LogLayout {
         let fits =
             u64::from(layout.segments) >= LEAST_SEGMENTS && numbered && pages == u64::from(layout.pages) && pages > 0;
         fits.then_some(layout)
+    }
+}
+
+impl Shape for LogLayout {
+    fn sectors(&self) -> u64 {
+        u64::from(self.pages) * u64::from(self.page_sectors)
+    }
+
+    fn device_sectors(&self) -> u64 {
+        self.device_sectors
+    }
+
+    fn page_sectors(&self) -> u32 {
+        self.page_sectors
+    }
+
+    fn superpage_sectors(&self) -> u32 {
+        self.superpage_sectors
+    }
+
+    fn buffer_sectors(&self) -> u32 {
+        self.segment_sectors
+    }
+
+    fn own_sectors(&self) -> u64 {
+        self.home_sector()
     }
 }
 
@@ -233,7 +242,7 @@ impl Header {
             disk::put_u32(bytes, at + 4, if entry.slot.is_some() { 0 } else { entry.pages });
         }
         let head = Head { id: self.id, number: self.number, more: self.tail, count: self.entries.len() as u32 };
-        disk::seal(&mut bytes[..covered(self.entries.len())], Kind::Segment, head);
+        disk::seal(&mut bytes[..covered(self.entries.len())], SEGMENT, head);
     }
 
     /// Reads a header; `None` if there is none, it is damaged, or does not fit the layout.
@@ -242,7 +251,7 @@ impl Header {
         if count > layout.entries() as usize {
             return None;
         }
-        let head = disk::unseal(&bytes[..covered(count)], Kind::Segment)?;
+        let head = disk::unseal(&bytes[..covered(count)], SEGMENT)?;
         let mut entries = Vec::with_capacity(count);
         let mut filled = 0;
         for index in 0..count {

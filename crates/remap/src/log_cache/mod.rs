@@ -50,95 +50,68 @@
 
 mod back;
 mod flush;
+mod gather;
 mod layout;
 mod options;
-mod read;
 mod recover;
-mod write;
+mod report;
+mod ring;
 
 pub use layout::LogLayout;
-pub use options::{LogOptions, LogReport};
+pub use options::LogOptions;
+pub use report::LogReport;
 
-use crate::buffers::Buffers;
-use crate::front::Front;
-use crate::request::{HeldBack, Job};
-use crate::{Command, Done, DriverOptions, FormatError, HostDriver, HostReport, OpenError, ReadSectors, Submit};
-use back::Batch;
+use crate::shell::host::{Host, MOST_FAILURES};
+use crate::{Command, Driver, OpenError, PageWrite, ReadSectors, Shape, Source};
+use back::Back;
 use flush::Mark;
-use layout::Entry;
-use std::collections::{BTreeMap, VecDeque};
-use units::{HostOp, Nanos};
+use gather::Gather;
+use ring::{Line, Ring};
+use std::io;
+use std::ops::Range;
+use units::Nanos;
 
 /// The page is at home.
 const HOME: u32 = u32::MAX;
-/// Failures in a row, of one command or of flushes, after which nothing is tried any more.
-const MOST_FAILURES: u32 = 8;
 
-/// What a command is for. `segment`: which one it reads, `None` where it reads the home.
+/// What a command of the driver is for.
 #[derive(Clone, Copy, Debug)]
-enum Work {
-    /// A read of the host: where its data go.
-    Read {
-        request: u32,
-        cell: usize,
-        segment: Option<u32>,
-    },
-    /// The old contents of a page of which a part is written.
-    Merge {
-        page: u32,
-        segment: Option<u32>,
-    },
+pub enum Work {
     /// Pages of a segment that is written back.
     Load {
+        /// The segment.
         segment: u32,
+        /// First slot of it.
         slot: u32,
+        /// How often it failed.
         tries: u32,
     },
     /// Pages on their way home.
     Home {
+        /// What is written.
         buffer: u32,
+        /// How often it failed.
         tries: u32,
     },
-    /// A segment of this number.
+    /// A segment.
     Segment {
+        /// Its number.
         number: u64,
+        /// How often it failed.
         tries: u32,
     },
     /// The superblock.
     Superblock {
+        /// What is written.
         buffer: u32,
     },
     /// The header that begins a life.
     Begin {
+        /// What is written.
         buffer: u32,
     },
+    /// A flush.
     Flush,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Filling,
-    Writing,
-    Written,
-}
-
-/// A segment of the ring.
-#[derive(Debug)]
-struct Segment {
-    /// 0: none.
-    number: u64,
-    state: State,
-    entries: Vec<Entry>,
-    /// Slots that hold data.
-    filled: u32,
-    /// All of it, if it is in memory.
-    buffer: Option<u32>,
-    /// Who waits for it.
-    owners: Vec<u32>,
-    /// Reads of it under way.
-    pins: u32,
-    /// When its first entry came.
-    since: Nanos,
 }
 
 /// What has to be done before the host may change anything.
@@ -156,380 +129,279 @@ enum Startup {
     Ready,
 }
 
+/// Pages that reads of the host found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hits {
+    memory: u64,
+    log: u64,
+    home: u64,
+}
+
 /// A log cache over one device. See the description of this module.
 #[derive(Debug)]
 pub struct LogCache {
     layout: LogLayout,
-    options: LogOptions,
     /// Identity of this format, in all its metadata.
     id: u64,
-    now: Nanos,
-    front: Front<Work>,
-    buffers: Buffers,
-    /// Where each page is: [`HOME`], or segment x entries of one + entry.
-    map: Vec<u32>,
-    segments: Vec<Segment>,
-    /// The one that is being filled.
-    open: Option<u32>,
-    /// Number of the segment that is opened next.
-    next: u64,
-    /// First number of this life.
-    base: u64,
-    /// All up to this one are written.
-    completed: u64,
-    /// All up to this one are durable.
-    durable: u64,
-    /// All up to this one are home, and that is durable.
-    home: u64,
-    /// All up to this one may be written over: a durable header says that they are home.
-    tail: u64,
-    /// Tails of headers that are not durable, by the number of their segment.
-    tails: VecDeque<(u64, u64)>,
-    /// Segments that are in memory and written, oldest first.
-    kept: VecDeque<u32>,
-    /// Segments in memory.
-    in_memory: u32,
-    batch: Option<Batch>,
-    /// The log is written back because the host is idle.
-    background: bool,
-    last_request: Nanos,
-    /// Reads of the home under way, first sector and sectors.
-    home_reads: Vec<(u64, u32)>,
-    /// Pages that have writes waiting, oldest first.
-    locks: BTreeMap<u32, VecDeque<Job>>,
-    /// Of these pages, those that wait only for room.
-    ready: VecDeque<u32>,
-    /// Requests that are not begun.
-    held: VecDeque<HeldBack>,
-    /// The open segment is to be written now.
-    close_wanted: bool,
+    ring: Ring,
+    line: Line,
+    gather: Gather,
+    back: Back,
     /// The flush under way.
     flush: Option<Mark>,
-    /// Requests that wait to be durable.
-    waiters: Vec<u32>,
     startup: Startup,
-    failures: u32,
-    counts: LogReport,
+    hits: Hits,
 }
 
 impl LogCache {
-    /// A log cache on a fresh device: all pages read what the device holds. The first commands write the metadata;
-    /// until they are completed, writes and trims wait. `id` must differ from that of any log cache that the device
-    /// held before, or old metadata might be taken for new.
-    ///
-    /// # Panics
-    /// `cell_bytes` is neither 0 nor 512.
-    pub fn format(layout: LogLayout, options: &LogOptions, id: u64) -> Self {
-        let mut cache = Self::bare(layout, options, id);
-        cache.write_superblock();
-        cache.pump();
-        cache
-    }
-
     /// One that knows nothing yet.
-    fn bare(layout: LogLayout, options: &LogOptions, id: u64) -> Self {
-        assert!([0, 512].contains(&options.cell_bytes), "a sector has 512 bytes of data or none");
-        let bytes = if options.cell_bytes == 0 { 0 } else { layout.segment_bytes() };
-        let segment = || Segment {
-            number: 0,
-            state: State::Written,
-            entries: Vec::new(),
-            filled: 0,
-            buffer: None,
-            owners: Vec::new(),
-            pins: 0,
-            since: 0,
-        };
+    fn bare(layout: &LogLayout, options: &LogOptions, id: u64, startup: Startup) -> Self {
         Self {
-            layout,
-            options: *options,
+            layout: *layout,
             id,
-            now: 0,
-            front: Front::default(),
-            buffers: Buffers::new(bytes),
-            map: vec![HOME; layout.pages() as usize],
-            segments: (0..layout.segments()).map(|_| segment()).collect(),
-            open: None,
-            next: 1,
-            base: 1,
-            completed: 0,
-            durable: 0,
-            home: 0,
-            tail: 0,
-            tails: VecDeque::new(),
-            kept: VecDeque::new(),
-            in_memory: 0,
-            batch: None,
-            background: false,
-            last_request: 0,
-            home_reads: Vec::new(),
-            locks: BTreeMap::new(),
-            ready: VecDeque::new(),
-            held: VecDeque::new(),
-            close_wanted: false,
+            ring: Ring::new(layout, options.cell_bytes),
+            line: Line::new(layout),
+            gather: Gather::new(layout, options, id),
+            back: Back::new(layout, options),
             flush: None,
-            waiters: Vec::new(),
-            startup: Startup::Lazy,
-            failures: 0,
-            counts: LogReport::default(),
+            startup,
+            hits: Hits::default(),
         }
     }
 
-    /// The layout.
-    pub fn layout(&self) -> &LogLayout {
-        &self.layout
+    /// The segment of a sector of the device; `None`: it is of the home.
+    fn segment_of(&self, sector: u64) -> Option<u32> {
+        let first = u64::from(self.layout.superpage_sectors());
+        let in_log = ((sector - first) / u64::from(self.layout.segment_sectors())) as u32;
+        (sector < self.layout.home_sector()).then_some(in_log)
     }
 
-    /// Counters, and how it stands.
-    pub fn report(&self) -> LogReport {
-        let waiting: usize = self.held.iter().map(|held| held.data.len()).sum();
-        let entries: usize = self.segments.iter().map(|segment| segment.entries.len() * size_of::<Entry>()).sum();
-        let tables = self.map.len() * size_of::<u32>() + self.segments.len() * size_of::<Segment>();
-        LogReport {
-            free: self.free(),
-            ram_bytes: self.buffers.ram_bytes() + (waiting + entries + tables) as u64,
-            ..self.counts
+    /// The next segment may be written: no header needs what is there, and nobody reads it.
+    fn next_is_there(&self) -> bool {
+        let next = self.layout.place_of(self.line.next());
+        self.line.is_in_window() && self.ring.at(next).pins == 0
+    }
+
+    fn wants_write_back(&self, host: &Host<Work>) -> bool {
+        let is_low = self.line.free() <= (self.layout.segments() / 4).max(2);
+        match self.startup {
+            Startup::Ready => is_low || host.is_background(),
+            // The header that begins a life has no room.
+            Startup::Wanted => !self.line.is_in_window(),
+            _ => false,
         }
-    }
-
-    fn page_bytes(&self) -> usize {
-        self.layout.page_sectors() as usize * self.options.cell_bytes as usize
-    }
-
-    /// Where in a segment's buffer a slot is.
-    fn offset(&self, slot: u32) -> usize {
-        (self.layout.header_pages() + slot) as usize * self.page_bytes()
-    }
-
-    /// The segment and the entry of a place that is not home.
-    fn entry(&self, place: u32) -> (u32, Entry) {
-        let entries = self.layout.entries();
-        let segment = place / entries;
-        (segment, self.segments[segment as usize].entries[(place % entries) as usize])
-    }
-
-    /// The segment of this number.
-    fn segment(&mut self, number: u64) -> &mut Segment {
-        &mut self.segments[self.layout.place_of(number) as usize]
-    }
-
-    /// Where a page is from now on.
-    fn map_to(&mut self, page: u32, place: u32) {
-        let old = std::mem::replace(&mut self.map[page as usize], place);
-        self.counts.cached_pages += u32::from(old == HOME);
-        self.counts.cached_pages -= u32::from(place == HOME);
-    }
-
-    fn send(&mut self, work: Work, op: HostOp, first_sector: u64, sectors: u32) {
-        self.counts.device_flushes += u64::from(op == HostOp::Flush);
-        self.front.send(work, op, first_sector, sectors);
-    }
-
-    /// A part of a request is done.
-    fn part_done(&mut self, request: u32, failed: bool) {
-        if !self.front.part_done(request, failed) {
-            return;
-        }
-        let entry = self.front.requests.at(request);
-        if entry.failed || !entry.fua || entry.op == HostOp::Read {
-            let failed = entry.failed;
-            self.front.end(request, failed);
-            return;
-        }
-        if entry.op == HostOp::Trim {
-            // Writes wait for their segments anyway.
-            self.close();
-            self.front.requests.at(request).target = self.next - 1;
-        }
-        self.wait_until_durable(request);
-    }
-
-    /// A failure; too many in a row are the end.
-    fn failure(&mut self) {
-        self.failures += 1;
-        if self.failures >= MOST_FAILURES {
-            self.break_down();
-        }
-    }
-
-    /// Nothing is written any more. What was answered stays readable where it is; flushes fail.
-    fn break_down(&mut self) {
-        self.counts.broken = true;
-        self.locks.clear();
-        self.ready.clear();
-        self.held.clear();
-        self.waiters.clear();
-        self.front.end_changes();
-        self.segments.iter_mut().for_each(|segment| segment.owners.clear());
-    }
-
-    /// Goes on with whatever can go on.
-    fn pump(&mut self) {
-        let steps =
-            [Self::pump_begin, Self::pump_held, Self::pump_ready, Self::pump_close, Self::pump_back, Self::pump_flush];
-        while !self.counts.broken && steps.into_iter().any(|step| step(self)) {}
     }
 }
 
-impl HostDriver for LogCache {
-    fn sectors(&self) -> u64 {
-        self.layout.sectors()
+/// Tries a command again that failed; whether that was not too often, otherwise the driver breaks down.
+fn retry(host: &mut Host<Work>, work: Work, tries: u32, command: &Command) -> bool {
+    let again = tries + 1 < MOST_FAILURES;
+    if again {
+        host.send(work, command.op, command.first_sector, command.sectors);
+    } else {
+        host.break_down();
+    }
+    again
+}
+
+impl Driver for LogCache {
+    type Options = LogOptions;
+    type Work = Work;
+    type Report = LogReport;
+
+    const TRIM_TAKES_ROOM: bool = true;
+
+    /// All pages read what the device holds.
+    fn format(layout: LogLayout, options: &LogOptions, id: u64, host: &mut Host<Work>) -> Self {
+        let mut cache = Self::bare(&layout, options, id, Startup::Writing);
+        cache.write_superblock(host);
+        cache
     }
 
-    fn page_sectors(&self) -> u32 {
-        self.layout.page_sectors()
+    fn open(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+        Self::opened(options, device_sectors, read)
     }
 
-    fn cell_bytes(&self) -> u32 {
-        self.options.cell_bytes
+    fn fresh_id(layout: &LogLayout, read: &mut ReadSectors) -> io::Result<u64> {
+        recover::fresh_id(layout, read)
     }
 
-    fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]) {
-        let Submit { op, first_sector, sectors, .. } = submit;
-        let request = self.front.open(&submit, data.len(), self.options.cell_bytes, self.layout.sectors());
-        self.now = self.now.max(now);
-        (self.last_request, self.background) = (self.now, false);
-        match op {
-            HostOp::Read => self.read(request, first_sector, sectors),
-            HostOp::Flush => self.flush(request),
-            HostOp::Write | HostOp::Trim if self.counts.broken => self.front.end(request, true),
-            HostOp::Write | HostOp::Trim => {
-                if !self.held.is_empty() || !self.begin(request, first_sector, sectors, data) {
-                    self.held.push_back(HeldBack { request, first_sector, sectors, data: data.to_vec() });
-                }
-            }
+    fn layout(&self) -> &LogLayout {
+        &self.layout
+    }
+
+    fn locate(&self, page: u32) -> Source {
+        self.ring.locate(page)
+    }
+
+    fn found(&mut self, source: Source) {
+        match source {
+            Source::Zeros | Source::Memory { .. } => self.hits.memory += 1,
+            Source::Device { sector, .. } if sector < self.layout.home_sector() => self.hits.log += 1,
+            Source::Device { .. } => self.hits.home += 1,
         }
-        self.pump();
     }
 
-    fn next_command(&mut self) -> Option<Command> {
-        self.front.next_command()
+    fn hold(&mut self, first_sector: u64, sectors: u32) {
+        match self.segment_of(first_sector) {
+            Some(segment) => self.ring.pin(segment),
+            None => self.back.hold(first_sector, sectors),
+        }
     }
 
-    fn command_data(&self, id: u32) -> &[u8] {
-        let Some((work, command)) = self.front.commands.get(id) else { return &[] };
+    fn let_go(&mut self, _host: &mut Host<Work>, first_sector: u64, sectors: u32) {
+        match self.segment_of(first_sector) {
+            Some(segment) => self.ring.unpin(segment),
+            None => self.back.let_go(first_sector, sectors),
+        }
+    }
+
+    fn begin_life(&mut self) -> bool {
+        let is_lazy = self.startup == Startup::Lazy;
+        if is_lazy {
+            self.startup = Startup::Wanted;
+        }
+        is_lazy
+    }
+
+    fn admits(&self, _host: &Host<Work>) -> bool {
+        self.startup == Startup::Ready
+    }
+
+    /// An open segment has room always: it is closed when it has none.
+    fn has_room(&self, _host: &Host<Work>) -> bool {
+        let may_begin = || self.startup == Startup::Ready && self.next_is_there();
+        self.gather.is_open() || (may_begin() && self.gather.has_memory(&self.ring, self.back.last()))
+    }
+
+    fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
+        self.gather.place(host, &mut self.ring, &mut self.line, self.back.last(), write);
+    }
+
+    fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {
+        self.gather.trim(host, &mut self.ring, &mut self.line, self.back.last(), pages);
+    }
+
+    fn gathering_since(&self) -> Option<Nanos> {
+        self.gather.since(&self.ring)
+    }
+
+    fn close(&mut self, host: &mut Host<Work>) -> bool {
+        self.gather.close(host, &mut self.ring, &mut self.line)
+    }
+
+    fn issued(&self) -> u64 {
+        self.line.next() - 1
+    }
+
+    fn is_durable(&self, target: u64) -> bool {
+        let is_there = matches!(self.startup, Startup::Lazy | Startup::Wanted | Startup::Ready);
+        is_there && self.line.durable() >= target
+    }
+
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, command: &Command, failed: bool, data: &[u8]) {
+        match work {
+            Work::Load { segment, slot, tries } => {
+                self.back.load_completed(host, &self.ring, (segment, slot, tries), command, failed, data);
+            }
+            Work::Home { buffer, tries } => self.back.home_completed(host, (buffer, tries), command, failed),
+            Work::Segment { number, tries } => {
+                let (ring, line) = (&mut self.ring, &mut self.line);
+                self.gather.completed(host, ring, line, (number, tries), command, failed);
+            }
+            Work::Superblock { buffer } | Work::Begin { buffer } => {
+                self.begin_completed(host, (work, buffer), command, failed);
+            }
+            Work::Flush => self.flush_completed(host, failed),
+        }
+    }
+
+    fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, command: &Command) -> &'a [u8] {
         let buffer = match work {
             Work::Segment { number, .. } => {
-                self.segments[self.layout.place_of(*number) as usize].buffer.expect("what is written is in memory")
+                let segment = self.ring.at(self.layout.place_of(number));
+                segment.buffer.expect("what is written is in memory")
             }
-            Work::Home { buffer, .. } | Work::Superblock { buffer } | Work::Begin { buffer } => *buffer,
-            Work::Read { .. } | Work::Merge { .. } | Work::Load { .. } | Work::Flush => return &[],
+            Work::Home { buffer, .. } | Work::Superblock { buffer } | Work::Begin { buffer } => buffer,
+            Work::Load { .. } | Work::Flush => return &[],
         };
-        &self.buffers.get(buffer)[..command.sectors as usize * self.options.cell_bytes as usize]
+        &host.buffers.get(buffer)[..host.bytes(command.sectors)]
     }
 
-    fn completed(&mut self, now: Nanos, id: u32, failed: bool, data: &[u8]) {
-        self.now = self.now.max(now);
-        let (work, command) = self.front.commands.remove(id);
-        self.counts.failed_commands += u64::from(failed);
-        match work {
-            Work::Read { request, cell, segment } => {
-                self.let_go(segment, &command);
-                self.read_completed(request, cell, failed, command.sectors, data);
-            }
-            Work::Merge { page, segment } => {
-                self.let_go(segment, &command);
-                self.merge_completed(page, failed, data);
-            }
-            Work::Load { segment, slot, tries } => self.load_completed((segment, slot, tries), &command, failed, data),
-            Work::Home { buffer, tries } => self.home_completed((buffer, tries), &command, failed),
-            Work::Segment { number, tries } => self.segment_completed((number, tries), &command, failed),
-            Work::Superblock { buffer } | Work::Begin { buffer } => {
-                self.begin_completed(work, buffer, &command, failed);
-            }
-            Work::Flush => self.flush_completed(failed),
-        }
-        self.pump();
+    fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
+        self.pump_begin(host)
     }
 
-    fn next_done(&mut self) -> Option<Done> {
-        self.front.next_done()
+    fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
+        let wants = self.wants_write_back(host);
+        self.back.pump(host, &mut self.ring, &mut self.line, wants) || self.pump_flush(host)
     }
 
-    fn done_data(&self) -> &[u8] {
-        self.front.done_data()
-    }
-
-    fn wake_at(&self) -> Option<Nanos> {
-        if self.counts.broken {
-            return None;
-        }
-        let timeout = self.open.map(|open| self.segments[open as usize].since + self.options.timeout_ns);
-        let idle =
-            (self.outstanding() == 0 && self.has_idle_work()).then_some(self.last_request + self.options.idle_after_ns);
-        timeout.into_iter().chain(idle).min()
-    }
-
-    fn woken(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
-        let since = self.open.map(|open| self.segments[open as usize].since);
-        self.close_wanted |= since.is_some_and(|since| self.now >= since + self.options.timeout_ns);
-        let idle = self.outstanding() == 0 && self.now >= self.last_request + self.options.idle_after_ns;
-        self.background |= idle && self.has_idle_work();
-        self.pump();
-    }
-
-    fn expire(&mut self) {
-        self.close_wanted |= self.open.is_some();
-        self.pump();
-    }
-
-    fn outstanding(&self) -> usize {
-        self.front.outstanding()
-    }
-
-    fn is_idle(&self) -> bool {
-        self.front.is_idle()
+    fn has_idle_work(&self, _host: &Host<Work>) -> bool {
+        self.startup == Startup::Ready && self.line.completed() > self.line.home()
     }
 
     /// Writes the log back.
-    fn tidy_up(&mut self) {
-        self.background = self.startup == Startup::Ready;
-        self.pump();
+    fn tidy_up(&mut self, host: &mut Host<Work>) {
+        host.set_background(self.startup == Startup::Ready);
     }
 
-    fn host_report(&self) -> HostReport {
-        HostReport::LogCache(self.report())
+    fn broke_down(&mut self) {
+        self.ring.forget_owners();
+    }
+
+    fn report(&self, host: &Host<Work>) -> LogReport {
+        let (counts, gather, back, hits) = (host.counts(), &self.gather, &self.back, &self.hits);
+        LogReport {
+            host_pages: counts.host_pages,
+            overwritten_pages: gather.overwritten_pages,
+            trims: gather.trims,
+            merge_reads: counts.merge_reads,
+            segments: gather.segments,
+            data_pages: gather.data_pages,
+            header_pages: gather.header_pages,
+            pad_pages: gather.pad_pages,
+            write_backs: back.write_backs,
+            written_back_segments: back.segments,
+            write_back_pages: back.pages,
+            write_back_commands: back.commands,
+            write_back_reads: back.reads,
+            reads: counts.reads,
+            reads_split: counts.reads_split,
+            read_commands: counts.read_commands,
+            memory_hits: hits.memory,
+            log_hits: hits.log,
+            home_hits: hits.home,
+            device_flushes: counts.device_flushes,
+            host_flushes: counts.host_flushes,
+            failed_commands: counts.failed_commands,
+            free: self.line.free(),
+            cached_pages: self.ring.cached_pages(),
+            ram_bytes: host.ram_bytes() + self.ring.ram_bytes(),
+            broken: counts.broken,
+        }
     }
 
     /// Whether the map leads only to entries that are there and say so, numbers are in order, and every page is
     /// accounted for: those of the host are in segments or replaced others in memory.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self, host: &Host<Work>) -> Result<(), String> {
         let mut cached = 0;
-        for (page, place) in (0..).zip(&self.map).filter(|(_, place)| **place != HOME) {
-            let (segment, entry) = self.entry(*place);
-            let number = self.segments[segment as usize].number;
+        for (page, place) in (0..).zip(self.ring.map()).filter(|(_, place)| **place != HOME) {
+            let (segment, entry) = self.ring.entry(*place);
+            let number = self.ring.at(segment).number;
             let holds = (entry.page..entry.page + entry.pages).contains(&page);
-            if !holds || number <= self.home || number >= self.next {
+            if !holds || number <= self.line.home() || number >= self.line.next() {
                 return Err(format!("page {page} leads to {entry:?} of segment {number}"));
             }
             cached += 1;
         }
-        let numbers = [self.tail, self.home, self.durable, self.completed, self.next];
-        let filling = self.open.map_or(0, |open| u64::from(self.segments[open as usize].filled));
-        let report = self.report();
+        let filling = u64::from(self.gather.filling(&self.ring));
+        let report = self.report(host);
         let pages = report.data_pages + report.overwritten_pages + filling;
-        if !numbers.is_sorted() || cached != report.cached_pages || pages != report.host_pages {
-            return Err(format!("{numbers:?}, {cached} pages cached, {filling} being gathered: {report:?}"));
+        if !self.line.is_sound() || cached != report.cached_pages || pages != report.host_pages {
+            let line = &self.line;
+            return Err(format!("{line:?}, {cached} pages cached, {filling} being gathered: {report:?}"));
         }
         Ok(())
-    }
-}
-
-impl DriverOptions for LogOptions {
-    type Machine = LogCache;
-
-    fn cell_bytes(&self) -> u32 {
-        self.cell_bytes
-    }
-
-    fn format(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<LogCache, FormatError> {
-        let layout = LogLayout::new(self, device_sectors)?;
-        let id = recover::fresh_id(&layout, read)?;
-        Ok(LogCache::format(layout, self, id))
-    }
-
-    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<LogCache, OpenError> {
-        LogCache::open(self, device_sectors, read)
     }
 }

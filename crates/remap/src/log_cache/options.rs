@@ -1,7 +1,10 @@
-//! What can be chosen for a log cache, and what it did.
+//! What can be chosen for a log cache.
 
-use crate::WriteCache;
-use units::Nanos;
+use super::layout::LogLayout;
+use crate::parameters::{self, PAGE_BYTES};
+use crate::{DriverOptions, LayoutError, LogCache, Site, Terms, WriteCache};
+use layer::{Parameter, ParameterKind as Kind, Values};
+use units::{Nanos, SECTOR_BYTES, quantity};
 
 /// The options. The first four belong to the layout and count only where a drive is formatted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,91 +51,89 @@ impl Default for LogOptions {
     }
 }
 
-/// Counters since the drive was formatted or opened, and how it stands now. Pages are pages of the map.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogReport {
-    /// Pages that the host wrote.
-    pub host_pages: u64,
-    /// Those of them that replaced a page of the segment in memory, and so never reach the log twice.
-    pub overwritten_pages: u64,
-    /// Trims that the log recorded.
-    pub trims: u64,
-    /// Pages whose old contents were read to complete a write of a part.
-    pub merge_reads: u64,
-    /// Segments written, full or not.
-    pub segments: u64,
-    /// Their data, in pages.
-    pub data_pages: u64,
-    /// Their headers, in pages.
-    pub header_pages: u64,
-    /// Pages behind their data, up to a whole superpage.
-    pub pad_pages: u64,
-    /// Batches of segments that were written back.
-    pub write_backs: u64,
-    /// Segments in them.
-    pub written_back_segments: u64,
-    /// Pages written home, those that were trimmed as zeros.
-    pub write_back_pages: u64,
-    /// Commands that wrote them.
-    pub write_back_commands: u64,
-    /// Commands that read them from the log first.
-    pub write_back_reads: u64,
-    /// Reads of the host.
-    pub reads: u64,
-    /// Reads of the host that needed more than one command.
-    pub reads_split: u64,
-    /// Commands for reads of the host.
-    pub read_commands: u64,
-    /// Pages that reads of the host found in memory.
-    pub memory_hits: u64,
-    /// Pages that reads of the host found in the log.
-    pub log_hits: u64,
-    /// Pages that reads of the host found at home.
-    pub home_hits: u64,
-    /// Flushes that the device was asked for.
-    pub device_flushes: u64,
-    /// Flushes of the host.
-    pub host_flushes: u64,
-    /// Commands that failed.
-    pub failed_commands: u64,
-    /// Segments that are free, or will be as soon as the log says so.
-    pub free: u32,
-    /// Pages whose newest contents are not at home.
-    pub cached_pages: u32,
-    /// Bytes of memory: the map, 4 bytes a page, what segments hold, and buffers.
-    pub ram_bytes: u64,
-    /// Too many commands failed in a row: only reads are served.
-    pub broken: bool,
-}
+impl DriverOptions for LogOptions {
+    type Driver = LogCache;
+    type Layout = LogLayout;
 
-impl LogReport {
-    /// What was counted since an earlier report, and how it stands now.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
+    const NAME: &'static str = "log-cache";
+    const DOC: &'static str = "writes gather in segments, go to a log at the beginning of the drive, and later to \
+                               where they belong, sorted";
+    const KEEPS: &'static str = "the rest is the log of its log cache";
+    const SIZE_KEY: &'static str = "remap.segment";
+
+    fn parameters() -> Vec<Parameter> {
+        vec![
+            parameters::superpage(),
+            Parameter::new(
+                "remap.segment",
+                Kind::Size { min: 8 << 10, max: 16 << 20 },
+                "512KiB",
+                "Bytes of a segment of a log cache, a power of two: what one write to the log holds at most, its \
+                 header included.",
+            ),
+            Parameter::new(
+                "remap.log",
+                Kind::Share { max: 0.5 },
+                "10%",
+                "Share of the drive that the log of a log cache takes. At least 0.1 %; a small drive gives more, as \
+                 four segments have to fit.",
+            ),
+            parameters::timeout(),
+            parameters::write_cache(),
+            parameters::idle_after(),
+        ]
+    }
+
+    fn of(values: &Values, site: &Site) -> Result<Self, String> {
+        let superpage = parameters::superpage_bytes(values, site)?;
+        let segment = values.whole("remap.segment");
+        parameters::power_of_two("remap.segment", segment)?;
+        if segment < superpage {
+            let [size, least] = [segment, superpage].map(quantity::format_size);
+            return Err(format!(
+                "remap.segment is {size}, less than the {least} that the log is written in multiples of; raise it to \
+                 \"{least}\" at least, or lower remap.superpage"
+            ));
+        }
+        if values.real("remap.log") < 0.001 {
+            return Err("remap.log is below 0.1 %, too little for a log; 10% is usual".to_owned());
+        }
+        Ok(Self {
+            page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
+            superpage_sectors: (superpage / SECTOR_BYTES) as u32,
+            segment_sectors: (segment / SECTOR_BYTES) as u32,
+            log: values.real("remap.log"),
+            cell_bytes: site.cell_bytes,
+            timeout_ns: values.whole("remap.timeout"),
+            write_cache: parameters::write_cache_of(values),
+            idle_after_ns: values.whole("remap.idle_after"),
+            ..Self::default()
+        })
+    }
+
+    fn terms(&self) -> Terms {
+        let Self { cell_bytes, timeout_ns, idle_after_ns, write_cache, .. } = *self;
+        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache }
+    }
+
+    fn layout(&self, device_sectors: u64) -> Result<LogLayout, LayoutError> {
+        LogLayout::new(self, device_sectors)
+    }
+
+    fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
+        let page_sectors = [1, 1, 2, 4][dice(4) as usize];
+        let superpage_sectors = (page_sectors * [1, 2, 4, 4, 4, 8][dice(6) as usize]).max(2);
         Self {
-            host_pages: self.host_pages - earlier.host_pages,
-            overwritten_pages: self.overwritten_pages - earlier.overwritten_pages,
-            trims: self.trims - earlier.trims,
-            merge_reads: self.merge_reads - earlier.merge_reads,
-            segments: self.segments - earlier.segments,
-            data_pages: self.data_pages - earlier.data_pages,
-            header_pages: self.header_pages - earlier.header_pages,
-            pad_pages: self.pad_pages - earlier.pad_pages,
-            write_backs: self.write_backs - earlier.write_backs,
-            written_back_segments: self.written_back_segments - earlier.written_back_segments,
-            write_back_pages: self.write_back_pages - earlier.write_back_pages,
-            write_back_commands: self.write_back_commands - earlier.write_back_commands,
-            write_back_reads: self.write_back_reads - earlier.write_back_reads,
-            reads: self.reads - earlier.reads,
-            reads_split: self.reads_split - earlier.reads_split,
-            read_commands: self.read_commands - earlier.read_commands,
-            memory_hits: self.memory_hits - earlier.memory_hits,
-            log_hits: self.log_hits - earlier.log_hits,
-            home_hits: self.home_hits - earlier.home_hits,
-            device_flushes: self.device_flushes - earlier.device_flushes,
-            host_flushes: self.host_flushes - earlier.host_flushes,
-            failed_commands: self.failed_commands - earlier.failed_commands,
-            ..*self
+            page_sectors,
+            superpage_sectors,
+            segment_sectors: (superpage_sectors * [1, 2, 4][dice(3) as usize]).max(2 * page_sectors),
+            log: [0.02, 0.2, 0.5][dice(3) as usize],
+            timeout_ns: 1000,
+            write_cache: [WriteCache::Through, WriteCache::Volatile][dice(2) as usize],
+            idle_after_ns: [500, 5000][dice(2) as usize],
+            buffers: [2, 3, 8][dice(3) as usize],
+            batch: [1, 3, 16][dice(3) as usize],
+            ..Self::default()
         }
     }
 }

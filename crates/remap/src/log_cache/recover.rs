@@ -1,10 +1,10 @@
 //! Opening a device that holds a log cache: the headers of all segments, and what they say of pages.
 
-use super::layout::{Header, LogLayout};
-use super::{LogCache, LogOptions, Segment, State};
-use crate::disk::{self, Kind};
-use crate::recover::superblock;
-use crate::{OpenError, ReadSectors};
+use super::layout::{Header, LogLayout, SUPERBLOCK};
+use super::ring::Line;
+use super::{LogCache, LogOptions, Startup};
+use crate::disk::{self, superblock};
+use crate::{OpenError, ReadSectors, Shape};
 use std::io;
 use units::SECTOR_BYTES;
 
@@ -18,13 +18,13 @@ impl LogCache {
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a log cache whose log can be trusted.
-    pub fn open(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        let (head, sector) = superblock(Kind::LogSuperblock, options.cell_bytes, read)?;
+    pub(super) fn opened(options: &LogOptions, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+        let (head, sector) = superblock(SUPERBLOCK, options.cell_bytes, read)?;
         let layout = LogLayout::of(&sector).ok_or(OpenError::Superblock)?;
         if layout.device_sectors() > device_sectors {
             return Err(OpenError::Shrunk { sectors: device_sectors, formatted: layout.device_sectors() });
         }
-        let mut cache = Self::bare(layout, options, head.id);
+        let mut cache = Self::bare(&layout, options, head.id, Startup::Lazy);
         let (headers, unreadable) = cache.find(read);
         cache.replay(headers, &unreadable)?;
         Ok(cache)
@@ -80,26 +80,10 @@ impl LogCache {
             }
         }
         for header in headers.into_iter().filter(|header| header.number > tail) {
-            let (index, filled) = (self.layout.place_of(header.number), header.filled());
-            let first = index * self.layout.entries();
-            for (place, entry) in (first..).zip(&header.entries) {
-                (entry.page..entry.page + entry.pages).for_each(|page| self.map_to(page, place));
-            }
-            let old = &mut self.segments[index as usize];
-            *old = Segment {
-                number: header.number,
-                state: State::Written,
-                entries: header.entries,
-                filled,
-                buffer: None,
-                owners: Vec::new(),
-                pins: 0,
-                since: 0,
-            };
+            let filled = header.filled();
+            self.ring.found(header.number, header.entries, filled);
         }
-        (self.home, self.tail, self.completed, self.next) = (tail, tail, last, last + 1);
-        // Before the next flush nothing behind the tail is known to be durable, only written.
-        self.durable = tail;
+        self.line = Line::resumed(&self.layout, tail, last);
         Ok(())
     }
 }

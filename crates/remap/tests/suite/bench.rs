@@ -4,8 +4,7 @@ use crate::device::Device;
 use crate::oracle::{Change, Mark, Oracle};
 use engine::random::Stream;
 use remap::{
-    Blocking, DriverOptions, Hard, HostDriver, Layout, LogCache, LogLayout, LogOptions, Options, Partial, Submit,
-    WriteCache,
+    Blocking, Driver, DriverOptions, DriverPlan, HostDriver, OpenError, Plan, ReadSectors, RemapPlan, Shell, Submit,
 };
 use std::collections::BTreeMap;
 use units::HostOp;
@@ -16,157 +15,80 @@ enum Asked {
     Flush(Mark),
 }
 
-pub struct Bench<O: Shape = Options> {
-    pub driver: O::Machine,
+/// A driver over a device of a certain size: of one kind, or any line of the table.
+pub trait Subject {
+    type Machine: HostDriver + ?Sized;
+    fn plan(&self) -> &dyn DriverPlan;
+    fn fresh(&self, id: u64) -> Box<Self::Machine>;
+    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<Self::Machine>, OpenError>;
+}
+
+impl<D: Driver<Options = O>, O: DriverOptions<Driver = D>> Subject for Plan<O> {
+    type Machine = Shell<D>;
+
+    fn plan(&self) -> &dyn DriverPlan {
+        self
+    }
+
+    fn fresh(&self, id: u64) -> Box<Shell<D>> {
+        Box::new(self.format(id))
+    }
+
+    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<Shell<D>>, OpenError> {
+        Ok(Box::new(Shell::open(&self.options, device_sectors, read)?))
+    }
+}
+
+impl Subject for RemapPlan {
+    type Machine = dyn HostDriver;
+
+    fn plan(&self) -> &dyn DriverPlan {
+        &**self
+    }
+
+    fn fresh(&self, id: u64) -> Box<dyn HostDriver> {
+        self.format(id)
+    }
+
+    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<dyn HostDriver>, OpenError> {
+        DriverPlan::open(&**self, device_sectors, read)
+    }
+}
+
+pub struct Bench<P: Subject> {
+    pub driver: Box<P::Machine>,
     pub device: Device,
     pub oracle: Oracle,
-    pub options: O,
+    pub plan: P,
     pub random: Stream,
     pub now: u64,
     pub failures: u64,
-    /// Pages the host writes are among the first ones, so many.
+    /// Sectors the host uses are among the first ones, so many.
     pub hot: u64,
     asked: BTreeMap<u64, Asked>,
     tag: u64,
 }
 
-/// What a bench needs to know of the options of a driver.
-pub trait Shape: DriverOptions {
-    /// Options drawn at random, of small shapes.
-    fn random(random: &mut Stream) -> Self;
-    /// A size of writes that matters.
-    fn superpage_sectors(&self) -> u32;
-    /// Pages may be replaced in part.
-    fn is_torn(&self) -> bool;
-    /// Sectors of a device with so many superpages for the host, or a few more.
-    fn device_sectors(&self, superpages: u32) -> u64;
-    /// Sectors whose first contents do not matter.
-    fn rubbish(&self, device_sectors: u64) -> u64;
-    /// A driver on an empty device.
-    fn fresh(&self, device_sectors: u64, id: u64) -> Self::Machine;
-}
-
-fn one_of(random: &mut Stream, choices: &[u32]) -> u32 {
-    choices[random.below(choices.len() as u64) as usize]
-}
-
-fn shape(random: &mut Stream) -> (u32, u32) {
-    let page_sectors = one_of(random, &[1, 1, 2, 4]);
-    let superpage_sectors = page_sectors * one_of(random, &[1, 2, 4, 4, 4, 8]);
-    (page_sectors, superpage_sectors.max(2))
-}
-
-impl Shape for Options {
-    fn random(random: &mut Stream) -> Self {
-        let (page_sectors, superpage_sectors) = shape(random);
-        let mut one_of = |choices: &[u32]| one_of(random, choices);
-        Options {
-            page_sectors,
-            superpage_sectors,
-            hold_back: [0.05, 0.1, 0.2, 0.3][one_of(&[0, 1, 2, 3]) as usize],
-            timeout_ns: 1000,
-            partial: [Partial::Pad, Partial::Hold][one_of(&[0, 1]) as usize],
-            write_cache: [WriteCache::Through, WriteCache::Volatile][one_of(&[0, 1]) as usize],
-            bypass: one_of(&[0, 0, 1]) == 1,
-            var_free: one_of(&[1, 2, 3]),
-            var_ahead: [None, Some(0), Some(3)][one_of(&[0, 1, 2]) as usize],
-            var_background: [0.0, 0.05, 0.5][one_of(&[0, 1, 2]) as usize],
-            idle_after_ns: 5000,
-            trim: one_of(&[0, 1]) == 1,
-            buffers: one_of(&[2, 4, 64]),
-            ..Options::default()
-        }
-    }
-
-    fn superpage_sectors(&self) -> u32 {
-        self.superpage_sectors
-    }
-
-    fn is_torn(&self) -> bool {
-        self.bypass
-    }
-
-    fn device_sectors(&self, superpages: u32) -> u64 {
-        let size = u64::from(self.superpage_sectors);
-        let fits = |sectors: &u64| Layout::new(self, *sectors).is_ok_and(|layout| layout.superpages() >= superpages);
-        (u64::from(superpages)..1 << 20).map(|count| count * size).find(fits).expect("a large one will do")
-    }
-
-    fn rubbish(&self, device_sectors: u64) -> u64 {
-        device_sectors
-    }
-
-    fn fresh(&self, device_sectors: u64, id: u64) -> Hard {
-        Hard::format(Layout::new(self, device_sectors).expect("it fits"), self, id)
-    }
-}
-
-impl Shape for LogOptions {
-    fn random(random: &mut Stream) -> Self {
-        let (page_sectors, superpage_sectors) = shape(random);
-        let mut one_of = |choices: &[u32]| one_of(random, choices);
-        LogOptions {
-            page_sectors,
-            superpage_sectors,
-            segment_sectors: (superpage_sectors * one_of(&[1, 2, 4])).max(2 * page_sectors),
-            log: [0.02, 0.2, 0.5][one_of(&[0, 1, 2]) as usize],
-            timeout_ns: 1000,
-            write_cache: [WriteCache::Through, WriteCache::Volatile][one_of(&[0, 1]) as usize],
-            idle_after_ns: [500, 5000][one_of(&[0, 1]) as usize],
-            buffers: one_of(&[2, 3, 8]),
-            batch: one_of(&[1, 3, 16]),
-            ..LogOptions::default()
-        }
-    }
-
-    fn superpage_sectors(&self) -> u32 {
-        self.superpage_sectors
-    }
-
-    fn is_torn(&self) -> bool {
-        false
-    }
-
-    fn device_sectors(&self, superpages: u32) -> u64 {
-        let size = u64::from(self.superpage_sectors);
-        let wanted = u64::from(superpages) * size;
-        let fits = |sectors: &u64| LogLayout::new(self, *sectors).is_ok_and(|layout| layout.sectors() >= wanted);
-        (u64::from(superpages)..1 << 20).map(|count| count * size).find(fits).expect("a large one will do")
-    }
-
-    /// What is at home is read.
-    fn rubbish(&self, device_sectors: u64) -> u64 {
-        LogLayout::new(self, device_sectors).expect("it fits").home_sector()
-    }
-
-    fn fresh(&self, device_sectors: u64, id: u64) -> LogCache {
-        LogCache::format(LogLayout::new(self, device_sectors).expect("it fits"), self, id)
-    }
-}
-
-impl<O: Shape> Bench<O> {
+impl<D: Driver<Options = O>, O: DriverOptions<Driver = D>> Bench<Plan<O>> {
+    /// Over a device that shows the host so many superpages.
     pub fn new(options: O, superpages: u32, seed: u64) -> Self {
-        let sectors = options.device_sectors(superpages);
+        Self::over(Plan::with_superpages(options, superpages), seed)
+    }
+}
+
+impl<P: Subject> Bench<P> {
+    pub fn over(plan: P, seed: u64) -> Self {
+        let about = plan.plan();
         let mut random = Stream::new(seed, "bench");
         // What was there before is no zeros.
-        let mut image: Vec<u8> =
-            (0..options.rubbish(sectors) * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
-        image.resize(sectors as usize * 512, 0);
+        let mut image: Vec<u8> = (0..about.own_sectors() * 64).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        image.resize(about.device_sectors() as usize * 512, 0);
         let mut device = Device::new(image);
-        device.overlaps = options.is_torn();
-        let driver = options.fresh(sectors, seed + 1);
-        let mut bench = Self {
-            device,
-            oracle: Oracle::new(driver.sectors(), driver.page_sectors(), !options.is_torn()),
-            options,
-            random,
-            now: 0,
-            failures: 0,
-            hot: driver.sectors(),
-            driver,
-            asked: BTreeMap::new(),
-            tag: 0,
-        };
+        device.overlaps = !about.replaces_pages();
+        let oracle = Oracle::new(about.sectors(), about.page_sectors(), about.replaces_pages());
+        let (hot, driver) = (about.sectors(), plan.fresh(seed + 1));
+        let (now, failures, asked, tag) = (0, 0, BTreeMap::new(), 0);
+        let mut bench = Self { driver, device, oracle, plan, random, now, failures, hot, asked, tag };
         bench.settle();
         bench
     }
@@ -220,7 +142,7 @@ impl<O: Shape> Bench<O> {
         let mut count = count as u32;
         if random.chance(0.4) {
             // Whole superpages, for writes in place.
-            let size = u64::from(self.options.superpage_sectors());
+            let size = u64::from(self.plan.plan().superpage_sectors());
             first = first / size * size;
             count = size as u32 * (1 + random.below(2) as u32);
             if first + u64::from(count) > self.hot {
@@ -233,7 +155,7 @@ impl<O: Shape> Bench<O> {
 
     pub fn complete(&mut self) {
         self.now += 10;
-        self.device.complete(&mut self.driver, self.now, &mut self.random);
+        self.device.complete(&mut *self.driver, self.now, &mut self.random);
         self.answers();
     }
 
@@ -247,7 +169,7 @@ impl<O: Shape> Bench<O> {
     }
 
     fn answers(&mut self) {
-        self.device.take(&mut self.driver);
+        self.device.take(&mut *self.driver);
         while let Some(done) = self.driver.next_done() {
             let asked = self.asked.remove(&done.tag).expect("an answer to a request");
             self.failures += u64::from(done.failed);
@@ -285,9 +207,17 @@ impl<O: Shape> Bench<O> {
         self.answers();
     }
 
+    fn open(&self, image: &[u8]) -> Box<P::Machine> {
+        let mut read = |first: u64, into: &mut [u8]| {
+            into.copy_from_slice(&image[first as usize * 512..][..into.len()]);
+            Ok(())
+        };
+        self.plan.open(image.len() as u64 / 512, &mut read).expect("a power cut damages nothing")
+    }
+
     /// Opens what a cut left and looks at all of it.
     pub fn check_image(&self, image: Vec<u8>) -> Vec<u8> {
-        let mut drive = Blocking::open(image, &self.options).expect("a power cut damages nothing");
+        let mut drive = Blocking::over(self.open(&image), image);
         let mut all = vec![0; drive.sectors() as usize * 512];
         drive.read(0, &mut all).expect("the store does not fail");
         self.oracle.check_cut(&all);
@@ -305,12 +235,7 @@ impl<O: Shape> Bench<O> {
         let image = self.device.cut(&mut self.random);
         let all = self.check_image(image.clone());
         self.oracle.restart(&all);
-        let sectors = image.len() as u64 / 512;
-        let mut read = |first: u64, into: &mut [u8]| {
-            into.copy_from_slice(&image[first as usize * 512..][..into.len()]);
-            Ok(())
-        };
-        self.driver = self.options.open(sectors, &mut read).expect("it was opened before");
+        self.driver = self.open(&image);
         let mut device = Device::new(image);
         (device.faults, device.overlaps, device.written) =
             (self.device.faults, self.device.overlaps, self.device.written);

@@ -1,19 +1,21 @@
 //! Power cuts after every command of the device.
 
-use crate::bench::{Bench, Shape};
+use crate::bench::{Bench, Subject};
+use crate::toy::ToyOptions;
 use engine::random::Stream;
-use remap::{HostDriver, LogOptions, Options};
+use remap::{HOST_DRIVERS, HostDriverEntry};
 
 /// One run; how often it was cut.
-fn run<O: Shape>(seed: u64, faults: f64) -> u64 {
+fn run(entry: &HostDriverEntry, seed: u64, faults: f64) -> u64 {
     let mut random = Stream::new(seed, "options");
-    let options = O::random(&mut random);
     let superpages = 12 + random.below(30) as u32;
-    let mut bench = Bench::new(options, superpages, seed);
+    let plan = (entry.small)(superpages, &mut |below| random.below(u64::from(below)) as u32);
+    let mut bench = Bench::over(plan, seed);
     bench.device.faults = faults;
     bench.oracle.atomic &= faults == 0.0;
     if random.chance(0.5) {
-        bench.hot = (bench.hot / 4).max(u64::from(options.superpage_sectors()) * 2).min(bench.hot);
+        let superpage = u64::from(bench.plan.plan().superpage_sectors());
+        bench.hot = (bench.hot / 4).max(superpage * 2).min(bench.hot);
     }
     let depth = [1, 2, 8, 32][random.below(4) as usize];
     let mut cuts = 0;
@@ -36,13 +38,13 @@ fn run<O: Shape>(seed: u64, faults: f64) -> u64 {
         if random.chance(0.01) {
             bench.restart();
         }
-        if bench.driver.host_report().is_broken() {
+        if bench.driver.is_broken() {
             assert!(faults > 0.0, "it broke without a fault");
             break;
         }
         bench.driver.check().expect("all is consistent");
     }
-    if !bench.driver.host_report().is_broken() {
+    if !bench.driver.is_broken() {
         bench.drain();
     }
     assert!(faults > 0.0 || bench.failures == 0, "something failed without a fault");
@@ -51,11 +53,11 @@ fn run<O: Shape>(seed: u64, faults: f64) -> u64 {
     cuts + 1
 }
 
-fn campaign<O: Shape>(first: u64, cuts: u64, faults: fn(u64) -> f64) {
+fn campaign(entry: &HostDriverEntry, first: u64, cuts: u64, faults: fn(u64) -> f64) {
     let mut done = 0;
     for seed in first.. {
-        let result = std::panic::catch_unwind(|| run::<O>(seed, faults(seed)));
-        done += result.unwrap_or_else(|_| panic!("the run of seed {seed} failed"));
+        let result = std::panic::catch_unwind(|| run(entry, seed, faults(seed)));
+        done += result.unwrap_or_else(|_| panic!("the run of seed {seed} of {} failed", entry.name));
         if done >= cuts {
             return;
         }
@@ -67,22 +69,29 @@ fn wanted(usual: u64) -> u64 {
     std::env::var("REMAP_CUTS").map_or(usual, |text| text.parse().expect("REMAP_CUTS is a number"))
 }
 
+/// Each driver of the table, at once.
+fn each(first: u64, cuts: u64, faults: fn(u64) -> f64) {
+    std::thread::scope(|scope| {
+        for (number, entry) in (0..).zip(&HOST_DRIVERS) {
+            scope.spawn(move || campaign(entry, first + number * 2_000_000, cuts, faults));
+        }
+    });
+}
+
 #[test]
 fn what_was_flushed_is_there_after_a_cut_at_every_command() {
-    campaign::<Options>(0, wanted(100_000), |_| 0.0);
+    each(0, wanted(100_000), |_| 0.0);
 }
 
 #[test]
 fn commands_that_fail_lose_nothing_silently() {
-    campaign::<Options>(1_000_000, wanted(100_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
+    each(1_000_000, wanted(100_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
 }
 
+/// A driver that is not of this crate: its file, and its line.
 #[test]
-fn what_was_flushed_is_there_after_a_cut_at_every_command_of_a_log_cache() {
-    campaign::<LogOptions>(2_000_000, wanted(60_000), |_| 0.0);
-}
-
-#[test]
-fn commands_of_a_log_cache_that_fail_lose_nothing_silently() {
-    campaign::<LogOptions>(3_000_000, wanted(60_000) / 4, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
+fn a_driver_from_outside_is_tried_like_those_of_the_table() {
+    let entry = HostDriverEntry::of::<ToyOptions>();
+    campaign(&entry, 0, wanted(100_000) / 10, |_| 0.0);
+    campaign(&entry, 1_000_000, wanted(100_000) / 40, |seed| [0.01, 0.05, 0.2][seed as usize % 3]);
 }

@@ -109,7 +109,7 @@ fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
                 (0..pages).for_each(|page| drive.write(page * 2, &[version; 1024], false).unwrap());
                 drive.flush().unwrap();
             }
-            let data = drive.hard().layout().data_sector() as usize * 512;
+            let data = drive.machine().layout().data_sector() as usize * 512;
             let killed = drive.into_store();
             let bytes = superpage_sectors as usize * 512;
             let mut refused = 0;
@@ -148,7 +148,7 @@ fn no_bit_of_the_last_journal_superpage_brings_older_data_back() {
 
 fn metadata_bytes() -> usize {
     let drive = Blocking::open(closed().0.clone(), &options()).unwrap();
-    drive.hard().layout().data_sector() as usize * 512
+    drive.machine().layout().data_sector() as usize * 512
 }
 
 /// It is refused, or reads as it should.

@@ -48,7 +48,7 @@ impl Device {
     }
 
     /// Takes all commands there are.
-    pub fn take(&mut self, driver: &mut dyn HostDriver) {
+    pub fn take(&mut self, driver: &mut (impl HostDriver + ?Sized)) {
         while let Some(command) = driver.next_command() {
             let data = match command.op {
                 HostOp::Write => driver.command_data(command.id).to_vec(),
@@ -70,7 +70,7 @@ impl Device {
     }
 
     /// Does one of its commands and says so.
-    pub fn complete(&mut self, driver: &mut dyn HostDriver, now: u64, random: &mut Stream) {
+    pub fn complete(&mut self, driver: &mut (impl HostDriver + ?Sized), now: u64, random: &mut Stream) {
         let Held { command, data, serial } = self.held.swap_remove(random.below(self.held.len() as u64) as usize);
         // One flush that fails ends a run: so they are rarer.
         let faults = if command.op == HostOp::Flush { self.faults / 16.0 } else { self.faults };

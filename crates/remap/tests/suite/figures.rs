@@ -1,21 +1,20 @@
 //! Figures of the paper, and shares that follow from the layout.
 
-use crate::bench::{Bench, Shape};
+use crate::bench::Bench;
 use engine::random::Stream;
-use remap::{Hard, HostDriver, Layout, Options, Start, Submit, WriteCache};
+use remap::{Hard, HostDriver, Options, Plan, Shape, Shell, Start, Submit, WriteCache};
 use units::HostOp;
 
 /// Without contents, over a device that does everything at once.
 struct Plain {
-    hard: Hard,
+    hard: Shell<Hard>,
     tag: u64,
 }
 
 impl Plain {
     fn new(options: &Options, superpages: u32) -> Self {
         let options = Options { cell_bytes: 0, ..*options };
-        let layout = Layout::new(&options, options.device_sectors(superpages)).expect("it fits");
-        let mut plain = Self { hard: Hard::format(layout, &options, 1), tag: 0 };
+        let mut plain = Self { hard: Plan::with_superpages(options, superpages).format(1), tag: 0 };
         plain.run();
         plain
     }

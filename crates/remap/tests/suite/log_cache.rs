@@ -2,7 +2,9 @@
 
 use crate::bench::Bench;
 use crate::hooked::{Access, Hooked};
-use remap::{Blocking, HostDriver, LayoutError, LogCache, LogLayout, LogOptions, OpenError, Options, WriteCache};
+use remap::{
+    Blocking, HostDriver, LayoutError, LogCache, LogLayout, LogOptions, OpenError, Options, Shell, WriteCache,
+};
 use std::fs::File;
 use units::HostOp;
 
@@ -99,7 +101,7 @@ fn a_file_keeps_what_was_written_and_what_was_there() {
 fn three_segments() -> (Vec<u8>, LogLayout) {
     // A log that is large enough for nothing to be written back yet.
     let options = LogOptions { log: 0.5, ..options() };
-    let mut drive: Blocking<_, LogCache> = Blocking::format(vec![0; 512 << 10], &options).unwrap();
+    let mut drive: Blocking<_, Shell<LogCache>> = Blocking::format(vec![0; 512 << 10], &options).unwrap();
     for turn in 0..3 {
         drive.write(turn * 2, &[turn as u8 + 1; 1024], true).unwrap();
     }

@@ -10,3 +10,4 @@ mod log_cache;
 mod oracle;
 mod regressions;
 mod stores;
+mod toy;

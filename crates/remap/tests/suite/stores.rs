@@ -1,7 +1,9 @@
 //! The blocking driver over files, and layouts that cannot be.
 
 use crate::hooked::{Access, Hooked};
-use remap::{BlockStore, Blocking, FormatError, HostDriver, Layout, LayoutError, LogOptions, Options, WriteCache};
+use remap::{
+    BlockStore, Blocking, FormatError, HostDriver, Layout, LayoutError, LogOptions, Options, Shape, WriteCache,
+};
 use std::cell::Cell;
 use std::fs::File;
 
@@ -84,7 +86,7 @@ fn after_a_flush_that_failed_none_is_acknowledged() {
         let mut bytes = [0; 4096];
         drive.read(0, &mut bytes).unwrap();
         assert_eq!(bytes, [1; 4096]);
-        assert!(drive.machine().host_report().is_broken() && drive.close().is_err());
+        assert!(drive.machine().is_broken() && drive.close().is_err());
     }
     let failing = Cell::new(false);
     let stubborn = || Hooked {
@@ -108,7 +110,7 @@ fn a_store_without_room_is_told_from_one_that_fails() {
     };
     let store = Hooked { bytes: vec![0; 8 << 20], hook };
     let mut drive = Blocking::format(store, &Options::default()).unwrap();
-    let first = drive.hard().layout().data_sector();
+    let first = drive.machine().layout().data_sector();
     assert!(first <= 1000, "the metadata end at sector {first}");
     assert!(drive.breakdown().is_none());
     let errors = (0..2000).filter_map(|page| drive.write(page % 1000 * 8, &[1; 4096], true).err());

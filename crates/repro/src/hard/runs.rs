@@ -205,13 +205,13 @@ pub fn race<D: BlockDevice>(
 fn fresh(options: &Options, place: &Place, monitor: &dyn Monitor) -> Result<Fresh, StudyError> {
     let bench = drives::bench(options, Shape::of(place.kind, place.ways))?;
     let drive = bench.factory_fresh();
-    match bench.plan().remap {
+    match bench.plan().remap.as_deref() {
         Some(remap) => {
-            let mut drive = Remapped::new(drive, Driver::format(&remap, options.seed));
+            let mut drive = Remapped::new(drive, Driver::format(remap, options.seed));
             drive.settle();
             let mut drive = Elevator::new(drive);
             let times = phases(options, &mut drive, place, monitor)?;
-            let victims = drive.device().report().hard().map_or(0, |report| report.victims);
+            let victims = drive.device().report().get("victims").unwrap_or(0);
             Ok(Fresh { times, victims })
         }
         None => Ok(Fresh { times: phases(options, &mut Elevator::new(drive), place, monitor)?, victims: 0 }),
@@ -247,8 +247,8 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
     let bench = drives::bench(options, shape)?;
     let plan = bench.plan();
     let mut counted = bench.fresh();
-    if let Some(remap) = plan.remap {
-        let mut drive = Remapped::new(counted, Driver::format(&remap, options.seed));
+    if let Some(remap) = plan.remap.as_deref() {
+        let mut drive = Remapped::new(counted, Driver::format(remap, options.seed));
         drive.settle();
         overwrite(options, &mut drive, monitor)?;
         drive.settle();
@@ -256,11 +256,16 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
         driver.reset_counters();
         let mut device = Elevator::new(Remapped::new(timed(&bench, &DriveState::of(&drive))?, driver));
         let with_many = rate(options, &mut device, DEPTH, monitor)?;
-        let report = device.device().report().hard().copied();
-        let own = report.map_or(0, |report| {
-            (report.journal_superpages + report.checkpoint_superpages + report.superpages) * remap.superpage_pages()
-        });
-        let (host_pages, ram_bytes) = report.map_or((1, 0), |report| (report.host_pages, report.ram_bytes));
+        let report = device.device().report();
+        // A log cache has no superpages of its own to be counted.
+        let (own, host_pages, ram_bytes) = if report.driver == "hard" {
+            let count = |name| report.get(name).expect("a remapping driver counts it");
+            let written = ["journal_superpages", "checkpoint_superpages", "superpages"].map(count).iter().sum::<u64>();
+            let slots = u64::from(remap.superpage_sectors() / remap.page_sectors());
+            (written * slots, count("host_pages"), report.ram_bytes)
+        } else {
+            (0, 1, 0)
+        };
         let with_one = rate(options, &mut device, ONE, monitor)?;
         Ok(Steady { rates: [with_many, with_one], amplification: own as f64 / host_pages as f64, ram_bytes })
     } else {

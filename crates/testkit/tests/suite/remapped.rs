@@ -3,7 +3,6 @@
 use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Driver, Oracle, Progress, Remapped, Setting};
 use engine::random::Stream;
 use nand::{FlashCore, TimedFlash};
-use remap::HostReport;
 use units::{HostOp, Request};
 
 type Stack = Remapped<Drive<TimedFlash>>;
@@ -38,7 +37,7 @@ fn carrying(mut drive: Drive<TimedFlash>) -> Drive<TimedFlash> {
 
 fn opened(plan: &DrivePlan, image: FlashCore) -> Stack {
     let mut drive = carrying(plan.recover(image).unwrap());
-    let driver = Driver::open(&plan.remap.unwrap(), &mut drive).unwrap_or_else(|error| panic!("{error}"));
+    let driver = Driver::open(plan.remap.as_deref().unwrap(), &mut drive).unwrap_or_else(|error| panic!("{error}"));
     Remapped::new(drive, driver)
 }
 
@@ -76,7 +75,7 @@ struct Life<'a> {
 impl<'a> Life<'a> {
     fn begin(plan: &'a DrivePlan, seed: u64) -> Self {
         let drive = carrying(plan.assemble(plan.timed(plan.fresh_core())));
-        let mut stack = Remapped::new(drive, Driver::format(&plan.remap.unwrap(), seed));
+        let mut stack = Remapped::new(drive, Driver::format(plan.remap.as_deref().unwrap(), seed));
         stack.settle();
         Self { plan, stack, stream: Stream::new(seed, "remapped"), under_way: 0, before: [0; 3] }
     }
@@ -116,10 +115,9 @@ impl<'a> Life<'a> {
     /// Pages written, virtual superpages reclaimed or segments written back, and restarts.
     fn counts(&self, restarts: u64) -> [u64; 3] {
         let [pages, victims, before] = self.before;
-        let (written, reclaimed) = match self.stack.machine().host_report() {
-            HostReport::Hard(report) => (report.host_pages, report.victims),
-            HostReport::LogCache(report) => (report.host_pages, report.written_back_segments),
-        };
+        let report = self.stack.machine().host_report();
+        let written = report.get("host_pages").unwrap();
+        let reclaimed = report.get("victims").or(report.get("written_back_segments")).unwrap();
         [pages + written, victims + reclaimed, before + restarts]
     }
 

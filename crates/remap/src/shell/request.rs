@@ -1,5 +1,6 @@
 //! What goes in and comes out.
 
+use crate::shell::host::RequestId;
 use units::HostOp;
 
 /// What the device is asked for. The data of a write are in [`crate::HostDriver::command_data`].
@@ -63,7 +64,7 @@ pub(crate) struct Request {
 /// A request that is not begun.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
-    pub request: u32,
+    pub request: RequestId,
     pub first_sector: u64,
     pub sectors: u32,
     pub data: Vec<u8>,
@@ -72,7 +73,7 @@ pub(crate) struct HeldBack {
 /// A write or a trim of one page that waits.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub request: u32,
+    pub request: RequestId,
     pub trim: bool,
     /// Sectors of the page that it has.
     pub first: u32,
@@ -82,12 +83,18 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub fn trim(request: u32) -> Self {
+    pub fn trim(request: RequestId) -> Self {
         Self { request, trim: true, first: 0, sectors: 0, data: Vec::new() }
     }
 
     /// A write of `sectors` of a page of so many bytes, from `first` on.
-    pub fn write(request: u32, (first, sectors): (u32, u32), data: &[u8], page_bytes: usize, cell_bytes: u32) -> Self {
+    pub fn write(
+        request: RequestId,
+        (first, sectors): (u32, u32),
+        data: &[u8],
+        page_bytes: usize,
+        cell_bytes: u32,
+    ) -> Self {
         let mut bytes = vec![0; page_bytes];
         bytes[first as usize * cell_bytes as usize..][..data.len()].copy_from_slice(data);
         Self { request, trim: false, first, sectors, data: bytes }

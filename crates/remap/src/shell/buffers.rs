@@ -2,7 +2,7 @@
 
 /// Buffers by number.
 #[derive(Debug)]
-pub(crate) struct Buffers {
+pub struct Buffers {
     all: Vec<Vec<u8>>,
     unused: Vec<u32>,
     bytes: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     /// Buffers of so many bytes each, which may be none.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         Self { all: Vec::new(), unused: Vec::new(), bytes }
     }
 
@@ -29,14 +29,17 @@ impl Buffers {
         self.unused.pop().unwrap_or_else(|| self.take())
     }
 
+    /// A buffer is needed no more; its number is used again.
     pub fn release(&mut self, number: u32) {
         self.unused.push(number);
     }
 
+    /// What a buffer holds; nothing where there are no contents.
     pub fn get(&self, number: u32) -> &[u8] {
         &self.all[number as usize]
     }
 
+    /// The same, to be filled.
     pub fn get_mut(&mut self, number: u32) -> &mut [u8] {
         &mut self.all[number as usize]
     }

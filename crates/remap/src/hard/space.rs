@@ -1,12 +1,16 @@
 //! The map both ways and the list of virtual superpages.
 
-use crate::Layout;
-use crate::disk::NOWHERE;
+use super::disk::NOWHERE;
+use super::{Layout, Options, Start, Work};
+use crate::Shape;
+use crate::shell::host::Host;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use units::HostOp;
 
 /// What a virtual superpage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(super) enum State {
     /// Nothing refers to it, on the device neither: it may be written.
     Free,
     /// Pages are put into it.
@@ -47,15 +51,8 @@ struct Ends {
     last: u32,
 }
 
-/// What became of a virtual superpage that nothing refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    Nothing,
-    Freed,
-}
-
 #[derive(Debug)]
-pub(crate) struct Space {
+pub(super) struct Space {
     /// Virtual page of each page.
     pub map: Vec<u32>,
     /// Page that each virtual page was written for.
@@ -73,10 +70,13 @@ pub(crate) struct Space {
     /// Pages that are mapped.
     pub mapped: u32,
     slots: u32,
+    layout: Layout,
+    /// The device is told which ones are free.
+    trims: bool,
 }
 
 impl Space {
-    pub fn new(layout: &Layout) -> Self {
+    pub fn new(layout: &Layout, options: &Options) -> Self {
         let superpage = Superpage {
             state: State::Free,
             listed: false,
@@ -97,7 +97,19 @@ impl Space {
             aside: 0,
             mapped: 0,
             slots: layout.slots(),
+            layout: *layout,
+            trims: options.trim,
         }
+    }
+
+    /// What a fresh drive maps.
+    pub fn fresh(layout: &Layout, options: &Options) -> Self {
+        let mut space = Self::new(layout, options);
+        if layout.start == Start::Identity {
+            space.map.iter_mut().zip(0..).for_each(|(place, page)| *place = page);
+        }
+        assert!(space.rebuild(), "the first map is sound");
+        space
     }
 
     /// Makes counts, states and lists from the map alone. False if two pages share a virtual page, or one is out of
@@ -123,6 +135,12 @@ impl Space {
             }
         }
         true
+    }
+
+    /// Whether this is the newest version of a page.
+    pub fn is_valid(&self, place: u32) -> bool {
+        let page = self.back[place as usize];
+        page != NOWHERE && self.map[page as usize] == place
     }
 
     pub fn state(&self, number: u32) -> State {
@@ -177,14 +195,14 @@ impl Space {
             self.list(number);
         }
         // It cannot become free now: the record of this very page is not durable.
-        self.settle(number);
+        self.note_empty(number);
     }
 
     /// The record by which a page left this virtual page is durable.
-    pub fn left(&mut self, old: u32) -> Settled {
+    pub fn left(&mut self, host: &mut Host<Work>, old: u32) {
         let number = old / self.slots;
         self.superpages[number as usize].leaving -= 1;
-        self.settle(number)
+        self.settle(host, number);
     }
 
     /// A record leads away from another virtual page than was thought.
@@ -213,9 +231,9 @@ impl Space {
     }
 
     /// All its writes are completed.
-    pub fn written(&mut self, number: u32) -> Settled {
+    pub fn written(&mut self, host: &mut Host<Work>, number: u32) {
         self.superpages[number as usize].state = State::Used;
-        self.relist(number)
+        self.relist(host, number);
     }
 
     /// It is written in place.
@@ -239,29 +257,29 @@ impl Space {
     }
 
     /// A victim's copies are placed, or given up: it is not chosen again where it could not be read.
-    pub fn copied(&mut self, number: u32, readable: bool) -> Settled {
+    pub fn copied(&mut self, host: &mut Host<Work>, number: u32, readable: bool) {
         self.superpages[number as usize].state = State::Used;
-        if readable { self.relist(number) } else { self.settle(number) }
+        if readable { self.relist(host, number) } else { self.settle(host, number) }
     }
 
+    /// The virtual superpages of these sectors of the device.
+    pub fn superpages_of(&self, first_sector: u64, sectors: u32) -> RangeInclusive<u32> {
+        let (first, size) = (first_sector - self.layout.data_sector(), u64::from(self.layout.superpage_sectors()));
+        (first / size) as u32..=((first + u64::from(sectors) - 1) / size) as u32
+    }
+
+    /// It is read until [`Space::unpin`].
     pub fn pin(&mut self, number: u32) {
         *self.pins.entry(number).or_insert(0) += 1;
     }
 
-    pub fn unpin(&mut self, number: u32) -> Settled {
+    pub fn unpin(&mut self, host: &mut Host<Work>, number: u32) {
         let count = self.pins.get_mut(&number).expect("a read under way holds what it reads");
         *count -= 1;
         if *count == 0 {
             self.pins.remove(&number);
-            return self.settle(number);
+            self.settle(host, number);
         }
-        Settled::Nothing
-    }
-
-    /// The device is being told that a free one is free.
-    pub fn trim(&mut self, number: u32) {
-        self.free.remove(number);
-        self.superpages[number as usize].state = State::Trimming;
     }
 
     pub fn trimmed(&mut self, number: u32) {
@@ -269,33 +287,40 @@ impl Space {
         self.free.insert(number);
     }
 
-    fn relist(&mut self, number: u32) -> Settled {
+    fn relist(&mut self, host: &mut Host<Work>, number: u32) {
         if self.superpages[number as usize].valid > 0 && !self.superpages[number as usize].bad {
             self.list(number);
         }
-        self.settle(number)
+        self.settle(host, number);
     }
 
-    /// Looks whether nothing refers to it any more.
-    fn settle(&mut self, number: u32) -> Settled {
+    fn note_empty(&mut self, number: u32) {
         let superpage = &mut self.superpages[number as usize];
         if superpage.state == State::Used && superpage.valid == 0 {
             superpage.state = State::Empty;
             self.empty += 1;
         }
+    }
+
+    /// Looks whether nothing refers to it any more: then it is free.
+    fn settle(&mut self, host: &mut Host<Work>, number: u32) {
+        self.note_empty(number);
         let superpage = &mut self.superpages[number as usize];
         if superpage.state != State::Empty || superpage.leaving > 0 || self.pins.contains_key(&number) {
-            return Settled::Nothing;
+            return;
         }
         self.empty -= 1;
         if superpage.bad {
             superpage.state = State::Aside;
             self.aside += 1;
-            return Settled::Nothing;
+        } else if self.trims && !host.is_broken() {
+            superpage.state = State::Trimming;
+            let sector = self.layout.sector_of_page(number * self.slots);
+            host.send(Work::Trim(number), HostOp::Trim, sector, self.layout.superpage_sectors());
+        } else {
+            superpage.state = State::Free;
+            self.free.insert(number);
         }
-        superpage.state = State::Free;
-        self.free.insert(number);
-        Settled::Freed
     }
 
     fn list(&mut self, number: u32) {

@@ -1,41 +1,15 @@
 //! Opening a device that holds a drive: the newest good checkpoint, and the journal read over it.
 
-use crate::disk::{self, Head, Kind, NOWHERE, Seals, Stamp};
-use crate::hard::Hard;
-use crate::{Layout, Options, ReadSectors};
+use super::checkpoint::{Checkpoints, Startup};
+use super::disk::{self, Head, NOWHERE, Seals, Stamp, superblock};
+use super::gather::Gather;
+use super::journal::Journal;
+use super::reclaim::Reclaim;
+use super::space::Space;
+use super::{Hard, Layout, Options};
+use crate::{OpenError, ReadSectors};
 use std::io;
 use units::SECTOR_BYTES;
-
-/// Why a drive could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The device could not be read.
-    #[error("the metadata could not be read: {0}")]
-    Read(#[from] io::Error),
-    /// There is no superblock.
-    #[error("the device holds no remapped drive: its first sector is no superblock; format it first")]
-    Foreign,
-    /// The superblock is damaged or of another version.
-    #[error(
-        "the superblock is damaged or of another version; restore the first sector of the device, or format it anew \
-         and lose its data"
-    )]
-    Superblock,
-    /// The device is smaller than when it was formatted.
-    #[error("the device has {sectors} sectors and was formatted with {formatted}; open the whole device")]
-    Shrunk {
-        /// Sectors there are.
-        sectors: u64,
-        /// Sectors there were.
-        formatted: u64,
-    },
-    /// No checkpoint is good together with its journal.
-    #[error("the map is lost: {0}; restore the metadata, or format the device anew and lose its data")]
-    Map(&'static str),
-    /// There is nothing to read without contents.
-    #[error("cell_bytes is 0: a drive without contents cannot be opened; set it to 512")]
-    NoContents,
-}
 
 /// What the map of an opened drive was made from, and what was passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,24 +54,6 @@ impl OtherCheckpoint {
             OtherCheckpoint::Torn => "torn or damaged",
             OtherCheckpoint::Unreadable => "unreadable",
         }
-    }
-}
-
-/// The head of a device's superblock, and all of it.
-pub(crate) fn superblock(
-    kind: Kind,
-    cell_bytes: u32,
-    read: &mut ReadSectors,
-) -> Result<(Head, [u8; SECTOR_BYTES as usize]), OpenError> {
-    if cell_bytes == 0 {
-        return Err(OpenError::NoContents);
-    }
-    let mut sector = [0; SECTOR_BYTES as usize];
-    read(0, &mut sector)?;
-    match disk::unseal(&sector, kind) {
-        Some(head) => Ok((head, sector)),
-        None if disk::looks_like(&sector, kind) => Err(OpenError::Superblock),
-        None => Err(OpenError::Foreign),
     }
 }
 
@@ -188,8 +144,8 @@ impl Hard {
     ///
     /// # Errors
     /// The device cannot be read, or does not hold a drive whose map can be trusted.
-    pub fn open(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
-        let (head, sector) = superblock(Kind::Superblock, options.cell_bytes, read)?;
+    pub(super) fn opened(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+        let (head, sector) = superblock(disk::SUPERBLOCK, options.cell_bytes, read)?;
         let layout = disk::layout(&sector);
         if !layout.is_sound() {
             return Err(OpenError::Superblock);
@@ -199,13 +155,22 @@ impl Hard {
         }
         let start = layout.start;
         let (page_sectors, superpage_sectors) = (layout.page_sectors, layout.superpage_sectors);
-        let options = Options { page_sectors, superpage_sectors, start, ..*options };
-        let mut hard = Self::bare(layout, &options, head.id);
-        hard.recover(read)?;
-        Ok(hard)
+        let options = Options { page_sectors, superpage_sectors, start, ..*options }.limited(&layout);
+        let space = Space::new(&layout, &options);
+        Recovery { layout, options, id: head.id, space }.run(read)
     }
+}
 
-    fn recover(&mut self, read: &mut ReadSectors) -> Result<(), OpenError> {
+/// A drive that is being opened: the map that is made, and from what.
+struct Recovery {
+    layout: Layout,
+    options: Options,
+    id: u64,
+    space: Space,
+}
+
+impl Recovery {
+    fn run(mut self, read: &mut ReadSectors) -> Result<Hard, OpenError> {
         let layout = self.layout;
         let mut bytes = vec![0; layout.superpage_bytes()];
         let mut recovered = Recovered::default();
@@ -217,12 +182,12 @@ impl Hard {
                 continue;
             }
             let is_own = |head: &Head| head.id == self.id && head.number % 2 == number && head.count == layout.pieces;
-            match disk::unseal(&bytes, Kind::Head).filter(is_own) {
+            match disk::unseal(&bytes, disk::CHECKPOINT).filter(is_own) {
                 Some(head) => {
                     *slot = OtherCheckpoint::Sound;
                     heads.push((head, disk::u64_at(&bytes, disk::HEAD_BYTES), Stamp::get(&bytes)));
                 }
-                None if disk::looks_like(&bytes, Kind::Head) => *slot = OtherCheckpoint::Torn,
+                None if disk::looks_like(&bytes, disk::CHECKPOINT) => *slot = OtherCheckpoint::Torn,
                 None => {}
             }
         }
@@ -232,27 +197,36 @@ impl Hard {
             match self.try_checkpoint(*head, (*skip, *stamp), &found, read, &mut bytes) {
                 Ok((journal_superpages, journal_records, torn_tail)) => {
                     let other = slots[(head.number + 1) as usize % 2];
-                    self.recovered = Some(Recovered {
+                    recovered = Recovered {
                         checkpoint: head.number,
                         other,
                         journal_superpages,
                         journal_records,
                         torn_tail,
                         ..recovered
-                    });
+                    };
                     let froms = heads.iter().map(|(head, ..)| head.more);
                     // The next number may be in a superpage that the power cut tore: the same number must not be torn
                     // there again, or both parts together could be the old one.
-                    self.journal.number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
-                    self.journal.from = self.journal.number;
+                    let number = froms.chain(found.highest).max().expect("a checkpoint was found") + 2;
                     let places = || found.tails.iter().chain(&found.ring);
-                    self.journal.written = places().map(|place| place.is_written()).collect();
+                    let written = places().map(|place| place.is_written()).collect();
                     let versions = heads.iter().map(|(.., stamp)| stamp.version);
-                    self.journal.version = versions.chain(places().map(|place| place.version())).max().unwrap_or(0);
+                    let version = versions.chain(places().map(|place| place.version())).max().unwrap_or(0);
                     // The next one takes the slot of the other.
                     let next = heads[0].0.number + 1;
-                    self.checkpoint_number = next + u64::from(next % 2 == head.number % 2);
-                    return Ok(());
+                    let next = next + u64::from(next % 2 == head.number % 2);
+                    let Self { layout, options, id, space } = self;
+                    return Ok(Hard {
+                        layout,
+                        options,
+                        space,
+                        gather: Gather::new(&layout, &options),
+                        reclaim: Reclaim::new(&layout, &options),
+                        journal: Journal::resumed(&layout, id, number, version, written),
+                        checkpoints: Checkpoints::new(&layout, id, Startup::Lazy, next),
+                        recovered: Some(recovered),
+                    });
                 }
                 Err(DAMAGED_END) => return Err(OpenError::Map(DAMAGED_END)),
                 Err(why) => recovered.rejected = recovered.rejected.or(Some((head.number, why))),
@@ -307,7 +281,7 @@ impl Hard {
         read: &mut ReadSectors,
         bytes: &mut [u8],
     ) -> Result<(u64, u64, bool), &'static str> {
-        self.space = crate::space::Space::new(&self.layout);
+        self.space = Space::new(&self.layout, &self.options);
         let entries = self.layout.entries_a_piece() as usize;
         for piece in 0..self.layout.pieces {
             let superpage = self.layout.checkpoint_at(head.number) + 1 + u64::from(piece);
@@ -315,7 +289,7 @@ impl Hard {
             let first = (piece as usize * entries).min(self.space.map.len());
             let count = entries.min(self.space.map.len() - first);
             let wanted = Head { id: self.id, number: head.number, more: u64::from(piece), count: count as u32 };
-            if disk::unseal(bytes, Kind::Piece) != Some(wanted) {
+            if disk::unseal(bytes, disk::PIECE) != Some(wanted) {
                 return Err("a piece of the checkpoint is damaged");
             }
             for (index, place) in self.space.map[first..first + count].iter_mut().enumerate() {
@@ -401,7 +375,7 @@ impl Hard {
 ///
 /// # Errors
 /// The device cannot be read.
-pub(crate) fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
+pub(super) fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
     let mut bytes = vec![0; layout.superpage_bytes()];
     let mut highest = 0;
     for superpage in 0..layout.first_data() {

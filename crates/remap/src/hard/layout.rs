@@ -1,7 +1,9 @@
 //! Where things are on the device.
 
-use crate::disk::{ENTRY_BYTES, HEAD_BYTES, RECORD_BYTES};
-use crate::{Options, Start};
+use super::disk::{ENTRY_BYTES, HEAD_BYTES, RECORD_BYTES};
+use super::options::{Options, Start};
+use crate::shape::check_sizes;
+use crate::{LayoutError, Shape};
 use units::SECTOR_BYTES;
 
 /// Superpages before the first checkpoint: the superblock.
@@ -30,65 +32,6 @@ pub struct Layout {
     pub(crate) start: Start,
 }
 
-/// Why there is no such layout.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum LayoutError {
-    /// A page that cannot be.
-    #[error("a page has a power of two of sectors, 1 to 128, not {0}; 8 is usual")]
-    Page(u32),
-    /// A superpage that cannot be.
-    #[error("a superpage has a power of two of sectors, 2 to 8192 and no less than a page, not {0}; 32 is usual")]
-    Superpage(u32),
-    /// A share that is none or leaves nothing.
-    #[error("hold back a share from 0.01 to 0.9 of the space, not {0}; 0.1 is usual")]
-    HoldBack(f64),
-    /// A number of free virtual superpages that is out of range.
-    #[error("var_free is 1 to 1000, not {0}; 2 is usual")]
-    VarFree(u32),
-    /// The device is too small.
-    #[error(
-        "a device of {sectors} sectors is too small: this layout needs {least}; take a larger device or a smaller \
-         superpage"
-    )]
-    Small {
-        /// Sectors there are.
-        sectors: u64,
-        /// Sectors needed.
-        least: u64,
-    },
-    /// A segment that cannot be.
-    #[error(
-        "a segment has a power of two of sectors, at least two pages and a superpage and at most 32768, not {0}; 1024 \
-         is usual"
-    )]
-    Segment(u32),
-    /// A share of the log that is none or leaves too little.
-    #[error("give the log a share from 0.001 to 0.5 of the device, not {0}; 0.1 is usual")]
-    Log(f64),
-    /// The device is too small for a log.
-    #[error(
-        "a device of {sectors} sectors is too small: a log of four segments in at most half of it needs {least}; take \
-         a larger device or a smaller segment"
-    )]
-    NoLog {
-        /// Sectors there are.
-        sectors: u64,
-        /// Sectors needed.
-        least: u64,
-    },
-    /// The device is too large.
-    #[error(
-        "a device of {sectors} sectors has more pages than can be numbered; take at most {most} sectors, or larger \
-         pages"
-    )]
-    Large {
-        /// Sectors there are.
-        sectors: u64,
-        /// Most sectors for pages of this size.
-        most: u64,
-    },
-}
-
 impl Layout {
     /// The layout for a device of so many sectors of 512 bytes. A part of a superpage at its end is left over.
     ///
@@ -96,7 +39,7 @@ impl Layout {
     /// An option is out of range, or the device has too few or too many sectors.
     pub fn new(options: &Options, device_sectors: u64) -> Result<Self, LayoutError> {
         let Options { page_sectors, superpage_sectors, hold_back, start, .. } = *options;
-        Self::check_shape(page_sectors, superpage_sectors)?;
+        check_sizes(page_sectors, superpage_sectors)?;
         if !(0.01..=0.9).contains(&hold_back) {
             return Err(LayoutError::HoldBack(hold_back));
         }
@@ -133,26 +76,6 @@ impl Layout {
         layout.superpages = superpages as u32;
         layout.pages = share.min((superpages - back) * u64::from(slots)) as u32;
         Ok(layout)
-    }
-
-    /// Sectors that the host sees.
-    pub fn sectors(&self) -> u64 {
-        u64::from(self.pages) * u64::from(self.page_sectors)
-    }
-
-    /// Sectors of the device.
-    pub fn device_sectors(&self) -> u64 {
-        self.device_sectors
-    }
-
-    /// Sectors of a page.
-    pub fn page_sectors(&self) -> u32 {
-        self.page_sectors
-    }
-
-    /// Sectors of a virtual superpage.
-    pub fn superpage_sectors(&self) -> u32 {
-        self.superpage_sectors
     }
 
     /// Virtual superpages.
@@ -220,17 +143,9 @@ impl Layout {
         self.data_sector() + u64::from(virtual_page) * u64::from(self.page_sectors)
     }
 
-    pub(crate) fn check_shape(page_sectors: u32, superpage_sectors: u32) -> Result<(), LayoutError> {
-        if !page_sectors.is_power_of_two() || page_sectors > 128 {
-            return Err(LayoutError::Page(page_sectors));
-        }
-        let fits = superpage_sectors.is_power_of_two() && (2..=8192).contains(&superpage_sectors);
-        if fits && superpage_sectors >= page_sectors { Ok(()) } else { Err(LayoutError::Superpage(superpage_sectors)) }
-    }
-
     /// Whether a superblock's numbers can be.
     pub(crate) fn is_sound(&self) -> bool {
-        if Self::check_shape(self.page_sectors, self.superpage_sectors).is_err() {
+        if check_sizes(self.page_sectors, self.superpage_sectors).is_err() {
             return false;
         }
         let whole = self.device_sectors / u64::from(self.superpage_sectors);
@@ -253,5 +168,27 @@ impl Layout {
     /// The same, without those that are needed for other things.
     pub(crate) fn most_var_free(&self) -> u32 {
         (self.spare() - LEAST_BACK as u32).max(1)
+    }
+}
+
+impl Shape for Layout {
+    fn sectors(&self) -> u64 {
+        u64::from(self.pages) * u64::from(self.page_sectors)
+    }
+
+    fn device_sectors(&self) -> u64 {
+        self.device_sectors
+    }
+
+    fn page_sectors(&self) -> u32 {
+        self.page_sectors
+    }
+
+    fn superpage_sectors(&self) -> u32 {
+        self.superpage_sectors
+    }
+
+    fn own_sectors(&self) -> u64 {
+        if self.start == Start::Identity { self.data_sector() } else { self.device_sectors }
     }
 }

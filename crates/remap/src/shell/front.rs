@@ -2,7 +2,7 @@
 //!
 //! Protects: each request is answered once; a command's number is used again only when it was completed.
 
-use crate::request::{Request, Table};
+use crate::shell::request::{Request, Table};
 use crate::{Command, Done, Submit};
 use std::collections::VecDeque;
 use units::HostOp;

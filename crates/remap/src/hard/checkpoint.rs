@@ -1,0 +1,271 @@
+//! Checkpoints: the whole map, written in pieces while it changes.
+//!
+//! Each piece is the map as it is when the piece is made. What changes from the beginning on is in the journal, and is
+//! read over it. A piece may lead to pages whose records are not durable yet; so the head, which makes the checkpoint
+//! valid, is written only when all records are durable that were made before the last piece. Two slots are used in
+//! turn, so the checkpoint before is good until then.
+
+use super::disk::{self, ENTRY_BYTES, HEAD_BYTES, Head};
+use super::gather::Gather;
+use super::journal::{Beginning, Journal};
+use super::space::Space;
+use super::{Layout, Work};
+use crate::Shape;
+use crate::shell::host::Host;
+use units::{HostOp, SECTOR_BYTES};
+
+/// Pieces written at a time.
+const PIECES_AT_A_TIME: u32 = 4;
+/// A checkpoint costs at most one hundredth of what the host writes.
+const SPACING: u64 = 100;
+
+/// What has to be done before the host may change anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Startup {
+    /// A checkpoint, as soon as the host wants to change something: numbers of journal superpages begin anew there, so
+    /// that no old one is taken for a new one.
+    Lazy,
+    /// A superblock and a checkpoint.
+    Format,
+    /// The checkpoint is wanted.
+    Running,
+    /// Nothing.
+    Ready,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Pieces,
+    /// Waits until so many entries are durable, by a cycle of this number or a later one.
+    Settle {
+        target: u64,
+        cycle: u64,
+    },
+    /// The head is being written or flushed.
+    Head,
+}
+
+#[derive(Debug)]
+struct Checkpoint {
+    number: u64,
+    beginning: Beginning,
+    /// The next piece.
+    next: u32,
+    /// Writes under way.
+    under_way: u32,
+    failed: bool,
+    stage: Stage,
+}
+
+/// The checkpoints of a drive: the one that is being written, and when the next one is due.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    layout: Layout,
+    id: u64,
+    startup: Startup,
+    current: Option<Checkpoint>,
+    /// Number of the next one.
+    number: u64,
+    /// Pages of the host when the last one was begun.
+    pages: u64,
+    is_wanted: bool,
+    /// Superpages written.
+    pub superpages: u64,
+    /// Checkpoints completed.
+    pub completed: u64,
+}
+
+impl Checkpoints {
+    /// `number` is that of the next one.
+    pub fn new(layout: &Layout, id: u64, startup: Startup, number: u64) -> Self {
+        let (layout, current, is_wanted) = (*layout, None, false);
+        Self { layout, id, startup, current, number, pages: 0, is_wanted, superpages: 0, completed: 0 }
+    }
+
+    /// The host may change something.
+    pub fn is_ready(&self) -> bool {
+        self.startup == Startup::Ready
+    }
+
+    /// The host wants to change something; whether a checkpoint is needed first, and was not wanted before.
+    pub fn begin_life(&mut self) -> bool {
+        let is_lazy = self.startup == Startup::Lazy;
+        if is_lazy {
+            self.startup = Startup::Running;
+        }
+        is_lazy
+    }
+
+    /// A checkpoint is to be written as soon as that can be.
+    pub fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// The one that is being written is not completed.
+    pub fn forget(&mut self) {
+        self.current = None;
+    }
+
+    /// Entries that have to be durable for the one under way, if it waits for that.
+    pub fn target(&self) -> Option<u64> {
+        match self.current.as_ref()?.stage {
+            Stage::Settle { target, .. } => Some(target),
+            Stage::Pieces | Stage::Head => None,
+        }
+    }
+
+    /// Does the next thing for the one under way, or begins one that is due; `is_full`: the journal has no room.
+    pub fn pump(
+        &mut self,
+        host: &mut Host<Work>,
+        space: &mut Space,
+        gather: &mut Gather,
+        journal: &Journal,
+        is_full: bool,
+    ) -> bool {
+        let Some(checkpoint) = &mut self.current else {
+            return self.is_due(host, journal, is_full) && self.begin(host, journal);
+        };
+        match checkpoint.stage {
+            Stage::Pieces if checkpoint.failed => {
+                let over = checkpoint.under_way == 0;
+                if over {
+                    self.give_up(host);
+                }
+                over
+            }
+            Stage::Pieces if checkpoint.next < self.layout.pieces => {
+                checkpoint.under_way < PIECES_AT_A_TIME && self.write_piece(host, space)
+            }
+            Stage::Pieces if checkpoint.under_way == 0 => {
+                gather.issue_host(host, space);
+                gather.issue_copies(host, space);
+                checkpoint.stage = Stage::Settle { target: gather.issued(), cycle: journal.next_cycle() };
+                true
+            }
+            Stage::Settle { target, cycle } if journal.durable_entries() >= target && journal.finished() >= cycle => {
+                self.write_head(host);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn is_due(&self, host: &Host<Work>, journal: &Journal, is_full: bool) -> bool {
+        let cost = u64::from(self.layout.checkpoint_superpages()) * u64::from(self.layout.slots());
+        match self.startup {
+            Startup::Lazy => false,
+            Startup::Format | Startup::Running => true,
+            Startup::Ready => {
+                self.is_wanted
+                    || journal.used() >= u64::from(self.layout.ring) * 3 / 4
+                    || (journal.used() > 0 && is_full)
+                    || host.counts().host_pages - self.pages >= SPACING * cost
+            }
+        }
+    }
+
+    fn begin(&mut self, host: &mut Host<Work>, journal: &Journal) -> bool {
+        self.is_wanted = false;
+        self.pages = host.counts().host_pages;
+        let (number, beginning, stage) = (self.number, journal.beginning(), Stage::Pieces);
+        self.current = Some(Checkpoint { number, beginning, next: 0, under_way: 0, failed: false, stage });
+        if self.startup == Startup::Format {
+            let buffer = host.buffers.take();
+            let bytes = host.buffers.get_mut(buffer);
+            if !bytes.is_empty() {
+                disk::put_layout(bytes, &self.layout);
+                let head = Head { id: self.id, number: 0, more: 0, count: 0 };
+                // Whoever opens it does not know yet how long a superpage is.
+                disk::seal(&mut bytes[..SECTOR_BYTES as usize], disk::SUPERBLOCK, head);
+            }
+            self.send_piece(host, 0, buffer);
+        }
+        true
+    }
+
+    fn send_piece(&mut self, host: &mut Host<Work>, superpage: u64, buffer: u32) {
+        self.current.as_mut().expect("it is under way").under_way += 1;
+        let sector = self.layout.sector_of(superpage);
+        host.send(Work::Piece { buffer }, HostOp::Write, sector, self.layout.superpage_sectors());
+    }
+
+    fn write_piece(&mut self, host: &mut Host<Work>, space: &Space) -> bool {
+        let checkpoint = self.current.as_mut().expect("it is under way");
+        let (number, piece) = (checkpoint.number, checkpoint.next);
+        checkpoint.next += 1;
+        let buffer = host.buffers.take();
+        let bytes = host.buffers.get_mut(buffer);
+        if !bytes.is_empty() {
+            let entries = self.layout.entries_a_piece() as usize;
+            let first = (piece as usize * entries).min(space.map.len());
+            let end = (first + entries).min(space.map.len());
+            let map = &space.map[first..end];
+            for (index, place) in map.iter().enumerate() {
+                disk::put_u32(bytes, HEAD_BYTES + index * ENTRY_BYTES, *place);
+            }
+            let head = Head { id: self.id, number, more: u64::from(piece), count: map.len() as u32 };
+            disk::seal(bytes, disk::PIECE, head);
+        }
+        self.send_piece(host, self.layout.checkpoint_at(number) + 1 + u64::from(piece), buffer);
+        true
+    }
+
+    fn write_head(&mut self, host: &mut Host<Work>) {
+        let checkpoint = self.current.as_mut().expect("it is under way");
+        checkpoint.stage = Stage::Head;
+        let Checkpoint { number, beginning: Beginning { number: more, skip, stamp }, .. } = *checkpoint;
+        let buffer = host.buffers.take();
+        let bytes = host.buffers.get_mut(buffer);
+        if !bytes.is_empty() {
+            disk::put_u64(bytes, HEAD_BYTES, skip);
+            stamp.put(bytes);
+            disk::seal(bytes, disk::CHECKPOINT, Head { id: self.id, number, more, count: self.layout.pieces });
+        }
+        let sector = self.layout.sector_of(self.layout.checkpoint_at(number));
+        host.send(Work::Head { buffer }, HostOp::Write, sector, self.layout.superpage_sectors());
+    }
+
+    pub fn piece_completed(&mut self, failed: bool) {
+        self.superpages += u64::from(!failed);
+        if let Some(checkpoint) = &mut self.current {
+            checkpoint.under_way -= 1;
+            checkpoint.failed |= failed;
+        }
+    }
+
+    pub fn head_completed(&mut self, host: &mut Host<Work>, failed: bool) {
+        self.superpages += u64::from(!failed);
+        if host.is_broken() {
+            return;
+        }
+        if failed {
+            self.give_up(host);
+        } else {
+            host.send(Work::HeadFlush, HostOp::Flush, 0, 0);
+        }
+    }
+
+    pub fn head_flushed(&mut self, host: &mut Host<Work>, journal: &mut Journal, failed: bool) {
+        if failed {
+            // As with any flush: data of the host may be among what it lost.
+            host.break_down();
+            return;
+        }
+        let Some(checkpoint) = self.current.take() else { return };
+        journal.begins_at(checkpoint.beginning.number);
+        self.number = checkpoint.number + 1;
+        self.completed += 1;
+        host.succeeded();
+        self.startup = Startup::Ready;
+    }
+
+    /// Its head may be on the device all the same. So the next one, in the same slot, has another number: its pieces
+    /// must not be taken for those of this one.
+    fn give_up(&mut self, host: &mut Host<Work>) {
+        self.number += 2;
+        self.current = None;
+        self.is_wanted = true;
+        host.failed();
+    }
+}

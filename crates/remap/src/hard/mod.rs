@@ -1,0 +1,353 @@
+//! The remapping driver: all writes go elsewhere, and stay there. See the overview.
+
+mod checkpoint;
+mod complete;
+mod disk;
+mod gather;
+mod journal;
+mod layout;
+mod options;
+mod reclaim;
+mod recover;
+mod report;
+mod space;
+
+pub use layout::Layout;
+pub use options::{Options, Partial, Start};
+pub use recover::{OtherCheckpoint, Recovered};
+pub use report::Report;
+
+use crate::shell::host::{Host, RequestId};
+use crate::{Command, Driver, OpenError, PageWrite, ReadSectors, Shape, Source};
+use checkpoint::{Checkpoints, Startup};
+use gather::Gather;
+use journal::Journal;
+use reclaim::Reclaim;
+use space::Space;
+use std::io;
+use std::ops::Range;
+use units::Nanos;
+
+/// What a command of the driver is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Work {
+    /// Pages of a victim.
+    Copy {
+        /// The victim.
+        superpage: u32,
+        /// First slot of it.
+        slot: u32,
+    },
+    /// Data, by the number of the entry.
+    Data(u64),
+    /// A free virtual superpage is trimmed.
+    Trim(u32),
+    /// A flush for the journal.
+    Flush,
+    /// A journal superpage.
+    Journal,
+    /// The superblock or a piece of a checkpoint.
+    Piece {
+        /// What is written.
+        buffer: u32,
+    },
+    /// The head of a checkpoint.
+    Head {
+        /// What is written.
+        buffer: u32,
+    },
+    /// The flush behind it.
+    HeadFlush,
+}
+
+/// A remapping driver. See the overview.
+#[derive(Debug)]
+pub struct Hard {
+    layout: Layout,
+    options: Options,
+    space: Space,
+    gather: Gather,
+    reclaim: Reclaim,
+    journal: Journal,
+    checkpoints: Checkpoints,
+    /// What it was opened from.
+    recovered: Option<Recovered>,
+}
+
+impl Hard {
+    /// What its map was made from, if it was opened and not formatted.
+    pub fn recovered(&self) -> Option<&Recovered> {
+        self.recovered.as_ref()
+    }
+
+    /// The options in force.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The journal has room for so many records more than are made already.
+    fn has_records(&self, more: usize) -> bool {
+        self.journal.has_records(self.gather.made(), more as u64 + self.reclaim.records())
+    }
+
+    fn pump_reclaim(&mut self, host: &mut Host<Work>) -> bool {
+        if self.reclaim.place_copies(host, &mut self.space, &mut self.gather) {
+            return true;
+        }
+        self.reclaim.wants_another(host, &self.space)
+            && self.has_records(0)
+            && self.reclaim.begin_victim(host, &mut self.space, &self.gather)
+    }
+
+    fn pump_checkpoint(&mut self, host: &mut Host<Work>) -> bool {
+        let is_full = !self.has_records(host.waiting_pages());
+        self.checkpoints.pump(host, &mut self.space, &mut self.gather, &self.journal, is_full)
+    }
+
+    /// Begins a cycle of the journal if one is wanted.
+    fn pump_journal(&mut self, host: &mut Host<Work>) -> bool {
+        self.journal.is_idle() && self.wants_cycle(host) && self.journal.begin_cycle(host, self.gather.committed())
+    }
+
+    fn wants_cycle(&self, host: &Host<Work>) -> bool {
+        if host.has_waiter(self.gather.committed()) {
+            return true;
+        }
+        if let Some(target) = self.checkpoints.target() {
+            return target <= self.gather.committed();
+        }
+        let is_low = self.space.free() <= self.options.var_free || host.is_background();
+        let frees = self.space.empty > 0 && is_low;
+        self.journal.has_pending() && (frees || self.journal.fills_one())
+    }
+
+    /// Last resort where something waits and nothing is under way: write what is open, make it durable, reclaim. If
+    /// none of these can be done there is no space, because too many virtual superpages were set aside.
+    fn pump_stuck(&mut self, host: &mut Host<Work>) -> bool {
+        if host.is_busy() || !host.has_waiting() {
+            return false;
+        }
+        let entries = self.gather.committed();
+        if self.gather.issue_host(host, &mut self.space)
+            || (self.journal.has_pending() && self.journal.begin_cycle(host, entries))
+        {
+            return true;
+        }
+        // Copies are written before they fill a virtual superpage only if there are no more: that may gain nothing.
+        if (self.checkpoints.is_ready() && self.reclaim.begin_victim(host, &mut self.space, &self.gather))
+            || self.gather.issue_copies(host, &mut self.space)
+        {
+            return true;
+        }
+        // Reads of the host hold what they read; they may be all that is in the way.
+        if !host.has_commands() {
+            host.break_down();
+        }
+        false
+    }
+}
+
+impl Driver for Hard {
+    type Options = Options;
+    type Work = Work;
+    type Report = Report;
+
+    /// All pages read zeros, or with [`Start::Identity`] what the device holds.
+    fn format(layout: Layout, options: &Options, id: u64, _host: &mut Host<Work>) -> Self {
+        let options = options.limited(&layout);
+        let space = Space::fresh(&layout, &options);
+        Self {
+            layout,
+            options,
+            space,
+            gather: Gather::new(&layout, &options),
+            reclaim: Reclaim::new(&layout, &options),
+            journal: Journal::new(&layout, id),
+            checkpoints: Checkpoints::new(&layout, id, Startup::Format, 1),
+            recovered: None,
+        }
+    }
+
+    fn open(options: &Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+        Self::opened(options, device_sectors, read)
+    }
+
+    fn fresh_id(layout: &Layout, read: &mut ReadSectors) -> io::Result<u64> {
+        recover::fresh_id(layout, read)
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn locate(&self, page: u32) -> Source {
+        self.gather.locate(self.space.map[page as usize])
+    }
+
+    fn hold(&mut self, first_sector: u64, sectors: u32) {
+        for superpage in self.space.superpages_of(first_sector, sectors) {
+            self.space.pin(superpage);
+        }
+    }
+
+    fn let_go(&mut self, host: &mut Host<Work>, first_sector: u64, sectors: u32) {
+        for superpage in self.space.superpages_of(first_sector, sectors) {
+            self.space.unpin(host, superpage);
+        }
+    }
+
+    fn begin_life(&mut self) -> bool {
+        self.checkpoints.begin_life()
+    }
+
+    fn admits(&self, host: &Host<Work>) -> bool {
+        self.checkpoints.is_ready() && self.has_records(host.waiting_pages())
+    }
+
+    fn has_room(&self, _host: &Host<Work>) -> bool {
+        let is_there = self.space.free() > self.options.var_free && !self.reclaim.is_behind(&self.space);
+        let has_slot = self.gather.is_open() || (is_there && self.gather.has_memory());
+        has_slot && self.checkpoints.is_ready() && self.has_records(0)
+    }
+
+    fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
+        self.gather.place(host, &mut self.space, write);
+    }
+
+    fn place_in_place(
+        &mut self,
+        host: &mut Host<Work>,
+        page: u32,
+        sectors: u32,
+        data: &[u8],
+        owner: Option<RequestId>,
+    ) -> u32 {
+        let size = self.layout.superpage_sectors();
+        let can_be = self.options.bypass && sectors >= size;
+        if can_be && self.gather.place_in_place(host, &mut self.space, page, data, owner) { size } else { 0 }
+    }
+
+    fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {
+        self.gather.trim(host, &mut self.space, &mut self.journal, pages);
+    }
+
+    fn gathering_since(&self) -> Option<Nanos> {
+        self.gather.since()
+    }
+
+    fn close(&mut self, host: &mut Host<Work>) -> bool {
+        self.gather.issue_host(host, &mut self.space)
+    }
+
+    fn issued(&self) -> u64 {
+        self.gather.issued()
+    }
+
+    fn is_durable(&self, target: u64) -> bool {
+        self.journal.durable_entries() >= target
+    }
+
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, command: &Command, failed: bool, data: &[u8]) {
+        match work {
+            Work::Copy { superpage, slot } => {
+                self.reclaim.copy_completed(host, (superpage, slot), command, failed, data);
+                self.space.unpin(host, superpage);
+            }
+            Work::Data(number) => {
+                self.gather.completed(host, &mut self.space, &mut self.journal, number, failed);
+            }
+            Work::Trim(superpage) => self.space.trimmed(superpage),
+            Work::Flush => self.journal.flush_completed(host, &mut self.space, failed),
+            Work::Journal => self.journal.write_completed(host, failed),
+            Work::Piece { buffer } => {
+                host.buffers.release(buffer);
+                self.checkpoints.piece_completed(failed);
+            }
+            Work::Head { buffer } => {
+                host.buffers.release(buffer);
+                self.checkpoints.head_completed(host, failed);
+            }
+            Work::HeadFlush => self.checkpoints.head_flushed(host, &mut self.journal, failed),
+        }
+    }
+
+    fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, command: &Command) -> &'a [u8] {
+        match work {
+            Work::Data(number) => self.gather.data(host, number, command.sectors),
+            Work::Piece { buffer } | Work::Head { buffer } => host.buffers.get(buffer),
+            Work::Journal => self.journal.data(host),
+            Work::Copy { .. } | Work::Trim(_) | Work::Flush | Work::HeadFlush => &[],
+        }
+    }
+
+    /// Reclaims, before pages of the host are placed: they would take all that a write of the journal freed.
+    fn pump_first(&mut self, host: &mut Host<Work>) -> bool {
+        // Before the first checkpoint nothing may go to the journal.
+        self.checkpoints.is_ready() && self.pump_reclaim(host)
+    }
+
+    fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
+        self.pump_checkpoint(host) || self.pump_journal(host) || self.pump_stuck(host)
+    }
+
+    fn has_idle_work(&self, _host: &Host<Work>) -> bool {
+        self.checkpoints.is_ready() && self.reclaim.is_short_of_free(&self.space)
+    }
+
+    /// A checkpoint is written, so that the next start reads no journal.
+    fn tidy_up(&mut self, host: &mut Host<Work>) {
+        if !host.is_broken() {
+            self.checkpoints.begin_life();
+        }
+        self.checkpoints.want();
+    }
+
+    fn broke_down(&mut self) {
+        self.gather.forget_owners();
+        self.checkpoints.forget();
+    }
+
+    fn report(&self, host: &Host<Work>) -> Report {
+        let (counts, written) = (host.counts(), self.gather.written());
+        Report {
+            host_pages: counts.host_pages,
+            in_place_pages: written.in_place_pages,
+            var_copies: written.var_copies,
+            moved_pages: written.moved_pages,
+            superpages: written.superpages,
+            pad_pages: written.pad_pages,
+            open_slots: self.gather.open_slots(),
+            victims: self.reclaim.reclaimed,
+            unreadable: self.reclaim.unreadable,
+            merge_reads: counts.merge_reads,
+            reads: counts.reads,
+            reads_split: counts.reads_split,
+            read_commands: counts.read_commands,
+            journal_superpages: self.journal.superpages,
+            checkpoint_superpages: self.checkpoints.superpages,
+            checkpoints: self.checkpoints.completed,
+            device_flushes: counts.device_flushes,
+            host_flushes: counts.host_flushes,
+            failed_commands: counts.failed_commands,
+            free: self.space.free(),
+            empty: self.space.empty,
+            aside: self.space.aside,
+            mapped_pages: self.space.mapped,
+            ram_bytes: self.space.ram_bytes() + host.ram_bytes(),
+            broken: counts.broken,
+        }
+    }
+
+    /// Whether the map, its reverse, the counts and the states agree, and every slot is accounted for: host pages,
+    /// copies, pages written again and pads fill the virtual superpages taken, but for what is still open.
+    fn check(&self, host: &Host<Work>) -> Result<(), String> {
+        self.space.check()?;
+        let report = self.report(host);
+        let pages = report.host_pages + report.var_copies + report.moved_pages + report.pad_pages + report.open_slots;
+        let slots = report.superpages * u64::from(self.layout.slots());
+        if pages != slots {
+            return Err(format!("{pages} pages for {slots} slots: {report:?}"));
+        }
+        Ok(())
+    }
+}

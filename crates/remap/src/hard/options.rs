@@ -1,0 +1,235 @@
+//! What can be chosen for a remapping driver.
+
+use super::layout::Layout;
+use crate::parameters::{self, PAGE_BYTES};
+use crate::{DriverOptions, Hard, LayoutError, Site, Terms, WriteCache};
+use layer::{Choices, Parameter, ParameterKind as Kind, Values};
+use units::{Nanos, SECTOR_BYTES};
+
+/// What becomes of a virtual superpage that is not full when its pages have to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partial {
+    /// It is filled up; the slots that hold nothing are lost until it is reclaimed.
+    #[default]
+    Pad,
+    /// Only the part that is filled is written, and the next pages go to the same virtual superpage. The device
+    /// has to read and modify.
+    Hold,
+}
+
+/// What a fresh drive maps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing: every page reads zeros.
+    #[default]
+    Empty,
+    /// Each page to the virtual page of the same number: what the device holds there can be read.
+    Identity,
+}
+
+/// The options. The first four and `start` belong to the layout and count only where a drive is formatted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Sectors of a page, the unit of the map: a power of two, 1 to 128.
+    pub page_sectors: u32,
+    /// Sectors of a virtual superpage: a power of two, at least a page, 2 to 8192.
+    pub superpage_sectors: u32,
+    /// Share of the virtual space that is held back from the host, 0.01 to 0.9. A small device gives more.
+    pub hold_back: f64,
+    /// What a fresh drive maps.
+    pub start: Start,
+    /// Bytes of data a sector: 512, or 0 where a simulation has no contents.
+    pub cell_bytes: u32,
+    /// How long a page waits for others before its virtual superpage is written all the same, nanoseconds.
+    pub timeout_ns: Nanos,
+    /// What becomes of a virtual superpage that is not full then.
+    pub partial: Partial,
+    /// When a write is answered.
+    pub write_cache: WriteCache,
+    /// Write whole superpages in place where one virtual superpage holds exactly them. They are not replaced in
+    /// one piece then: a power cut can leave some sectors old.
+    pub bypass: bool,
+    /// Free virtual superpages that only reclamation may take: 1 or more.
+    pub var_free: u32,
+    /// Reclamation keeps so many more free or about to be, so that many are freed by one write of the journal.
+    /// `None`: an eighth of what is held back, at most what one journal superpage can free. Where space is
+    /// short, the journal is written for them: its superpages carry a quarter to a half of the records that
+    /// fit.
+    pub var_ahead: Option<u32>,
+    /// Share of virtual superpages that reclamation keeps free while the host is idle, 0 to 1.
+    pub var_background: f64,
+    /// How long no request came, and none is under way, before that, nanoseconds.
+    pub idle_after_ns: Nanos,
+    /// Tell the device which virtual superpages are free. That costs it records of its own, see `remap.trim`.
+    pub trim: bool,
+    /// Virtual superpages of the host that are held in memory at most, written or being filled: 2 or more.
+    pub buffers: u32,
+}
+
+impl Options {
+    /// As they count over a layout.
+    pub(super) fn limited(self, layout: &Layout) -> Self {
+        Self { var_free: self.var_free.clamp(1, layout.most_var_free()), ..self }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            page_sectors: 8,
+            superpage_sectors: 32,
+            hold_back: 0.1,
+            start: Start::Empty,
+            cell_bytes: 512,
+            timeout_ns: 2_000_000,
+            partial: Partial::Pad,
+            write_cache: WriteCache::Through,
+            bypass: false,
+            var_free: 2,
+            var_ahead: None,
+            var_background: 0.05,
+            idle_after_ns: 100_000_000,
+            trim: false,
+            buffers: 64,
+        }
+    }
+}
+
+const PARTIALS: Choices<Partial> = Choices {
+    key: "remap.partial",
+    table: &[
+        ("pad", "all of it, and slots without a page are lost until it is reclaimed", Partial::Pad),
+        (
+            "hold",
+            "only the filled part, which the drive has to read and modify; the next pages go to the rest",
+            Partial::Hold,
+        ),
+    ],
+};
+
+fn when_written() -> [Parameter; 6] {
+    [
+        parameters::superpage(),
+        Parameter::new(
+            "remap.hold_back",
+            Kind::Share { max: 0.9 },
+            "10%",
+            "Share of the driver's space that the host does not see: what reclamation has to work with. At least 1 %; \
+             a small drive gives more.",
+        ),
+        parameters::timeout(),
+        Parameter::new(
+            PARTIALS.key,
+            Kind::Choice(|| PARTIALS.named()),
+            "pad",
+            "What is written of a virtual superpage that is not full then (remap.timeout).",
+        ),
+        parameters::write_cache(),
+        Parameter::new(
+            "remap.bypass",
+            Kind::Switch,
+            "false",
+            "Write whole superpages in place where one virtual superpage holds exactly their pages.",
+        ),
+    ]
+}
+
+fn reclamation() -> [Parameter; 4] {
+    [
+        Parameter::new(
+            "remap.var_free",
+            Kind::Count { min: 1, max: 1000 },
+            "2",
+            "Reclamation (VAR) begins when so many free virtual superpages are left; they are kept for it. One that is \
+             emptied is free only when the journal leads away from it. So the journal is written before its superpages \
+             are full: of the 1020 records that fit into 16 KiB they carried 260 to 530 (uniform 4 KiB writes and \
+             oltp, 200,000 requests, 256 MiB).",
+        ),
+        Parameter::new(
+            "remap.var_background",
+            Kind::Share { max: 1.0 },
+            "5%",
+            "Share of virtual superpages that reclamation keeps free while the host is idle.",
+        ),
+        parameters::idle_after(),
+        Parameter::new(
+            "remap.trim",
+            Kind::Switch,
+            "false",
+            "Tell the drive which virtual superpages are free. They are soon written again, and the drive writes \
+             records of what was trimmed: 2 to 4 % more programs with uniform 4 KiB writes, 5 % fewer with oltp \
+             (200,000 requests, 256 MiB).",
+        ),
+    ]
+}
+
+impl DriverOptions for Options {
+    type Driver = Hard;
+    type Layout = Layout;
+
+    const NAME: &'static str = "hard";
+    const DOC: &'static str = "small writes become aligned writes of whole superpages, by a map of pages of 4 KiB";
+    const KEEPS: &'static str = "its remapping driver holds back the rest and keeps its map there";
+    const SIZE_KEY: &'static str = "remap.superpage";
+
+    fn parameters() -> Vec<Parameter> {
+        when_written().into_iter().chain(reclamation()).collect()
+    }
+
+    fn of(values: &Values, site: &Site) -> Result<Self, String> {
+        let superpage = parameters::superpage_bytes(values, site)?;
+        if values.real("remap.hold_back") < 0.01 {
+            return Err(
+                "remap.hold_back is below 1 %, which leaves reclamation nothing to work with; 10% is usual".to_owned()
+            );
+        }
+        Ok(Self {
+            page_sectors: (PAGE_BYTES / SECTOR_BYTES) as u32,
+            superpage_sectors: (superpage / SECTOR_BYTES) as u32,
+            hold_back: values.real("remap.hold_back"),
+            cell_bytes: site.cell_bytes,
+            timeout_ns: values.whole("remap.timeout"),
+            partial: PARTIALS.read(values),
+            write_cache: parameters::write_cache_of(values),
+            bypass: values.on("remap.bypass"),
+            var_free: values.whole("remap.var_free") as u32,
+            var_background: values.real("remap.var_background"),
+            idle_after_ns: values.whole("remap.idle_after"),
+            trim: values.on("remap.trim"),
+            ..Self::default()
+        })
+    }
+
+    fn terms(&self) -> Terms {
+        let Self { cell_bytes, timeout_ns, idle_after_ns, write_cache, .. } = *self;
+        Terms { cell_bytes, timeout_ns, idle_after_ns, write_cache }
+    }
+
+    fn layout(&self, device_sectors: u64) -> Result<Layout, LayoutError> {
+        Layout::new(self, device_sectors)
+    }
+
+    fn replaces_pages(&self) -> bool {
+        !self.bypass
+    }
+
+    fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
+        let page_sectors = [1, 1, 2, 4][dice(4) as usize];
+        Self {
+            page_sectors,
+            superpage_sectors: (page_sectors * [1, 2, 4, 4, 4, 8][dice(6) as usize]).max(2),
+            hold_back: [0.05, 0.1, 0.2, 0.3][dice(4) as usize],
+            timeout_ns: 1000,
+            partial: [Partial::Pad, Partial::Hold][dice(2) as usize],
+            write_cache: [WriteCache::Through, WriteCache::Volatile][dice(2) as usize],
+            bypass: dice(3) == 0,
+            var_free: 1 + dice(3),
+            var_ahead: [None, Some(0), Some(3)][dice(3) as usize],
+            var_background: [0.0, 0.05, 0.5][dice(3) as usize],
+            idle_after_ns: 5000,
+            trim: dice(2) == 0,
+            buffers: [2, 4, 64][dice(3) as usize],
+            ..Self::default()
+        }
+    }
+}

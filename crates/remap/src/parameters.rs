@@ -1,0 +1,108 @@
+//! Keys that several drivers read.
+
+use crate::{LayoutError, Site, WriteCache};
+use layer::{Choices, Condition, Parameter, ParameterKind as Kind, Values};
+use units::{HOUR, SECTOR_BYTES, quantity};
+
+/// Bytes of a page, the unit of the map of a driver over a simulated drive.
+pub const PAGE_BYTES: u64 = 4096;
+/// Bytes of a virtual superpage over a drive that maps no larger unit than a page of the driver.
+const USUAL_SUPERPAGE: u64 = 16 << 10;
+
+/// What waits for a time is read where time passes.
+const IN_TIME: Condition = Condition::one_of("engine.time", |_| vec!["virtual"]).otherwise("no time passes");
+
+const CACHES: Choices<WriteCache> = Choices {
+    key: "remap.write_cache",
+    table: &[
+        ("through", "when the drive has written its virtual superpage or its segment", WriteCache::Through),
+        ("volatile", "when its data are in the host's memory", WriteCache::Volatile),
+    ],
+};
+
+/// `remap.superpage`.
+pub fn superpage() -> Parameter {
+    Parameter::optional(
+        "remap.superpage",
+        Kind::Size { min: 4 << 10, max: 4 << 20 },
+        "Bytes of a virtual superpage, a power of two; of a log cache: what its writes to the log are multiples of. \
+         Without it: the mapping unit of the drive below where that is larger than 4 KiB, 16KiB otherwise.",
+    )
+}
+
+/// Its value over a drive, in bytes.
+///
+/// # Errors
+/// It is no power of two.
+pub fn superpage_bytes(values: &Values, site: &Site) -> Result<u64, String> {
+    let usual = if site.unit_bytes > PAGE_BYTES { site.unit_bytes } else { USUAL_SUPERPAGE };
+    let superpage = values.get("remap.superpage").map_or(usual, |_| values.whole("remap.superpage"));
+    power_of_two("remap.superpage", superpage)?;
+    Ok(superpage)
+}
+
+/// `remap.timeout`.
+pub fn timeout() -> Parameter {
+    Parameter::new(
+        "remap.timeout",
+        Kind::Duration { max: HOUR },
+        "2ms",
+        "How long a page waits for others before its virtual superpage, or its segment, is written all the same. \
+         Without time (engine.time = none) it waits until nothing else can happen.",
+    )
+    .only(IN_TIME)
+}
+
+/// `remap.write_cache`.
+pub fn write_cache() -> Parameter {
+    Parameter::new(
+        CACHES.key,
+        Kind::Choice(|| CACHES.named()),
+        "through",
+        "When a write is answered. Either way only a flush makes sure that the driver's map survives a power cut.",
+    )
+}
+
+/// Its value.
+pub fn write_cache_of(values: &Values) -> WriteCache {
+    CACHES.read(values)
+}
+
+/// `remap.idle_after`.
+pub fn idle_after() -> Parameter {
+    Parameter::new(
+        "remap.idle_after",
+        Kind::Duration { max: HOUR },
+        "100ms",
+        "Time without a request after which the host is idle: hard reclaims then, and a log cache writes its log back.",
+    )
+    .only(IN_TIME)
+}
+
+/// Refuses a size that is no power of two.
+///
+/// # Errors
+/// With the next one that is.
+pub fn power_of_two(key: &str, bytes: u64) -> Result<(), String> {
+    if bytes.is_power_of_two() {
+        return Ok(());
+    }
+    let size = quantity::format_size(bytes.next_power_of_two());
+    Err(format!("{key} is {}, no power of two; try \"{size}\"", quantity::exact_size(bytes)))
+}
+
+/// Why a driver has no layout on a drive of `sectors`, and what to change.
+pub(crate) fn does_not_fit(kind: &str, sectors: u64, error: &LayoutError, size_key: &str) -> String {
+    let over = format!("remap.kind = {kind} over a drive of {}", quantity::format_size(sectors * SECTOR_BYTES));
+    // Whole pages of any flash.
+    let capacity = |sectors: u64| quantity::size_at_least(sectors * SECTOR_BYTES, 32 << 10).unwrap_or_default();
+    match *error {
+        LayoutError::Small { least, .. } | LayoutError::NoLog { least, .. } => {
+            format!(
+                "{over}: the drive is too small; raise drive.capacity to \"{}\" or more, or lower {size_key}",
+                capacity(least)
+            )
+        }
+        _ => format!("{over}: {error}; see drive.capacity and {size_key}"),
+    }
+}

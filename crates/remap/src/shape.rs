@@ -1,0 +1,37 @@
+//! Where a driver puts things on its device, as far as others have to know.
+
+use crate::LayoutError;
+use std::fmt::Debug;
+
+/// The layout of a driver on a device. Sectors have 512 bytes.
+pub trait Shape: Copy + Debug + Send + Sync {
+    /// Sectors that the host sees.
+    fn sectors(&self) -> u64;
+
+    /// Sectors of the device.
+    fn device_sectors(&self) -> u64;
+
+    /// Sectors of a page, the unit of the driver's map.
+    fn page_sectors(&self) -> u32;
+
+    /// Sectors that writes of the driver should be aligned to.
+    fn superpage_sectors(&self) -> u32;
+
+    /// Sectors of a buffer that holds what one command writes at most.
+    fn buffer_sectors(&self) -> u32 {
+        self.superpage_sectors()
+    }
+
+    /// Sectors at the beginning of the device that a format may find anything in. Behind them a fresh driver reads what
+    /// the device holds.
+    fn own_sectors(&self) -> u64;
+}
+
+/// Whether pages and superpages of so many sectors can be.
+pub(crate) fn check_sizes(page_sectors: u32, superpage_sectors: u32) -> Result<(), LayoutError> {
+    if !page_sectors.is_power_of_two() || page_sectors > 128 {
+        return Err(LayoutError::Page(page_sectors));
+    }
+    let fits = superpage_sectors.is_power_of_two() && (2..=8192).contains(&superpage_sectors);
+    if fits && superpage_sectors >= page_sectors { Ok(()) } else { Err(LayoutError::Superpage(superpage_sectors)) }
+}

@@ -1,0 +1,221 @@
+//! What a driver sees of its host and its device: time, buffers, commands to send, requests to answer.
+
+use crate::report::HostCounts;
+use crate::shell::buffers::Buffers;
+use crate::shell::front::Front;
+use crate::shell::waits::Waits;
+use crate::{Shape, Terms, WriteCache};
+use std::ops::Range;
+use units::{HostOp, Nanos};
+
+/// Failures in a row after which nothing is tried any more.
+pub(crate) const MOST_FAILURES: u32 = 8;
+
+/// A request of the host under way, by its number. Numbers are used again once a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId(pub(crate) u32);
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work<W> {
+    /// A read of the host: where its data go.
+    Read { request: RequestId, cell: usize },
+    /// The old contents of a page of which a part is written.
+    Merge { page: u32 },
+    /// The driver's own.
+    Own(W),
+}
+
+/// The shell of a driver, as the driver sees it; `W` is what a command of its own is for.
+#[derive(Debug)]
+pub struct Host<W> {
+    terms: Terms,
+    page_sectors: u32,
+    pub(super) now: Nanos,
+    pub(super) front: Front<Work<W>>,
+    pub(super) waits: Waits,
+    /// Requests that wait to be durable.
+    waiters: Vec<RequestId>,
+    /// What is gathered is to be written now.
+    pub(super) close_wanted: bool,
+    /// The host was idle long enough, and no request came since.
+    pub(super) background: bool,
+    /// Reads of the host under way.
+    pub(super) reads: u32,
+    failures: u32,
+    pub(super) counts: HostCounts,
+    /// Memory for what is gathered, written and read, of [`Shape::buffer_sectors`] each.
+    pub buffers: Buffers,
+}
+
+impl<W: Copy> Host<W> {
+    pub(super) fn new(shape: &impl Shape, terms: Terms) -> Self {
+        assert!([0, 512].contains(&terms.cell_bytes), "a sector has 512 bytes of data or none");
+        Self {
+            terms,
+            page_sectors: shape.page_sectors(),
+            now: 0,
+            front: Front::default(),
+            waits: Waits::default(),
+            waiters: Vec::new(),
+            close_wanted: false,
+            background: false,
+            reads: 0,
+            failures: 0,
+            counts: HostCounts::default(),
+            buffers: Buffers::new(shape.buffer_sectors() as usize * terms.cell_bytes as usize),
+        }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// What the options say of every driver.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Bytes of data of so many sectors.
+    pub fn bytes(&self, sectors: u32) -> usize {
+        sectors as usize * self.terms.cell_bytes as usize
+    }
+
+    /// Bytes of data a page.
+    pub fn page_bytes(&self) -> usize {
+        self.bytes(self.page_sectors)
+    }
+
+    /// Counters of what every driver does.
+    pub fn counts(&self) -> &HostCounts {
+        &self.counts
+    }
+
+    /// Only reads are served.
+    pub fn is_broken(&self) -> bool {
+        self.counts.broken
+    }
+
+    /// The host is idle: see [`Terms::idle_after_ns`].
+    pub fn is_background(&self) -> bool {
+        self.background
+    }
+
+    /// From now on what is done while the host is idle may be done, or may not, until the next request.
+    pub fn set_background(&mut self, background: bool) {
+        self.background = background;
+    }
+
+    /// Bytes of memory of buffers, and of requests that wait.
+    pub fn ram_bytes(&self) -> u64 {
+        self.buffers.ram_bytes() + self.waits.held_bytes() as u64
+    }
+
+    /// A command for the device; [`crate::Driver::completed`] says when it is done.
+    pub fn send(&mut self, work: W, op: HostOp, first_sector: u64, sectors: u32) {
+        self.send_any(Work::Own(work), op, first_sector, sectors);
+    }
+
+    pub(super) fn send_any(&mut self, work: Work<W>, op: HostOp, first_sector: u64, sectors: u32) {
+        self.counts.device_flushes += u64::from(op == HostOp::Flush);
+        self.reads += u32::from(matches!(work, Work::Read { .. }));
+        self.front.send(work, op, first_sector, sectors);
+    }
+
+    /// Commands are under way, those for reads of the host included.
+    pub fn has_commands(&self) -> bool {
+        self.front.commands.len() > 0
+    }
+
+    /// Commands are under way that are no reads of the host.
+    pub fn is_busy(&self) -> bool {
+        self.front.commands.len() > self.reads as usize
+    }
+
+    /// Something waits for room, or to be begun.
+    pub fn has_waiting(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
+    /// Pages that have writes waiting.
+    pub fn waiting_pages(&self) -> usize {
+        self.waits.pages()
+    }
+
+    /// Whether a page of these has writes waiting.
+    pub fn is_waited_for(&self, pages: Range<u32>) -> bool {
+        self.waits.pages_in(pages).next().is_some()
+    }
+
+    /// A part of a write is done: a page that was placed for this owner is on the device, or failed.
+    pub fn part_done(&mut self, request: RequestId, failed: bool) {
+        if !self.front.part_done(request.0, failed) {
+            return;
+        }
+        let entry = self.front.requests.at(request.0);
+        let failed = entry.failed;
+        if entry.fua && !failed && entry.op == HostOp::Write {
+            self.waiters.push(request);
+        } else {
+            self.front.end(request.0, failed);
+        }
+    }
+
+    /// What has to be durable for a request that wants to last: see [`crate::Driver::issued`].
+    pub fn set_target(&mut self, request: RequestId, target: u64) {
+        self.front.requests.at(request.0).target = target;
+    }
+
+    pub(super) fn wait_until_durable(&mut self, request: RequestId) {
+        self.waiters.push(request);
+    }
+
+    /// Whether someone waits for no more than what was issued up to this number to be durable.
+    pub fn has_waiter(&self, up_to: u64) -> bool {
+        let waits =
+            |request: &RequestId| self.front.requests.get(request.0).is_some_and(|request| request.target <= up_to);
+        self.waiters.iter().any(waits)
+    }
+
+    /// Answers those who wait for no more than this to be durable; whether there were any.
+    pub fn end_waiters(&mut self, up_to: u64, failed: bool) -> bool {
+        let before = self.waiters.len();
+        let front = &mut self.front;
+        self.waiters.retain(|request| {
+            let waits = front.requests.at(request.0).target > up_to;
+            if !waits {
+                front.end(request.0, failed);
+            }
+            waits
+        });
+        self.waiters.len() < before
+    }
+
+    /// Something worked that shows that the device does: failures are counted anew.
+    pub fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Counts a failure; too many in a row are the end.
+    pub fn failed(&mut self) {
+        self.failures += 1;
+        if self.failures >= MOST_FAILURES {
+            self.break_down();
+        }
+    }
+
+    /// Nothing is written any more. What was answered and is not durable stays readable where it is; flushes fail.
+    pub fn break_down(&mut self) {
+        self.counts.broken = true;
+        self.waits.clear();
+        self.waiters.clear();
+        self.front.end_changes();
+    }
+
+    /// A page is placed for a request; who has to hear when it is on the device, if it is not answered before.
+    pub(super) fn owner_of(&mut self, request: RequestId) -> Option<RequestId> {
+        let is_answered = self.terms.write_cache == WriteCache::Volatile && !self.front.requests.at(request.0).fua;
+        (!is_answered).then_some(request)
+    }
+}

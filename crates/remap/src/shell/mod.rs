@@ -1,0 +1,249 @@
+//! The state machine that all drivers have in common: requests in, commands out; completions in, answers out.
+//!
+//! ```text
+//! submit --> read: locate pages, one command for those in a row --> answer
+//!        --> write, trim: held back | wait behind their page | merge the old contents | placed by the driver
+//!        --> flush: close what is gathered, wait until it is durable --> answer
+//! ```
+//! A driver ([`Driver`]) says where pages are, places them, makes them durable and cleans up. Each request of the host
+//! passes through here, in one place: its parts, its buffers, what it waits for, and when it is answered.
+
+pub(crate) mod buffers;
+pub(crate) mod front;
+pub(crate) mod host;
+mod pages;
+pub(crate) mod request;
+mod waits;
+
+use crate::driver::LayoutOf;
+use crate::{
+    Command, Done, Driver, DriverOptions, DriverReport, HostDriver, HostReport, OpenError, ReadSectors, Shape, Submit,
+};
+use host::{Host, RequestId, Work};
+use request::HeldBack;
+use units::{HostOp, Nanos};
+
+/// A driver in its shell: the state machine over one device.
+#[derive(Debug)]
+pub struct Shell<D: Driver> {
+    driver: D,
+    host: Host<D::Work>,
+    last_request: Nanos,
+    /// The driver knows that it broke down.
+    is_down: bool,
+}
+
+impl<D: Driver> Shell<D> {
+    /// A fresh driver. Its first commands write the metadata; until they are completed, writes and trims wait. `id` must
+    /// differ from that of any driver that the device held before, or old metadata might be taken for new.
+    ///
+    /// # Panics
+    /// `cell_bytes` is neither 0 nor 512.
+    pub fn format(layout: LayoutOf<D>, options: &D::Options, id: u64) -> Self {
+        let mut host = Host::new(&layout, options.terms());
+        let driver = D::format(layout, options, id, &mut host);
+        let mut shell = Self { driver, host, last_request: 0, is_down: false };
+        shell.pump();
+        shell
+    }
+
+    /// The driver that a device of so many sectors holds: see [`Driver::open`].
+    ///
+    /// # Errors
+    /// The device cannot be read, or holds no such driver that can be trusted.
+    pub fn open(options: &D::Options, device_sectors: u64, read: &mut ReadSectors) -> Result<Self, OpenError> {
+        let driver = D::open(options, device_sectors, read)?;
+        let host = Host::new(driver.layout(), options.terms());
+        Ok(Self { driver, host, last_request: 0, is_down: false })
+    }
+
+    /// The driver without its shell.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// Where things are on the device.
+    pub fn layout(&self) -> &LayoutOf<D> {
+        self.driver.layout()
+    }
+
+    /// Counters, and how it stands.
+    pub fn report(&self) -> D::Report {
+        self.driver.report(&self.host)
+    }
+
+    /// Makes durable what was answered.
+    fn flush(&mut self, request: RequestId) {
+        self.host.counts.host_flushes += 1;
+        if self.host.is_broken() {
+            self.host.front.end(request.0, true);
+            return;
+        }
+        self.end_when_durable(request);
+    }
+
+    /// Answers a request when all that was gathered and issued is durable.
+    fn end_when_durable(&mut self, request: RequestId) {
+        self.driver.close(&mut self.host);
+        let target = self.driver.issued();
+        self.host.set_target(request, target);
+        if self.driver.is_durable(target) {
+            self.host.front.end(request.0, false);
+        } else {
+            self.host.wait_until_durable(request);
+        }
+    }
+
+    fn pump_close(&mut self) -> bool {
+        std::mem::take(&mut self.host.close_wanted) && self.driver.close(&mut self.host)
+    }
+
+    /// Goes on with whatever can go on. From the beginning again after each step that did something:
+    /// [`Driver::pump_last`] may be for when nothing else can.
+    fn pump(&mut self) {
+        while !self.host.is_broken()
+            && (self.pump_held()
+                || self.driver.pump_first(&mut self.host)
+                || self.pump_ready()
+                || self.pump_close()
+                || self.driver.pump_last(&mut self.host))
+        {}
+        // Before anything is answered: numbers of requests are used again from then on.
+        if self.host.is_broken() && !self.is_down {
+            self.is_down = true;
+            self.driver.broke_down();
+        }
+    }
+
+    fn is_idle_time(&self) -> bool {
+        self.outstanding() == 0 && !self.host.background && self.driver.has_idle_work(&self.host)
+    }
+
+    fn timeout(&self) -> Option<Nanos> {
+        self.driver.gathering_since().map(|since| since + self.host.terms().timeout_ns)
+    }
+}
+
+impl<D: Driver> HostDriver for Shell<D> {
+    fn sectors(&self) -> u64 {
+        self.layout().sectors()
+    }
+
+    fn page_sectors(&self) -> u32 {
+        self.layout().page_sectors()
+    }
+
+    fn cell_bytes(&self) -> u32 {
+        self.host.terms().cell_bytes
+    }
+
+    fn submit(&mut self, now: Nanos, submit: Submit, data: &[u8]) {
+        let Submit { op, first_sector, sectors, .. } = submit;
+        let request = RequestId(self.host.front.open(&submit, data.len(), self.cell_bytes(), self.sectors()));
+        self.host.now = self.host.now.max(now);
+        self.last_request = self.host.now;
+        self.host.background = false;
+        match op {
+            HostOp::Read => self.read(request, first_sector, sectors),
+            HostOp::Flush => self.flush(request),
+            HostOp::Write | HostOp::Trim if self.host.is_broken() => self.host.front.end(request.0, true),
+            HostOp::Write | HostOp::Trim => {
+                let may_begin = self.host.waits.held.is_empty() && self.driver.admits(&self.host);
+                if !may_begin || !self.begin(request, first_sector, sectors, data) {
+                    self.host.waits.held.push_back(HeldBack { request, first_sector, sectors, data: data.to_vec() });
+                }
+            }
+        }
+        self.pump();
+    }
+
+    fn next_command(&mut self) -> Option<Command> {
+        self.host.front.next_command()
+    }
+
+    fn command_data(&self, id: u32) -> &[u8] {
+        match self.host.front.commands.get(id) {
+            Some((Work::Own(work), command)) => self.driver.command_data(&self.host, *work, command),
+            _ => &[],
+        }
+    }
+
+    fn completed(&mut self, now: Nanos, id: u32, failed: bool, data: &[u8]) {
+        self.host.now = self.host.now.max(now);
+        let (work, command) = self.host.front.commands.remove(id);
+        self.host.counts.failed_commands += u64::from(failed);
+        match work {
+            Work::Read { request, cell } => {
+                self.host.reads -= 1;
+                self.driver.let_go(&mut self.host, command.first_sector, command.sectors);
+                self.read_completed(request, cell, failed, command.sectors, data);
+            }
+            Work::Merge { page } => {
+                self.driver.let_go(&mut self.host, command.first_sector, command.sectors);
+                self.merge_completed(page, failed, data);
+            }
+            Work::Own(work) => self.driver.completed(&mut self.host, work, &command, failed, data),
+        }
+        self.pump();
+    }
+
+    fn next_done(&mut self) -> Option<Done> {
+        self.host.front.next_done()
+    }
+
+    fn done_data(&self) -> &[u8] {
+        self.host.front.done_data()
+    }
+
+    fn wake_at(&self) -> Option<Nanos> {
+        if self.host.is_broken() {
+            return None;
+        }
+        let idle = self.is_idle_time().then_some(self.last_request + self.host.terms().idle_after_ns);
+        self.timeout().into_iter().chain(idle).min()
+    }
+
+    fn woken(&mut self, now: Nanos) {
+        self.host.now = self.host.now.max(now);
+        let now = self.host.now;
+        self.host.close_wanted |= self.timeout().is_some_and(|timeout| now >= timeout);
+        self.host.background |= now >= self.last_request + self.host.terms().idle_after_ns && self.is_idle_time();
+        self.pump();
+    }
+
+    fn expire(&mut self) {
+        self.host.close_wanted |= self.driver.gathering_since().is_some();
+        self.pump();
+    }
+
+    fn outstanding(&self) -> usize {
+        self.host.front.outstanding()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.host.front.is_idle()
+    }
+
+    fn tidy_up(&mut self) {
+        self.driver.tidy_up(&mut self.host);
+        self.pump();
+    }
+
+    fn is_broken(&self) -> bool {
+        self.host.is_broken()
+    }
+
+    fn host_report(&self) -> HostReport {
+        let report = self.report();
+        HostReport {
+            driver: D::Options::NAME,
+            counters: report.counters(),
+            ram_bytes: report.ram_bytes(),
+            broken: self.host.is_broken(),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.driver.check(&self.host)
+    }
+}

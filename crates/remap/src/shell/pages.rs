@@ -1,0 +1,287 @@
+//! Reads, writes and trims, page by page.
+
+use super::Shell;
+use super::host::{RequestId, Work};
+use super::request::{HeldBack, Job};
+use crate::{Driver, PageWrite, Shape, Source};
+use std::ops::Range;
+use units::HostOp;
+
+/// Sectors of one page.
+#[derive(Clone, Copy)]
+struct Piece {
+    page: u32,
+    first: u32,
+    sectors: u32,
+}
+
+/// Sectors of the device in a row, for sectors of a request in a row.
+#[derive(Clone, Copy)]
+struct Run {
+    sector: u64,
+    sectors: u32,
+    cell: usize,
+    part: u32,
+}
+
+impl<D: Driver> Shell<D> {
+    /// The first page of sectors that follow each other, and which of it.
+    fn piece(&self, sector: u64, sectors: u32) -> Piece {
+        let size = self.layout().page_sectors();
+        let first = (sector % u64::from(size)) as u32;
+        Piece { page: (sector / u64::from(size)) as u32, first, sectors: (size - first).min(sectors) }
+    }
+
+    /// Reads what each page is now. Pages that lie in a row on the device are one command.
+    pub(super) fn read(&mut self, request: RequestId, first_sector: u64, sectors: u32) {
+        let mut data = self.host.front.zeros(self.host.bytes(sectors));
+        let mut run: Option<Run> = None;
+        let (mut done, mut commands) = (0, 0);
+        while done < sectors {
+            let Piece { page, first, sectors: count } = self.piece(first_sector + u64::from(done), sectors - done);
+            let source = self.driver.locate(page);
+            self.driver.found(source);
+            match source {
+                Source::Zeros => {}
+                Source::Memory { buffer, at } => {
+                    let from = at + self.host.bytes(first);
+                    let bytes = &self.host.buffers.get(buffer)[from..from + self.host.bytes(count)];
+                    data[self.host.bytes(done)..][..bytes.len()].copy_from_slice(bytes);
+                }
+                Source::Device { sector, part } => {
+                    let sector = sector + u64::from(first);
+                    match &mut run {
+                        // In a row on the device, and no page from memory between.
+                        Some(run)
+                            if run.part == part
+                                && run.sector + u64::from(run.sectors) == sector
+                                && run.cell + run.sectors as usize == done as usize =>
+                        {
+                            run.sectors += count;
+                        }
+                        _ => {
+                            let next = Run { sector, sectors: count, cell: done as usize, part };
+                            commands += self.read_run(request, run.replace(next));
+                        }
+                    }
+                }
+            }
+            done += count;
+        }
+        commands += self.read_run(request, run);
+        self.host.counts.reads += 1;
+        self.host.counts.read_commands += commands;
+        self.host.counts.reads_split += u64::from(commands > 1);
+        self.host.front.requests.at(request.0).data = data;
+        self.host.part_done(request, false);
+    }
+
+    /// Commands that a run takes.
+    fn read_run(&mut self, request: RequestId, run: Option<Run>) -> u64 {
+        let Some(Run { sector, sectors, cell, .. }) = run else { return 0 };
+        self.host.front.requests.at(request.0).pending += 1;
+        self.driver.hold(sector, sectors);
+        self.host.send_any(Work::Read { request, cell }, HostOp::Read, sector, sectors);
+        1
+    }
+
+    pub(super) fn read_completed(&mut self, request: RequestId, cell: usize, failed: bool, sectors: u32, data: &[u8]) {
+        if !failed {
+            self.host.front.fill(request.0, cell, sectors, self.host.terms().cell_bytes, data);
+        }
+        self.host.part_done(request, failed);
+    }
+
+    /// Begins a write or a trim; false if it has to wait.
+    pub(super) fn begin(&mut self, request: RequestId, first_sector: u64, sectors: u32, data: &[u8]) -> bool {
+        let (op, fua) = {
+            let request = self.host.front.requests.at(request.0);
+            (request.op, request.fua)
+        };
+        if op == HostOp::Write {
+            self.begin_write(request, first_sector, sectors, data);
+            self.host.close_wanted |= fua;
+            self.host.part_done(request, false);
+            return true;
+        }
+        let size = u64::from(self.layout().page_sectors());
+        let first = first_sector.div_ceil(size) as u32;
+        let end = ((first_sector + u64::from(sectors)) / size) as u32;
+        if first < end && !self.begin_trim(request, first..end) {
+            return false;
+        }
+        self.host.close_wanted |= fua;
+        self.trim_done(request);
+        true
+    }
+
+    fn begin_write(&mut self, request: RequestId, first_sector: u64, sectors: u32, data: &[u8]) {
+        let mut done = 0;
+        while done < sectors {
+            let piece = self.piece(first_sector + u64::from(done), sectors - done);
+            let rest = &data[self.host.bytes(done)..];
+            self.host.front.requests.at(request.0).pending += 1;
+            let at_its_beginning = piece.first == 0;
+            let in_place =
+                if at_its_beginning { self.write_in_place(request, piece.page, sectors - done, rest) } else { 0 };
+            done += if in_place > 0 {
+                in_place
+            } else {
+                self.write_page(request, piece, &rest[..self.host.bytes(piece.sectors)]);
+                piece.sectors
+            };
+        }
+    }
+
+    /// Whole pages go where they are already, if the driver does that. Sectors done.
+    fn write_in_place(&mut self, request: RequestId, page: u32, sectors: u32, data: &[u8]) -> u32 {
+        let owner = self.host.owner_of(request);
+        let done = self.driver.place_in_place(&mut self.host, page, sectors, data, owner);
+        if done > 0 && owner.is_none() {
+            self.host.part_done(request, false);
+        }
+        done
+    }
+
+    /// Writes sectors of a page, at once if that can be.
+    fn write_page(&mut self, request: RequestId, piece: Piece, data: &[u8]) {
+        let Piece { page, first, sectors } = piece;
+        let is_locked = self.host.waits.is_locked(page);
+        if !is_locked && self.driver.has_room(&self.host) && !self.needs_merge(page, sectors) {
+            self.place(request, piece, data);
+            return;
+        }
+        let job = Job::write(request, (first, sectors), data, self.host.page_bytes(), self.host.terms().cell_bytes);
+        self.host.waits.push(page, job);
+        if !is_locked {
+            self.start(page);
+        }
+    }
+
+    /// The rest of the page has to be read first.
+    fn needs_merge(&self, page: u32, sectors: u32) -> bool {
+        sectors < self.layout().page_sectors() && matches!(self.driver.locate(page), Source::Device { .. })
+    }
+
+    /// Goes on with what waits for a page.
+    fn start(&mut self, page: u32) {
+        while self.host.waits.first(page).is_some_and(|job| job.trim) {
+            let job = self.host.waits.pop(page);
+            self.driver.trim(&mut self.host, page..page + 1);
+            self.trim_done(job.request);
+        }
+        let Some(job) = self.host.waits.first(page) else {
+            self.host.waits.unlock(page);
+            return;
+        };
+        let size = self.layout().page_sectors();
+        match self.driver.locate(page) {
+            Source::Device { sector, .. } if job.sectors < size => {
+                self.host.counts.merge_reads += 1;
+                self.driver.hold(sector, size);
+                self.host.send_any(Work::Merge { page }, HostOp::Read, sector, size);
+            }
+            _ => self.host.waits.set_ready(page),
+        }
+    }
+
+    /// The old contents of a page are there.
+    pub(super) fn merge_completed(&mut self, page: u32, failed: bool, data: &[u8]) {
+        let (size, cell) = (self.layout().page_sectors(), self.host.terms().cell_bytes);
+        if !self.host.waits.is_locked(page) {
+            return;
+        }
+        if failed {
+            let job = self.host.waits.pop(page);
+            self.host.part_done(job.request, true);
+            self.start(page);
+            return;
+        }
+        self.host.waits.first_mut(page).expect("a page is locked by a write").complete(data, size, cell);
+        self.host.waits.set_ready(page);
+    }
+
+    /// Begins what was held back.
+    pub(super) fn pump_held(&mut self) -> bool {
+        if self.host.waits.held.is_empty() {
+            return false;
+        }
+        if self.driver.begin_life() {
+            return true;
+        }
+        if !self.driver.admits(&self.host) {
+            return false;
+        }
+        let held = self.host.waits.held.pop_front().expect("there is one");
+        let HeldBack { request, first_sector, sectors, data } = &held;
+        let begun = self.begin(*request, *first_sector, *sectors, data);
+        if !begun {
+            self.host.waits.held.push_front(held);
+        }
+        begun
+    }
+
+    /// Places a page that waited for room.
+    pub(super) fn pump_ready(&mut self) -> bool {
+        if !self.host.waits.has_ready() || !self.driver.has_room(&self.host) {
+            return false;
+        }
+        let page = self.host.waits.next_ready().expect("there is one");
+        let sectors = self.host.waits.first(page).expect("a page that waits has a job").sectors;
+        // What it was to go over may be in memory no more.
+        if !self.needs_merge(page, sectors) {
+            let job = self.host.waits.pop(page);
+            let piece = Piece { page, first: job.first, sectors: job.sectors };
+            self.place(job.request, piece, job.bytes(self.host.terms().cell_bytes));
+        }
+        self.start(page);
+        true
+    }
+
+    /// The driver takes sectors of a page, over what was there.
+    fn place(&mut self, request: RequestId, piece: Piece, data: &[u8]) {
+        let owner = self.host.owner_of(request);
+        self.host.counts.host_pages += 1;
+        self.host.close_wanted |= self.host.front.requests.at(request.0).fua;
+        let Piece { page, first, sectors } = piece;
+        self.driver.place(&mut self.host, PageWrite { page, first, sectors, data, owner });
+        if owner.is_none() {
+            self.host.part_done(request, false);
+        }
+    }
+
+    /// Trims whole pages; those that have writes waiting in their turn. False if that has to wait.
+    fn begin_trim(&mut self, request: RequestId, pages: Range<u32>) -> bool {
+        if D::TRIM_TAKES_ROOM {
+            let can_be = self.driver.has_room(&self.host) && !self.host.is_waited_for(pages.clone());
+            if can_be {
+                self.driver.trim(&mut self.host, pages);
+            }
+            return can_be;
+        }
+        let locked: Vec<u32> = self.host.waits.pages_in(pages.clone()).collect();
+        let mut from = pages.start;
+        for page in locked {
+            self.driver.trim(&mut self.host, from..page);
+            from = page + 1;
+            self.host.front.requests.at(request.0).pending += 1;
+            self.host.waits.push(page, Job::trim(request));
+        }
+        self.driver.trim(&mut self.host, from..pages.end);
+        true
+    }
+
+    /// A part of a trim is done.
+    fn trim_done(&mut self, request: RequestId) {
+        if !self.host.front.part_done(request.0, false) {
+            return;
+        }
+        let entry = self.host.front.requests.at(request.0);
+        if entry.fua && !entry.failed {
+            self.end_when_durable(request);
+        } else {
+            let failed = entry.failed;
+            self.host.front.end(request.0, failed);
+        }
+    }
+}

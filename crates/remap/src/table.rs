@@ -1,0 +1,208 @@
+//! The table of drivers.
+//!
+//! To add one: a file or folder here and a line in the table below. From that line come its name in a configuration, its
+//! parameters, the help texts, how it is built and opened over a drive, and the model with power cuts.
+
+use crate::parameters::does_not_fit;
+use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site};
+use layer::{Condition, Named, Parameter, ParameterKind, Values, declaring};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The key that chooses a driver.
+pub const KEY: &str = "remap.kind";
+
+/// Every driver, in display order.
+pub const HOST_DRIVERS: [HostDriverEntry; 2] =
+    [HostDriverEntry::of::<crate::Options>(), HostDriverEntry::of::<crate::LogOptions>()];
+
+/// A driver of a host: what there is to know of it before there is a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct HostDriverEntry {
+    /// Name in a configuration.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub doc: &'static str,
+    /// The keys it reads, in display order.
+    pub parameters: fn() -> Vec<Parameter>,
+    /// What a configuration comes to over a drive; the error says in words what does not fit.
+    pub plan: fn(&Values, &Site) -> Result<RemapPlan, String>,
+    /// A plan of a small shape, over a device that shows the host so many superpages or a few more: for the model with
+    /// power cuts. The last argument draws a number below the one it is given.
+    pub small: fn(u32, &mut dyn FnMut(u32) -> u32) -> RemapPlan,
+}
+
+impl HostDriverEntry {
+    /// The line of a driver.
+    pub const fn of<O: DriverOptions>() -> Self {
+        Self { name: O::NAME, doc: O::DOC, parameters: O::parameters, plan: configured::<O>, small: small::<O> }
+    }
+}
+
+fn configured<O: DriverOptions>(values: &Values, site: &Site) -> Result<RemapPlan, String> {
+    let plan = Plan::new(O::of(values, site)?, site.sectors);
+    Ok(Arc::new(plan.map_err(|error| does_not_fit(O::NAME, site.sectors, &error, O::SIZE_KEY))?))
+}
+
+fn small<O: DriverOptions>(superpages: u32, dice: &mut dyn FnMut(u32) -> u32) -> RemapPlan {
+    Arc::new(Plan::with_superpages(O::small(dice), superpages))
+}
+
+/// Names of all drivers, and of doing without, with what each is.
+fn choices() -> Vec<Named> {
+    let none = ("none", "requests go to the drive as they are");
+    std::iter::once(none).chain(HOST_DRIVERS.iter().map(|entry| (entry.name, entry.doc))).collect()
+}
+
+/// A key is read where a driver that declares it is chosen.
+const READ: Condition =
+    Condition::one_of(KEY, |key| declaring(key, HOST_DRIVERS.iter().map(|entry| (entry.name, (entry.parameters)()))));
+
+/// Every key of every driver, in display order: one that an earlier driver does not have stands where its own driver has
+/// it.
+pub fn keys() -> Vec<Parameter> {
+    let mut all = vec![Parameter::new(
+        KEY,
+        ParameterKind::Choice(choices),
+        "none",
+        "A driver of the host over the drive. With one the host sees the driver's size.",
+    )];
+    for entry in &HOST_DRIVERS {
+        let mut at = 1;
+        for parameter in (entry.parameters)() {
+            if let Some(known) = all.iter().position(|known| known.key == parameter.key) {
+                at = known + 1;
+            } else {
+                all.insert(at, parameter.under(READ));
+                at += 1;
+            }
+        }
+    }
+    all
+}
+
+/// The driver that `values` ask for over a drive; `None`: none.
+///
+/// # Errors
+/// In words, where values do not fit the drive, or each other.
+pub fn plan(values: &Values, site: &Site) -> Result<Option<RemapPlan>, String> {
+    let kind = values.name(KEY);
+    HOST_DRIVERS.iter().find(|entry| entry.name == kind).map(|entry| (entry.plan)(values, site)).transpose()
+}
+
+/// Any driver over a drive: where everything is, and how it gets there.
+pub type RemapPlan = Arc<dyn DriverPlan>;
+
+/// What there is to know of a driver over a device of a certain size.
+pub trait DriverPlan: Debug + Send + Sync {
+    /// Bytes of data a sector: 512, or 0 without contents.
+    fn cell_bytes(&self) -> u32;
+
+    /// Sectors that the host sees.
+    fn sectors(&self) -> u64;
+
+    /// Sectors of the device.
+    fn device_sectors(&self) -> u64;
+
+    /// Sectors of a page of the driver.
+    fn page_sectors(&self) -> u32;
+
+    /// Sectors that its writes should be aligned to.
+    fn superpage_sectors(&self) -> u32;
+
+    /// See [`Shape::own_sectors`].
+    fn own_sectors(&self) -> u64;
+
+    /// See [`DriverOptions::replaces_pages`].
+    fn replaces_pages(&self) -> bool;
+
+    /// What the part of the drive is for that the host does not see, as a clause.
+    fn keeps(&self) -> &'static str;
+
+    /// A fresh driver that will format its device; `id` tells it from any other that the device held.
+    fn format(&self, id: u64) -> Box<dyn HostDriver>;
+
+    /// The driver that a device of so many sectors holds.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged.
+    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<dyn HostDriver>, OpenError>;
+}
+
+/// A driver over a device of a certain size.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<O: DriverOptions> {
+    /// Options.
+    pub options: O,
+    /// Layout.
+    pub layout: O::Layout,
+}
+
+impl<O: DriverOptions> Plan<O> {
+    /// Over a device of so many sectors.
+    ///
+    /// # Errors
+    /// The options do not fit it.
+    pub fn new(options: O, device_sectors: u64) -> Result<Self, LayoutError> {
+        Ok(Self { options, layout: options.layout(device_sectors)? })
+    }
+
+    /// Over the smallest device of whole superpages that shows the host so many superpages.
+    ///
+    /// # Panics
+    /// The options fit no device at all.
+    pub fn with_superpages(options: O, superpages: u32) -> Self {
+        // How large a superpage is does not depend on the device.
+        let size = u64::from(options.layout(1 << 22).expect("it fits a large device").superpage_sectors());
+        let wanted = u64::from(superpages) * size;
+        let plan = |count: u64| Self::new(options, count * size).ok().filter(|plan| plan.layout.sectors() >= wanted);
+        (u64::from(superpages)..1 << 20).find_map(plan).expect("a large one will do")
+    }
+
+    /// A fresh driver that will format its device.
+    pub fn format(&self, id: u64) -> Shell<O::Driver> {
+        Shell::format(self.layout, &self.options, id)
+    }
+}
+
+impl<O: DriverOptions> DriverPlan for Plan<O> {
+    fn cell_bytes(&self) -> u32 {
+        self.options.terms().cell_bytes
+    }
+
+    fn sectors(&self) -> u64 {
+        self.layout.sectors()
+    }
+
+    fn device_sectors(&self) -> u64 {
+        self.layout.device_sectors()
+    }
+
+    fn page_sectors(&self) -> u32 {
+        self.layout.page_sectors()
+    }
+
+    fn superpage_sectors(&self) -> u32 {
+        self.layout.superpage_sectors()
+    }
+
+    fn own_sectors(&self) -> u64 {
+        self.layout.own_sectors()
+    }
+
+    fn replaces_pages(&self) -> bool {
+        self.options.replaces_pages()
+    }
+
+    fn keeps(&self) -> &'static str {
+        O::KEEPS
+    }
+
+    fn format(&self, id: u64) -> Box<dyn HostDriver> {
+        Box::new(self.format(id))
+    }
+
+    fn open(&self, device_sectors: u64, read: &mut ReadSectors) -> Result<Box<dyn HostDriver>, OpenError> {
+        Ok(Box::new(Shell::<O::Driver>::open(&self.options, device_sectors, read)?))
+    }
+}

@@ -1,0 +1,334 @@
+//! The smallest driver there is, added from outside: every page goes to its place, and nothing is kept in mind.
+//!
+//! It shows what a driver has to say, and in how many places: this file, and one line of a table.
+
+use layer::{Parameter, Value, Values};
+use remap::{
+    Command, Counter, Driver, DriverOptions, DriverReport, Host, HostDriverEntry, LayoutError, OpenError, PageWrite,
+    ReadSectors, RequestId, Shape, Site, Source, Terms, WriteCache,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::ops::Range;
+use units::{HostOp, Nanos};
+
+#[derive(Clone, Copy, Debug)]
+pub struct ToyOptions {
+    page_sectors: u32,
+    write_cache: WriteCache,
+}
+
+/// All of the device.
+#[derive(Clone, Copy, Debug)]
+pub struct ToyLayout {
+    page_sectors: u32,
+    pages: u32,
+}
+
+impl Shape for ToyLayout {
+    fn sectors(&self) -> u64 {
+        u64::from(self.pages) * u64::from(self.page_sectors)
+    }
+
+    fn device_sectors(&self) -> u64 {
+        self.sectors()
+    }
+
+    fn page_sectors(&self) -> u32 {
+        self.page_sectors
+    }
+
+    fn superpage_sectors(&self) -> u32 {
+        self.page_sectors
+    }
+
+    fn own_sectors(&self) -> u64 {
+        0
+    }
+}
+
+impl DriverOptions for ToyOptions {
+    type Driver = Toy;
+    type Layout = ToyLayout;
+
+    const NAME: &'static str = "toy";
+    const DOC: &'static str = "pages go to the drive as they are";
+    const KEEPS: &'static str = "there is no rest";
+    const SIZE_KEY: &'static str = "remap.superpage";
+
+    fn parameters() -> Vec<Parameter> {
+        vec![remap::parameters::write_cache()]
+    }
+
+    fn of(values: &Values, _site: &Site) -> Result<Self, String> {
+        Ok(Self { page_sectors: 8, write_cache: remap::parameters::write_cache_of(values) })
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { cell_bytes: 512, timeout_ns: 0, idle_after_ns: 0, write_cache: self.write_cache }
+    }
+
+    fn layout(&self, device_sectors: u64) -> Result<ToyLayout, LayoutError> {
+        Ok(ToyLayout { page_sectors: self.page_sectors, pages: (device_sectors / u64::from(self.page_sectors)) as u32 })
+    }
+
+    /// A cut may tear a page: there is no other place for it.
+    fn replaces_pages(&self) -> bool {
+        false
+    }
+
+    fn small(dice: &mut dyn FnMut(u32) -> u32) -> Self {
+        let write_cache = [WriteCache::Through, WriteCache::Volatile][dice(2) as usize];
+        Self { page_sectors: 1 << dice(3), write_cache }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Work {
+    Page(u32),
+    Flush(u64),
+}
+
+/// What a page is to be.
+#[derive(Debug)]
+struct Version {
+    number: u64,
+    buffer: u32,
+    owner: Option<RequestId>,
+    is_sent: bool,
+}
+
+#[derive(Debug)]
+pub struct Toy {
+    layout: ToyLayout,
+    /// Versions of pages that are not on the device, oldest first; only the first one is under way.
+    pages: BTreeMap<u32, VecDeque<Version>>,
+    /// Reads of the device under way.
+    reads: Vec<(u64, u32)>,
+    issued: u64,
+    durable: u64,
+    is_flushing: bool,
+}
+
+/// What the shell counts, and no more.
+#[derive(Clone, Copy, Debug)]
+pub struct ToyReport(u64);
+
+impl DriverReport for ToyReport {
+    fn counters(&self) -> Vec<Counter> {
+        vec![Counter { name: "host_pages", count: self.0, is_sum: true }]
+    }
+
+    fn ram_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl Toy {
+    fn new(layout: ToyLayout) -> Self {
+        Self { layout, pages: BTreeMap::new(), reads: Vec::new(), issued: 1, durable: 0, is_flushing: false }
+    }
+
+    fn sector_of(&self, page: u32) -> u64 {
+        u64::from(page) * u64::from(self.layout.page_sectors)
+    }
+
+    /// The device has all changes up to this one, in its cache at least.
+    fn written(&self) -> u64 {
+        let open = self.pages.values().flatten().map(|version| version.number).min();
+        open.map_or(self.issued, |oldest| oldest - 1)
+    }
+
+    fn is_read(&self, page: u32) -> bool {
+        let (first, end) = (self.sector_of(page), self.sector_of(page + 1));
+        self.reads.iter().any(|(sector, sectors)| *sector < end && first < sector + u64::from(*sectors))
+    }
+
+    fn send_page(&mut self, host: &mut Host<Work>) -> bool {
+        let waits = |(page, versions): (&u32, &VecDeque<Version>)| {
+            (!versions[0].is_sent && !self.is_read(*page)).then_some(*page)
+        };
+        let Some(page) = self.pages.iter().find_map(waits) else { return false };
+        self.pages.get_mut(&page).unwrap()[0].is_sent = true;
+        host.send(Work::Page(page), HostOp::Write, self.sector_of(page), self.layout.page_sectors);
+        true
+    }
+
+    fn send_flush(&mut self, host: &mut Host<Work>) -> bool {
+        let written = self.written();
+        let wants = !self.is_flushing && written > self.durable && host.has_waiter(written);
+        if wants {
+            self.is_flushing = true;
+            host.send(Work::Flush(written), HostOp::Flush, 0, 0);
+        }
+        wants
+    }
+
+    fn page_written(&mut self, host: &mut Host<Work>, page: u32) {
+        let versions = self.pages.get_mut(&page).unwrap();
+        let Version { buffer, owner, .. } = versions.pop_front().unwrap();
+        if versions.is_empty() {
+            self.pages.remove(&page);
+        }
+        host.buffers.release(buffer);
+        if let Some(owner) = owner {
+            host.part_done(owner, false);
+        }
+    }
+}
+
+impl Driver for Toy {
+    type Options = ToyOptions;
+    type Work = Work;
+    type Report = ToyReport;
+
+    const TRIM_TAKES_ROOM: bool = true;
+
+    fn format(layout: ToyLayout, _options: &ToyOptions, _id: u64, _host: &mut Host<Work>) -> Self {
+        Self::new(layout)
+    }
+
+    fn open(options: &ToyOptions, device_sectors: u64, _read: &mut ReadSectors) -> Result<Self, OpenError> {
+        Ok(Self::new(options.layout(device_sectors).map_err(|_| OpenError::Foreign)?))
+    }
+
+    fn fresh_id(_layout: &ToyLayout, _read: &mut ReadSectors) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn layout(&self) -> &ToyLayout {
+        &self.layout
+    }
+
+    fn locate(&self, page: u32) -> Source {
+        match self.pages.get(&page).and_then(VecDeque::back) {
+            Some(version) => Source::Memory { buffer: version.buffer, at: 0 },
+            None => Source::Device { sector: self.sector_of(page), part: 0 },
+        }
+    }
+
+    fn hold(&mut self, first_sector: u64, sectors: u32) {
+        self.reads.push((first_sector, sectors));
+    }
+
+    fn let_go(&mut self, _host: &mut Host<Work>, first_sector: u64, sectors: u32) {
+        let index = self.reads.iter().position(|read| *read == (first_sector, sectors)).unwrap();
+        self.reads.swap_remove(index);
+    }
+
+    fn begin_life(&mut self) -> bool {
+        false
+    }
+
+    fn admits(&self, _host: &Host<Work>) -> bool {
+        true
+    }
+
+    fn has_room(&self, _host: &Host<Work>) -> bool {
+        self.pages.len() < 16
+    }
+
+    fn place(&mut self, host: &mut Host<Work>, write: PageWrite<'_>) {
+        let PageWrite { page, first, data, owner, .. } = write;
+        self.issued += 1;
+        let buffer = host.buffers.take();
+        if let Some(old) = self.pages.get(&page).and_then(VecDeque::back) {
+            host.buffers.copy((old.buffer, 0), (buffer, 0), host.page_bytes());
+        }
+        let at = host.bytes(first);
+        host.buffers.get_mut(buffer)[at..at + data.len()].copy_from_slice(data);
+        if let Some(owner) = owner {
+            host.set_target(owner, self.issued);
+        }
+        let version = Version { number: self.issued, buffer, owner, is_sent: false };
+        self.pages.entry(page).or_default().push_back(version);
+    }
+
+    fn trim(&mut self, host: &mut Host<Work>, pages: Range<u32>) {
+        let data = vec![0; host.page_bytes()];
+        for page in pages {
+            let (first, sectors, owner) = (0, self.layout.page_sectors, None);
+            self.place(host, PageWrite { page, first, sectors, data: &data, owner });
+        }
+    }
+
+    fn gathering_since(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn close(&mut self, _host: &mut Host<Work>) -> bool {
+        false
+    }
+
+    fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    fn is_durable(&self, target: u64) -> bool {
+        self.durable >= target
+    }
+
+    fn completed(&mut self, host: &mut Host<Work>, work: Work, _command: &Command, failed: bool, _data: &[u8]) {
+        match work {
+            Work::Page(page) if failed => {
+                self.pages.get_mut(&page).unwrap()[0].is_sent = false;
+                host.failed();
+            }
+            Work::Page(page) => {
+                host.succeeded();
+                self.page_written(host, page);
+            }
+            Work::Flush(_) if failed => host.break_down(),
+            Work::Flush(number) => {
+                (self.is_flushing, self.durable) = (false, number);
+                host.end_waiters(number, false);
+            }
+        }
+    }
+
+    fn command_data<'a>(&'a self, host: &'a Host<Work>, work: Work, _command: &Command) -> &'a [u8] {
+        match work {
+            Work::Page(page) => host.buffers.get(self.pages[&page][0].buffer),
+            Work::Flush(_) => &[],
+        }
+    }
+
+    fn pump_first(&mut self, _host: &mut Host<Work>) -> bool {
+        false
+    }
+
+    fn pump_last(&mut self, host: &mut Host<Work>) -> bool {
+        self.send_page(host) || self.send_flush(host)
+    }
+
+    fn has_idle_work(&self, _host: &Host<Work>) -> bool {
+        false
+    }
+
+    fn tidy_up(&mut self, _host: &mut Host<Work>) {}
+
+    fn broke_down(&mut self) {
+        self.pages.values_mut().flatten().for_each(|version| version.owner = None);
+    }
+
+    fn report(&self, host: &Host<Work>) -> ToyReport {
+        ToyReport(host.counts().host_pages)
+    }
+
+    fn check(&self, _host: &Host<Work>) -> Result<(), String> {
+        let is_sound = self.durable <= self.written() && self.written() <= self.issued;
+        if is_sound { Ok(()) } else { Err(format!("{self:?}")) }
+    }
+}
+
+/// What a configuration needs to know of a driver is in its line of the table.
+#[test]
+fn its_line_says_its_keys_and_plans_it_over_a_drive() {
+    let entry = HostDriverEntry::of::<ToyOptions>();
+    let keys: Vec<&str> = (entry.parameters)().iter().map(|parameter| parameter.key).collect();
+    assert_eq!((entry.name, keys), ("toy", vec!["remap.write_cache"]));
+    let mut values = Values::default();
+    values.set("remap.write_cache", Value::Name("volatile".to_owned()));
+    let plan = (entry.plan)(&values, &Site { sectors: 81, unit_bytes: 4096, cell_bytes: 0 }).unwrap();
+    assert_eq!((plan.sectors(), plan.page_sectors(), plan.format(1).sectors()), (80, 8, 80));
+}
