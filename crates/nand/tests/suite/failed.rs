@@ -13,20 +13,23 @@ const BAD: [BlockId; 1] = [BlockId(0)];
 #[test]
 fn a_failed_program_returns_those_queued_behind_it_and_keeps_its_pins() {
     let mut flash = plain();
-    fill(&mut flash, 1, 0, 1);
+    let start = fill(&mut flash, 1, 0, 1);
     fail_programs_of(&mut flash, &BAD);
     program_over(&mut flash, at(0, 0, 0), at(1, 0, 0));
     program(&mut flash, at(0, 0, 1));
-    let failed = failed(&run(&mut flash));
-    assert_eq!(failed.len(), 2);
-    assert_eq!((pins(&flash, 0), pins(&flash, 4)), (2, 1));
-    assert_eq!(flash.core().counters.failed_programs, 1, "the second never reached the die");
+    program(&mut flash, at(0, 0, 2));
+    let seen = run(&mut flash);
+    let times: Vec<_> = seen.iter().map(|(time, _)| (time - start) / US).collect();
+    assert_eq!(times, [105, 105, 210], "the second begins when the first ends, and the third never does");
+    let failed = failed(&seen);
+    assert_eq!((pins(&flash, 0), pins(&flash, 4)), (3, 1));
+    assert_eq!(flash.core().counters.failed_programs, 1, "the block has failed once");
     for (page, id) in failed.into_iter().enumerate() {
         flash.place_again(0, id, at(0, 1, page as u32));
     }
     run(&mut flash);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
-    assert_eq!(flash.core().block(BlockId(1)).done, 2);
+    assert_eq!(flash.core().block(BlockId(1)).done, 3);
 }
 
 #[test]
