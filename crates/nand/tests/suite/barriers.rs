@@ -4,7 +4,7 @@ use crate::rig::{
     PAGES, US, at, barrier, copy, counted, fail_programs_of, failed, fill, issue, joined, plain, program,
     program_after, programmed, run, time_of,
 };
-use nand::{Cancel, Event, Flash, Outcome};
+use nand::{Cancel, CopyWay, Event, Flash, Outcome};
 use units::BlockId;
 
 #[test]
@@ -41,7 +41,7 @@ fn a_barrier_with_nothing_before_it_has_fallen() {
 fn a_barrier_does_not_wait_for_copies_because_their_sources_are_still_there() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
-    issue(&mut flash, copy(at(0, 0, 0), at(1, 0, 0)));
+    flash.copy(0, copy(at(0, 0, 0), at(1, 0, 0), CopyWay::Channel));
     assert_eq!(barrier(&mut flash, 9), Outcome::Done);
 }
 
@@ -53,7 +53,7 @@ fn a_barrier_waits_for_a_program_that_failed_until_its_data_is_on_flash() {
     barrier(&mut flash, 9);
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| joined(9)(event)), "the data is not on flash");
-    flash.place_again(0, failed(&seen)[0], at(0, 1, 0));
+    flash.failed(failed(&seen)[0]).place_again(0, at(0, 1, 0));
     assert_eq!(time_of(&run(&mut flash), joined(9)), 210 * US);
 }
 

@@ -1,9 +1,10 @@
 //! Counted and timed flash do the same to the same commands: contents, out-of-band areas, counters, wear.
 
 use crate::rig::{
-    BLOCKS, DIES, PAGES, at, command, contents, counted_stamps, part_of, run, stamped, stamps, stamps_at, stamps_of,
+    BLOCKS, DIES, PAGES, at, command, contents, copy, counted_stamps, part_of, run, stamped, stamps, stamps_at,
+    stamps_of,
 };
-use nand::{Cancel, Command, CountedFlash, Flash, Oob, PayloadId, Program, Read, TimedFlash};
+use nand::{Cancel, CopyWay, CountedFlash, Flash, Oob, PageCopy, PageProgram, PayloadId, Program, Read, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, Ppn};
 
@@ -61,18 +62,27 @@ impl<F: Flash> Layer<F> {
         Some(at(index % DIES, index / DIES, page))
     }
 
-    fn program(&mut self, logical: usize, what: Program, cause: Cause) {
+    fn program(&mut self, logical: usize, payload: PayloadId, merge: bool) {
         let Some(page) = self.place() else { return };
         self.stamp += 1;
         let supersedes = self.map[logical].replace(page);
-        let builds_on = supersedes.filter(|_| !matches!(what, Program::Data { merge: false, .. }));
-        let after = builds_on.and_then(|page| {
-            let read = Read { page, cause, sectors: 2, payload: PayloadId::NONE, completion: None, after: None };
+        let after = supersedes.filter(|_| merge).and_then(|page| {
+            let read =
+                Read { page, cause: Cause::Host, sectors: 2, payload: PayloadId::NONE, completion: None, after: None };
             self.flash.read(0, read).pending()
         });
-        let wanted =
-            Command { supersedes, what, cause, logical: logical as u32, sequence: self.stamp, after, ..command(page) };
-        self.flash.program(0, wanted);
+        let (logical, what) = (logical as u32, Program::Data { payload, merge });
+        self.flash.program(0, PageProgram { supersedes, what, logical, sequence: self.stamp, after, ..command(page) });
+    }
+
+    fn copy(&mut self, logical: usize) {
+        let Some(from) = self.map[logical] else { return };
+        let Some(to) = self.place() else { return };
+        let geometry = self.flash.core().geometry;
+        let [source, target] = [from, to].map(|page| geometry.lane_of(geometry.block_of(page)));
+        let way = if source == target { CopyWay::Plane } else { CopyWay::Channel };
+        self.map[logical] = Some(to);
+        self.flash.copy(0, PageCopy { logical: logical as u32, ..copy(from, to, way) });
     }
 
     fn carry_out(&mut self, deed: Deed) {
@@ -80,9 +90,9 @@ impl<F: Flash> Layer<F> {
             Deed::Write { logical, sectors } => {
                 let payload = stamps(&mut self.flash, self.stamp + 1, sectors);
                 let merge = self.map[logical].is_some() && sectors != 0b11;
-                self.program(logical, Program::Data { payload, merge }, Cause::Host);
+                self.program(logical, payload, merge);
             }
-            Deed::Copy { logical } if self.map[logical].is_some() => self.program(logical, Program::Copy, Cause::Gc),
+            Deed::Copy { logical } => self.copy(logical),
             Deed::Read { logical } => {
                 let Some(page) = self.map[logical] else { return };
                 let payload = stamps(&mut self.flash, 0, 0b11);
@@ -95,7 +105,6 @@ impl<F: Flash> Layer<F> {
             }
             Deed::Trim { logical } => self.map[logical] = None,
             Deed::Clean => self.clean(),
-            Deed::Copy { .. } => {}
         }
     }
 

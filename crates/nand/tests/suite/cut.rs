@@ -4,7 +4,7 @@ use crate::rig::{
     PAGES, US, at, command, counted_stamps, fail_programs_of, fill, plain, program, program_over, run, stamped, stamps,
 };
 use engine::random::Stream;
-use nand::{Command, Flash, FlashCore, PageKind, Program, Running, TimedFlash};
+use nand::{Flash, FlashCore, PageKind, PageProgram, Program, Running, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, Ppn};
 
@@ -18,7 +18,7 @@ fn kind(image: &FlashCore, page: Ppn) -> PageKind {
 
 fn write(flash: &mut TimedFlash, page: Ppn, stamp: u64) {
     let payload = stamps(flash, stamp, 0b11);
-    flash.program(0, Command { what: Program::Data { payload, merge: false }, sequence: stamp, ..command(page) });
+    flash.program(0, PageProgram { what: Program::Data { payload, merge: false }, sequence: stamp, ..command(page) });
 }
 
 #[test]

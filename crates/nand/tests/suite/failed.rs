@@ -4,7 +4,7 @@ use crate::rig::{
     US, at, command, contents, copy, counted_stamps, erased, fail_programs_of, failed, fill, issue, joined, part_of,
     pins, plain, program, program_over, programmed, read, run, stamped, stamps, stamps_at, stamps_of, time_of,
 };
-use nand::{Cancel, Command, Event, Flash, FlashCore, Outcome, Program, Read};
+use nand::{Cancel, CopyWay, Event, Flash, FlashCore, Outcome, PageProgram, Program, Read};
 use units::{BlockId, Cause};
 
 /// Blocks of which every program fails here.
@@ -25,7 +25,7 @@ fn a_failed_program_returns_those_queued_behind_it_and_keeps_its_pins() {
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (3, 1));
     assert_eq!(flash.core().counters.failed_programs, 1, "the block has failed once");
     for (page, id) in failed.into_iter().enumerate() {
-        flash.place_again(0, id, at(0, 1, page as u32));
+        flash.failed(id).place_again(0, at(0, 1, page as u32));
     }
     run(&mut flash);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
@@ -37,7 +37,7 @@ fn a_failed_program_is_handed_back_with_everything_it_was_to_do() {
     let mut flash = plain();
     fill(&mut flash, 1, 0, 1);
     fail_programs_of(&mut flash, &BAD);
-    let wanted = Command {
+    let wanted = PageProgram {
         supersedes: Some(at(1, 0, 0)),
         logical: 77,
         sequence: 88,
@@ -46,7 +46,7 @@ fn a_failed_program_is_handed_back_with_everything_it_was_to_do() {
     };
     let id = issue(&mut flash, wanted);
     assert_eq!(failed(&run(&mut flash)), [id]);
-    let failure = flash.failure(id);
+    let failure = flash.failed(id).details();
     assert_eq!((failure.page, failure.supersedes, failure.id), (wanted.page, wanted.supersedes, id));
     assert_eq!((failure.logical, failure.sequence, failure.cause), (77, 88, Cause::Wear));
     assert_eq!(failure.what, wanted.what);
@@ -71,7 +71,7 @@ fn a_block_that_has_failed_becomes_bad_when_it_is_erased() {
     fail_programs_of(&mut flash, &BAD);
     program(&mut flash, at(0, 0, 0));
     let seen = run(&mut flash);
-    flash.place_again(0, failed(&seen)[0], at(1, 0, 0));
+    flash.failed(failed(&seen)[0]).place_again(0, at(1, 0, 0));
     flash.erase(0, BAD[0], Cause::Gc);
     assert!(run(&mut flash).iter().any(|(_, event)| *event == Event::EraseFailed { block: BAD[0] }));
     assert!(flash.core().block(BAD[0]).is_bad());
@@ -84,7 +84,7 @@ fn who_waits_for_a_failed_program_hears_of_it_when_it_has_found_its_place() {
     program(&mut flash, at(0, 0, 0));
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| programmed(at(0, 0, 0))(event)));
-    flash.place_again(0, failed(&seen)[0], at(1, 0, 0));
+    flash.failed(failed(&seen)[0]).place_again(0, at(1, 0, 0));
     let told = Event::Notified { token: at(0, 0, 0).0, page: at(1, 0, 0) };
     assert_eq!(run(&mut flash), [(210 * US, told)], "with the page where it is now");
 }
@@ -108,12 +108,12 @@ fn a_copy_that_failed_and_is_given_up_leaves_its_readers_its_source_whose_erase_
     fill(&mut flash, 1, 0, 1);
     fail_programs_of(&mut flash, &BAD);
     let (page, source) = (at(0, 0, 0), at(1, 0, 0));
-    flash.program(0, copy(source, page));
+    flash.copy(0, copy(source, page, CopyWay::Channel));
     flash.erase(0, BlockId(4), Cause::Gc);
     read(&mut flash, page, 7);
     let failed = failed(&run(&mut flash));
     assert!(flash.take_back_erase(BlockId(4)), "it still waits for the copy");
-    flash.abandon(failed[0], source);
+    flash.failed(failed[0]).abandon(source);
     let seen = run(&mut flash);
     assert!(seen.iter().any(|(_, event)| joined(7)(event)) && !seen.iter().any(|(_, event)| erased(event)));
     assert!(!flash.take_back_erase(BlockId(4)), "there is none any more");
@@ -129,12 +129,15 @@ fn a_program_that_supersedes_a_failed_one_is_pointed_at_another_page() {
     program_over(&mut flash, at(0, 0, 0), at(1, 0, 0));
     let first = failed(&run(&mut flash))[0];
     program_over(&mut flash, at(2, 0, 0), at(0, 0, 0));
-    assert!(flash.is_being_superseded(at(0, 0, 0)) && !flash.is_being_superseded(at(2, 0, 0)));
+    assert!(flash.failed(first).is_superseded());
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (2, 1));
-    assert!(flash.retarget(at(0, 0, 0), at(1, 0, 0)));
+    assert!(flash.failed(first).retarget(at(1, 0, 0)));
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 2));
-    assert!(!flash.retarget(at(0, 0, 0), at(1, 0, 0)), "no program supersedes it now");
-    flash.abandon(first, at(1, 0, 0));
+    assert!(
+        !flash.failed(first).retarget(at(1, 0, 0)) && !flash.failed(first).is_superseded(),
+        "no program supersedes it now"
+    );
+    flash.failed(first).abandon(at(1, 0, 0));
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 1));
     run(&mut flash);
     assert_eq!(pins(&flash, 4), 0);
@@ -144,11 +147,11 @@ fn a_program_that_supersedes_a_failed_one_is_pointed_at_another_page() {
 fn keeps_data<F: Flash>(mut flash: F, settle: fn(&mut F)) {
     let (old, new) = (stamps(&mut flash, 1, 0b11), stamps(&mut flash, 2, 0b10));
     let data = |payload, merge| Program::Data { payload, merge };
-    flash.program(0, Command { what: data(old, false), ..command(at(1, 0, 0)) });
+    flash.program(0, PageProgram { what: data(old, false), ..command(at(1, 0, 0)) });
     settle(&mut flash);
     flash.core_mut().events.clear();
     fail_programs_of(&mut flash, &BAD);
-    flash.program(0, Command { what: data(new, true), supersedes: Some(at(1, 0, 0)), ..command(at(0, 0, 0)) });
+    flash.program(0, PageProgram { what: data(new, true), supersedes: Some(at(1, 0, 0)), ..command(at(0, 0, 0)) });
     settle(&mut flash);
     let failed = match flash.core_mut().events.pop() {
         Some((_, Event::ProgramFailed(id))) => id,
@@ -160,7 +163,7 @@ fn keeps_data<F: Flash>(mut flash: F, settle: fn(&mut F)) {
     assert_eq!(flash.close(join), (Outcome::Done, false));
     assert_eq!(stamps_of(&mut flash, into), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 1));
-    flash.place_again(0, failed, at(2, 0, 0));
+    flash.failed(failed).place_again(0, at(2, 0, 0));
     settle(&mut flash);
     assert_eq!(stamps_at(&mut flash, at(2, 0, 0)), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));

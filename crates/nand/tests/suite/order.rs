@@ -4,7 +4,7 @@ use crate::rig::{
     DIES, PAGES, US, at, command, contents, counted, erased, flash, joined, part_of, plain, program, program_after,
     programmed, read, run, stamped, stamps, stamps_of, time_of,
 };
-use nand::{Cancel, Command, CommandId, CommandOptions, Event, Flash, Outcome, Program, Read};
+use nand::{Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
 use proptest::prelude::*;
 use units::{BlockId, Cause};
 
@@ -132,9 +132,9 @@ fn contents_change_when_a_program_completes_and_not_when_it_is_issued() {
     let mut flash = stamped();
     let (old, new) = (stamps(&mut flash, 1, 0b11), stamps(&mut flash, 2, 0b01));
     let data = |payload, merge| Program::Data { payload, merge };
-    flash.program(0, Command { what: data(old, false), ..command(at(0, 0, 0)) });
+    flash.program(0, PageProgram { what: data(old, false), ..command(at(0, 0, 0)) });
     run(&mut flash);
-    let merged = Command { what: data(new, true), supersedes: Some(at(0, 0, 0)), ..command(at(1, 0, 0)) };
+    let merged = PageProgram { what: data(new, true), supersedes: Some(at(0, 0, 0)), ..command(at(1, 0, 0)) };
     flash.program(0, merged);
     assert_eq!(contents(&mut flash).oob(at(1, 0, 0).0).kind, nand::PageKind::Erased);
     let into = stamps(&mut flash, 0, 0b11);
@@ -163,7 +163,7 @@ proptest! {
             let page = at(block % DIES, 0, next[block as usize]);
             next[block as usize] += 1;
             let after = before.and_then(|at| issued.get(at)).copied();
-            issued.push(flash.program(0, Command { after, ..command(page) }).pending().expect("programs take time"));
+            issued.push(flash.program(0, PageProgram { after, ..command(page) }).pending().expect("programs take time"));
         }
         let seen = run(&mut flash);
         prop_assert_eq!(seen.len(), issued.len());

@@ -3,8 +3,8 @@
 //! Times of the part: read 10, program 100, erase 1,000, a page over the channel 5 (all in us).
 
 use nand::{
-    Cancel, Command, CommandId, CommandOptions, Completion, Contents, ContentsKind, CountedFlash, Event, FaultPlan,
-    Flash, FlashCore, JoinId, Outcome, Part, PayloadId, Program, Read, TimedFlash, WaitVector,
+    Cancel, CommandId, CommandOptions, Completion, Contents, ContentsKind, CopyWay, CountedFlash, Event, FaultPlan,
+    Flash, FlashCore, JoinId, Outcome, PageCopy, PageProgram, Part, PayloadId, Program, Read, TimedFlash, WaitVector,
 };
 use units::{BlockId, Cause, Geometry, Nanos, Ppn, Shape};
 
@@ -69,8 +69,8 @@ pub fn at(die: u32, block: u32, page: u32) -> Ppn {
 }
 
 /// A program of a whole page for the host, which tells its page's number when it ends.
-pub fn command(page: Ppn) -> Command {
-    Command {
+pub fn command(page: Ppn) -> PageProgram {
+    PageProgram {
         page,
         supersedes: None,
         what: Program::Data { payload: PayloadId::NONE, merge: false },
@@ -82,13 +82,13 @@ pub fn command(page: Ppn) -> Command {
     }
 }
 
-/// A copy of `source` for collection.
-pub fn copy(source: Ppn, page: Ppn) -> Command {
-    Command { supersedes: Some(source), what: Program::Copy, cause: Cause::Gc, ..command(page) }
+/// A copy for collection, which tells its page's number when it ends.
+pub fn copy(from: Ppn, to: Ppn, way: CopyWay) -> PageCopy {
+    PageCopy { from, to, logical: 0, cause: Cause::Gc, completion: Completion::Notify(to.0), way }
 }
 
 /// Issues a program that takes time.
-pub fn issue(flash: &mut TimedFlash, command: Command) -> CommandId {
+pub fn issue(flash: &mut TimedFlash, command: PageProgram) -> CommandId {
     flash.program(0, command).pending().expect("programs take time")
 }
 
@@ -99,12 +99,12 @@ pub fn program(flash: &mut TimedFlash, page: Ppn) -> CommandId {
 
 /// Programs a page over another one.
 pub fn program_over(flash: &mut TimedFlash, page: Ppn, old: Ppn) -> CommandId {
-    issue(flash, Command { supersedes: Some(old), ..command(page) })
+    issue(flash, PageProgram { supersedes: Some(old), ..command(page) })
 }
 
 /// Programs a page after another command.
 pub fn program_after(flash: &mut TimedFlash, page: Ppn, before: CommandId) -> CommandId {
-    issue(flash, Command { after: Some(before), ..command(page) })
+    issue(flash, PageProgram { after: Some(before), ..command(page) })
 }
 
 /// A read of one sector for a join.

@@ -1,9 +1,10 @@
 //! Times: what one command costs is the sum of its data sheet, and what overlaps does so as the options say.
 
 use crate::rig::{
-    PART, US, at, copy, erased, fill, flash, joined, part_of, plain, program, programmed, read, run, time_of,
+    PART, US, at, copy, erased, fill, flash, joined, part_of, plain, program, program_after, programmed, read, run,
+    time_of,
 };
-use nand::{Cancel, CommandOptions, ContentsKind, Event, Flash, FlashCore, Part, PayloadId, Read, TimedFlash};
+use nand::{Cancel, CommandOptions, ContentsKind, CopyWay, Event, Flash, FlashCore, Part, PayloadId, Read, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, DieId, Geometry, Nanos, Shape};
 
@@ -104,11 +105,34 @@ fn cache_programs_hide_the_transfer_and_cache_reads_hide_the_array_or_the_channe
 }
 
 #[test]
-fn a_copyback_leaves_the_channel_free() {
+fn a_copy_over_the_channel_costs_a_read_of_the_page_and_a_program_and_waits_for_a_page_in_flight() {
+    let mut flash = plain();
+    program(&mut flash, at(0, 0, 0));
+    flash.copy(0, copy(at(0, 0, 0), at(1, 0, 0), CopyWay::Channel));
+    let seen = run(&mut flash);
+    assert_eq!(time_of(&seen, programmed(at(1, 0, 0))), (105 + 15 + 105) * US);
+    let counters = &flash.core().counters;
+    let gc = Cause::Gc.index();
+    assert_eq!((counters.reads[gc], counters.programs[gc]), (1, 1));
+}
+
+#[test]
+fn a_copy_inside_its_plane_waits_for_a_page_in_flight_as_well() {
+    let mut flash = plain();
+    let slow = program(&mut flash, at(1, 0, 0));
+    program_after(&mut flash, at(0, 0, 0), slow);
+    flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Plane));
+    let seen = run(&mut flash);
+    assert_eq!(time_of(&seen, programmed(at(0, 1, 0))), (105 + 105 + 110) * US);
+    assert_eq!([0, 1].map(|block| flash.core().block(BlockId(block)).pins), [0, 0]);
+}
+
+#[test]
+fn a_copy_inside_its_plane_leaves_the_channel_free() {
     let mut flash = plain();
     fill(&mut flash, 0, 0, 1);
     let start = fill(&mut flash, 2, 0, 1); // dies 0 and 2 share channel 0
-    flash.copyback(0, copy(at(0, 0, 0), at(0, 1, 0)));
+    flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Plane));
     read(&mut flash, at(2, 0, 0), 7);
     let seen = run(&mut flash);
     assert_eq!(time_of(&seen, joined(7)) - start, 15 * US);

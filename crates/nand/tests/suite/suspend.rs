@@ -1,7 +1,7 @@
 //! A read interrupts a program or an erase of its die, within limits, and the interrupted one takes longer.
 
 use crate::rig::{US, at, copy, erased, fill, flash, joined, program, programmed, read, run, time_of};
-use nand::{CommandOptions, Flash, SuspendOption, TimedFlash};
+use nand::{CommandOptions, CopyWay, Flash, SuspendOption, TimedFlash};
 use units::{BlockId, Cause, Nanos};
 
 const SUSPEND_NS: Nanos = 3 * US;
@@ -42,7 +42,7 @@ fn a_read_suspends_a_program_only_where_the_part_can() {
 fn a_copy_inside_the_plane_is_not_suspended() {
     let mut flash = suspending(SuspendOption::ProgramErase);
     let start = fill(&mut flash, 0, 0, 1);
-    flash.copyback(0, copy(at(0, 0, 0), at(0, 1, 0)));
+    flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Plane));
     read(&mut flash, at(0, 0, 0), 7);
     assert_eq!(time_of(&run(&mut flash), joined(7)) - start, (110 + 15) * US);
 }
