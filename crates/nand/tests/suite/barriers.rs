@@ -64,7 +64,7 @@ fn an_operation_with_a_barrier_waits_for_its_own_commands_as_well() {
     let join = flash.open(0, 9, Cancel::Never);
     flash.barrier(join);
     let completion = nand::Completion::Join(join);
-    issue(&mut flash, nand::Command { completion, ..crate::rig::command(at(0, 0, 1)) });
+    issue(&mut flash, nand::PageProgram { completion, ..crate::rig::command(at(0, 0, 1)) });
     flash.close(join);
     assert_eq!(time_of(&run(&mut flash), joined(9)), 210 * US);
 }

@@ -135,7 +135,7 @@ fn the_payload_of_a_cancelled_read_may_be_used_at_once() {
 fn programs_cannot_be_taken_back() {
     let mut flash = plain();
     let join = flash.open(0, 7, Cancel::Possible);
-    flash.program(0, nand::Command { completion: Completion::Join(join), ..crate::rig::command(at(0, 0, 0)) });
+    flash.program(0, nand::PageProgram { completion: Completion::Join(join), ..crate::rig::command(at(0, 0, 0)) });
     flash.close(join);
     flash.cancel(join);
 }
