@@ -1,8 +1,8 @@
 //! Law 5 and law 11: programs of a block start in order, once each, and a read of a page under way waits for it.
 
 use crate::rig::{
-    DIES, PAGES, US, at, command, contents, counted, erased, flash, joined, part_of, plain, program, program_after,
-    programmed, read, run, stamped, stamps, stamps_of, time_of,
+    DIES, PAGES, US, at, command, contents, counted, erased, flash, issue, joined, part_of, plain, program,
+    program_after, programmed, read, run, stamped, stamps, stamps_of, time_of,
 };
 use nand::{Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
 use proptest::prelude::*;
@@ -163,7 +163,7 @@ proptest! {
             let page = at(block % DIES, 0, next[block as usize]);
             next[block as usize] += 1;
             let after = before.and_then(|at| issued.get(at)).copied();
-            issued.push(flash.program(0, PageProgram { after, ..command(page) }).pending().expect("programs take time"));
+            issued.push(issue(&mut flash, PageProgram { after, ..command(page) }));
         }
         let seen = run(&mut flash);
         prop_assert_eq!(seen.len(), issued.len());

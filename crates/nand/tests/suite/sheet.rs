@@ -4,7 +4,7 @@ use crate::rig::{
     PART, US, at, copy, erased, fill, flash, joined, part_of, plain, program, program_after, programmed, read, run,
     time_of,
 };
-use nand::{Cancel, CommandOptions, ContentsKind, CopyWay, Event, Flash, FlashCore, Part, PayloadId, Read, TimedFlash};
+use nand::{Cancel, CommandOptions, ContentsKind, CopyWay, Event, Flash, FlashCore, Part, Read, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, DieId, Geometry, Nanos, Shape};
 
@@ -243,8 +243,8 @@ proptest! {
                 0 => {
                     let page = at(0, 3, u32::from(number));
                     read(&mut flash, page, 7);
-                    let read = Read { page, cause: Cause::Host, sectors: 1, payload: PayloadId::NONE, completion: None, after: None };
-                    counted.read(0, read);
+                    let join = counted.open(0, 7, Cancel::Never);
+                    counted.read(0, part_of(join, page, Cause::Host));
                 }
                 1 if page < 4 => {
                     program(&mut flash, at(0, 0, page));
