@@ -11,8 +11,8 @@
 use crate::contents::PayloadId;
 use crate::core::{FlashCore, PageContent};
 use crate::flash::{
-    Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program, ProgramFailure,
-    Read, Token, oob_of,
+    Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
+    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Token, oob_of,
 };
 use crate::meter::Meter;
 use units::{BlockId, Cause, Nanos, Ppn};
@@ -23,7 +23,7 @@ pub struct CountedFlash<M: Meter = ()> {
     core: FlashCore,
     meter: M,
     join_failed: bool,
-    failed: Vec<Option<Command>>,
+    failed: Vec<Option<PageProgram>>,
     waiting_erases: Vec<(Owner, BlockId, Cause)>,
 }
 
@@ -52,7 +52,7 @@ impl<M: Meter> CountedFlash<M> {
 
     /// Programs a page; `charge` is how the meter hears of it.
     #[inline(always)]
-    fn execute(&mut self, owner: Owner, command: Command, charge: fn(&mut M, Cause)) -> Outcome {
+    fn execute(&mut self, owner: Owner, command: PageProgram, charge: fn(&mut M, Cause)) -> Outcome {
         if self.core.program_plain(command.page, command.cause) {
             charge(&mut self.meter, command.cause);
             return Outcome::Done;
@@ -61,7 +61,13 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     #[inline(never)]
-    fn execute_carefully(&mut self, owner: Owner, command: Command, charge: fn(&mut M, Cause)) -> Outcome {
+    fn copy_in_plane(&mut self, owner: Owner, copy: &PageCopy) -> Outcome {
+        self.core.complete_read(copy.from, copy.cause, PayloadId::NONE);
+        self.execute(owner, copy.program(None), M::copyback)
+    }
+
+    #[inline(never)]
+    fn execute_carefully(&mut self, owner: Owner, command: PageProgram, charge: fn(&mut M, Cause)) -> Outcome {
         let block = self.core.claim_page(command.page);
         if self.core.block(block).has_failed() {
             return self.hand_back(owner, command, block); // it never reaches the die, so it costs nothing
@@ -76,14 +82,14 @@ impl<M: Meter> CountedFlash<M> {
             && self.failed_at(command.supersedes).is_some()
         {
             let kept = self.keep(payload, command.supersedes);
-            let outcome = self.store(Command { what: Program::Data { payload: kept, merge: false }, ..command });
+            let outcome = self.store(PageProgram { what: Program::Data { payload: kept, merge: false }, ..command });
             self.release_kept(kept);
             return outcome;
         }
         self.store(command)
     }
 
-    fn store(&mut self, command: Command) -> Outcome {
+    fn store(&mut self, command: PageProgram) -> Outcome {
         let mut base_lost = false;
         if command.what == Program::Copy {
             let source = command.supersedes.expect("a copy has a source");
@@ -99,7 +105,7 @@ impl<M: Meter> CountedFlash<M> {
 
     #[cold]
     #[inline(never)]
-    fn hand_back(&mut self, owner: Owner, command: Command, block: BlockId) -> Outcome {
+    fn hand_back(&mut self, owner: Owner, command: PageProgram, block: BlockId) -> Outcome {
         self.core.row(block).set_failed();
         if let Some(old) = command.supersedes {
             let old = self.core.geometry.block_of(old);
@@ -117,7 +123,7 @@ impl<M: Meter> CountedFlash<M> {
             }
             what => what,
         };
-        self.failed[slot] = Some(Command { what, ..command });
+        self.failed[slot] = Some(PageProgram { what, ..command });
         let id = CommandId { slot: slot as u32, generation: 0 };
         self.core.events.push((owner, Event::ProgramFailed(id)));
         Outcome::Done
@@ -140,7 +146,7 @@ impl<M: Meter> CountedFlash<M> {
         }
     }
 
-    fn payload_of(command: &Command) -> Option<PayloadId> {
+    fn payload_of(command: &PageProgram) -> Option<PayloadId> {
         match command.what {
             Program::Data { payload, .. } if payload != PayloadId::NONE => Some(payload),
             _ => None,
@@ -148,7 +154,7 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     /// The failed program of a page that is not placed again yet.
-    fn failed_at(&self, page: Option<Ppn>) -> Option<&Command> {
+    fn failed_at(&self, page: Option<Ppn>) -> Option<&PageProgram> {
         let page = page?;
         self.failed.iter().flatten().find(|command| command.page == page)
     }
@@ -171,11 +177,11 @@ impl<M: Meter> CountedFlash<M> {
         None
     }
 
-    fn take_failed(&mut self, failed: CommandId) -> Command {
+    fn take_failed(&mut self, failed: CommandId) -> PageProgram {
         self.failed[failed.slot as usize].take().expect("a failed program is placed once")
     }
 
-    fn unpin_both(&mut self, command: &Command) {
+    fn unpin_both(&mut self, command: &PageProgram) {
         self.unpin(self.core.geometry.block_of(command.page));
         if let Some(old) = command.supersedes {
             self.unpin(self.core.geometry.block_of(old));
@@ -197,6 +203,46 @@ impl<M: Meter> CountedFlash<M> {
         let event =
             if self.core.complete_erase(block, cause) { Event::Erased { block } } else { Event::EraseFailed { block } };
         self.core.events.push((owner, event));
+    }
+}
+
+impl<M: Meter> FailedPrograms for CountedFlash<M> {
+    fn failure(&self, failed: CommandId) -> ProgramFailure {
+        let command = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
+        let PageProgram { page, supersedes, what, logical, sequence, cause, .. } = *command;
+        ProgramFailure { page, supersedes, what, logical, sequence, cause, id: failed }
+    }
+
+    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {
+        let command = self.take_failed(failed);
+        let outcome = self.execute(owner, PageProgram { page, ..command }, M::program);
+        self.unpin_both(&command);
+        if let Some(kept) = Self::payload_of(&command) {
+            self.release_kept(kept);
+        }
+        outcome
+    }
+
+    fn abandon(&mut self, failed: CommandId, _: Ppn) {
+        let command = self.take_failed(failed);
+        self.unpin_both(&command);
+        if let Some(kept) = Self::payload_of(&command) {
+            self.release_kept(kept);
+        }
+    }
+
+    fn is_being_superseded(&self, page: Ppn) -> bool {
+        self.failed.iter().flatten().any(|command| command.supersedes == Some(page))
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        let found = self.failed.iter_mut().flatten().find(|command| command.supersedes == Some(from));
+        let Some(command) = found else { return false };
+        command.supersedes = Some(to);
+        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
+        self.core.row(to).pins += 1;
+        self.unpin(from);
+        true
     }
 }
 
@@ -256,16 +302,19 @@ impl<M: Meter> Flash for CountedFlash<M> {
     }
 
     #[inline(always)]
-    fn program(&mut self, owner: Owner, command: Command) -> Outcome {
+    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome {
         self.execute(owner, command, M::program)
     }
 
-    #[inline(never)]
-    fn copyback(&mut self, owner: Owner, command: Command) -> Outcome {
-        if let Some(source) = command.supersedes {
-            self.core.complete_read(source, command.cause, PayloadId::NONE);
+    #[inline(always)]
+    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
+        match copy.way {
+            CopyWay::Channel => {
+                self.read(owner, copy.read(self.core.geometry.sectors_per_page()));
+                self.program(owner, copy.program(None))
+            }
+            CopyWay::Plane => self.copy_in_plane(owner, &copy),
         }
-        self.execute(owner, command, M::copyback)
     }
 
     #[inline]
@@ -308,42 +357,9 @@ impl<M: Meter> Flash for CountedFlash<M> {
         self.unpin(block);
     }
 
-    fn failure(&self, failed: CommandId) -> ProgramFailure {
-        let command = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
-        let Command { page, supersedes, what, logical, sequence, cause, .. } = *command;
-        ProgramFailure { page, supersedes, what, logical, sequence, cause, id: failed }
-    }
-
-    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {
-        let command = self.take_failed(failed);
-        let outcome = self.execute(owner, Command { page, ..command }, M::program);
-        self.unpin_both(&command);
-        if let Some(kept) = Self::payload_of(&command) {
-            self.release_kept(kept);
-        }
-        outcome
-    }
-
-    fn abandon(&mut self, failed: CommandId, _: Ppn) {
-        let command = self.take_failed(failed);
-        self.unpin_both(&command);
-        if let Some(kept) = Self::payload_of(&command) {
-            self.release_kept(kept);
-        }
-    }
-
-    fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.failed.iter().flatten().any(|command| command.supersedes == Some(page))
-    }
-
-    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
-        let found = self.failed.iter_mut().flatten().find(|command| command.supersedes == Some(from));
-        let Some(command) = found else { return false };
-        command.supersedes = Some(to);
-        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
-        self.core.row(to).pins += 1;
-        self.unpin(from);
-        true
+    #[inline]
+    fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
+        FailedProgram { flash: self, id }
     }
 
     fn set_timer(&mut self, _: u32, _: Option<Nanos>) {}

@@ -81,7 +81,7 @@ pub struct Read {
     pub sectors: u8,
     /// Where the cells go; [`PayloadId::NONE`] for nowhere.
     pub payload: PayloadId,
-    /// Who hears of it. `None`: nobody (a read that only feeds a following program).
+    /// Who hears of it. `None`: nobody (a read that only feeds a following command).
     pub completion: Option<Completion>,
     /// Command that must complete first.
     pub after: Option<CommandId>,
@@ -97,7 +97,7 @@ pub enum Program {
         /// Sectors the payload does not name come from the superseded page.
         merge: bool,
     },
-    /// The contents and out-of-band area of the superseded page, unchanged.
+    /// The contents and out-of-band area of the superseded page, unchanged: the second half of a [`PageCopy`].
     Copy,
     /// A record of the drive's own; [`None`] when contents are off.
     Record(Option<RecordId>),
@@ -105,7 +105,7 @@ pub enum Program {
 
 /// A page program.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
+pub struct PageProgram {
     /// Page to program; must be the next one of its block.
     pub page: Ppn,
     /// Page whose data this one replaces: its block cannot be erased before this completes.
@@ -122,6 +122,50 @@ pub struct Command {
     pub completion: Completion,
     /// Command that must complete first.
     pub after: Option<CommandId>,
+}
+
+/// How a copy goes from page to page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyWay {
+    /// Over the channel: a read of the whole page, and a program that waits for it.
+    Channel,
+    /// Inside the plane of both pages, as one command of the die that leaves the channel free.
+    Plane,
+}
+
+/// A page programmed at another place as it is: contents and out-of-band area, sequence number included. The source
+/// counts as superseded, so its block cannot be erased before the copy completes.
+#[derive(Clone, Copy, Debug)]
+pub struct PageCopy {
+    /// Page to copy.
+    pub from: Ppn,
+    /// Page to program; must be the next one of its block.
+    pub to: Ppn,
+    /// Logical page, handed back if the program fails.
+    pub logical: u32,
+    /// Why.
+    pub cause: Cause,
+    /// Who hears that the page is programmed.
+    pub completion: Completion,
+    /// How it goes.
+    pub way: CopyWay,
+}
+
+impl PageCopy {
+    /// The half that fills the page register of the source, where the copy goes over the channel.
+    #[inline(always)]
+    pub(crate) fn read(&self, sectors: u32) -> Read {
+        let Self { from: page, cause, .. } = *self;
+        Read { page, cause, sectors: sectors as u8, payload: PayloadId::NONE, completion: None, after: None }
+    }
+
+    /// The half that programs the target.
+    #[inline(always)]
+    pub(crate) fn program(&self, after: Option<CommandId>) -> PageProgram {
+        let Self { from, to, logical, cause, completion, .. } = *self;
+        let (supersedes, what, sequence) = (Some(from), Program::Copy, 0);
+        PageProgram { page: to, supersedes, what, logical, sequence, cause, completion, after }
+    }
 }
 
 /// What became of a command where it was issued.
@@ -146,7 +190,7 @@ impl Outcome {
 
 /// A program that failed, handed back to its owner with everything needed to place it again.
 /// The pins it holds (on its own and on the superseded block) stay until
-/// [`Flash::place_again`] or [`Flash::abandon`]. User data it was to program is still in the
+/// [`FailedProgram::place_again`] or [`FailedProgram::abandon`]. User data it was to program is still in the
 /// controller, which answers reads of the page from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramFailure {
@@ -164,6 +208,50 @@ pub struct ProgramFailure {
     pub cause: Cause,
     /// The failed command, which still holds its pins.
     pub id: CommandId,
+}
+
+/// A failed program in the hands of its owner (see [`Flash::failed`]).
+pub struct FailedProgram<'a> {
+    pub(crate) flash: &'a mut dyn FailedPrograms,
+    pub(crate) id: CommandId,
+}
+
+impl FailedProgram<'_> {
+    /// What it was to do.
+    pub fn details(&self) -> ProgramFailure {
+        self.flash.failure(self.id)
+    }
+
+    /// Issues it again at another page, with the pins it kept.
+    pub fn place_again(self, owner: Owner, page: Ppn) -> Outcome {
+        self.flash.place_again(owner, self.id, page)
+    }
+
+    /// Gives it up because its data has been replaced for good: its pins are released, its join counts it as
+    /// completed, and reads that waited for it go to `readers_to`.
+    pub fn abandon(self, readers_to: Ppn) {
+        self.flash.abandon(self.id, readers_to);
+    }
+
+    /// Whether a program under way supersedes its page.
+    pub fn is_superseded(&self) -> bool {
+        self.flash.is_being_superseded(self.details().page)
+    }
+
+    /// A program under way that supersedes its page supersedes `to` instead. `false`: there is none, or no other.
+    pub fn retarget(&mut self, to: Ppn) -> bool {
+        let page = self.details().page;
+        self.flash.retarget(page, to)
+    }
+}
+
+/// What a [`FailedProgram`] asks of its flash. Failures are rare, so these calls are dynamic.
+pub(crate) trait FailedPrograms {
+    fn failure(&self, failed: CommandId) -> ProgramFailure;
+    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome;
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
+    fn is_being_superseded(&self, page: Ppn) -> bool;
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
 }
 
 /// What flash tells the layers.
@@ -195,7 +283,7 @@ pub enum Event {
         /// The block.
         block: BlockId,
     },
-    /// A program failed, or was queued behind one that did; [`Flash::failure`] tells what it was.
+    /// A program failed, or was queued behind one that did; [`FailedProgram::details`] tells what it was.
     ProgramFailed(CommandId),
     /// A die answers nothing any more.
     DieLost {
@@ -250,9 +338,9 @@ pub trait Flash: 'static {
     /// failed. `Done`: it has. Takes no time and moves nothing.
     fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome;
     /// Programs a page.
-    fn program(&mut self, owner: Owner, command: Command) -> Outcome;
-    /// Copies the superseded page inside its plane without using the channel.
-    fn copyback(&mut self, owner: Owner, command: Command) -> Outcome;
+    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
+    /// Copies a page. It is under way until its program is.
+    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
     /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
     /// the outcome is `Done`.
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
@@ -262,18 +350,8 @@ pub trait Flash: 'static {
     fn hold(&mut self, block: BlockId);
     /// Lets go of a block.
     fn release(&mut self, block: BlockId);
-    /// What a failed program was to do.
-    fn failure(&self, failed: CommandId) -> ProgramFailure;
-    /// Issues a failed program again at another page, with the pins it kept.
-    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome;
-    /// Gives up a failed program whose data has been replaced for good: its pins are released, its
-    /// join counts it as completed, and reads that waited for it go to `readers_to`.
-    fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
-    /// Whether a program under way supersedes `page`.
-    fn is_being_superseded(&self, page: Ppn) -> bool;
-    /// A failed program whose page is already superseded by a program still under way: that
-    /// program now supersedes `to` instead. `false`: no such program is under way.
-    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
+    /// A failed program, which is placed again or given up.
+    fn failed(&mut self, id: CommandId) -> FailedProgram<'_>;
     /// Arms timer `timer` for `time`, or disarms it.
     fn set_timer(&mut self, timer: u32, time: Option<Nanos>);
     /// What stands before a new command on a die; nothing without time. Commands
@@ -310,7 +388,7 @@ pub struct Cancelled {
 }
 
 /// Out-of-band area as a command will write it.
-pub(crate) fn oob_of(command: &Command) -> Oob {
+pub(crate) fn oob_of(command: &PageProgram) -> Oob {
     use crate::contents::PageKind;
     let kind = match command.what {
         Program::Record(_) => PageKind::Metadata,

@@ -22,8 +22,8 @@ pub use contents::{Contents, ContentsKind, Mirror, Oob, PageKind, PayloadId, Rec
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
-    Backlog, Cancel, Cancelled, Command, CommandId, Completion, Event, Flash, JoinId, Outcome, Owner, Program,
-    ProgramFailure, Read, Token, WaitVector,
+    Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, Flash, JoinId, Outcome, Owner,
+    PageCopy, PageProgram, Program, ProgramFailure, Read, Token, WaitVector,
 };
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
 pub use nvram::{Nvram, NvramId, NvramPage};

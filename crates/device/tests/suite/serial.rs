@@ -6,7 +6,7 @@ use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use device::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
 use layer::{Answer, Outbox, PageOp, Signal};
 use nand::{Cancel, PayloadId, Read, ServiceMeter, Span};
-use nand::{Command, Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, Part, Program};
+use nand::{Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, PageProgram, Part, Program};
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{CAUSES, Cause, DIE_CAUSES, Geometry, HostOp, Nanos, Ppn, Request, Shape, Wait};
@@ -305,7 +305,7 @@ impl Reluctant {
         let join = flash.open(0, 0, Cancel::Never);
         flash.program(
             0,
-            Command {
+            PageProgram {
                 page,
                 supersedes: None,
                 what: Program::Data { payload: PayloadId::NONE, merge: false },

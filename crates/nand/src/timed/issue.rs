@@ -8,8 +8,8 @@ use crate::NIL;
 use crate::contents::{PayloadId, RecordId};
 use crate::core::{FlashCore, LawBroken};
 use crate::flash::{
-    Backlog, Cancel, Cancelled, Command, CommandId, Completion, Flash, JoinId, Outcome, Owner, Program, ProgramFailure,
-    Read, Token,
+    Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
+    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Token,
 };
 use crate::part::Part;
 use units::{BlockId, Cause, DieId, Nanos, Ppn};
@@ -56,7 +56,7 @@ impl TimedFlash {
     }
 
     #[inline(always)]
-    fn issue_program(&mut self, owner: Owner, kind: Kind, command: Command) -> Outcome {
+    fn issue_program(&mut self, owner: Owner, kind: Kind, command: PageProgram) -> Outcome {
         self.core.claim_page(command.page);
         if let Some(old) = command.supersedes
             && !self.core.breaks(LawBroken::PinsOff)
@@ -93,6 +93,27 @@ impl TimedFlash {
         }
         self.begin(id, command.after);
         Outcome::Pending(id)
+    }
+
+    #[inline(never)]
+    fn copy_in_plane(&mut self, owner: Owner, copy: &PageCopy) -> Outcome {
+        let plane = |page| self.core.geometry.lane_of(self.core.geometry.block_of(page));
+        debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
+        let block = self.core.geometry.block_of(copy.from);
+        let is_there = self.core.geometry.page_in_block(copy.from) < u32::from(self.core.block(block).done);
+        let waits = !is_there && !self.core.block_is_dead(copy.from);
+        let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
+        self.issue_program(owner, Kind::Copyback, copy.program(after))
+    }
+
+    /// A read that needs nothing but its page's turn: it ends when the program issued for the page has.
+    fn wait_for_page(&mut self, owner: Owner, page: Ppn, completion: Option<Completion>) -> CommandId {
+        let block = self.core.geometry.block_of(page);
+        self.core.row(block).pins += 1;
+        let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
+        let id = self.insert(slot, completion);
+        self.park(block, id.slot);
+        id
     }
 
     /// Answers a read of a page under way from the controller's buffer, where that holds all of it.
@@ -167,6 +188,50 @@ impl TimedFlash {
         }
         self.slab.remove(id);
         self.unpin(block);
+    }
+}
+
+impl FailedPrograms for TimedFlash {
+    fn failure(&self, failed: CommandId) -> ProgramFailure {
+        self.failure_of(failed)
+    }
+
+    fn place_again(&mut self, _: Owner, failed: CommandId, page: Ppn) -> Outcome {
+        let id = failed.slot;
+        let slot = *self.slab.get(id);
+        assert!(slot.state == State::Failed, "only a failed program is placed again");
+        let old_block = self.core.geometry.block_of(Ppn(slot.page));
+        self.core.claim_page(page);
+        self.redirect_readers(id, old_block, page);
+        self.slab.at(id).page = page.0;
+        self.slab.at(id).state = State::Waiting;
+        self.ready(id);
+        self.unpin(old_block);
+        Outcome::Pending(failed)
+    }
+
+    fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
+        let id = failed.slot;
+        let slot = *self.slab.get(id);
+        assert!(slot.state == State::Failed, "only a failed program is given up");
+        let block = self.core.geometry.block_of(Ppn(slot.page));
+        self.redirect_readers(id, block, readers_to);
+        self.finish_program(&slot, block);
+        self.conclude(id, &slot, false);
+    }
+
+    fn is_being_superseded(&self, page: Ppn) -> bool {
+        self.slab.live_ids().any(|id| self.slab.get(id).supersedes == page.0)
+    }
+
+    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
+        let found = self.slab.live_ids().find(|&id| self.slab.get(id).supersedes == from.0);
+        let Some(id) = found else { return false };
+        self.slab.at(id).supersedes = to.0;
+        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
+        self.core.row(to).pins += 1;
+        self.unpin(from);
+        true
     }
 }
 
@@ -263,23 +328,23 @@ impl Flash for TimedFlash {
         if self.core.geometry.page_in_block(page) < done || self.failed_data_at(page.0).is_some() {
             return Outcome::Done;
         }
-        self.core.row(block).pins += 1;
-        // A read that needs nothing but its page's turn.
-        let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
-        let id = self.insert(slot, Some(Completion::Notify(token)));
-        self.park(block, id.slot);
-        Outcome::Pending(id)
+        Outcome::Pending(self.wait_for_page(owner, page, Some(Completion::Notify(token))))
     }
 
     #[inline(always)]
-    fn program(&mut self, owner: Owner, command: Command) -> Outcome {
+    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome {
         self.issue_program(owner, Kind::Program, command)
     }
 
-    #[inline(never)]
-    fn copyback(&mut self, owner: Owner, command: Command) -> Outcome {
-        debug_assert!(command.what == Program::Copy, "a copyback copies");
-        self.issue_program(owner, Kind::Copyback, command)
+    #[inline(always)]
+    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
+        match copy.way {
+            CopyWay::Channel => {
+                let source = self.read(owner, copy.read(self.core.geometry.sectors_per_page()));
+                self.issue_program(owner, Kind::Program, copy.program(source.pending()))
+            }
+            CopyWay::Plane => self.copy_in_plane(owner, &copy),
+        }
     }
 
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
@@ -320,46 +385,9 @@ impl Flash for TimedFlash {
         self.unpin(block);
     }
 
-    fn failure(&self, failed: CommandId) -> ProgramFailure {
-        self.failure_of(failed)
-    }
-
-    fn place_again(&mut self, _: Owner, failed: CommandId, page: Ppn) -> Outcome {
-        let id = failed.slot;
-        let slot = *self.slab.get(id);
-        assert!(slot.state == State::Failed, "only a failed program is placed again");
-        let old_block = self.core.geometry.block_of(Ppn(slot.page));
-        self.core.claim_page(page);
-        self.redirect_readers(id, old_block, page);
-        self.slab.at(id).page = page.0;
-        self.slab.at(id).state = State::Waiting;
-        self.ready(id);
-        self.unpin(old_block);
-        Outcome::Pending(failed)
-    }
-
-    fn abandon(&mut self, failed: CommandId, readers_to: Ppn) {
-        let id = failed.slot;
-        let slot = *self.slab.get(id);
-        assert!(slot.state == State::Failed, "only a failed program is given up");
-        let block = self.core.geometry.block_of(Ppn(slot.page));
-        self.redirect_readers(id, block, readers_to);
-        self.finish_program(&slot, block);
-        self.conclude(id, &slot, false);
-    }
-
-    fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.slab.live_ids().any(|id| self.slab.get(id).supersedes == page.0)
-    }
-
-    fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
-        let found = self.slab.live_ids().find(|&id| self.slab.get(id).supersedes == from.0);
-        let Some(id) = found else { return false };
-        self.slab.at(id).supersedes = to.0;
-        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
-        self.core.row(to).pins += 1;
-        self.unpin(from);
-        true
+    #[inline]
+    fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
+        FailedProgram { flash: self, id }
     }
 
     fn backlog(&self, die: DieId) -> Backlog {

@@ -3,6 +3,7 @@
 use super::TimedFlash;
 use super::slab::{Kind, State, What, flag};
 use crate::NIL;
+use crate::core::LawBroken;
 use units::{BlockId, Cause, Nanos, Ppn};
 
 impl TimedFlash {
@@ -30,10 +31,10 @@ impl TimedFlash {
             }
             return;
         }
-        let row = self.core.row(block);
+        let row = self.core.block(block);
         if row.has_failed() {
             self.hand_back(id);
-        } else if !row.erase_pending()
+        } else if !self.reused_early(block)
             && (row.entered == position || row.has_gaps() && self.core.jumps(block, position))
         {
             let row = self.core.row(block);
@@ -46,6 +47,12 @@ impl TimedFlash {
         } else {
             self.park(block, id);
         }
+    }
+
+    /// Whether a block that is to be erased was handed out already, where that law is broken on purpose. Ordinarily the
+    /// programs of such a block were issued before its erase, which waits for them.
+    fn reused_early(&self, block: BlockId) -> bool {
+        self.core.breaks(LawBroken::EarlyReuse) && self.core.block(block).erase_pending()
     }
 
     pub(super) fn park(&mut self, block: BlockId, id: u32) {
@@ -81,7 +88,7 @@ impl TimedFlash {
             let is_read = slot.kind == Kind::Read;
             let free = if is_read { position < row.done } else { !row.has_failed() };
             let in_turn = is_read || row.entered == position || row.has_gaps() && self.core.jumps(block, position);
-            if !free || !in_turn || row.erase_pending() {
+            if !free || !in_turn || self.reused_early(block) {
                 at = slot.next;
                 continue;
             }

@@ -4,7 +4,7 @@ use super::superblocks::{Role, STREAMS, Stream};
 use super::trim::encode;
 use super::{Elastic, NONE, TRIMMED, UNMAPPED, is_programmed, kept_from};
 use layer::{Outbox, cells};
-use nand::{Command, CommandId, Completion, Flash, Outcome, PayloadId, Program};
+use nand::{CommandId, Completion, Flash, Outcome, PageProgram, PayloadId, Program};
 use units::Cause;
 
 /// A page on its way to flash.
@@ -148,7 +148,7 @@ impl<F: Flash> Elastic<F> {
         self.program(
             flash,
             stripe,
-            Command { page, supersedes: None, what, logical, sequence, cause, completion, after },
+            PageProgram { page, supersedes: None, what, logical, sequence, cause, completion, after },
         );
         if self.stripes[stripe as usize].members.len() as u32 == self.data {
             self.close_stripe(flash, stream);
@@ -198,7 +198,7 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// Issues a program of a stripe.
-    pub(super) fn program(&mut self, flash: &mut F, stripe: u32, command: Command) {
+    pub(super) fn program(&mut self, flash: &mut F, stripe: u32, command: PageProgram) {
         let place = self.blocks.place(command.page);
         self.flying.insert(place, stripe);
         self.stripes[stripe as usize].waiting += 1;
@@ -246,7 +246,7 @@ impl<F: Flash> Elastic<F> {
         });
         let is_parity = self.stripes[stripe as usize].members[0].logical != UNMAPPED;
         self.counters.parities += u64::from(is_parity);
-        let command = Command {
+        let command = PageProgram {
             page: self.blocks.page(place),
             supersedes: None,
             what: Program::Record(record),
@@ -290,14 +290,14 @@ impl<F: Flash> Elastic<F> {
 
     /// A program failed: its stripe is written once more when the rest of it has ended.
     pub(super) fn program_failed(&mut self, flash: &mut F, failed: CommandId) {
-        let page = flash.failure(failed).page;
+        let page = flash.failed(failed).details().page;
         let place = self.blocks.place(page);
         let stripe = self.flying[&place];
         let entry = &mut self.stripes[stripe as usize];
         entry.failed = true;
         match entry.members.iter_mut().find(|member| member.place == place) {
             Some(member) => member.failure = Some(failed),
-            None => flash.abandon(failed, page),
+            None => flash.failed(failed).abandon(page),
         }
         let superblock = self.blocks.of(place);
         if !self.failing.contains(&superblock) {
@@ -394,7 +394,7 @@ impl<F: Flash> Elastic<F> {
                 self.wait_for(to, member.op, member.hold, outbox);
             }
             if let Some(failed) = member.failure {
-                flash.abandon(failed, self.blocks.page(to));
+                flash.failed(failed).abandon(self.blocks.page(to));
             }
             let (others, kept): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut self.waiting_moves).into_iter().partition(|(place, ..)| *place == from);

@@ -7,7 +7,7 @@ use super::stripes::Member;
 use super::superblocks::Stream;
 use super::{Elastic, LOST, NONE, TRIMMED, UNMAPPED};
 use layer::{Answer, Outbox, PageOp};
-use nand::{Command, Completion, Flash, PayloadId, Program};
+use nand::{Completion, Flash, PageProgram, PayloadId, Program};
 use std::collections::BTreeSet;
 use units::Cause;
 
@@ -154,7 +154,7 @@ impl<F: Flash> Elastic<F> {
             flash.core_mut().contents.as_deref_mut().map(|contents| contents.take_record(encode(&tombstone.ranges)));
         self.tombstones.insert(place, tombstone);
         self.add_member(stripe, Member { place, failure: None, ..*member });
-        let command = Command {
+        let command = PageProgram {
             page: self.blocks.page(place),
             supersedes: None,
             what: Program::Record(record),

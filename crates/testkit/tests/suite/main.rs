@@ -3,7 +3,6 @@
 mod around;
 mod crash;
 mod determinism;
-mod laws;
 mod mutations;
 mod properties;
 mod regressions;

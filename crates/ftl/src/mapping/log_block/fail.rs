@@ -29,7 +29,7 @@ impl<S: Scheme> LogMap<S> {
                 self.blocks.invalidate(failure.page);
                 self.blocks.validate(source);
             }
-            flash.abandon(failure.id, source);
+            flash.failed(failure.id).abandon(source);
             return;
         }
         let first = if failure.logical == UNMAPPED { self.tombstones[&failure.page.0].first } else { failure.logical };
@@ -74,9 +74,9 @@ impl<S: Scheme> LogMap<S> {
         let at = failures.iter().position(|failure| failure.page == from)?;
         let failure = failures.swap_remove(at);
         // Several programs may supersede one page: their pins go where its data goes.
-        while flash.retarget(from, to) {}
+        while flash.failed(failure.id).retarget(to) {}
         self.reach(flash, to);
-        Some(flash.place_again(self.owner, failure.id, to))
+        Some(flash.failed(failure.id).place_again(self.owner, to))
     }
 
     /// Begins the merges that failures (or a power cut) made necessary, as far as there is room.
@@ -129,7 +129,7 @@ impl<S: Scheme> LogMap<S> {
         } else {
             Ppn(self.map[failure.logical as usize] & !TRIMMED)
         };
-        flash.abandon(failure.id, readers_to);
+        flash.failed(failure.id).abandon(readers_to);
     }
 
     /// A full merge has ended: everything newest is on flash.

@@ -6,7 +6,7 @@
 
 use super::state::Role;
 use super::{AWAITED, LogMap, NONE, Scheme, TRIMMED, UNMAPPED};
-use nand::{Command, Completion, Flash, Outcome, PayloadId, Program, Read};
+use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
 use units::{BlockId, Cause, Ppn};
 
 /// How a logical block is merged.
@@ -245,21 +245,17 @@ impl<S: Scheme> LogMap<S> {
             return outcome != Outcome::Done && flash.await_program(self.owner, to, slot as u32) != Outcome::Done;
         }
         let cause = merge.kind.cause();
-        let sectors = self.geometry.sectors_per_page() as u8;
-        let read = Read { page: from, cause, sectors, payload: PayloadId::NONE, completion: None, after: None };
-        let after = flash.read(self.owner, read).pending();
         self.counters.copies += u64::from(cause == Cause::Merge);
-        let command = Command {
-            page: to,
-            supersedes: Some(from),
-            what: Program::Copy,
+        let copy = PageCopy {
+            from,
+            to,
             logical: if entry & TRIMMED == 0 { logical } else { UNMAPPED },
-            sequence: 0, // a copy keeps the number of its source
             cause,
             completion: Completion::Notify(slot as u32),
-            after,
+            way: CopyWay::Channel,
         };
-        self.program(flash, command) != Outcome::Done
+        self.reach(flash, to);
+        flash.copy(self.owner, copy) != Outcome::Done
     }
 
     /// All copies are on flash.

@@ -40,7 +40,9 @@ use layer::{
     Values,
 };
 use merge::{Kind, Merge, MergeCounters};
-use nand::{Cancel, Command, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program, Read};
+use nand::{
+    Cancel, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageProgram, PayloadId, Program, Read,
+};
 use parameters::Settings;
 pub(super) use parameters::common;
 pub(super) use place::{InPlace, Put};
@@ -291,7 +293,7 @@ impl<S: Scheme> LogMap<S> {
         self.back[page.index()] = logical;
         self.blocks.validate(page);
         self.note_place(page, logical);
-        let command = Command {
+        let command = PageProgram {
             page,
             supersedes,
             what: Program::Data { payload, merge },
@@ -309,7 +311,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// Programs a page, passing over those before it.
     #[inline]
-    fn program<F: Flash>(&mut self, flash: &mut F, command: Command) -> Outcome {
+    fn program<F: Flash>(&mut self, flash: &mut F, command: PageProgram) -> Outcome {
         self.reach(flash, command.page);
         flash.program(self.owner, command)
     }
@@ -414,7 +416,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
                 self.retire(block);
             }
             Event::ProgramFailed(id) => {
-                let failure = flash.failure(id);
+                let failure = flash.failed(id).details();
                 self.program_failed(flash, &failure);
             }
         }

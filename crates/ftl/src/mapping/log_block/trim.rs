@@ -8,7 +8,7 @@ use super::place::Put;
 use super::{AWAITED, LogMap, Scheme, TOMBSTONE, TRIMMED, UNMAPPED};
 use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
-use nand::{Cancel, Command, Completion, Flash, JoinId, Outcome, Program};
+use nand::{Cancel, Completion, Flash, JoinId, Outcome, PageProgram, Program};
 use units::{BlockId, Cause, Ppn};
 
 /// Pages of one logical block trimmed by one operation.
@@ -80,7 +80,7 @@ impl<S: Scheme> LogMap<S> {
         self.note_place(page, first);
         self.tombstones.insert(page.0, tombstone);
         let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(first, count)));
-        let command = Command {
+        let command = PageProgram {
             page,
             supersedes: None,
             what: Program::Record(record),

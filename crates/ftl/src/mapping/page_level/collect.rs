@@ -7,7 +7,7 @@ use super::place::Stream;
 use super::scheme::Scheme;
 use super::state::Frontier;
 use crate::gc::VictimView;
-use nand::{Command, Completion, Flash, FlashCore, Outcome, PayloadId, Program, Read};
+use nand::{Completion, CopyWay, Flash, FlashCore, Outcome, PageCopy};
 use units::{BlockId, CAUSES, Cause, Ppn};
 
 /// A block being emptied: the pages that were valid when it was chosen, and how far we are. A page
@@ -416,25 +416,16 @@ impl<S: Scheme> PageMap<S> {
     /// Copies a page to its new place, where the maps say it is.
     #[inline]
     pub(super) fn issue_copy<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, target: Ppn, cause: Cause) {
-        let mut command = Command {
-            page: target,
-            supersedes: Some(page),
-            what: Program::Copy,
+        let stays = self.settings.copyback && self.lane_of(target) == lane;
+        let copy = PageCopy {
+            from: page,
+            to: target,
             logical: self.pages.back(target).bits(),
-            sequence: 0, // a copy keeps the number of its source
             cause,
             completion: Completion::Notify(lane as u32),
-            after: None,
+            way: if stays { CopyWay::Plane } else { CopyWay::Channel },
         };
-        let outcome = if self.settings.copyback && self.lane_of(target) == lane {
-            flash.copyback(self.owner, command)
-        } else {
-            let sectors = self.geometry.sectors_per_page() as u8;
-            let read = Read { page, cause, sectors, payload: PayloadId::NONE, completion: None, after: None };
-            command.after = flash.read(self.owner, read).pending();
-            flash.program(self.owner, command)
-        };
-        if outcome != Outcome::Done {
+        if flash.copy(self.owner, copy) != Outcome::Done {
             self.lanes[lane].in_flight += 1;
         }
     }

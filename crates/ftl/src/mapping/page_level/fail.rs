@@ -101,9 +101,9 @@ impl<S: Scheme> PageMap<S> {
             self.move_hold(flash, failure.page, source);
             self.go_back_to(flash, source);
         } else {
-            flash.retarget(failure.page, source);
+            flash.failed(failure.id).retarget(source);
         }
-        flash.abandon(failure.id, source);
+        flash.failed(failure.id).abandon(source);
     }
 
     /// A page of a block that was being emptied is needed again. The copy that failed still pins the
@@ -183,10 +183,10 @@ impl<S: Scheme> PageMap<S> {
         let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));
         // An older version is still needed while what replaced it (a newer program, or a trim) is
         // not on flash yet; after that it is not.
-        let needed = newest || flash.is_being_superseded(failure.page) || self.is_held(failure.page);
+        let needed = newest || flash.failed(failure.id).is_superseded() || self.is_held(failure.page);
         if let Some(logical) = back.logical().filter(|_| !needed) {
             let readers_to = self.page_that_stands_for(logical);
-            flash.abandon(failure.id, readers_to);
+            flash.failed(failure.id).abandon(readers_to);
             return true;
         }
         let start = self.lane_of(failure.page);
@@ -202,19 +202,19 @@ impl<S: Scheme> PageMap<S> {
             Held::Tombstone(slot) => {
                 self.move_tombstone(slot, target);
                 // Several writes may supersede one tombstone: all of them must keep its new block.
-                while flash.retarget(failure.page, target) {}
+                while flash.failed(failure.id).retarget(target) {}
             }
             Held::Version(logical) if newest => {
                 self.pages.relocate(logical, failure.page, target);
                 self.entry_changed(self.lane_of(target), logical, target);
             }
             Held::Version(_) => {
-                flash.retarget(failure.page, target);
+                flash.failed(failure.id).retarget(target);
                 self.move_hold(flash, failure.page, target);
                 self.pages.label(target, back);
             }
         }
-        let outcome = flash.place_again(self.owner, failure.id, target);
+        let outcome = flash.failed(failure.id).place_again(self.owner, target);
         if let Held::Tombstone(slot) = back.held() {
             self.if_done_durable(flash, outcome, target, slot);
         }

@@ -37,7 +37,7 @@ use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{
-    Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
+    Cancel, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
     ProgramFailure, Read,
 };
 use old::OldVersions;
@@ -256,7 +256,7 @@ impl<S: Scheme> PageMap<S> {
             let lane = self.lane_of(page);
             self.lanes[lane].moved_full = false;
         }
-        let command = Command {
+        let command = PageProgram {
             page,
             supersedes,
             what: Program::Data { payload, merge },
@@ -412,7 +412,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
                 self.announce_room(flash, outbox);
             }
             Event::ProgramFailed(id) => {
-                let failure = flash.failure(id);
+                let failure = flash.failed(id).details();
                 self.program_failed(flash, &failure);
             }
             // Operations end at those who asked for them, so this is the barrier of the starved.

@@ -323,7 +323,7 @@ impl<S: Scheme> PageMap<S> {
         {
             self.log_again(flash, slot);
         }
-        flash.abandon(failure.id, failure.page);
+        flash.failed(failure.id).abandon(failure.page);
     }
 }
 

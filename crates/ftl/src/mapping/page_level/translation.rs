@@ -15,7 +15,7 @@ use super::PageMap;
 use super::entry::{Back, Entry};
 use super::scheme::{Access, Plan, Scheme};
 use layer::{LayerReport, PageOp};
-use nand::{Command, CommandId, Completion, Flash, JoinId, Outcome, PayloadId, Program, Read, RecordId};
+use nand::{CommandId, Completion, Flash, JoinId, Outcome, PageProgram, PayloadId, Program, Read, RecordId};
 use units::{Cause, Lpn, Ppn};
 
 /// Token of a translation program that nobody counts.
@@ -229,7 +229,7 @@ impl<S: Scheme> PageMap<S> {
         self.translation.awaits_update[update.page as usize] = false;
         self.translation.stale[update.page as usize] = false;
         self.translation.counters.writes += 1;
-        let command = Command {
+        let command = PageProgram {
             page: target,
             supersedes,
             what: Program::Record(record),

@@ -12,7 +12,7 @@ use super::{PageMap, TOMBSTONE_TOKEN};
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
-use nand::{Cancel, Command, Completion, Flash, LawBroken, Outcome, PayloadId, Program, Read};
+use nand::{Cancel, Completion, Flash, LawBroken, Outcome, PageProgram, PayloadId, Program, Read};
 use units::{BlockId, Cause, Lpn, Ppn};
 
 impl<S: Scheme> PageMap<S> {
@@ -319,7 +319,7 @@ impl<S: Scheme> PageMap<S> {
         } else {
             self.pages.label(page, Back::tombstone(slot));
         }
-        let command = Command {
+        let command = PageProgram {
             page,
             supersedes: None,
             what: Program::Record(record),

@@ -1,0 +1,15 @@
+//! All tests of the crate from outside, in one program: linking is most of what a test costs.
+
+mod barriers;
+mod both;
+mod cancel;
+mod cut;
+mod failed;
+mod gangs;
+mod order;
+mod pins;
+mod rig;
+mod sheet;
+mod slots;
+mod suspend;
+mod waits;

@@ -1,0 +1,113 @@
+//! A read interrupts a program or an erase of its die, within limits, and the interrupted one takes longer.
+
+use crate::rig::{US, at, copy, erased, fill, flash, joined, program, programmed, read, run, time_of};
+use nand::{CommandOptions, CopyWay, Flash, SuspendOption, TimedFlash};
+use units::{BlockId, Cause, Nanos};
+
+const SUSPEND_NS: Nanos = 3 * US;
+
+fn suspending(suspend: SuspendOption) -> TimedFlash {
+    flash(CommandOptions { suspend, suspend_ns: SUSPEND_NS, ..CommandOptions::default() })
+}
+
+#[test]
+fn a_read_suspends_an_erase_which_then_takes_its_rest() {
+    let mut flash = suspending(SuspendOption::Erase);
+    let start = fill(&mut flash, 0, 0, 1);
+    flash.erase(0, BlockId(1), Cause::Gc);
+    read(&mut flash, at(0, 0, 0), 7);
+    let seen = run(&mut flash);
+    assert_eq!(time_of(&seen, joined(7)) - start, 15 * US);
+    assert_eq!(time_of(&seen, erased) - start, (1000 + 15) * US + SUSPEND_NS);
+}
+
+#[test]
+fn a_read_suspends_a_program_only_where_the_part_can() {
+    for (suspend, read_at, programmed_at) in [
+        (SuspendOption::Off, 105 + 15, 105),
+        (SuspendOption::Erase, 105 + 15, 105),
+        (SuspendOption::ProgramErase, 5 + 15, 105 + 15 + 3),
+    ] {
+        let mut flash = suspending(suspend);
+        let start = fill(&mut flash, 0, 0, 1);
+        program(&mut flash, at(0, 0, 1));
+        read(&mut flash, at(0, 0, 0), 7);
+        let seen = run(&mut flash);
+        let times = (time_of(&seen, joined(7)) - start, time_of(&seen, programmed(at(0, 0, 1))) - start);
+        assert_eq!(times, (read_at * US, programmed_at * US), "{suspend:?}");
+    }
+}
+
+#[test]
+fn a_copy_inside_the_plane_is_not_suspended() {
+    let mut flash = suspending(SuspendOption::ProgramErase);
+    let start = fill(&mut flash, 0, 0, 1);
+    flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Plane));
+    read(&mut flash, at(0, 0, 0), 7);
+    assert_eq!(time_of(&run(&mut flash), joined(7)) - start, (110 + 15) * US);
+}
+
+#[test]
+fn reads_that_come_while_one_is_suspended_go_first_and_cost_no_second_interruption() {
+    let mut flash = suspending(SuspendOption::Erase);
+    let start = fill(&mut flash, 0, 0, 1);
+    flash.erase(0, BlockId(1), Cause::Gc);
+    for token in 0..3 {
+        read(&mut flash, at(0, 0, 0), token);
+    }
+    let seen = run(&mut flash);
+    assert_eq!(time_of(&seen, joined(2)) - start, 3 * 15 * US);
+    assert_eq!(time_of(&seen, erased) - start, (1000 + 3 * 15) * US + SUSPEND_NS);
+}
+
+/// Each read comes when the one before has ended, so each would interrupt the erase once more.
+#[test]
+fn an_erase_is_interrupted_eight_times_and_then_runs_to_its_end() {
+    let mut flash = suspending(SuspendOption::Erase);
+    let start = fill(&mut flash, 0, 0, 1);
+    flash.erase(0, BlockId(1), Cause::Gc);
+    let mut latencies = Vec::new();
+    for token in 0..9 {
+        let issued = flash.now();
+        read(&mut flash, at(0, 0, 0), token);
+        while !flash.core().events.iter().any(|(_, event)| joined(token)(event)) {
+            assert!(flash.step());
+        }
+        latencies.push(flash.now() - issued);
+    }
+    assert_eq!(latencies[..8], [15 * US; 8]);
+    let end = (1000 + 8 * 15) * US + 8 * SUSPEND_NS;
+    assert_eq!(latencies[8], end - 8 * 15 * US + 15 * US, "the ninth waits for all that is left");
+    assert_eq!(flash.now() - start, end + 15 * US);
+}
+
+#[test]
+fn the_next_erase_may_be_interrupted_again() {
+    let mut flash = suspending(SuspendOption::Erase);
+    fill(&mut flash, 0, 0, 1);
+    for round in 0..2 {
+        flash.erase(0, BlockId(1), Cause::Gc);
+        let start = flash.now();
+        for token in 0..8 {
+            read(&mut flash, at(0, 0, 0), token);
+            while !flash.core().events.iter().any(|(_, event)| joined(token)(event)) {
+                assert!(flash.step());
+            }
+            flash.core_mut().events.clear();
+        }
+        assert_eq!(flash.now() - start, 8 * 15 * US, "round {round}");
+        run(&mut flash);
+    }
+}
+
+#[test]
+fn reads_go_before_queued_programs_where_they_have_priority_and_interrupt_nothing() {
+    let mut flash = flash(CommandOptions { read_priority: true, ..CommandOptions::default() });
+    let start = fill(&mut flash, 0, 0, 1);
+    program(&mut flash, at(0, 0, 1));
+    program(&mut flash, at(0, 0, 2));
+    read(&mut flash, at(0, 0, 0), 7);
+    let seen = run(&mut flash);
+    assert_eq!(time_of(&seen, joined(7)) - start, (105 + 15) * US);
+    assert_eq!(time_of(&seen, programmed(at(0, 0, 2))) - start, (105 + 15 + 105) * US);
+}

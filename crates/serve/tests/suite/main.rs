@@ -1,0 +1,6 @@
+//! The loop of sockets in front of a target of the tests' own: commands, limits, the end.
+
+mod control;
+mod ending;
+mod limits;
+mod rig;
