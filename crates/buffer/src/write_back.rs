@@ -10,7 +10,7 @@
 //! is told that more of them follow, and may wait for the last. From when a block reads what it lacks
 //! until it is written nothing else may change its pages below.
 
-use crate::buffered::{Buffered, PADDING, WRITE};
+use crate::buffered::{Asked, Buffered, Tag};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
@@ -303,10 +303,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 payload: entry.payload,
                 cause: if entry.is_padding { Cause::Padding } else { Cause::Host },
                 owner: self.owner,
-                token: WRITE | slot,
+                token: Tag::token(Asked::Write, slot, 0),
                 ..PageOp::on_page(HostOp::Write, entry.logical, entry.mask)
             };
-            let answer = self.below.submit(flash, &op, &mut self.inner);
+            let answer = self.below.submit(flash, &op);
             if matches!(answer, Answer::Full { taken: 0, .. }) {
                 return false;
             }
@@ -324,7 +324,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             if let Answer::Done { failed } = answer {
                 self.arrived(flash, slot, failed);
-                self.announce_room(outbox);
+                self.below.room.announce(outbox);
             }
             if last {
                 return true;
@@ -371,11 +371,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 payload,
                 cause: Cause::Padding,
                 owner: self.owner,
-                token: PADDING | slot,
+                token: Tag::token(Asked::Padding, slot, 0),
                 ..PageOp::on_page(HostOp::Read, logical, lacks)
             };
             self.write_back.jobs[number as usize].reading += 1;
-            match self.below.submit(flash, &op, &mut self.inner) {
+            match self.below.submit(flash, &op) {
                 Answer::Done { failed } => self.padding_read(flash, slot, failed),
                 Answer::Pending(_) => {}
                 Answer::Full { .. } => unreachable!("reads always find room"),

@@ -14,8 +14,8 @@
 
 use crate::settings::Reads;
 use crate::striped::Striped;
-use crate::token;
-use layer::{Answer, OpHandle, Outbox, PageOp, cells};
+use crate::token::{Asked, Tag};
+use layer::{Answer, OpHandle, Outbox, PageOp, Slots, cells};
 use nand::{Backlog, Flash, PayloadId};
 use units::{Cause, HostOp, members};
 
@@ -39,8 +39,7 @@ struct Around {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Arounds {
-    all: Vec<Around>,
-    free: Vec<u32>,
+    all: Slots<Around>,
     handles: Vec<OpHandle>,
 }
 
@@ -130,14 +129,14 @@ impl<F: Flash> Striped<F> {
                 self.member_page(stripe, member),
                 cells.offset(member),
                 cause,
-                token::new(slot, token::AROUND, member),
+                Tag::token(Asked::Around, slot, member),
             );
             let read = PageOp { op: HostOp::Read, first_mask: mask, last_mask: mask, cancellable: true, ..own };
-            match self.submit_below(flash, &read) {
-                Answer::Done { failed } => self.arounds.all[slot as usize].have |= u64::from(!failed) << member,
+            match self.below.submit(flash, &read) {
+                Answer::Done { failed } => self.arounds.all.at_mut(slot).have |= u64::from(!failed) << member,
                 Answer::Pending(handle) => {
                     self.arounds.handles[(slot * chips + member) as usize] = handle;
-                    self.arounds.all[slot as usize].pending |= 1 << member;
+                    self.arounds.all.at_mut(slot).pending |= 1 << member;
                 }
                 Answer::Full { .. } => unreachable!("reads always find room"),
             }
@@ -147,7 +146,7 @@ impl<F: Flash> Striped<F> {
 
     /// A member that was on its way is there, or cannot be read.
     pub fn around_arrived(&mut self, flash: &mut F, slot: u32, member: u32, failed: bool, outbox: &mut Outbox) {
-        let around = &mut self.arounds.all[slot as usize];
+        let around = self.arounds.all.at_mut(slot);
         around.pending &= !(1 << member);
         around.have |= u64::from(!failed) << member;
         self.evaluate_around(flash, slot, outbox);
@@ -155,7 +154,7 @@ impl<F: Flash> Striped<F> {
 
     /// Ends a read that knows its page, or that never will: that one is repeated as a job of its stripe.
     fn evaluate_around(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
-        let around = self.arounds.all[slot as usize];
+        let around = *self.arounds.all.at(slot);
         let is_there = around.have >> around.at & 1 == 1;
         let follows = u64::count_ones(around.have) >= self.layout.data;
         if !is_there && !follows && around.pending != 0 {
@@ -174,10 +173,10 @@ impl<F: Flash> Striped<F> {
             }
             self.deliver_around(flash, &around);
         } else {
-            self.ops[around.op as usize].again = true;
+            self.ops.at_mut(around.op).about.again = true;
         }
         cells::release(flash, around.cells, self.layout.chips());
-        self.arounds.free.push(slot);
+        self.arounds.all.remove(slot);
         self.pages_done(around.op, 1, false, outbox);
     }
 
@@ -194,7 +193,7 @@ impl<F: Flash> Striped<F> {
     }
 
     fn deliver_around(&self, flash: &mut F, around: &Around) {
-        let into = self.ops[around.op as usize].read.expect("only reads go around").payload;
+        let into = self.ops.at(around.op).about.op.payload;
         if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
             contents.copy_sectors(around.cells.offset(around.at), into.offset(around.index), around.mask);
         }
@@ -203,12 +202,8 @@ impl<F: Flash> Striped<F> {
 
 impl Arounds {
     fn begin(&mut self, around: Around, chips: u32) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.all[slot as usize] = around;
-            return slot;
-        }
-        self.all.push(around);
-        self.handles.resize(self.all.len() * chips as usize, OpHandle(None));
-        self.all.len() as u32 - 1
+        let slot = self.all.insert(around);
+        self.handles.resize(self.all.numbers() * chips as usize, OpHandle(None));
+        slot
     }
 }

@@ -13,7 +13,7 @@ use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
 use layer::{Answer, cells};
 use nand::{Flash, PayloadId};
 use units::{Cause, members};
@@ -161,9 +161,9 @@ impl<F: Flash> Striped<F> {
             let cause = if kind == Kind::Rebuild { Cause::Rebuild } else { Cause::Parity };
             // Rows of one parity carry one number; with two, the old ones stay until both are there.
             let kept = self.layout.parity > 1;
-            let op = layer::PageOp { kept, ..self.page_op(page, fresh, cause, token::new(number, token::FRESH, row)) };
+            let op = layer::PageOp { kept, ..self.page_op(page, fresh, cause, Tag::token(Asked::Fresh, number, row)) };
             let answer = match sequence {
-                0 => self.submit_below(flash, &op),
+                0 => self.below.submit(flash, &op),
                 sequence => self.below.write_as(flash, &op, sequence),
             };
             if matches!(answer, Answer::Full { .. }) {

@@ -1,6 +1,6 @@
 //! What a stripe has to do: one job at a time, the others wait in line behind it.
 
-use layer::Serials;
+use layer::{FlushLine, Slots};
 use nand::PayloadId;
 
 /// Nothing.
@@ -164,13 +164,13 @@ const NO_PART: Part = Part { op: NONE, payload: PayloadId::NONE, mask: 0, whole:
 /// All jobs, with the pages they hold in memory.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    all: Vec<Job>,
-    free: Vec<u32>,
+    all: Slots<Job>,
     parts: Vec<Part>,
     cells: Vec<PayloadId>,
     data: usize,
     parity: usize,
-    serials: Serials,
+    /// Flushes of the host wait for jobs.
+    pub flushes: FlushLine,
 }
 
 /// A page that a job holds in memory.
@@ -192,13 +192,12 @@ impl Jobs {
     pub fn new(data: u32, parity: u32) -> Self {
         let (data, parity) = (data as usize, parity as usize);
         Self {
-            all: Vec::new(),
-            free: Vec::new(),
+            all: Slots::default(),
             parts: Vec::new(),
             cells: Vec::new(),
             data,
             parity,
-            serials: Serials::default(),
+            flushes: FlushLine::default(),
         }
     }
 
@@ -207,45 +206,32 @@ impl Jobs {
     }
 
     pub fn begin(&mut self, mut job: Job) -> u32 {
-        job.serial = self.serials.begin();
-        if let Some(number) = self.free.pop() {
-            self.all[number as usize] = job;
-            return number;
-        }
-        self.all.push(job);
-        self.parts.resize(self.all.len() * self.data, NO_PART);
-        self.cells.resize(self.all.len() * self.stride(), PayloadId::NONE);
-        self.all.len() as u32 - 1
-    }
-
-    /// Serial number of the last job begun.
-    pub fn last_serial(&self) -> u64 {
-        self.serials.last()
+        job.serial = self.flushes.begin();
+        let number = self.all.insert(job);
+        let numbers = self.all.numbers();
+        self.parts.resize(numbers * self.data, NO_PART);
+        self.cells.resize(numbers * self.stride(), PayloadId::NONE);
+        number
     }
 
     pub fn end(&mut self, number: u32) {
-        self.serials.end(self.all[number as usize].serial);
-        self.free.push(number);
+        let job = self.all.remove(number);
+        self.flushes.end(job.serial);
     }
 
-    /// Jobs that are not done.
-    pub fn active(&self) -> usize {
-        self.all.len() - self.free.len()
-    }
-
-    /// Whether a job begun no later than `serial` is not done.
-    pub fn any_up_to(&self, serial: u64) -> bool {
-        self.serials.any_up_to(serial)
+    /// No job is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.all.is_empty()
     }
 
     #[inline]
     pub fn at(&self, number: u32) -> &Job {
-        &self.all[number as usize]
+        self.all.at(number)
     }
 
     #[inline]
     pub fn at_mut(&mut self, number: u32) -> &mut Job {
-        &mut self.all[number as usize]
+        self.all.at_mut(number)
     }
 
     #[inline]

@@ -117,7 +117,7 @@ impl<F: Flash> Striped<F> {
 impl<F: Flash> PageLayer<F> for Striped<F> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         if self.layout.parity == 0 {
-            return self.below.submit(flash, op, outbox); // the numbers of pages are the same
+            return (*self.below).submit(flash, op, outbox); // the numbers of pages are the same
         }
         self.idle = false;
         self.resume_once(flash);
@@ -140,7 +140,8 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
                 return;
             }
             Event::DieLost { die } if self.layout.parity > 0 => self.lose_die(flash, die),
-            ref event => self.pass_event(flash, owner, event, outbox),
+            ref event if self.layout.parity > 0 => self.below.on_event(flash, owner, event),
+            ref event => (*self.below).on_event(flash, owner, event, outbox),
         }
         if self.layout.parity > 0 {
             self.settle(flash, outbox);
@@ -188,7 +189,7 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {
-        assert!(self.jobs.active() == 0, "a drive is drained before its state is saved");
+        assert!(self.jobs.is_quiet(), "a drive is drained before its state is saved");
         let mut numbers = Vec::new();
         for stripe in self.cache.delayed_stripes() {
             let entry = self.cache.at(self.cache.find(stripe).expect("a delayed stripe has an entry"));

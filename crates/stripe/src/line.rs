@@ -1,14 +1,14 @@
 //! The line of each stripe: which job a page of a write goes to, and whose turn it is.
 
 use crate::jobs::{Job, Kind, NONE, Phase};
-use crate::striped::Striped;
+use crate::striped::{Striped, Wanted};
 use layer::{Answer, Outbox, PageOp};
 use nand::{Flash, PayloadId};
 use units::HostOp;
 
 impl<F: Flash> Striped<F> {
     pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        let number = self.new_op(op);
+        let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
         for index in 0..op.pages {
             let (stripe, at) = self.layout.place(op.first + index);
             let job = self.job_for(stripe, at);
@@ -25,7 +25,7 @@ impl<F: Flash> Striped<F> {
             self.close_group();
         }
         self.settle(flash, outbox);
-        self.answer(number)
+        self.ops.answer(number)
     }
 
     /// The job that takes a page: the one being gathered, the last in line if it has not begun, or a new one.

@@ -1,14 +1,14 @@
 //! Reads of the host: runs of pages that the mapping has, and pages that it has not, or not yet.
 
 use crate::jobs::{Job, Kind, Phase, Reason};
-use crate::striped::Striped;
-use crate::token;
+use crate::striped::{Striped, Wanted};
+use crate::token::{Asked, Tag};
 use layer::{Answer, Old, Outbox, PageOp, STRIPE_OWNER};
 use nand::{Flash, PayloadId};
 
 impl<F: Flash> Striped<F> {
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        let number = self.new_op(op);
+        let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
         let mut index = 0;
         while index < op.pages {
             let (stripe, at) = self.layout.place(op.first + index);
@@ -51,11 +51,11 @@ impl<F: Flash> Striped<F> {
                 payload: op.payload.offset(index),
                 owner: STRIPE_OWNER,
                 // How many pages does not fit into a token: the operation counts runs from here on.
-                token: token::new(number, token::READ, 0),
+                token: Tag::token(Asked::Read, number, 0),
                 ..*op
             };
-            self.count_run(number, pages);
-            match self.submit_below(flash, &below) {
+            self.ops.fewer_parts(number, pages - 1);
+            match self.below.submit(flash, &below) {
                 Answer::Done { failed } => self.read_done(number, failed, outbox),
                 Answer::Pending(_) => {}
                 Answer::Full { .. } => unreachable!("reads always find room"),
@@ -63,7 +63,7 @@ impl<F: Flash> Striped<F> {
             index += pages;
         }
         self.settle(flash, outbox);
-        self.answer(number)
+        self.ops.answer(number)
     }
 
     /// Whether a page is on a chip that is there, and was not given up.
@@ -127,16 +127,17 @@ impl<F: Flash> Striped<F> {
 
     /// A run of a read is done. If it failed, all of it is read again page by page.
     pub fn read_done(&mut self, number: u32, failed: bool, outbox: &mut Outbox) {
-        self.ops[number as usize].again |= failed;
+        self.ops.at_mut(number).about.again |= failed;
         self.pages_done(number, 1, false, outbox);
     }
 
     /// Some page of a read cannot be read as it is: each is read by a job of its own.
     #[cold]
     pub fn read_again(&mut self, number: u32) {
-        let op = &mut self.ops[number as usize];
-        let read = op.read.expect("only reads are repeated");
-        (op.again, op.failed, op.left) = (false, false, read.pages);
+        let wanted = &mut self.ops.at_mut(number).about;
+        wanted.again = false;
+        let read = wanted.op;
+        self.ops.restart(number, read.pages);
         for index in 0..read.pages {
             self.read_alone(number, &read, index);
         }

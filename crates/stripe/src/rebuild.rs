@@ -4,7 +4,7 @@ use crate::jobs::{Cell, Job, Kind, NONE, Phase, Shards};
 use crate::layout::{Member, StripeLayout};
 use crate::load::Loaded;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
 use layer::{Answer, STRIPE_OWNER};
 use nand::{Flash, Nvram, NvramId, PayloadId};
 use std::collections::BTreeMap;
@@ -100,6 +100,10 @@ pub(crate) const REPLACED: u64 = 1 << 63;
 pub(crate) const GONE: u64 = REPLACED | 1 << 62;
 /// In a note: of the stripe that it is entered for a spare has what it should.
 pub(crate) const FILLED: u64 = REPLACED | 1 << 61;
+/// Of a rebuild, the first row of the parity among the pages it has written: behind all data pages.
+const FIRST_ROW: u32 = 30;
+const _: () = assert!(FIRST_ROW >= crate::layout::MOST_DATA);
+
 /// The bits that tell those from each other.
 pub(crate) const KIND: u64 = 7 << 61;
 
@@ -366,22 +370,23 @@ impl<F: Flash> Striped<F> {
         let known = live.map(|row| self.below.sequence_of(self.layout.parity_page(stripe, row))).max();
         let mut sequence = if sequence == 0 { known.unwrap_or(0) } else { sequence };
         let data = members(sum.newest).map(|index| (index, self.layout.data_page(stripe, index), Cell::Newest(index)));
-        let rows = members(sum.parity).map(|row| (row + 30, self.layout.parity_page(stripe, row), Cell::Fresh(row)));
+        let rows =
+            members(sum.parity).map(|row| (row + FIRST_ROW, self.layout.parity_page(stripe, row), Cell::Fresh(row)));
         // Parities go last: with a number of their own they are younger than what they cover.
         for (bit, page, cell) in data.chain(rows).collect::<Vec<_>>() {
             if issued >> bit & 1 == 1 {
                 continue;
             }
             let op =
-                self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, token::new(number, token::FRESH, 0));
-            let op = layer::PageOp { kept: whole && bit >= 30 && self.layout.parity > 1, ..op };
+                self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, Tag::token(Asked::Fresh, number, 0));
+            let op = layer::PageOp { kept: whole && bit >= FIRST_ROW && self.layout.parity > 1, ..op };
             let answer =
-                if sequence == 0 { self.submit_below(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
+                if sequence == 0 { self.below.submit(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
             if matches!(answer, Answer::Full { .. }) {
                 self.stall(number);
                 return false;
             }
-            if bit >= 30 && sequence == 0 {
+            if bit >= FIRST_ROW && sequence == 0 {
                 sequence = self.below.sequence();
             }
             let job = self.jobs.at_mut(number);
@@ -432,7 +437,7 @@ impl<F: Flash> Striped<F> {
             let page = self.layout.data_page(stripe, index);
             let sequence = self.below.sequence_of(page);
             let newest = self.jobs.cell(number, Cell::Newest(index));
-            let op = self.page_op(page, newest, Cause::Rebuild, token::new(number, token::FRESH, 0));
+            let op = self.page_op(page, newest, Cause::Rebuild, Tag::token(Asked::Fresh, number, 0));
             let answer = self.below.write_as(flash, &op, sequence);
             let job = self.jobs.at_mut(number);
             job.issued = pages;

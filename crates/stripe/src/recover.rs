@@ -152,7 +152,7 @@ impl<F: Flash> Striped<F> {
                 kept: true,
                 ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0)
             };
-            let answer = self.submit_below(flash, &op);
+            let answer = self.below.submit(flash, &op);
             assert!(
                 matches!(answer, layer::Answer::Done { .. }),
                 "a trim takes no room in a mapping whose map is in memory"

@@ -17,16 +17,15 @@ use crate::around::{AroundCounters, Arounds};
 use crate::cache::Cache;
 use crate::choice;
 use crate::code::Code;
-use crate::flush::Flushes;
 use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason};
 use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
 use crate::scheme::Scheme;
 use crate::settings::Settings;
-use crate::token;
+use crate::token::{Asked, Tag};
 use crate::trims::Trims;
-use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
-use nand::{Flash, NvramId, Owner, PayloadId, Token};
+use layer::{Answer, Below, Ops, Outbox, PageOp, STRIPE_OWNER, Slots, Versioned};
+use nand::{Flash, NvramId, PayloadId, Token};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::{Cause, HostOp, members};
 
@@ -49,24 +48,17 @@ pub(crate) struct Counters {
     pub around: AroundCounters,
 }
 
-/// An operation of the layer above.
+/// What is known of an operation of the layer above. Its parts are pages, or runs of pages that are read together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Op {
-    owner: Owner,
-    token: Token,
-    /// Pages (or runs of pages) not done.
-    pub left: u32,
-    pub failed: bool,
-    /// Its owner waits to hear of it.
-    pending: bool,
-    /// A read, to be repeated page by page if some page cannot be read.
-    pub read: Option<PageOp>,
+pub(crate) struct Wanted {
+    pub op: PageOp,
+    /// Some page of a read could not be read: it is repeated page by page.
     pub again: bool,
 }
 
 /// Stripes over a mapping that keeps pages on their chips.
 pub(crate) struct Striped<F: Flash> {
-    pub below: Box<dyn Versioned<F>>,
+    pub below: Below<dyn Versioned<F>>,
     pub layout: StripeLayout,
     pub scheme: &'static Scheme,
     pub settings: Settings,
@@ -91,12 +83,10 @@ pub(crate) struct Striped<F: Flash> {
     pub resumes: bool,
     /// The job whose turn it is, of each stripe.
     pub line: Vec<u32>,
-    pub ops: Vec<Op>,
-    free_ops: Vec<u32>,
+    pub ops: Ops<Wanted>,
     /// Jobs that can go on.
     pub ready: VecDeque<u32>,
-    /// Jobs that found no room below, and jobs that wait for an entry.
-    stalled: VecDeque<u32>,
+    /// Jobs that wait for an entry.
     pub for_entry: VecDeque<u32>,
     /// Of those that wait for an entry, the ones whose stripe will stay.
     waiting_delayed: u32,
@@ -106,7 +96,8 @@ pub(crate) struct Striped<F: Flash> {
     replacing: u32,
     /// A group of pages is not complete.
     pub gathering: u32,
-    pub flushes: Flushes,
+    /// Flushes that the mapping is at, with the dies lost or replaced when it began.
+    pub flushes: Slots<(u32, PageOp)>,
     wanted: Vec<u32>,
     /// By stripe that is to be committed for it: pages whose old versions collection waits for.
     in_the_way: BTreeMap<u32, Vec<u32>>,
@@ -114,10 +105,7 @@ pub(crate) struct Striped<F: Flash> {
     to_be_moved: Vec<u32>,
     /// An old version was dropped: there may be room now.
     pub freed: bool,
-    /// A flush from above was refused.
-    pub starved: bool,
     pub idle: bool,
-    inner: Outbox,
     pub wait: Option<u32>,
     pub page_bytes: u32,
     pub full_mask: u64,
@@ -138,7 +126,7 @@ impl<F: Flash> Striped<F> {
         };
         let limits = [if scheme.delays() { settings.entries } else { 0 }, settings.in_flight];
         Self {
-            below,
+            below: Below::new(below),
             layout,
             scheme,
             code: Code::new(layout.data, layout.parity),
@@ -154,74 +142,33 @@ impl<F: Flash> Striped<F> {
             doubtful: BTreeSet::new(),
             resumes: false,
             line: units::table(layout.stripes() as usize, NONE),
-            ops: Vec::new(),
-            free_ops: Vec::new(),
+            ops: Ops::default(),
             ready: VecDeque::new(),
-            stalled: VecDeque::new(),
             for_entry: VecDeque::new(),
             trims: Trims::default(),
             arounds: Arounds::default(),
             waiting_delayed: 0,
             replacing: 0,
             gathering: NONE,
-            flushes: Flushes::default(),
+            flushes: Slots::default(),
             wanted: Vec::new(),
             in_the_way: BTreeMap::new(),
             to_be_moved: Vec::new(),
             freed: false,
-            starved: false,
             idle: false,
-            inner: Outbox::new(),
             wait: None,
             page_bytes: geometry.page_bytes,
             full_mask: geometry.full_mask(),
         }
     }
 
-    pub fn new_op(&mut self, op: &PageOp) -> u32 {
-        let read = (op.op == HostOp::Read).then_some(*op);
-        let entry =
-            Op { owner: op.owner, token: op.token, left: op.pages, failed: false, pending: false, read, again: false };
-        if let Some(number) = self.free_ops.pop() {
-            self.ops[number as usize] = entry;
-            return number;
-        }
-        self.ops.push(entry);
-        self.ops.len() as u32 - 1
-    }
-
-    /// What to say of an operation after all that could be done at once was done.
-    pub fn answer(&mut self, number: u32) -> Answer {
-        let op = &mut self.ops[number as usize];
-        if op.left > 0 {
-            op.pending = true;
-            return Answer::Pending(OpHandle(None));
-        }
-        self.free_ops.push(number);
-        Answer::Done { failed: op.failed }
-    }
-
-    /// So many pages of a read are done together.
-    pub fn count_run(&mut self, number: u32, pages: u32) {
-        self.ops[number as usize].left -= pages - 1;
-    }
-
     /// Pages of an operation are done.
     pub fn pages_done(&mut self, number: u32, pages: u32, failed: bool, outbox: &mut Outbox) {
-        let op = &mut self.ops[number as usize];
-        op.left -= pages;
-        op.failed |= failed;
-        if op.left > 0 {
-            return;
-        }
-        if op.again {
+        let op = self.ops.at(number);
+        if op.about.again && op.left() == pages {
             self.read_again(number);
-            return;
-        }
-        if op.pending {
-            let (owner, token, failed) = (op.owner, op.token, op.failed);
-            outbox.push(Signal::Done { owner, token, failed, wait: self.wait });
-            self.free_ops.push(number);
+        } else {
+            self.ops.part_done(number, pages, failed, self.wait, outbox);
         }
     }
 
@@ -235,28 +182,19 @@ impl<F: Flash> Striped<F> {
             self.log_trims(flash);
             self.below.take_wanted(&mut self.wanted);
             self.commit_wanted();
-            let mut room = std::mem::take(&mut self.freed);
-            for signal in self.inner.drain(..) {
-                match signal {
-                    Signal::Room => room = true,
-                    done @ Signal::Done { .. } => outbox.push(done),
-                }
-            }
+            let room = self.below.pass_on(outbox) | std::mem::take(&mut self.freed);
             // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
-            room |= moved;
-            if room {
-                for job in self.stalled.drain(..) {
+            if room || moved {
+                while let Some(job) = self.below.room.next_stalled() {
                     self.jobs.at_mut(job).stalled = false;
                     self.ready.push_back(job);
                 }
                 self.trims.is_full = false;
-                if std::mem::take(&mut self.starved) {
-                    outbox.push(Signal::Room);
-                }
+                self.below.room.announce(outbox);
             }
             if self.ready.is_empty()
-                && self.inner.is_empty()
+                && !self.below.has_spoken()
                 && self.wanted.is_empty()
                 && !moved
                 && !self.trims.may_go_on()
@@ -264,7 +202,7 @@ impl<F: Flash> Striped<F> {
                 break;
             }
         }
-        if self.flushes.any_waits() {
+        if !self.jobs.flushes.is_empty() {
             self.pass_flushes(flash, outbox);
         }
     }
@@ -275,8 +213,8 @@ impl<F: Flash> Striped<F> {
             let stripe = self.wanted[index] / self.layout.chips();
             self.in_the_way.entry(stripe).or_default().push(self.wanted[index]);
             if !self.is_idle(stripe) {
-                let waits =
-                    self.stalled.iter().chain(&self.trims.waiting).any(|job| self.jobs.at(*job).stripe == stripe);
+                let mut waiting = self.below.room.stalled().chain(&self.trims.waiting);
+                let waits = waiting.any(|job| self.jobs.at(*job).stripe == stripe);
                 self.to_be_moved.extend(waits.then_some(stripe));
             } else if self.cache.find(stripe).is_some() {
                 self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
@@ -305,7 +243,7 @@ impl<F: Flash> Striped<F> {
         self.waits_for_room(job);
         let waiting = self.jobs.at_mut(job);
         (waiting.queued, waiting.stalled) = (true, true);
-        self.stalled.push_back(job);
+        self.below.room.stall(job);
         self.give_way(job);
     }
 
@@ -446,9 +384,9 @@ impl<F: Flash> Striped<F> {
     pub fn read(&mut self, flash: &mut F, number: u32, cell: Cell, cause: Cause) {
         let stripe = self.jobs.at(number).stripe;
         let (first, kept, kind, index) = match cell {
-            Cell::Newest(index) => (self.layout.data_page(stripe, index), false, token::NEWEST, index),
-            Cell::Old(index) => (self.layout.data_page(stripe, index), true, token::OLD, index),
-            Cell::Parity(row) => (self.layout.parity_page(stripe, row), true, token::PARITY, row),
+            Cell::Newest(index) => (self.layout.data_page(stripe, index), false, Asked::Newest, index),
+            Cell::Old(index) => (self.layout.data_page(stripe, index), true, Asked::Old, index),
+            Cell::Parity(row) => (self.layout.parity_page(stripe, row), true, Asked::Parity, row),
             Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
         };
         if self.jobs.at(number).phase == Phase::Commit {
@@ -457,9 +395,9 @@ impl<F: Flash> Striped<F> {
         }
         let payload = self.take_page(flash);
         self.jobs.set_cell(number, cell, payload);
-        let op =
-            PageOp { op: HostOp::Read, kept, ..self.page_op(first, payload, cause, token::new(number, kind, index)) };
-        match self.below.submit(flash, &op, &mut self.inner) {
+        let token = Tag::token(kind, number, index);
+        let op = PageOp { op: HostOp::Read, kept, ..self.page_op(first, payload, cause, token) };
+        match self.below.submit(flash, &op) {
             Answer::Done { failed } => self.read_ended(number, kind, index, failed),
             Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
             Answer::Full { .. } => unreachable!("reads always find room"),
@@ -468,29 +406,14 @@ impl<F: Flash> Striped<F> {
 
     /// A page of its own for the mapping.
     pub fn page_op(&self, first: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
-        PageOp {
-            op: HostOp::Write,
-            first,
-            pages: 1,
-            first_mask: self.full_mask,
-            last_mask: self.full_mask,
-            fua: false,
-            cancellable: false,
-            more: false,
-            kept: false,
-            payload,
-            cause,
-            request_sectors: 0,
-            owner: STRIPE_OWNER,
-            token,
-        }
+        PageOp { payload, cause, owner: STRIPE_OWNER, token, ..PageOp::on_page(HostOp::Write, first, self.full_mask) }
     }
 
-    fn read_ended(&mut self, number: u32, kind: u32, index: u32, failed: bool) {
+    fn read_ended(&mut self, number: u32, kind: Asked, index: u32, failed: bool) {
         let job = self.jobs.at_mut(number);
         let (have, lost) = match kind {
-            token::NEWEST => (&mut job.have.newest, &mut job.lost.0),
-            token::OLD => (&mut job.have.old, &mut job.lost.0),
+            Asked::Newest => (&mut job.have.newest, &mut job.lost.0),
+            Asked::Old => (&mut job.have.old, &mut job.lost.0),
             _ => (&mut job.have.parity, &mut job.lost.1),
         };
         *(if failed { lost } else { have }) |= 1 << index;
@@ -499,25 +422,23 @@ impl<F: Flash> Striped<F> {
     /// Something the mapping was asked for is done.
     pub fn on_joined(&mut self, flash: &mut F, done: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
         self.wait = wait;
-        let (number, kind, index) = token::split(done);
-        if kind == token::READ {
-            self.read_done(number, failed, outbox);
-        } else if kind == token::AROUND {
-            self.around_arrived(flash, number, index, failed, outbox);
-        } else if kind == token::LOG && index == token::OF_HOST {
-            self.flushed(number, failed, outbox);
-        } else if kind == token::LOG {
-            self.trims_logged();
-        } else {
-            self.jobs.at_mut(number).outstanding -= 1;
-            match kind {
-                token::NEWEST | token::OLD | token::PARITY => self.read_ended(number, kind, index, failed),
-                token::DATA => self.data_written(flash, number, index),
-                _ => {}
-            }
-            if self.jobs.at(number).outstanding == 0 {
-                self.wake(number);
-                self.give_way(number);
+        let Tag { kind, number, index } = Tag::of(done);
+        match kind {
+            Asked::Read => self.read_done(number, failed, outbox),
+            Asked::Around => self.around_arrived(flash, number, index, failed, outbox),
+            Asked::Flush => self.flushed(number, failed, outbox),
+            Asked::Log => self.trims_logged(),
+            Asked::Newest | Asked::Old | Asked::Parity | Asked::Data | Asked::Fresh => {
+                self.jobs.at_mut(number).outstanding -= 1;
+                match kind {
+                    Asked::Data => self.data_written(flash, number, index),
+                    Asked::Fresh => {}
+                    _ => self.read_ended(number, kind, index, failed),
+                }
+                if self.jobs.at(number).outstanding == 0 {
+                    self.wake(number);
+                    self.give_way(number);
+                }
             }
         }
         self.settle(flash, outbox);
@@ -576,16 +497,5 @@ impl<F: Flash> Striped<F> {
             }
         }
         self.end(flash, number);
-    }
-
-    /// Hands an operation to the mapping.
-    pub fn submit_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        self.below.submit(flash, op, &mut self.inner)
-    }
-
-    /// Passes an event on to the mapping.
-    pub fn pass_event(&mut self, flash: &mut F, owner: Owner, event: &nand::Event, outbox: &mut Outbox) {
-        let outbox = if self.layout.parity == 0 { outbox } else { &mut self.inner };
-        self.below.on_event(flash, owner, event, outbox);
     }
 }

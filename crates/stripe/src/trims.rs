@@ -7,7 +7,7 @@
 use crate::jobs::{Job, Kind, NONE, Phase, Reason};
 use crate::scheme::Delay;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp, members};
@@ -42,8 +42,8 @@ impl<F: Flash> Striped<F> {
             if left == 0 {
                 break;
             }
-            let (run, op) = self.trim_run(stripe, left, token::new(number, token::FRESH, 0));
-            let taken = match self.submit_below(flash, &op) {
+            let (run, op) = self.trim_run(stripe, left, Tag::token(Asked::Fresh, number, 0));
+            let taken = match self.below.submit(flash, &op) {
                 Answer::Full { taken, .. } => members(run).take(taken as usize).map(|index| 1 << index).sum(),
                 Answer::Pending(_) => {
                     self.jobs.at_mut(number).outstanding += 1;
@@ -109,9 +109,9 @@ impl<F: Flash> Striped<F> {
         if !self.trims.may_go_on() {
             return;
         }
-        let heard = token::new(0, token::LOG, 0);
+        let heard = Tag::token(Asked::Log, 0, 0);
         let flush = PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
-        let answer = self.submit_below(flash, &flush);
+        let answer = self.below.submit(flash, &flush);
         if matches!(answer, Answer::Full { .. }) {
             self.trims.is_full = true;
             for job in self.trims.waiting.clone() {

@@ -4,7 +4,7 @@ use crate::jobs::{Cell, Job, Kind, Phase, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
 use layer::{Answer, Old, Outbox, cells};
 use nand::{Flash, PayloadId};
 use units::{Cause, members};
@@ -188,9 +188,9 @@ impl<F: Flash> Striped<F> {
             let page = self.layout.data_page(stripe, index);
             let op = layer::PageOp {
                 kept: true,
-                ..self.page_op(page, whole, Cause::Host, token::new(number, token::DATA, index))
+                ..self.page_op(page, whole, Cause::Host, Tag::token(Asked::Data, number, index))
             };
-            match self.submit_below(flash, &op) {
+            match self.below.submit(flash, &op) {
                 Answer::Full { .. } => {
                     self.stall(number);
                     return false;
