@@ -71,9 +71,8 @@ impl<F: Flash> Striped<F> {
 
     /// The parities of a stripe cover its data pages as they are.
     fn is_whole(&self, stripe: u32) -> bool {
-        let is_quiet =
-            self.chips.all_there() && self.gone.is_empty() && self.repairing == 0 && self.doubtful.is_empty();
-        is_quiet && self.is_idle(stripe) && self.cache.find(stripe).is_none()
+        let is_quiet = self.chips.all_there() && self.gone.is_empty() && self.torn.is_whole();
+        is_quiet && self.jobs.is_idle(stripe) && self.cache.find(stripe).is_none()
     }
 
     /// The members from which a data page follows and that stand less in each other's way than its own chip does;

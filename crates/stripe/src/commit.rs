@@ -56,13 +56,13 @@ impl<F: Flash> Striped<F> {
         let may_rest = lost & !(if idle { 0 } else { newer }) == 0;
         let mut is_whole = false;
         if whole || !may_change && !may_rest {
-            want.newest = all & !self.in_memory(number);
+            want.newest = all & !self.jobs.in_memory(number);
             is_whole = true;
         } else if may_change && (by_change <= by_rest || !may_rest) {
             (want.parity, want.old) = (rows, newer);
             want.newest = if idle { newer } else { 0 };
         } else {
-            want.newest = if idle { all & !self.in_memory(number) } else { all & !newer };
+            want.newest = if idle { all & !self.jobs.in_memory(number) } else { all & !newer };
             is_whole = idle;
         }
         let job = self.jobs.at_mut(number);
@@ -80,12 +80,6 @@ impl<F: Flash> Striped<F> {
         }
         self.counters.commit_reads += u64::from(reads);
         self.counters.most_commit_reads = self.counters.most_commit_reads.max(u64::from(reads));
-    }
-
-    /// Data pages whose newest version the job itself has just written.
-    fn in_memory(&self, number: u32) -> u64 {
-        let job = self.jobs.at(number);
-        if job.kind == Kind::Write { job.pages } else { 0 }
     }
 
     /// Reads what is needed and computes the parity.
@@ -199,10 +193,7 @@ impl<F: Flash> Striped<F> {
         if entry != NONE {
             self.drop_entry(flash, entry);
         }
-        if !self.doubtful.is_empty() {
-            self.end_doubt(flash, stripe);
-        }
-        self.seen.retain(|(seen, _)| *seen != stripe);
+        self.torn.mend(&mut flash.core_mut().nvram, stripe);
         let job = self.jobs.at_mut(number);
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };

@@ -35,7 +35,7 @@ impl<F: Flash> Striped<F> {
             fua: false,
         });
         self.below.hint_map(flash, &[first, last]);
-        units::prefetch(&self.line, stripe as usize);
+        self.jobs.prefetch(stripe);
     }
 
     /// Bits of the cache: for each entry the stripe's number, a bit a page, and the parity.
@@ -50,7 +50,7 @@ impl<F: Flash> Striped<F> {
     /// stripe committed from what memory has of it.
     #[inline]
     fn resume_once(&mut self, flash: &mut F) {
-        if self.resumes && self.layout.parity > 0 {
+        if self.torn.is_fresh && self.layout.parity > 0 {
             self.resume(flash);
         }
     }
@@ -88,7 +88,7 @@ impl<F: Flash> Striped<F> {
             ("dies_lost", self.chips.failed_dies()),
             ("stripes_rebuilt", self.counters.rebuilt_stripes),
             ("stripes_to_rebuild", self.chips.left()),
-            ("stripes_to_repair", self.repairs.len() as u64 + self.repairing),
+            ("stripes_to_repair", self.torn.left()),
         ]);
         report
     }
@@ -125,7 +125,7 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
             HostOp::Read => self.submit_read(flash, op, outbox),
             HostOp::Write | HostOp::Trim => self.submit_write(flash, op, outbox),
             HostOp::Flush => {
-                self.close_group();
+                self.jobs.close_group();
                 self.settle(flash, outbox);
                 self.submit_flush(flash, op)
             }
@@ -168,9 +168,12 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
 
     fn check(&self, flash: &F) -> Result<(), String> {
         self.cache.check()?;
-        if self.layout.parity > 0 && !self.resumes {
+        self.jobs.check()?;
+        self.torn.check()?;
+        self.waiting.check()?;
+        if self.layout.parity > 0 && !self.torn.is_fresh {
             (0..self.layout.stripes())
-                .filter(|stripe| self.is_idle(*stripe))
+                .filter(|stripe| self.jobs.is_idle(*stripe))
                 .try_for_each(|stripe| self.check_old(stripe))?;
         }
         self.below.check(flash)

@@ -23,7 +23,7 @@ impl<F: Flash> Striped<F> {
                 index += 1;
                 continue;
             }
-            let waiting = !self.is_idle(stripe) && self.is_awaited(stripe, at);
+            let waiting = !self.jobs.is_idle(stripe) && self.jobs.is_awaited(stripe, at);
             let rest =
                 if waiting { self.read_awaited(flash, (stripe, at), mask, op.payload.offset(index)) } else { mask };
             if rest == 0 {
@@ -36,7 +36,7 @@ impl<F: Flash> Striped<F> {
             while !waiting && index + pages < op.pages {
                 let (stripe, at) = self.layout.place(op.first + index + pages);
                 let follows = self.layout.data_page(stripe, at) == first + pages && self.is_there(stripe, at);
-                let waits = self.is_torn(stripe) || !self.is_idle(stripe) && self.is_awaited(stripe, at);
+                let waits = self.is_torn(stripe) || !self.jobs.is_idle(stripe) && self.jobs.is_awaited(stripe, at);
                 if !follows || waits || self.detour(flash, stripe, at).is_some() {
                     break;
                 }
@@ -76,31 +76,14 @@ impl<F: Flash> Striped<F> {
     /// before that is mended, so reads wait in line, unless it finds no room.
     #[inline]
     fn is_torn(&self, stripe: u32) -> bool {
-        self.repairing > 0 && self.in_line(stripe).any(|job| self.jobs.at(job).kind == Kind::Commit(Reason::Repair))
-    }
-
-    /// Whether a write of this page has not been given to the mapping yet.
-    fn is_awaited(&self, stripe: u32, at: u32) -> bool {
-        self.awaiting(stripe, at).next().is_some()
-    }
-
-    /// Jobs in the line of a stripe that will write this page, in order.
-    fn awaiting(&self, stripe: u32, at: u32) -> impl Iterator<Item = u32> + use<'_, F> {
-        self.in_line(stripe).filter(move |job| {
-            let Job { kind, phase, pages, issued, .. } = *self.jobs.at(*job);
-            let given = match phase {
-                Phase::Gathering | Phase::Start | Phase::Before => 0,
-                Phase::Data | Phase::Trims => issued,
-                _ => pages,
-            };
-            kind == Kind::Write && (pages & !given) >> at & 1 == 1
-        })
+        !self.torn.is_quiet()
+            && self.jobs.in_line(stripe).any(|job| self.jobs.at(job).kind == Kind::Commit(Reason::Repair))
     }
 
     /// Answers a read of a page from the writes that wait; the sectors they do not have.
     fn read_awaited(&self, flash: &mut F, (stripe, at): (u32, u32), wanted: u64, into: PayloadId) -> u64 {
         let mut held = 0;
-        for job in self.awaiting(stripe, at) {
+        for job in self.jobs.awaiting(stripe, at) {
             let part = self.jobs.part(job, at);
             let is_trim = self.jobs.at(job).trims >> at & 1 == 1;
             if is_trim && part.mask != self.full_mask {
@@ -147,7 +130,7 @@ impl<F: Flash> Striped<F> {
     #[cold]
     fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
         let (stripe, at) = self.layout.place(op.first + index);
-        let job = self.enqueue_read(Job::new(Kind::Read, stripe, 1 << at));
+        let job = self.jobs.enqueue_read(Job::new(Kind::Read, stripe, 1 << at));
         let part = self.jobs.part_mut(job, at);
         (part.op, part.payload) = (number, op.payload.offset(index));
         part.mask = op.mask_at(index, self.full_mask);
@@ -159,7 +142,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, pages, .. } = *self.jobs.at(number);
         let index = pages.trailing_zeros();
         let part = *self.jobs.part(number, index);
-        let awaited = self.is_awaited(stripe, index);
+        let awaited = self.jobs.is_awaited(stripe, index);
         let rest = if awaited { self.read_awaited(flash, (stripe, index), part.mask, part.payload) } else { part.mask };
         self.jobs.part_mut(number, index).mask = rest;
         let job = self.jobs.at_mut(number);
@@ -170,7 +153,7 @@ impl<F: Flash> Striped<F> {
     #[cold]
     pub fn note_seen(&mut self, stripe: u32, index: u32) {
         if self.is_torn(stripe) && self.below.old(self.layout.data_page(stripe, index)) != Old::None {
-            self.seen.insert((stripe, index));
+            self.torn.see(stripe, index);
         }
     }
 }

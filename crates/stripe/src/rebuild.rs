@@ -228,14 +228,12 @@ impl<F: Flash> Striped<F> {
     pub fn lose_die(&mut self, flash: &mut F, die: DieId) {
         self.chips.lose_quietly(die);
         self.below.lose_die(flash, die);
-        for (stripe, index) in self.seen.clone() {
+        for (stripe, index) in self.torn.seen() {
             if self.lost_members(stripe).0 >> index & 1 == 1 {
                 self.give_up(flash, stripe, index);
             }
         }
-        if !self.doubtful.is_empty() {
-            self.give_up_doubtful(flash);
-        }
+        self.give_up_doubtful(flash);
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }
@@ -268,7 +266,7 @@ impl<F: Flash> Striped<F> {
                 continue;
             }
             self.chips.under_way += 1;
-            self.enqueue(Job::new(Kind::Rebuild, stripe, 0));
+            self.jobs.enqueue(Job::new(Kind::Rebuild, stripe, 0));
         }
     }
 
@@ -412,7 +410,7 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, pages, lost, .. } = *self.jobs.at(number);
         let index = pages.trailing_zeros();
         let user = self.layout.user_page(stripe, index);
-        if loaded == Loaded::Lost || user.is_some_and(|user| self.gone.contains_key(&user)) {
+        if loaded == Loaded::Lost || user.is_some_and(|user| self.gone.has(user)) {
             let job = self.jobs.at_mut(number);
             (job.failed, job.phase) = (true, Phase::End);
             return true;
@@ -421,7 +419,7 @@ impl<F: Flash> Striped<F> {
         if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
             contents.copy_sectors(newest, part.payload, part.mask);
         }
-        if self.repairing > 0 {
+        if !self.torn.is_quiet() {
             self.note_seen(stripe, index);
         }
         let can_be_healed = lost.0 >> index & 1 == 1 && self.lost_members(stripe).0 >> index & 1 == 0;
@@ -456,11 +454,8 @@ impl<F: Flash> Striped<F> {
     #[cold]
     pub fn give_up(&mut self, flash: &mut F, stripe: u32, index: u32) {
         let Some(user) = self.layout.user_page(stripe, index) else { return };
-        let lost_pages = &mut self.counters.lost_pages;
-        self.gone.entry(user).or_insert_with(|| {
-            *lost_pages += 1;
-            flash.core_mut().nvram.insert(STRIPE_OWNER, user, 0, PayloadId::NONE, GONE)
-        });
+        let is_new = self.gone.give_up(&mut flash.core_mut().nvram, user);
+        self.counters.lost_pages += u64::from(is_new);
     }
 
     /// Pages of stripes that have lost more than their parity can tell, and that nobody has given up yet.
@@ -474,7 +469,7 @@ impl<F: Flash> Striped<F> {
                 return 0;
             }
             let is_lost = |index: &u32| {
-                let is_gone = self.layout.user_page(stripe, *index).is_none_or(|user| self.gone.contains_key(&user));
+                let is_gone = self.layout.user_page(stripe, *index).is_none_or(|user| self.gone.has(user));
                 !is_gone && self.below.is_written(self.layout.data_page(stripe, *index))
             };
             members(data).filter(is_lost).count() as u64
@@ -484,7 +479,7 @@ impl<F: Flash> Striped<F> {
 
     /// Whether one of these data pages was given up.
     pub fn has_gone(&self, stripe: u32, pages: u64) -> bool {
-        let is_gone = |index| self.layout.user_page(stripe, index).is_some_and(|user| self.gone.contains_key(&user));
+        let is_gone = |index| self.layout.user_page(stripe, index).is_some_and(|user| self.gone.has(user));
         !self.gone.is_empty() && members(pages).any(is_gone)
     }
 
@@ -493,9 +488,8 @@ impl<F: Flash> Striped<F> {
     pub fn forget_gone(&mut self, flash: &mut F, stripe: u32, index: u32) {
         if !self.gone.is_empty()
             && let Some(user) = self.layout.user_page(stripe, index)
-            && let Some(place) = self.gone.remove(&user)
         {
-            flash.core_mut().nvram.remove(place);
+            self.gone.forget(&mut flash.core_mut().nvram, user);
         }
     }
 }

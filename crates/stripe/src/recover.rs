@@ -10,6 +10,7 @@ use crate::layout::{MOST_DATA, Member};
 use crate::rebuild::{FILLED, GONE, KIND, REPLACED, Replaced};
 use crate::scheme::Delay;
 use crate::striped::Striped;
+use crate::torn::Torn;
 use layer::{Old, STRIPE_OWNER};
 use nand::{Flash, FlashCore, NvramPage, PayloadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +77,7 @@ impl<F: Flash> Striped<F> {
             if page.note & REPLACED == 0 {
                 self.adopt(place, &page);
             } else if page.note == GONE {
-                self.gone.insert(page.logical, place);
+                self.gone.adopt(page.logical, place);
             }
         }
     }
@@ -98,11 +99,7 @@ impl<F: Flash> Striped<F> {
         let replaced =
             self.cache.all().filter(|entry| entry.full && self.scheme.delay != Delay::Full).map(|entry| entry.stripe);
         let torn: BTreeSet<u32> = kept.into_iter().filter(|stripe| !is_known(stripe)).chain(replaced).collect();
-        self.repairs = torn.into_iter().collect();
-        if image.nvram.is_lost() && self.scheme.delays() {
-            self.doubtful.extend(&self.repairs);
-        }
-        self.resumes = true;
+        self.torn = Torn::new(torn, image.nvram.is_lost() && self.scheme.delays());
     }
 
     /// One row that memory holds of a stripe.
@@ -163,40 +160,24 @@ impl<F: Flash> Striped<F> {
     /// Lost pages of stripes of which memory may have known a newer version read as errors from now on.
     #[cold]
     pub fn give_up_doubtful(&mut self, flash: &mut F) {
-        for stripe in self.doubtful.clone() {
+        for stripe in self.torn.doubtful() {
             members(self.lost_members(stripe).0).for_each(|index| self.give_up(flash, stripe, index));
-        }
-    }
-
-    /// Once nothing is in doubt the loss of the memory is made up for.
-    fn settle_doubts(&mut self, flash: &mut F) {
-        if self.doubtful.is_empty() {
-            flash.core_mut().nvram.forget_loss();
-        }
-    }
-
-    /// The parity of a stripe covers what is on flash: whatever memory knew of it does not matter any more.
-    #[cold]
-    pub fn end_doubt(&mut self, flash: &mut F, stripe: u32) {
-        if self.doubtful.remove(&stripe) {
-            self.settle_doubts(flash);
         }
     }
 
     /// Begins what a power cut left to be done.
     #[cold]
     pub fn resume(&mut self, flash: &mut F) {
-        self.resumes = false;
+        self.torn.is_fresh = false;
         self.below.resume(flash);
         self.trim_again(flash);
         self.give_up_doubtful(flash);
-        self.settle_doubts(flash);
+        self.torn.settle(&mut flash.core_mut().nvram);
         for die in self.chips.lost_with_spares() {
             self.replace_die(flash, die);
         }
-        while let Some(stripe) = self.repairs.pop_front() {
-            self.repairing += 1;
-            self.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
+        while let Some(stripe) = self.torn.next() {
+            self.jobs.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
         }
         self.rebuild_next(flash);
     }

@@ -17,16 +17,18 @@ use crate::around::{AroundCounters, Arounds};
 use crate::cache::Cache;
 use crate::choice;
 use crate::code::Code;
+use crate::gone::Gone;
 use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason};
 use crate::layout::StripeLayout;
 use crate::rebuild::Chips;
 use crate::scheme::Scheme;
 use crate::settings::Settings;
 use crate::token::{Asked, Tag};
-use crate::trims::Trims;
+use crate::torn::Torn;
+use crate::waiting::Waiting;
+use crate::way::Way;
 use layer::{Answer, Below, Ops, Outbox, PageOp, STRIPE_OWNER, Slots, Versioned};
-use nand::{Flash, NvramId, PayloadId, Token};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use nand::{Flash, PayloadId, Token};
 use units::{Cause, HostOp, members};
 
 /// What happened, for the result.
@@ -67,42 +69,16 @@ pub(crate) struct Striped<F: Flash> {
     pub jobs: Jobs,
     pub chips: Chips,
     pub counters: Counters,
-    /// Newer pages, by stripe and number there, that were read although their parity, torn by a power cut, finds no
-    /// room: should their chip be lost as well, the old version must not be taken for them.
-    pub seen: BTreeSet<(u32, u32)>,
-    /// Pages of the user of which nothing is left, with the note of it that outlives a power cut.
-    pub gone: BTreeMap<u32, NvramId>,
-    /// Stripes to be committed because a power cut came between data and parity.
-    pub repairs: VecDeque<u32>,
-    /// Such commits under way.
-    pub repairing: u64,
-    /// Of those stripes, the ones of which a lost memory may have known more than flash does: until they are committed,
-    /// what their parity says of a lost page may be an old version.
-    pub doubtful: BTreeSet<u32>,
-    /// Nothing was done since a power cut.
-    pub resumes: bool,
-    /// The job whose turn it is, of each stripe.
-    pub line: Vec<u32>,
+    /// Pages of which nothing is left, and stripes that a power cut tore.
+    pub gone: Gone,
+    pub torn: Torn,
+    /// Who waits for an entry of the cache, and what is in the way of collection.
+    pub waiting: Waiting,
+    way: Way,
     pub ops: Ops<Wanted>,
-    /// Jobs that can go on.
-    pub ready: VecDeque<u32>,
-    /// Jobs that wait for an entry.
-    pub for_entry: VecDeque<u32>,
-    /// Of those that wait for an entry, the ones whose stripe will stay.
-    waiting_delayed: u32,
-    pub trims: Trims,
     pub arounds: Arounds,
-    /// Commits begun to make entries free.
-    replacing: u32,
-    /// A group of pages is not complete.
-    pub gathering: u32,
     /// Flushes that the mapping is at, with the dies lost or replaced when it began.
     pub flushes: Slots<(u32, PageOp)>,
-    wanted: Vec<u32>,
-    /// By stripe that is to be committed for it: pages whose old versions collection waits for.
-    in_the_way: BTreeMap<u32, Vec<u32>>,
-    /// Of those, the ones that wait for collection themselves: their old versions are moved.
-    to_be_moved: Vec<u32>,
     /// An old version was dropped: there may be room now.
     pub freed: bool,
     pub idle: bool,
@@ -132,28 +108,16 @@ impl<F: Flash> Striped<F> {
             code: Code::new(layout.data, layout.parity),
             cache: Cache::new(layout.stripes(), limits, choice::build(settings.victim), layout.data, cost),
             settings,
-            jobs: Jobs::new(layout.data, layout.parity),
+            jobs: Jobs::new(layout.data, layout.parity, layout.stripes()),
             chips,
             counters: Counters::default(),
-            seen: BTreeSet::new(),
-            gone: BTreeMap::new(),
-            repairs: VecDeque::new(),
-            repairing: 0,
-            doubtful: BTreeSet::new(),
-            resumes: false,
-            line: units::table(layout.stripes() as usize, NONE),
+            gone: Gone::default(),
+            torn: Torn::default(),
+            waiting: Waiting::default(),
+            way: Way::default(),
             ops: Ops::default(),
-            ready: VecDeque::new(),
-            for_entry: VecDeque::new(),
-            trims: Trims::default(),
             arounds: Arounds::default(),
-            waiting_delayed: 0,
-            replacing: 0,
-            gathering: NONE,
             flushes: Slots::default(),
-            wanted: Vec::new(),
-            in_the_way: BTreeMap::new(),
-            to_be_moved: Vec::new(),
             freed: false,
             idle: false,
             wait: None,
@@ -175,29 +139,27 @@ impl<F: Flash> Striped<F> {
     /// Does what can be done now.
     pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
         loop {
-            while let Some(job) = self.ready.pop_front() {
-                self.jobs.at_mut(job).queued = false;
+            while let Some(job) = self.jobs.next_ready() {
                 self.advance(flash, job, outbox);
             }
             self.log_trims(flash);
-            self.below.take_wanted(&mut self.wanted);
+            self.below.take_wanted(&mut self.way.asked);
             self.commit_wanted();
             let room = self.below.pass_on(outbox) | std::mem::take(&mut self.freed);
             // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
             if room || moved {
                 while let Some(job) = self.below.room.next_stalled() {
-                    self.jobs.at_mut(job).stalled = false;
-                    self.ready.push_back(job);
+                    self.jobs.resume(job);
                 }
-                self.trims.is_full = false;
+                self.jobs.trims.is_full = false;
                 self.below.room.announce(outbox);
             }
-            if self.ready.is_empty()
+            if !self.jobs.any_ready()
                 && !self.below.has_spoken()
-                && self.wanted.is_empty()
+                && self.way.asked.is_empty()
                 && !moved
-                && !self.trims.may_go_on()
+                && !self.jobs.trims.may_go_on()
             {
                 break;
             }
@@ -209,28 +171,31 @@ impl<F: Flash> Striped<F> {
 
     /// Commits the stripes whose old versions are in the way of an erase.
     fn commit_wanted(&mut self) {
-        for index in 0..self.wanted.len() {
-            let stripe = self.wanted[index] / self.layout.chips();
-            self.in_the_way.entry(stripe).or_default().push(self.wanted[index]);
-            if !self.is_idle(stripe) {
-                let mut waiting = self.below.room.stalled().chain(&self.trims.waiting);
+        let mut asked = std::mem::take(&mut self.way.asked);
+        for page in asked.drain(..) {
+            let stripe = page / self.layout.chips();
+            self.way.enter(stripe, page);
+            if !self.jobs.is_idle(stripe) {
+                let mut waiting = self.below.room.stalled().chain(&self.jobs.trims.waiting);
                 let waits = waiting.any(|job| self.jobs.at(*job).stripe == stripe);
-                self.to_be_moved.extend(waits.then_some(stripe));
+                if waits {
+                    self.way.move_if_there(stripe);
+                }
             } else if self.cache.find(stripe).is_some() {
-                self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+                self.jobs.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
             } else {
-                self.in_the_way.remove(&stripe);
+                self.way.clear(stripe);
             }
         }
-        self.wanted.clear();
+        self.way.asked = asked;
     }
 
     /// Collection must not wait for a stripe that waits for room, which only collection makes: old versions of its
     /// pages are moved. Whether there were any.
     fn move_from_the_way(&mut self, flash: &mut F) -> bool {
         let mut moved = false;
-        while let Some(stripe) = self.to_be_moved.pop() {
-            for page in self.in_the_way.remove(&stripe).unwrap_or_default() {
+        while let Some(pages) = self.way.next_to_be_moved() {
+            for page in pages {
                 self.below.move_old(flash, page);
                 moved = true;
             }
@@ -241,25 +206,14 @@ impl<F: Flash> Striped<F> {
     /// The mapping has no room for a page of this job.
     pub fn stall(&mut self, job: u32) {
         self.waits_for_room(job);
-        let waiting = self.jobs.at_mut(job);
-        (waiting.queued, waiting.stalled) = (true, true);
+        self.jobs.stall(job);
         self.below.room.stall(job);
-        self.give_way(job);
+        self.jobs.give_way(job);
     }
 
     /// A job waits for room.
     pub fn waits_for_room(&mut self, job: u32) {
-        let stripe = self.jobs.at(job).stripe;
-        if !self.in_the_way.is_empty() && self.in_the_way.contains_key(&stripe) {
-            self.to_be_moved.push(stripe);
-        }
-    }
-
-    /// A job can go on. One that waits for room does so when there is some.
-    pub fn wake(&mut self, job: u32) {
-        if !std::mem::replace(&mut self.jobs.at_mut(job).queued, true) {
-            self.ready.push_back(job);
-        }
+        self.way.move_if_there(self.jobs.at(job).stripe);
     }
 
     /// Sees to it that a job has an entry. `false`: it waits for one.
@@ -272,11 +226,10 @@ impl<F: Flash> Striped<F> {
         }
         let transient = !self.scheme.delays() || pages == self.layout.all();
         // Room for old versions is set aside for so many stripes, and those that a power cut tore are among them.
-        if self.repairing > 0 || !self.cache.has_room(transient) {
+        if !self.torn.is_quiet() || !self.cache.has_room(transient) {
             // Whoever was woken for a place that somebody else took waits again.
             self.jobs.at_mut(job).stalled = true;
-            self.for_entry.push_back(job);
-            self.waiting_delayed += u32::from(!transient);
+            self.waiting.push(job, transient);
             self.replace(flash);
             return false;
         }
@@ -289,12 +242,11 @@ impl<F: Flash> Striped<F> {
 
     /// Begins as many commits as there are jobs waiting for a place, as far as there are stripes to commit.
     pub fn replace(&mut self, flash: &F) {
-        let mut missing = self.waiting_delayed.saturating_sub(self.replacing);
+        let mut missing = self.waiting.missing();
         while missing > 0 {
-            let line = &self.line;
-            let Some((victim, after)) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
-            self.replacing += 1;
-            self.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
+            let Some((victim, after)) = self.cache.victim(|stripe| self.jobs.is_idle(stripe)) else { return };
+            self.waiting.begin_commit();
+            self.jobs.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
             if let Some(after) = after {
                 self.look_ahead(flash, after);
             }
@@ -304,27 +256,21 @@ impl<F: Flash> Striped<F> {
 
     /// A job is done: the next in line begins, and whoever waited for what it had.
     pub fn end(&mut self, flash: &mut F, number: u32) {
-        let job = *self.jobs.at(number);
         self.release_cells(flash, number);
-        self.line[job.stripe as usize] = job.next;
-        self.jobs.end(number);
+        let job = self.jobs.leave(number);
         if job.kind == Kind::Commit(Reason::Replacement) {
-            self.replacing -= 1;
+            self.waiting.end_commit();
         }
         let left = job.next == NONE;
-        if !left && self.jobs.at(job.next).phase != Phase::Gathering && !self.jobs.at(job.next).stalled {
-            self.wake(job.next);
-        }
-        if !self.in_the_way.is_empty() {
+        if !self.way.is_free() {
             self.commit_if_wanted(job.stripe, left);
         }
-        if let Some(waiting) = self.for_entry.front().copied() {
+        if let Some(waiting) = self.waiting.first() {
             let transient = !self.scheme.delays() || self.jobs.at(waiting).pages == self.layout.all();
-            if self.repairing == 0 && self.cache.has_room(transient) {
-                self.for_entry.pop_front();
-                self.waiting_delayed -= u32::from(!transient);
+            if self.torn.is_quiet() && self.cache.has_room(transient) {
+                self.waiting.leave(transient);
                 self.jobs.at_mut(waiting).stalled = false;
-                self.wake(waiting);
+                self.jobs.wake(waiting);
             } else {
                 self.replace(flash);
             }
@@ -339,12 +285,11 @@ impl<F: Flash> Striped<F> {
 
     /// One stripe less is torn. After the last one, whoever waited for that looks for an entry again.
     fn end_repair(&mut self) {
-        self.repairing -= 1;
-        if self.repairing == 0 {
-            self.waiting_delayed = 0;
-            while let Some(job) = self.for_entry.pop_front() {
+        self.torn.end_one();
+        if self.torn.is_quiet() {
+            for job in self.waiting.leave_all() {
                 self.jobs.at_mut(job).stalled = false;
-                self.wake(job);
+                self.jobs.wake(job);
             }
         }
     }
@@ -352,9 +297,9 @@ impl<F: Flash> Striped<F> {
     /// A stripe has one job less, and nothing else to do if `left`: perhaps it is in the way of collection.
     fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
         if self.cache.find(stripe).is_none() {
-            self.in_the_way.remove(&stripe);
-        } else if left && self.in_the_way.contains_key(&stripe) {
-            self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+            self.way.clear(stripe);
+        } else if left && self.way.has(stripe) {
+            self.jobs.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
         }
     }
 
@@ -363,9 +308,8 @@ impl<F: Flash> Striped<F> {
         if !self.idle || self.scheme.delay != crate::scheme::Delay::Idle {
             return false;
         }
-        let line = &self.line;
-        let Some((stripe, _)) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return false };
-        self.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
+        let Some((stripe, _)) = self.cache.victim(|stripe| self.jobs.is_idle(stripe)) else { return false };
+        self.jobs.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
         true
     }
 
@@ -398,7 +342,7 @@ impl<F: Flash> Striped<F> {
         let token = Tag::token(kind, number, index);
         let op = PageOp { op: HostOp::Read, kept, ..self.page_op(first, payload, cause, token) };
         match self.below.submit(flash, &op) {
-            Answer::Done { failed } => self.read_ended(number, kind, index, failed),
+            Answer::Done { failed } => self.jobs.read_ended(number, kind, index, failed),
             Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
             Answer::Full { .. } => unreachable!("reads always find room"),
         }
@@ -407,16 +351,6 @@ impl<F: Flash> Striped<F> {
     /// A page of its own for the mapping.
     pub fn page_op(&self, first: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
         PageOp { payload, cause, owner: STRIPE_OWNER, token, ..PageOp::on_page(HostOp::Write, first, self.full_mask) }
-    }
-
-    fn read_ended(&mut self, number: u32, kind: Asked, index: u32, failed: bool) {
-        let job = self.jobs.at_mut(number);
-        let (have, lost) = match kind {
-            Asked::Newest => (&mut job.have.newest, &mut job.lost.0),
-            Asked::Old => (&mut job.have.old, &mut job.lost.0),
-            _ => (&mut job.have.parity, &mut job.lost.1),
-        };
-        *(if failed { lost } else { have }) |= 1 << index;
     }
 
     /// Something the mapping was asked for is done.
@@ -433,11 +367,11 @@ impl<F: Flash> Striped<F> {
                 match kind {
                     Asked::Data => self.data_written(flash, number, index),
                     Asked::Fresh => {}
-                    _ => self.read_ended(number, kind, index, failed),
+                    _ => self.jobs.read_ended(number, kind, index, failed),
                 }
                 if self.jobs.at(number).outstanding == 0 {
-                    self.wake(number);
-                    self.give_way(number);
+                    self.jobs.wake(number);
+                    self.jobs.give_way(number);
                 }
             }
         }
@@ -448,7 +382,7 @@ impl<F: Flash> Striped<F> {
     /// Takes a job as far as it gets.
     fn advance(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
         let Job { stripe, phase, .. } = *self.jobs.at(number);
-        if self.first_in_line(stripe) != number {
+        if self.jobs.first_in_line(stripe) != number {
             return; // a read went first while it waited for room
         }
         let wait = self.wait;

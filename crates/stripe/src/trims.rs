@@ -4,7 +4,7 @@
 //! down before it. Jobs that have to wait for that wait together, so that a trim of many stripes is a few pages of
 //! tombstones and not some for each stripe.
 
-use crate::jobs::{Job, Kind, NONE, Phase, Reason};
+use crate::jobs::{Job, Jobs, Kind, NONE, Phase, Reason};
 use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token::{Asked, Tag};
@@ -29,6 +29,14 @@ impl Trims {
     /// There is something to be done.
     pub fn may_go_on(&self) -> bool {
         !self.waiting.is_empty() && self.group.is_empty() && !self.is_full
+    }
+}
+
+impl Jobs {
+    /// A job waits until its trims are on flash.
+    fn wait_for_log(&mut self, number: u32) {
+        self.at_mut(number).outstanding += 1;
+        self.trims.waiting.push(number);
     }
 }
 
@@ -62,7 +70,7 @@ impl<F: Flash> Striped<F> {
             self.trims_written(flash, number);
             return true;
         }
-        self.wait_for_log(number);
+        self.jobs.wait_for_log(number);
         false
     }
 
@@ -91,7 +99,7 @@ impl<F: Flash> Striped<F> {
             is_repair || entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
         if unlogged && issued == 0 {
             self.jobs.at_mut(number).issued = 1;
-            self.wait_for_log(number);
+            self.jobs.wait_for_log(number);
             return false;
         }
         let job = self.jobs.at_mut(number);
@@ -99,29 +107,24 @@ impl<F: Flash> Striped<F> {
         true
     }
 
-    fn wait_for_log(&mut self, number: u32) {
-        self.jobs.at_mut(number).outstanding += 1;
-        self.trims.waiting.push(number);
-    }
-
     /// Has the trims of all jobs that wait for it written down.
     pub fn log_trims(&mut self, flash: &mut F) {
-        if !self.trims.may_go_on() {
+        if !self.jobs.trims.may_go_on() {
             return;
         }
         let heard = Tag::token(Asked::Log, 0, 0);
         let flush = PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
         let answer = self.below.submit(flash, &flush);
         if matches!(answer, Answer::Full { .. }) {
-            self.trims.is_full = true;
-            for job in self.trims.waiting.clone() {
+            self.jobs.trims.is_full = true;
+            for job in self.jobs.trims.waiting.clone() {
                 self.waits_for_room(job);
-                self.give_way(job);
+                self.jobs.give_way(job);
             }
             return;
         }
-        std::mem::swap(&mut self.trims.group, &mut self.trims.waiting);
-        self.trims.changes = self.chips.changes;
+        std::mem::swap(&mut self.jobs.trims.group, &mut self.jobs.trims.waiting);
+        self.jobs.trims.changes = self.chips.changes;
         if matches!(answer, Answer::Done { .. }) {
             self.trims_logged();
         }
@@ -129,19 +132,19 @@ impl<F: Flash> Striped<F> {
 
     /// The trims of a group of jobs are on flash.
     pub fn trims_logged(&mut self) {
-        let mut jobs = std::mem::take(&mut self.trims.group);
-        if self.trims.changes != self.chips.changes {
+        let mut jobs = std::mem::take(&mut self.jobs.trims.group);
+        if self.jobs.trims.changes != self.chips.changes {
             // Tombstones that were lost with a die are being written again.
-            self.trims.waiting.append(&mut jobs);
+            self.jobs.trims.waiting.append(&mut jobs);
             return;
         }
         for number in jobs.drain(..) {
             self.jobs.at_mut(number).outstanding -= 1;
             if self.jobs.at(number).outstanding == 0 {
-                self.wake(number);
+                self.jobs.wake(number);
             }
         }
-        self.trims.group = jobs;
+        self.jobs.trims.group = jobs;
     }
 
     /// Memory takes in that pages of a job are trimmed.

@@ -3,13 +3,34 @@
 use crate::jobs::{Cell, Job, Kind, Phase, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
-use crate::striped::Striped;
+use crate::striped::{Striped, Wanted};
 use crate::token::{Asked, Tag};
-use layer::{Answer, Old, Outbox, cells};
+use layer::{Answer, Old, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
-use units::{Cause, members};
+use units::{Cause, HostOp, members};
 
 impl<F: Flash> Striped<F> {
+    pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
+        for index in 0..op.pages {
+            let (stripe, at) = self.layout.place(op.first + index);
+            let job = self.jobs.job_for(stripe, at);
+            let trim = op.op == HostOp::Trim;
+            let entry = self.jobs.at_mut(job);
+            entry.pages |= 1 << at;
+            entry.trims |= u64::from(trim) << at;
+            let part = self.jobs.part_mut(job, at);
+            (part.op, part.payload) = (number, op.payload.offset(index));
+            part.mask = op.mask_at(index, self.full_mask);
+            part.whole = PayloadId::NONE;
+        }
+        if !op.more {
+            self.jobs.close_group();
+        }
+        self.settle(flash, outbox);
+        self.ops.answer(number)
+    }
+
     /// A job begins. `false`: it waits for something.
     pub fn start(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
         match self.jobs.at(number).kind {
@@ -35,7 +56,7 @@ impl<F: Flash> Striped<F> {
         let job = *self.jobs.at(number);
         let newer = self.cache.at(job.entry).newer;
         self.count_write(&job, newer);
-        let partial = self.partial(number);
+        let partial = self.jobs.partial(number, self.full_mask);
         // A full stripe needs nothing of what it replaces: see `rely_on_memory`.
         let replaces = self.scheme.gathers() && newer != 0 && job.pages == self.layout.all() && job.trims == 0;
         let want = match self.scheme.delay {
@@ -59,13 +80,6 @@ impl<F: Flash> Striped<F> {
             let case = if newer == 0 { 0 } else { 1 + usize::from(newer >> index & 1 == 1) };
             self.counters.cases[case] += 1;
         }
-    }
-
-    /// Pages of a job of which only some sectors are written.
-    fn partial(&self, number: u32) -> u64 {
-        let Job { pages, trims, .. } = *self.jobs.at(number);
-        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
-        partial.map(|index| 1 << index).sum()
     }
 
     /// Trims of pages that hold nothing, or that are meant only in part, are done.
@@ -117,7 +131,7 @@ impl<F: Flash> Striped<F> {
                 // The parity to start from, or a page it covers, turned out to be lost: there is another way.
                 Loaded::Lost if self.scheme.delay == Delay::Full => {
                     let before = self.jobs.at(number).want;
-                    let newest = self.plan_full(number) | self.partial(number);
+                    let newest = self.plan_full(number) | self.jobs.partial(number, self.full_mask);
                     let job = self.jobs.at_mut(number);
                     job.want.newest = newest;
                     if job.want == before {
@@ -137,7 +151,7 @@ impl<F: Flash> Striped<F> {
             self.refuse(flash, number); // nothing would remember what is written to a lost chip
             return true;
         }
-        if self.has_gone(stripe, self.partial(number)) {
+        if self.has_gone(stripe, self.jobs.partial(number, self.full_mask)) {
             self.refuse(flash, number);
             return true;
         }
