@@ -54,7 +54,10 @@ impl<K: TagKind> Tag<K> {
 /// Declares the kinds of a layer's tokens, in the order of their numbers.
 #[macro_export]
 macro_rules! tag_kinds {
-    ($(#[$about:meta])* $visible:vis $name:ident, $bits:literal bits of index: $($(#[$doc:meta])* $kind:ident),+ $(,)?) => {
+    (
+        $(#[$about:meta])* $visible:vis $name:ident, $bits:literal bits of index:
+        $($(#[$doc:meta])* $kind:ident),+ $(,)?
+    ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $visible enum $name { $($(#[$doc])* $kind),+ }

@@ -10,25 +10,25 @@ use nand::Flash;
 
 impl<F: Flash> Striped<F> {
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if self.jobs.flushes.joins(op) {
+        if self.work.jobs.flushes.joins(op) {
             return Answer::Pending(OpHandle(None));
         }
         let answer = self.flush_below(flash, op);
-        self.below.room.note(answer)
+        self.work.array.below.room.note(answer)
     }
 
     /// Flushes whose writes have all been done go on to the mapping.
     pub fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        let mut flushes = std::mem::take(&mut self.jobs.flushes);
+        let mut flushes = std::mem::take(&mut self.work.jobs.flushes);
         flushes.pass(outbox, |op| self.flush_below(flash, op));
-        self.jobs.flushes = flushes;
+        self.work.jobs.flushes = flushes;
     }
 
     fn flush_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let slot = self.flushes.insert((self.chips.changes, *op));
+        let slot = self.flushes.insert((self.work.array.chips.changes, *op));
         let own =
             PageOp { owner: layer::STRIPE_OWNER, token: Tag::token(Asked::Flush, slot, 0), cancellable: false, ..*op };
-        let answer = self.below.submit(flash, &own);
+        let answer = self.work.array.below.submit(flash, &own);
         if !matches!(answer, Answer::Pending(_)) {
             self.flushes.remove(slot);
         }
@@ -38,10 +38,10 @@ impl<F: Flash> Striped<F> {
     /// The mapping has flushed.
     pub fn flushed(&mut self, slot: u32, failed: bool, outbox: &mut Outbox) {
         let (changes, op) = self.flushes.remove(slot);
-        if changes == self.chips.changes {
+        if changes == self.work.array.chips.changes {
             outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: self.wait });
         } else {
-            self.jobs.flushes.push_front(&op);
+            self.work.jobs.flushes.push_front(&op);
         }
     }
 }

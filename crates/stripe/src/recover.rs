@@ -4,6 +4,7 @@
 //! the version below that number. What memory remembers of such a stripe is taken over; the others were being
 //! written, and nobody was told that they were: their parity is computed from what is there.
 
+use crate::array::Array;
 use crate::cache::Entry;
 use crate::jobs::{Job, Kind, Reason};
 use crate::layout::{MOST_DATA, Member};
@@ -49,6 +50,25 @@ pub(crate) fn replacements(image: &FlashCore) -> Vec<Replaced> {
 }
 
 impl<F: Flash> Striped<F> {
+    /// Begins what a power cut left to be done.
+    #[cold]
+    pub fn resume(&mut self, flash: &mut F) {
+        self.work.array.torn.is_fresh = false;
+        self.work.array.below.resume(flash);
+        self.work.array.trim_again(flash);
+        self.work.array.give_up_doubtful(flash);
+        self.work.array.torn.settle(&mut flash.core_mut().nvram);
+        for die in self.work.array.chips.lost_with_spares() {
+            self.work.array.replace_die(flash, die);
+        }
+        while let Some(stripe) = self.work.array.torn.next() {
+            self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
+        }
+        self.rebuild_next(flash);
+    }
+}
+
+impl<F: Flash> Array<F> {
     /// Enters a stripe in non-volatile memory, or what changed of it.
     pub fn remember(&mut self, flash: &mut F, slot: u32) {
         if !self.scheme.is_nonvolatile() || flash.core().contents.is_none() {
@@ -103,7 +123,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// One row that memory holds of a stripe.
-    fn adopt(&mut self, place: nand::NvramId, page: &NvramPage) {
+    pub fn adopt(&mut self, place: nand::NvramId, page: &NvramPage) {
         let (stripe, second) = (page.logical, page.note & SECOND != 0);
         let slot = self.cache.find(stripe).unwrap_or_else(|| self.cache.insert(stripe, false, [PayloadId::NONE; 2]));
         let entry = self.cache.at_mut(slot);
@@ -127,7 +147,7 @@ impl<F: Flash> Striped<F> {
 
     /// Where memory holds no parity, flash may know more than it did of what is newer: a trim is on flash before
     /// that is noted.
-    fn note_kept(&mut self, page: u32) {
+    pub fn note_kept(&mut self, page: u32) {
         let (stripe, chip) = (page / self.layout.chips(), page % self.layout.chips());
         if self.scheme.delay == Delay::Idle
             && let Some(slot) = self.cache.find(stripe)
@@ -138,7 +158,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Trims that memory knows of and flash does not are made again.
-    fn trim_again(&mut self, flash: &mut F) {
+    pub fn trim_again(&mut self, flash: &mut F) {
         let entries = self.cache.all().filter(|entry| entry.trims != 0);
         let trims: Vec<u32> = entries
             .flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index)))
@@ -163,22 +183,5 @@ impl<F: Flash> Striped<F> {
         for stripe in self.torn.doubtful() {
             members(self.lost_members(stripe).0).for_each(|index| self.give_up(flash, stripe, index));
         }
-    }
-
-    /// Begins what a power cut left to be done.
-    #[cold]
-    pub fn resume(&mut self, flash: &mut F) {
-        self.torn.is_fresh = false;
-        self.below.resume(flash);
-        self.trim_again(flash);
-        self.give_up_doubtful(flash);
-        self.torn.settle(&mut flash.core_mut().nvram);
-        for die in self.chips.lost_with_spares() {
-            self.replace_die(flash, die);
-        }
-        while let Some(stripe) = self.torn.next() {
-            self.jobs.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
-        }
-        self.rebuild_next(flash);
     }
 }

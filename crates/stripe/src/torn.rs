@@ -14,8 +14,8 @@ pub(crate) struct Torn {
     /// Of those stripes, the ones of which a lost memory may have known more than flash does: until they are committed,
     /// what their parity says of a lost page may be an old version.
     doubtful: BTreeSet<u32>,
-    /// Newer pages, by stripe and number there, that were read although their parity finds no room: should their chip be
-    /// lost as well, the old version must not be taken for them.
+    /// Newer pages, by stripe and number there, that were read although their parity finds no room: should their chip
+    /// be lost as well, the old version must not be taken for them.
     seen: BTreeSet<(u32, u32)>,
 }
 

@@ -124,7 +124,7 @@ pub(crate) struct Elastic<F: Flash> {
     deaths: u32,
     /// Those, and spares that failed before they were used.
     failed_dies: u32,
-    /// Operations that write or trim, with their numbers in the line of flushes: their parts are pages that are not safe.
+    /// Operations that write or trim, with their numbers in the line of flushes. Their parts are pages.
     ops: Ops<u64>,
     flushes: FlushLine,
     /// Reads that are not done, by the token of what they wait for.
