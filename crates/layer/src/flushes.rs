@@ -99,3 +99,49 @@ impl Serials {
         !self.done.is_empty() && self.last + 1 - self.done.len() as u64 <= serial
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::HostOp;
+
+    fn flush(token: nand::Token) -> PageOp {
+        PageOp { token, pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }
+    }
+
+    fn passed(line: &mut FlushLine, answer: Answer) -> Vec<nand::Token> {
+        let mut tokens = Vec::new();
+        line.pass(&mut Outbox::new(), |op| {
+            tokens.push(op.token);
+            answer
+        });
+        tokens
+    }
+
+    #[test]
+    fn a_flush_waits_for_what_began_before_it_and_for_nothing_else() {
+        let mut line = FlushLine::default();
+        assert!(!line.joins(&flush(0)), "nothing is under way");
+        let (first, second) = (line.begin(), line.begin());
+        assert!(line.joins(&flush(1)));
+        let third = line.begin();
+        assert!(line.joins(&flush(2)));
+        line.end(second);
+        assert_eq!(passed(&mut line, Answer::Done { failed: false }), []);
+        line.end(first);
+        assert_eq!(passed(&mut line, Answer::Done { failed: false }), [1], "the third began later");
+        line.end(third);
+        assert_eq!(passed(&mut line, Answer::Done { failed: false }), [2]);
+        assert!(line.is_empty());
+    }
+
+    #[test]
+    fn a_flush_that_finds_no_room_keeps_its_place() {
+        let mut line = FlushLine::default();
+        let serial = line.begin();
+        assert!(line.joins(&flush(1)) && line.joins(&flush(2)));
+        line.end(serial);
+        assert_eq!(passed(&mut line, Answer::Full { taken: 0, pending: false }), [1]);
+        assert_eq!(passed(&mut line, Answer::Pending(crate::OpHandle(None))), [1, 2]);
+    }
+}

@@ -119,3 +119,46 @@ impl<T> Ops<T> {
         Answer::Done { failed: self.all.remove(number).failed }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::HostOp;
+
+    fn read() -> PageOp {
+        PageOp { token: 7, ..PageOp::on_page(HostOp::Read, 0, 1) }
+    }
+
+    #[test]
+    fn what_is_done_at_once_is_answered_and_not_told() {
+        let (mut ops, mut outbox) = (Ops::default(), Outbox::new());
+        let number = ops.begin(&read(), 2, ());
+        assert!(ops.part_done(number, 1, true, None, &mut outbox).is_none());
+        assert!(ops.part_done(number, 1, false, None, &mut outbox).is_none());
+        assert_eq!(ops.answer(number), Answer::Done { failed: true });
+        assert!(outbox.is_empty() && ops.is_empty());
+    }
+
+    #[test]
+    fn the_last_part_tells_an_owner_who_waits_once() {
+        let (mut ops, mut outbox) = (Ops::default(), Outbox::new());
+        let number = ops.begin(&read(), 1, "what it is about");
+        ops.more_parts(number, 1);
+        assert_eq!(ops.answer(number), Answer::Pending(OpHandle(None)));
+        assert!(ops.part_done(number, 1, false, None, &mut outbox).is_none());
+        let ended = ops.part_done(number, 1, false, Some(3), &mut outbox);
+        assert_eq!(ended.map(|op| op.about), Some("what it is about"));
+        let PageOp { owner, token, .. } = read();
+        assert_eq!(outbox, [Signal::Done { owner, token, failed: false, wait: Some(3) }]);
+    }
+
+    #[test]
+    fn an_operation_that_begins_anew_has_not_failed() {
+        let (mut ops, mut outbox) = (Ops::default(), Outbox::new());
+        let number = ops.begin(&read(), 3, ());
+        ops.part_done(number, 1, true, None, &mut outbox);
+        ops.restart(number, 1);
+        ops.part_done(number, 1, false, None, &mut outbox);
+        assert_eq!(ops.answer(number), Answer::Done { failed: false });
+    }
+}

@@ -47,3 +47,27 @@ impl Room {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_refused_hears_of_room_once() {
+        let (mut room, mut outbox) = (Room::default(), Outbox::new());
+        room.note(Answer::Done { failed: false });
+        room.announce(&mut outbox);
+        assert!(outbox.is_empty(), "nobody was refused");
+        room.refuse(0, false);
+        room.announce(&mut outbox);
+        room.announce(&mut outbox);
+        assert_eq!(outbox, [Signal::Room]);
+    }
+
+    #[test]
+    fn work_goes_on_in_the_order_in_which_it_came() {
+        let mut room = Room::default();
+        [5, 3, 4].into_iter().for_each(|number| room.stall(number));
+        assert_eq!(std::iter::from_fn(|| room.next_stalled()).collect::<Vec<_>>(), [5, 3, 4]);
+    }
+}
