@@ -392,7 +392,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
     fn on_event(&mut self, flash: &mut F, owner: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
             Event::Joined { token, failed, wait } if owner == self.owner => {
-                self.on_done(flash, token, failed, wait, outbox)
+                self.on_done(flash, token, failed, wait, outbox);
             }
             ref event => self.below.on_event(flash, owner, event),
         }

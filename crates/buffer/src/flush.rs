@@ -32,7 +32,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         match self.flush_below(flash, op) {
             Answer::Full { .. } => return false,
             Answer::Done { failed } => {
-                outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None })
+                outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None });
             }
             Answer::Pending(_) => {}
         }

@@ -246,7 +246,7 @@ impl Store {
             Some(place) => core.nvram.set_mask(place, entry.mask),
             None => {
                 entry.place =
-                    Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64))
+                    Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64));
             }
         }
     }

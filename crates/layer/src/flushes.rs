@@ -52,7 +52,7 @@ impl FlushLine {
             match flush(op) {
                 Answer::Full { .. } => return,
                 Answer::Done { failed } => {
-                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None })
+                    outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: None });
                 }
                 Answer::Pending(_) => {}
             }

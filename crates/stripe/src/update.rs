@@ -122,7 +122,7 @@ impl<F: Flash> Work<F> {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
                 Loaded::Lost if self.array.scheme.delay == Delay::Full && self.jobs.at(number).whole => {
-                    self.give_up_lost(flash, number)
+                    self.give_up_lost(flash, number);
                 }
                 // The parity to start from, or a page it covers, turned out to be lost: there is another way.
                 Loaded::Lost if self.array.scheme.delay == Delay::Full => {

@@ -243,7 +243,7 @@ impl<F: Flash> Elastic<F> {
             {
                 match left.last_mut() {
                     Some(last) if last.first + last.count == logical && last.sequence == range.sequence => {
-                        last.count += 1
+                        last.count += 1;
                     }
                     _ => left.push(Range { first: logical, count: 1, sequence: range.sequence }),
                 }
