@@ -11,25 +11,28 @@ use crate::BufferContext;
 use crate::lost::{LOST, Lost};
 use crate::parameters::{self, Area};
 use crate::policy::{Piece, Policy};
-use crate::read::Reads;
 use crate::store::{State, Store};
 use crate::write_back::WriteBack;
 use layer::{
-    Answer, LayerReport, Outbox, PageLayer, PageOp, Signal, Slots, SnapshotError, SnapshotReader, SnapshotWriter,
+    Answer, Below, LayerReport, Ops, Outbox, PageLayer, PageOp, Signal, Slots, SnapshotError, SnapshotReader,
+    SnapshotWriter,
 };
 use nand::{Event, Flash, FlashCore, Owner, Token};
 use units::{HostOp, Request};
 
-/// Kinds of tokens given to the layer below; the other bits are a slot, a read or a flush.
-pub(crate) const KIND: Token = 0b11 << 30;
-/// A page on its way, by slot.
-pub(crate) const WRITE: Token = 0;
-/// A read of the host, by its number.
-pub(crate) const READ: Token = 0b01 << 30;
-/// A read that completes a page on its way, by slot.
-pub(crate) const PADDING: Token = 0b10 << 30;
-/// A flush, by its number.
-pub(crate) const FLUSH: Token = 0b11 << 30;
+layer::tag_kinds! {
+    /// What the layer below is asked for.
+    pub(crate) Asked, 0 bits of index:
+    /// To write a page on its way, by its slot.
+    Write,
+    /// A part of a read of the host, by the read.
+    Read,
+    /// To read what completes a page on its way, by its slot.
+    Padding,
+    /// A flush, by its number.
+    Flush
+}
+pub(crate) type Tag = layer::Tag<Asked>;
 
 /// A piece of a write of which only the beginning found room.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +87,12 @@ pub(crate) struct Buffered<F: Flash, P> {
     /// Who hears of what is asked of the layer below.
     pub owner: Owner,
     name: &'static str,
-    pub below: Box<dyn PageLayer<F>>,
+    pub below: Below<dyn PageLayer<F>>,
     pub store: Store,
     pub policy: P,
     pub write_back: WriteBack,
-    pub reads: Reads,
+    /// Reads of the host of which some parts are read below.
+    pub reads: Ops<PageOp>,
     pub flushes: Slots<PageOp>,
     pub lost: Lost,
     pub counters: Counters,
@@ -96,10 +100,6 @@ pub(crate) struct Buffered<F: Flash, P> {
     through: bool,
     /// Pages on their way from an area at once.
     window: u32,
-    /// What the layer below has to say.
-    pub inner: Outbox,
-    /// An operation was answered `Full`.
-    pub starved: bool,
     stalled: Option<Stalled>,
 }
 
@@ -112,18 +112,16 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let mut buffer = Self {
             owner: context.owner,
             name: context.name,
-            below,
+            below: Below::new(below),
             store: Store::new(shape, nonvolatile, context.owner),
             policy: P::new(shape, values),
             write_back: WriteBack::new(shape.blocks()),
-            reads: Reads::default(),
+            reads: Ops::default(),
             flushes: Slots::default(),
             lost: Lost::default(),
             counters: Counters::default(),
             through: parameters::ACKNOWLEDGED_ON_FLASH.read(values),
             window: if window == 0 { context.geometry.planes() } else { window },
-            inner: Outbox::new(),
-            starved: false,
             stalled: None,
         };
         buffer.adopt(core);
@@ -190,8 +188,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if taken < rest.pages {
                 let (owner, token, next) = (op.owner, op.token, rest.first + taken);
                 self.stalled = Some(Stalled { owner, token, next, first: piece.first, sector: piece.sectors.0, area });
-                self.starved = true;
-                return Answer::Full { taken: index + taken, pending: false };
+                return self.below.room.refuse(index + taken, false);
             }
             self.wrote(flash, area, &piece);
             index += rest.pages;
@@ -298,43 +295,33 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// Handles what the layer below said in its outbox.
     fn hear(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        let mut index = 0;
-        while index < self.inner.len() {
-            match self.inner[index] {
+        while let Some(signal) = self.below.next_signal() {
+            match signal {
                 Signal::Done { owner, token, failed, wait } if owner == self.owner => {
                     self.on_done(flash, token, failed, wait, outbox);
                 }
                 Signal::Room => {
                     self.pump(flash, outbox);
-                    self.announce_room(outbox);
+                    self.below.room.announce(outbox);
                 }
                 done @ Signal::Done { .. } => outbox.push(done),
             }
-            index += 1;
-        }
-        self.inner.clear();
-    }
-
-    /// Those who found no room may try again.
-    pub fn announce_room(&mut self, outbox: &mut Outbox) {
-        if std::mem::take(&mut self.starved) {
-            outbox.push(Signal::Room);
         }
     }
 
     fn on_done(&mut self, flash: &mut F, token: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
-        let number = token & !KIND;
-        match token & KIND {
-            READ => self.read_done(flash, number, failed, wait, outbox),
-            PADDING => {
+        let Tag { kind, number, .. } = Tag::of(token);
+        match kind {
+            Asked::Read => self.read_done(flash, number, failed, wait, outbox),
+            Asked::Padding => {
                 self.padding_read(flash, number, failed);
                 self.pump(flash, outbox);
             }
-            FLUSH => self.flushed(number, failed, wait, outbox),
-            _ => {
+            Asked::Flush => self.flushed(number, failed, wait, outbox),
+            Asked::Write => {
                 self.arrived(flash, number, failed);
                 self.pump(flash, outbox);
-                self.announce_room(outbox);
+                self.below.room.announce(outbox);
             }
         }
     }
@@ -396,7 +383,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => self.submit_flush(flash, op, outbox),
         };
-        if !self.inner.is_empty() {
+        if self.below.has_spoken() {
             self.hear(flash, outbox);
         }
         answer
@@ -407,9 +394,9 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
             Event::Joined { token, failed, wait } if owner == self.owner => {
                 self.on_done(flash, token, failed, wait, outbox);
             }
-            ref event => self.below.on_event(flash, owner, event, &mut self.inner),
+            ref event => self.below.on_event(flash, owner, event),
         }
-        if !self.inner.is_empty() {
+        if self.below.has_spoken() {
             self.hear(flash, outbox);
         }
     }

@@ -1,6 +1,6 @@
 //! Flushes: behind everything that was dirty when they came. They fail if any of it was lost.
 
-use crate::buffered::{Buffered, FLUSH};
+use crate::buffered::{Asked, Buffered, Tag};
 use crate::parameters::Area;
 use crate::policy::Policy;
 use crate::write_back::Item;
@@ -17,8 +17,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         }
         if self.write_back.has_nothing_to_give() {
             let answer = self.flush_below(flash, op);
-            self.starved |= matches!(answer, Answer::Full { .. });
-            return answer;
+            return self.below.room.note(answer);
         }
         self.write_back.wait_behind(Item::Flush(*op));
         self.pump(flash, outbox);
@@ -43,8 +42,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     fn flush_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         let number = self.flushes.insert(*op);
-        let own = PageOp { owner: self.owner, token: FLUSH | number, cancellable: false, ..*op };
-        let answer = self.below.submit(flash, &own, &mut self.inner);
+        let own = PageOp { owner: self.owner, token: Tag::token(Asked::Flush, number, 0), cancellable: false, ..*op };
+        let answer = self.below.submit(flash, &own);
         if matches!(answer, Answer::Pending(_)) {
             return answer;
         }

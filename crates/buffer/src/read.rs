@@ -1,41 +1,11 @@
 //! Reads: from memory what is there, sector by sector, and the rest from below.
 
-use crate::buffered::{Buffered, READ};
+use crate::buffered::{Asked, Buffered, Tag};
 use crate::parameters::Area;
 use crate::policy::Policy;
 use crate::store::{NONE, State, Store};
-use layer::{Answer, OpHandle, Outbox, PageOp, Signal, cells};
-use nand::{Flash, Owner, PayloadId, Token};
-
-/// A read of which some parts are read below.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    owner: Owner,
-    token: Token,
-    under_way: u32,
-    failed: bool,
-    first: u32,
-    pages: u32,
-    payload: PayloadId,
-}
-
-/// All of them.
-#[derive(Debug, Default)]
-pub(crate) struct Reads {
-    pending: Vec<Pending>,
-    free: Vec<u32>,
-}
-
-impl Reads {
-    fn begin(&mut self, pending: Pending) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.pending[number as usize] = pending;
-            return number;
-        }
-        self.pending.push(pending);
-        self.pending.len() as u32 - 1
-    }
-}
+use layer::{Answer, Op, Outbox, PageOp, cells};
+use nand::Flash;
 
 /// Versions of a page in memory, the newest first. Several may be on their way one behind the other.
 pub(crate) fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
@@ -52,31 +22,19 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let in_memory = |logical| !self.is_absent(logical);
         if !P::KEEPS_READS && !(op.first..op.first + op.pages).any(in_memory) {
             self.counters.read_misses += u64::from(op.pages);
-            return self.below.submit(flash, op, &mut self.inner);
+            return self.below.submit(flash, op);
         }
-        let pending = Pending {
-            owner: op.owner,
-            token: op.token,
-            under_way: 1,
-            failed: false,
-            first: op.first,
-            pages: op.pages,
-            payload: op.payload,
-        };
-        let number = self.reads.begin(pending);
+        let number = self.reads.begin(op, 0, *op);
         let mut index = 0;
         while index < op.pages {
             index += self.read_from(flash, op, index, number);
         }
-        let pending = &mut self.reads.pending[number as usize];
-        pending.under_way -= 1;
-        if pending.under_way > 0 {
-            return Answer::Pending(OpHandle(None));
+        let read = *self.reads.at(number);
+        let answer = self.reads.answer(number);
+        if matches!(answer, Answer::Done { .. }) {
+            self.fill(flash, number, &read);
         }
-        let failed = pending.failed;
-        self.fill(flash, number);
-        self.reads.free.push(number);
-        Answer::Done { failed }
+        answer
     }
 
     /// Reads page `index` of an operation, and what follows as far as it is read in the same way;
@@ -96,7 +54,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             last_mask: rest,
             payload: op.payload.offset(index),
             owner: self.owner,
-            token: READ | number,
+            token: Tag::token(Asked::Read, number, 0),
             cancellable: false,
             ..*op
         };
@@ -112,9 +70,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         if P::KEEPS_READS {
             (0..below.pages).for_each(|page| self.reserve(flash, below.first + page, number));
         }
-        match self.below.submit(flash, &below, &mut self.inner) {
-            Answer::Done { failed } => self.reads.pending[number as usize].failed |= failed,
-            Answer::Pending(_) => self.reads.pending[number as usize].under_way += 1,
+        match self.below.submit(flash, &below) {
+            Answer::Done { failed } => self.reads.at_mut(number).failed |= failed,
+            Answer::Pending(_) => self.reads.more_parts(number, 1),
             Answer::Full { .. } => unreachable!("reads always find room"),
         }
         below.pages
@@ -165,11 +123,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// What was read below is there: it fills the pages that were reserved for it.
-    fn fill(&mut self, flash: &mut F, number: u32) {
+    fn fill(&mut self, flash: &mut F, number: u32, read: &Op<PageOp>) {
         if !P::KEEPS_READS {
             return;
         }
-        let Pending { first, pages, failed, payload, .. } = self.reads.pending[number as usize];
+        let PageOp { first, pages, payload, .. } = read.about;
         let full = self.store.shape.full_mask;
         for page in 0..pages {
             let Some(slot) = self.store.find(Area::Pages, first + page) else { continue };
@@ -182,7 +140,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 .contents
                 .as_deref()
                 .is_none_or(|contents| contents.payload_mask(payload.offset(page)) == full);
-            if failed || !whole {
+            if read.failed || !whole {
                 self.forget(flash, Area::Pages, slot);
                 continue;
             }
@@ -198,15 +156,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// A part of a read that was under way below is done.
     pub fn read_done(&mut self, flash: &mut F, number: u32, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
-        let pending = &mut self.reads.pending[number as usize];
-        pending.failed |= failed;
-        pending.under_way -= 1;
-        if pending.under_way > 0 {
-            return;
+        if let Some(read) = self.reads.part_done(number, 1, failed, wait, outbox) {
+            self.fill(flash, number, &read);
         }
-        let Pending { owner, token, failed, .. } = *pending;
-        self.fill(flash, number);
-        self.reads.free.push(number);
-        outbox.push(Signal::Done { owner, token, failed, wait });
     }
 }

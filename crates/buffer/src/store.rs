@@ -1,6 +1,7 @@
 //! Where buffered pages are: slots, found by logical page, counted by area and logical block.
 
 use crate::parameters::{Area, Shape};
+use layer::Slots;
 use nand::{FlashCore, NvramId, Owner, PayloadId};
 
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
@@ -9,7 +10,6 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// What a slot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    Free,
     /// As on flash.
     Clean,
     /// Newer than flash.
@@ -53,8 +53,7 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Store {
     pub shape: Shape,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slots<Slot>,
     /// Slot of each logical page in each area, plus one.
     table: [Vec<u32>; 2],
     /// Newest slot of each logical page on its way, plus one.
@@ -81,8 +80,7 @@ impl Store {
         let held = |area: Area| if shape.pages[area.index()] > 0 { vec![0; blocks] } else { Vec::new() };
         Self {
             shape,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::default(),
             table: Area::ALL.map(table),
             away: vec![0; pages],
             held: Area::ALL.map(held),
@@ -96,12 +94,12 @@ impl Store {
 
     #[inline]
     pub fn slot(&self, slot: u32) -> &Slot {
-        &self.slots[slot as usize]
+        self.slots.at(slot)
     }
 
     #[inline]
     pub fn slot_mut(&mut self, slot: u32) -> &mut Slot {
-        &mut self.slots[slot as usize]
+        self.slots.at_mut(slot)
     }
 
     /// Brings what is looked up for a page into the processor's cache.
@@ -172,16 +170,7 @@ impl Store {
 
     fn new_slot(&mut self, core: &mut FlashCore, logical: u32) -> u32 {
         let payload = core.contents.as_deref_mut().map_or(PayloadId::NONE, |contents| contents.take_payload(1));
-        self.put_slot(Slot::dirty(logical, 0, payload))
-    }
-
-    fn put_slot(&mut self, slot: Slot) -> u32 {
-        if let Some(free) = self.free.pop() {
-            self.slots[free as usize] = slot;
-            return free;
-        }
-        self.slots.push(slot);
-        self.slots.len() as u32 - 1
+        self.slots.insert(Slot::dirty(logical, 0, payload))
     }
 
     /// A new slot for a page that has none in this area.
@@ -236,7 +225,7 @@ impl Store {
     #[inline]
     pub fn put(&mut self, core: &mut FlashCore, area: Area, slot: u32, mask: u64, payload: PayloadId) {
         let (nonvolatile, owner) = (self.nonvolatile, self.owner);
-        let entry = &mut self.slots[slot as usize];
+        let entry = self.slots.at_mut(slot);
         if entry.state != State::Dirty && entry.state != State::Clean {
             entry.mask = 0; // what was to be read does not count any more
         }
@@ -264,7 +253,7 @@ impl Store {
 
     /// Takes a page out of an area: from now on it is on its way, and its room stays taken.
     pub fn detach(&mut self, area: Area, slot: u32, job: u32) {
-        let logical = self.slots[slot as usize].logical;
+        let logical = self.slots.at(slot).logical;
         self.leave(area, logical);
         self.leaving[area.index()] += 1;
         self.send(slot, job);
@@ -272,7 +261,7 @@ impl Store {
 
     /// Moves a page from the area for pages to the one for blocks, which does not have it. Nothing is copied.
     pub fn move_to_blocks(&mut self, core: &mut FlashCore, slot: u32) {
-        let Slot { logical, place, .. } = self.slots[slot as usize];
+        let Slot { logical, place, .. } = *self.slots.at(slot);
         self.leave(Area::Pages, logical);
         self.used[Area::Pages.index()] -= 1;
         self.enter(Area::Blocks, logical, slot);
@@ -284,32 +273,31 @@ impl Store {
     /// A slot only for completing a block.
     pub fn insert_padding(&mut self, core: &mut FlashCore, logical: u32, job: u32) -> u32 {
         let slot = self.new_slot(core, logical);
-        self.slots[slot as usize].is_padding = true;
-        self.slots[slot as usize].state = State::Queued;
-        self.slots[slot as usize].job = job;
+        let entry = self.slots.at_mut(slot);
+        (entry.is_padding, entry.state, entry.job) = (true, State::Queued, job);
         slot
     }
 
     fn send(&mut self, slot: u32, job: u32) {
-        let logical = self.slots[slot as usize].logical;
+        let logical = self.slots.at(slot).logical;
         let older = self.away(logical).unwrap_or(NONE);
-        let entry = &mut self.slots[slot as usize];
+        let entry = self.slots.at_mut(slot);
         (entry.state, entry.job, entry.older) = (State::Queued, job, older);
         if older != NONE {
-            self.slots[older as usize].newer = slot;
+            self.slots.at_mut(older).newer = slot;
         }
         self.away[logical as usize] = slot + 1;
     }
 
     /// A page on its way is on flash, or its program is no longer needed; its room is free, but for frames.
     pub fn arrive(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
-        let Slot { logical, newer, is_padding, .. } = self.slots[slot as usize];
+        let Slot { logical, newer, is_padding, .. } = *self.slots.at(slot);
         if !is_padding {
             if self.away[logical as usize] == slot + 1 {
                 self.away[logical as usize] = 0;
             }
             if newer != NONE {
-                self.slots[newer as usize].older = NONE;
+                self.slots.at_mut(newer).older = NONE;
             }
             self.leaving[area.index()] -= 1;
             if !self.by_frame(area) {
@@ -328,7 +316,7 @@ impl Store {
 
     /// Forgets a page in an area.
     pub fn drop_page(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
-        let logical = self.slots[slot as usize].logical;
+        let logical = self.slots.at(slot).logical;
         let last = self.leave(area, logical);
         self.used[area.index()] -= match self.by_frame(area) {
             false => 1,
@@ -339,41 +327,39 @@ impl Store {
     }
 
     fn release(&mut self, core: &mut FlashCore, slot: u32) {
-        let entry = &mut self.slots[slot as usize];
-        entry.state = State::Free;
-        if let Some(place) = entry.place.take() {
+        let entry = self.slots.remove(slot);
+        if let Some(place) = entry.place {
             core.nvram.remove(place);
         }
         if let Some(contents) = core.contents.as_deref_mut() {
             contents.release_payload(entry.payload, 1);
         }
-        self.free.push(slot);
     }
 
     /// Takes over a page that non-volatile memory held through a power cut.
     pub fn adopt(&mut self, area: Area, page: &nand::NvramPage, place: NvramId) -> u32 {
         let slot = Slot { place: Some(place), ..Slot::dirty(page.logical, page.mask, page.payload) };
-        let slot = self.put_slot(slot);
+        let slot = self.slots.insert(slot);
         self.enter(area, page.logical, slot);
         slot
     }
 
     /// Takes a page from a snapshot.
     pub fn restore(&mut self, area: Area, logical: u32, mask: u64) {
-        let slot = self.put_slot(Slot::dirty(logical, mask, PayloadId::NONE));
+        let slot = self.slots.insert(Slot::dirty(logical, mask, PayloadId::NONE));
         self.enter(area, logical, slot);
     }
 
     /// The layer below has newer sectors than the version of a page on its way there: reads find them below.
     pub fn outdate(&mut self, logical: u32, mask: u64) {
         if let Some(slot) = self.away(logical) {
-            self.slots[slot as usize].mask &= !mask;
+            self.slots.at_mut(slot).mask &= !mask;
         }
     }
 
     /// Takes sectors away from a page; `true`: none are left.
     pub fn take_sectors(&mut self, core: &mut FlashCore, slot: u32, mask: u64) -> bool {
-        let entry = &mut self.slots[slot as usize];
+        let entry = self.slots.at_mut(slot);
         entry.mask &= !mask;
         let rest = entry.mask;
         if let Some(contents) = core.contents.as_deref_mut() {

@@ -24,15 +24,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Gives an operation to the layer below as it is; how many of its pages were taken.
     pub fn pass(&mut self, flash: &mut F, op: &PageOp) -> (Answer, u32) {
         if self.is_in_the_way(op) {
-            self.starved = true;
-            return (Answer::Full { taken: 0, pending: false }, 0);
+            return (self.below.room.refuse(0, false), 0);
         }
-        let answer = self.below.submit(flash, op, &mut self.inner);
-        match answer {
-            Answer::Full { taken, .. } => {
-                self.starved = true;
-                (answer, taken)
-            }
+        let answer = self.below.submit(flash, op);
+        match self.below.room.note(answer) {
+            Answer::Full { taken, .. } => (answer, taken),
             _ => (answer, op.pages),
         }
     }

@@ -10,21 +10,20 @@
 //! is told that more of them follow, and may wait for the last. From when a block reads what it lacks
 //! until it is written nothing else may change its pages below.
 
-use crate::buffered::{Buffered, PADDING, WRITE};
+use crate::buffered::{Asked, Buffered, Tag};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
-use layer::{Answer, Outbox, PageOp, cells};
+use layer::{Answer, Outbox, PageOp, Slots, cells};
 use nand::Flash;
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
 
 /// Pages that leave together.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Job {
     area: usize,
     block: u32,
-    slots: Vec<u32>,
     /// Slots given to the layer below.
     next: usize,
     /// Slots given and not on flash.
@@ -55,24 +54,24 @@ pub(crate) enum Item {
 /// See the module description.
 #[derive(Debug)]
 pub(crate) struct WriteBack {
-    jobs: Vec<Job>,
-    free: Vec<u32>,
+    jobs: Slots<Job>,
+    /// Slots of each job, in the order in which they are given.
+    slots: Vec<Vec<u32>>,
     queue: VecDeque<Item>,
     /// Blocks that read what they lack, until the layer below has all of their pages.
     locked: Vec<bool>,
     readers: u32,
-    active: u32,
 }
 
 impl WriteBack {
     pub fn new(blocks: u32) -> Self {
         let locked = vec![false; blocks as usize];
-        Self { jobs: Vec::new(), free: Vec::new(), queue: VecDeque::new(), locked, readers: 0, active: 0 }
+        Self { jobs: Slots::default(), slots: Vec::new(), queue: VecDeque::new(), locked, readers: 0 }
     }
 
     /// Nothing is on its way.
     pub fn is_idle(&self) -> bool {
-        self.active == 0 && self.queue.is_empty()
+        self.jobs.is_empty() && self.queue.is_empty()
     }
 
     /// Whether a block is being completed: nothing else may change its pages below.
@@ -101,16 +100,20 @@ impl WriteBack {
     }
 
     fn begin(&mut self, area: Area, block: u32, is_whole: bool) -> u32 {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.jobs.push(Job::default());
-            self.jobs.len() as u32 - 1
-        });
-        let job = &mut self.jobs[number as usize];
-        let mut slots = std::mem::take(&mut job.slots);
-        slots.clear();
-        *job = Job { area: area.index(), block, slots, is_whole, ..Job::default() };
-        self.active += 1;
+        let number = self.jobs.insert(Job { area: area.index(), block, is_whole, ..Job::default() });
+        self.slots.resize_with(self.jobs.numbers(), Vec::new);
+        self.slots[number as usize].clear();
         number
+    }
+
+    /// A page leaves with a job.
+    fn add(&mut self, job: u32, slot: u32) {
+        self.slots[job as usize].push(slot);
+    }
+
+    /// Slots of a job.
+    fn slots(&self, job: u32) -> &[u32] {
+        &self.slots[job as usize]
     }
 
     /// # Errors
@@ -118,8 +121,8 @@ impl WriteBack {
     pub fn check(&self, store: &Store) -> Result<(), String> {
         for item in &self.queue {
             let Item::Job(number) = item else { continue };
-            let job = &self.jobs[*number as usize];
-            if job.slots[job.next..].iter().any(|slot| store.slot(*slot).state != State::Queued) {
+            let next = self.jobs.at(*number).next;
+            if self.slots(*number)[next..].iter().any(|slot| store.slot(*slot).state != State::Queued) {
                 return Err(format!("write-back {number} has pages that do not wait for it"));
             }
         }
@@ -155,7 +158,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 Some(slot) => self.forget(flash, area, slot),
                 None if pad => {
                     let slot = self.store.insert_padding(flash.core_mut(), logical, job);
-                    self.write_back.jobs[job as usize].slots.push(slot);
+                    self.write_back.add(job, slot);
                     self.counters.padding += 1;
                 }
                 None => {}
@@ -191,7 +194,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         self.counters.written_back[area.index()] += 1;
         self.store.detach(area, slot, job);
         self.policy.left(&self.store, area, slot, logical);
-        self.write_back.jobs[job as usize].slots.push(slot);
+        self.write_back.add(job, slot);
     }
 
     /// Gives the newer version of a page the sectors it lacks.
@@ -220,14 +223,14 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         self.counters.written_back[area.index()] += 1;
         self.store.detach(area, slot, job);
         self.policy.left(&self.store, area, slot, logical);
-        self.write_back.jobs[job as usize].slots.push(slot);
+        self.write_back.add(job, slot);
         let last = self.store.held(area, self.store.shape.block_of(logical)) == 0;
         self.enqueue(area, job, area == Area::Blocks && self.store.shape.frames && last);
     }
 
     fn enqueue(&mut self, area: Area, job: u32, has_frame: bool) {
-        self.write_back.jobs[job as usize].has_frame = has_frame;
-        if self.write_back.jobs[job as usize].slots.is_empty() {
+        self.write_back.jobs.at_mut(job).has_frame = has_frame;
+        if self.write_back.slots(job).is_empty() {
             self.end_job(area, job);
         } else {
             self.write_back.queue.push_back(Item::Job(job));
@@ -235,11 +238,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     fn end_job(&mut self, area: Area, job: u32) {
-        if self.write_back.jobs[job as usize].has_frame {
+        if self.write_back.jobs.remove(job).has_frame {
             self.store.release_frame(area);
         }
-        self.write_back.free.push(job);
-        self.write_back.active -= 1;
     }
 
     /// Goes on with the queue as far as the layer below lets it.
@@ -257,7 +258,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
 
     /// `false`: it has to wait.
     fn pump_job(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
-        let job = &self.write_back.jobs[number as usize];
+        let job = self.write_back.jobs.at(number);
         let block = job.block;
         if self.write_back.is_locked(block) && !job.is_complete {
             return false; // another write-back of this block is under way
@@ -266,57 +267,57 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if self.waits_for_older(number) {
                 return false;
             }
-            self.write_back.jobs[number as usize].is_free = true;
+            self.write_back.jobs.at_mut(number).is_free = true;
         }
-        let job = &self.write_back.jobs[number as usize];
+        let job = self.write_back.jobs.at(number);
         if job.is_whole && !job.is_complete {
             self.write_back.queue.pop_front();
             self.complete_block(flash, number);
             return true;
         }
-        let job = &self.write_back.jobs[number as usize];
+        let job = self.write_back.jobs.at(number);
         if job.is_whole && !job.is_begun {
             let pages = self.store.shape.pages_of(block);
             match self.below.begin_block(flash, pages.start, pages.len() as u32) {
                 Answer::Full { .. } => return false,
-                _ => self.write_back.jobs[number as usize].is_begun = true,
+                _ => self.write_back.jobs.at_mut(number).is_begun = true,
             }
         }
         self.write_pages(flash, number, outbox)
     }
 
     fn waits_for_older(&self, number: u32) -> bool {
-        let job = &self.write_back.jobs[number as usize];
-        job.slots.iter().any(|slot| self.store.slot(*slot).older != NONE)
+        self.write_back.slots(number).iter().any(|slot| self.store.slot(*slot).older != NONE)
     }
 
     /// Gives the pages to the layer below, which hears of each whether another one follows.
     fn write_pages(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
         loop {
-            let job = &self.write_back.jobs[number as usize];
-            let Some(&slot) = job.slots.get(job.next) else { break };
+            let job = self.write_back.jobs.at(number);
+            let Some(&slot) = self.write_back.slots(number).get(job.next) else { break };
             let entry = self.store.slot(slot);
             let op = PageOp {
                 // Non-volatile memory forgets the page once it is acknowledged.
                 fua: self.store.nonvolatile,
-                more: job.next + 1 < job.slots.len(),
+                more: job.next + 1 < self.write_back.slots(number).len(),
                 payload: entry.payload,
                 cause: if entry.is_padding { Cause::Padding } else { Cause::Host },
                 owner: self.owner,
-                token: WRITE | slot,
+                token: Tag::token(Asked::Write, slot, 0),
                 ..PageOp::on_page(HostOp::Write, entry.logical, entry.mask)
             };
-            let answer = self.below.submit(flash, &op, &mut self.inner);
+            let answer = self.below.submit(flash, &op);
             if matches!(answer, Answer::Full { taken: 0, .. }) {
                 return false;
             }
-            let job = &mut self.write_back.jobs[number as usize];
+            let job = self.write_back.jobs.at_mut(number);
             job.next += 1;
             job.under_way += 1;
             self.store.slot_mut(slot).state = State::Leaving;
-            let last = job.next == job.slots.len();
+            let next = job.next;
+            let last = next == self.write_back.slots(number).len();
             if last {
-                let job = &self.write_back.jobs[number as usize];
+                let job = self.write_back.jobs.at(number);
                 if job.is_complete {
                     self.write_back.locked[job.block as usize] = false;
                 }
@@ -324,7 +325,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             if let Answer::Done { failed } = answer {
                 self.arrived(flash, slot, failed);
-                self.announce_room(outbox);
+                self.below.room.announce(outbox);
             }
             if last {
                 return true;
@@ -339,10 +340,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             self.lose(flash, slot);
         }
         let number = self.store.slot(slot).job;
-        let job = &mut self.write_back.jobs[number as usize];
+        let job = self.write_back.jobs.at_mut(number);
         job.under_way -= 1;
         let area = Area::ALL[job.area];
-        let ended = job.under_way == 0 && job.next == job.slots.len();
+        let (under_way, next) = (job.under_way, job.next);
+        let ended = under_way == 0 && next == self.write_back.slots(number).len();
         self.store.arrive(flash.core_mut(), area, slot);
         if ended {
             self.end_job(area, number);
@@ -352,13 +354,13 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// Reads what a whole block lacks; then it comes back to the head of the queue.
     fn complete_block(&mut self, flash: &mut F, number: u32) {
         let full = self.store.shape.full_mask;
-        let block = self.write_back.jobs[number as usize].block;
+        let block = self.write_back.jobs.at(number).block;
         self.write_back.locked[block as usize] = true;
         self.write_back.readers += 1;
         // One more than there are, so that the last to be asked for cannot end it early.
-        self.write_back.jobs[number as usize].reading = 1;
-        for index in 0..self.write_back.jobs[number as usize].slots.len() {
-            let slot = self.write_back.jobs[number as usize].slots[index];
+        self.write_back.jobs.at_mut(number).reading = 1;
+        for index in 0..self.write_back.slots(number).len() {
+            let slot = self.write_back.slots(number)[index];
             let entry = self.store.slot(slot);
             let (logical, payload, is_padding) = (entry.logical, entry.payload, entry.is_padding);
             let lacks = self.merge_clean(flash, slot, full & !entry.mask);
@@ -371,11 +373,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 payload,
                 cause: Cause::Padding,
                 owner: self.owner,
-                token: PADDING | slot,
+                token: Tag::token(Asked::Padding, slot, 0),
                 ..PageOp::on_page(HostOp::Read, logical, lacks)
             };
-            self.write_back.jobs[number as usize].reading += 1;
-            match self.below.submit(flash, &op, &mut self.inner) {
+            self.write_back.jobs.at_mut(number).reading += 1;
+            match self.below.submit(flash, &op) {
                 Answer::Done { failed } => self.padding_read(flash, slot, failed),
                 Answer::Pending(_) => {}
                 Answer::Full { .. } => unreachable!("reads always find room"),
@@ -404,12 +406,12 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// A page that a block lacked has been read.
     pub fn padding_read(&mut self, flash: &mut F, slot: u32, failed: bool) {
         let number = self.store.slot(slot).job;
-        self.write_back.jobs[number as usize].failed |= failed;
+        self.write_back.jobs.at_mut(number).failed |= failed;
         self.one_read_less(flash, number);
     }
 
     fn one_read_less(&mut self, flash: &mut F, number: u32) {
-        let job = &mut self.write_back.jobs[number as usize];
+        let job = self.write_back.jobs.at_mut(number);
         job.reading -= 1;
         if job.reading > 0 {
             return;
@@ -420,8 +422,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             self.give_up_padding(flash, number);
         } else {
             let full = self.store.shape.full_mask;
-            for index in 0..self.write_back.jobs[number as usize].slots.len() {
-                let slot = self.write_back.jobs[number as usize].slots[index];
+            for index in 0..self.write_back.slots(number).len() {
+                let slot = self.write_back.slots(number)[index];
                 self.store.slot_mut(slot).mask = full;
                 cells::set_mask(flash, self.store.slot(slot).payload, full);
             }
@@ -432,8 +434,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     /// What could not be read is not written as if it were good: only what was buffered is written.
     #[cold]
     fn give_up_padding(&mut self, flash: &mut F, number: u32) {
-        let slots = std::mem::take(&mut self.write_back.jobs[number as usize].slots);
-        let area = Area::ALL[self.write_back.jobs[number as usize].area];
+        let slots = std::mem::take(&mut self.write_back.slots[number as usize]);
+        let area = Area::ALL[self.write_back.jobs.at(number).area];
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
             if self.store.slot(slot).is_padding {
@@ -445,8 +447,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
         }
         self.counters.completed -= u64::from(area == Area::Blocks);
-        let job = &mut self.write_back.jobs[number as usize];
-        (job.slots, job.is_whole) = (kept, false);
+        self.write_back.slots[number as usize] = kept;
+        self.write_back.jobs.at_mut(number).is_whole = false;
     }
 
     /// Sends all dirty pages of an area, block by block in order of their addresses.

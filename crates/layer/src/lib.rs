@@ -7,26 +7,34 @@
 //! Downward is a direct call, one for each extent; upward goes through an outbox that the caller
 //! empties, so layers never re-enter each other.
 
+mod below;
 pub mod cells;
 mod choices;
 mod condition;
 mod flushes;
 mod hint;
+mod ops;
 pub mod parameter;
 pub mod recency;
 pub mod registry;
+mod room;
 mod slots;
 mod snapshot;
 pub mod spelling;
+mod tag;
 mod waited;
 
+pub use below::Below;
 pub use choices::Choices;
 pub use condition::{Condition, Conditions, Test, declaring, of_table};
-pub use flushes::{FlushLine, Serials};
+pub use flushes::FlushLine;
 pub use hint::translated;
+pub use ops::{Op, Ops};
 pub use parameter::{Named, Parameter, ParameterKind, Value, Values};
+pub use room::Room;
 pub use slots::Slots;
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
+pub use tag::{Tag, TagKind};
 pub use waited::{Waited, charge, charge_space};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};

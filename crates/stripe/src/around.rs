@@ -12,10 +12,12 @@
 //! gc-aware   the others alone, as many as are needed
 //! ```
 
+use crate::array::Array;
 use crate::settings::Reads;
 use crate::striped::Striped;
-use crate::token;
-use layer::{Answer, OpHandle, Outbox, PageOp, cells};
+use crate::token::{Asked, Tag};
+use crate::work::Work;
+use layer::{Answer, OpHandle, Outbox, PageOp, Slots, cells};
 use nand::{Backlog, Flash, PayloadId};
 use units::{Cause, HostOp, members};
 
@@ -39,8 +41,7 @@ struct Around {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Arounds {
-    all: Vec<Around>,
-    free: Vec<u32>,
+    all: Slots<Around>,
     handles: Vec<OpHandle>,
 }
 
@@ -54,14 +55,118 @@ pub(crate) struct AroundCounters {
 }
 
 impl<F: Flash> Striped<F> {
+    /// Reads a page of an operation by its detour, and from its own chip as well if all are asked.
+    pub fn read_around(
+        &mut self,
+        flash: &mut F,
+        number: u32,
+        op: &PageOp,
+        index: u32,
+        detour: u64,
+        outbox: &mut Outbox,
+    ) {
+        let (stripe, at) = self.work.array.layout.place(op.first + index);
+        let chips = self.work.array.layout.chips();
+        let mask = op.mask_at(index, self.work.array.full_mask);
+        let cells = cells::take(flash, chips, mask);
+        let around = Around { op: number, index, at, mask, have: 0, pending: 0, cells };
+        let slot = self.arounds.begin(around, chips);
+        self.work.array.counters.around.pages += 1;
+        let first = if self.work.array.settings.reads == Reads::Lazy { (1 << chips) - 1 } else { detour };
+        // The page itself before all others: where all are equally far it must not wait for them.
+        let own = first & 1 << at;
+        for member in members(own).chain(members(first & !own)) {
+            let cause = if member == at { Cause::Host } else { Cause::Code };
+            let own = self.work.array.page_op(
+                self.work.array.member_page(stripe, member),
+                cells.offset(member),
+                cause,
+                Tag::token(Asked::Around, slot, member),
+            );
+            let read = PageOp { op: HostOp::Read, first_mask: mask, last_mask: mask, cancellable: true, ..own };
+            match self.work.array.below.submit(flash, &read) {
+                Answer::Done { failed } => self.arounds.all.at_mut(slot).have |= u64::from(!failed) << member,
+                Answer::Pending(handle) => {
+                    self.arounds.handles[(slot * chips + member) as usize] = handle;
+                    self.arounds.all.at_mut(slot).pending |= 1 << member;
+                }
+                Answer::Full { .. } => unreachable!("reads always find room"),
+            }
+        }
+        self.evaluate_around(flash, slot, outbox);
+    }
+
+    /// A member that was on its way is there, or cannot be read.
+    pub fn around_arrived(&mut self, flash: &mut F, slot: u32, member: u32, failed: bool, outbox: &mut Outbox) {
+        let around = self.arounds.all.at_mut(slot);
+        around.pending &= !(1 << member);
+        around.have |= u64::from(!failed) << member;
+        self.evaluate_around(flash, slot, outbox);
+    }
+
+    /// Ends a read that knows its page, or that never will: that one is repeated as a job of its stripe.
+    fn evaluate_around(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
+        let around = *self.arounds.all.at(slot);
+        let is_there = around.have >> around.at & 1 == 1;
+        let follows = u64::count_ones(around.have) >= self.work.array.layout.data;
+        if !is_there && !follows && around.pending != 0 {
+            return;
+        }
+        for member in members(around.pending) {
+            let handle = self.arounds.handles[(slot * self.work.array.layout.chips() + member) as usize];
+            let left = self.work.array.below.cancel(flash, handle);
+            let counters = &mut self.work.array.counters.around;
+            *(if left.wasted > 0 { &mut counters.wasted } else { &mut counters.taken_back }) += 1;
+        }
+        if is_there || follows {
+            if !is_there {
+                self.work.array.counters.around.computed += 1;
+                self.work.array.compute_around(flash, &around);
+            }
+            self.deliver_around(flash, &around);
+        } else {
+            self.ops.at_mut(around.op).about.again = true;
+        }
+        cells::release(flash, around.cells, self.work.array.layout.chips());
+        self.arounds.all.remove(slot);
+        self.pages_done(around.op, 1, false, outbox);
+    }
+
+    fn deliver_around(&self, flash: &mut F, around: &Around) {
+        let into = self.ops.at(around.op).about.op.payload;
+        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+            contents.copy_sectors(around.cells.offset(around.at), into.offset(around.index), around.mask);
+        }
+    }
+}
+
+impl<F: Flash> Work<F> {
+    /// The parities of a stripe cover its data pages as they are.
+    pub fn is_whole(&self, stripe: u32) -> bool {
+        let is_quiet = self.array.chips.all_there() && self.array.gone.is_empty() && self.array.torn.is_whole();
+        is_quiet && self.jobs.is_idle(stripe) && self.array.cache.find(stripe).is_none()
+    }
+
+    /// The members from which a data page follows and that stand less in each other's way than its own chip does;
+    /// nothing if its own chip is the better way.
+    #[inline]
+    pub fn detour(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
+        if self.array.settings.reads == Reads::Direct || !self.is_whole(stripe) {
+            return None;
+        }
+        self.array.shorter(flash, stripe, at)
+    }
+}
+
+impl<F: Flash> Array<F> {
     /// What stands before a read of a page of the mapping.
-    fn backlog_of(&self, flash: &F, page: u32) -> Backlog {
+    pub fn backlog_of(&self, flash: &F, page: u32) -> Backlog {
         let geometry = &flash.core().geometry;
         self.below.place_of(page).map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))
     }
 
     /// Page of the mapping of a member of a stripe: data, then parities.
-    fn member_page(&self, stripe: u32, member: u32) -> u32 {
+    pub fn member_page(&self, stripe: u32, member: u32) -> u32 {
         let data = self.layout.data;
         if member < data {
             self.layout.data_page(stripe, member)
@@ -70,24 +175,7 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// The parities of a stripe cover its data pages as they are.
-    fn is_whole(&self, stripe: u32) -> bool {
-        let is_quiet =
-            self.chips.all_there() && self.gone.is_empty() && self.repairing == 0 && self.doubtful.is_empty();
-        is_quiet && self.is_idle(stripe) && self.cache.find(stripe).is_none()
-    }
-
-    /// The members from which a data page follows and that stand less in each other's way than its own chip does;
-    /// nothing if its own chip is the better way.
-    #[inline]
-    pub fn detour(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
-        if self.settings.reads == Reads::Direct || !self.is_whole(stripe) {
-            return None;
-        }
-        self.shorter(flash, stripe, at)
-    }
-
-    fn shorter(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
+    pub fn shorter(&self, flash: &F, stripe: u32, at: u32) -> Option<u64> {
         let way = self.backlog_of(flash, self.member_page(stripe, at));
         if way.commands == 0 {
             return None;
@@ -104,83 +192,6 @@ impl<F: Flash> Striped<F> {
         layer::goes_around(way, detour).then_some(chosen)
     }
 
-    /// Reads a page of an operation by its detour, and from its own chip as well if all are asked.
-    pub fn read_around(
-        &mut self,
-        flash: &mut F,
-        number: u32,
-        op: &PageOp,
-        index: u32,
-        detour: u64,
-        outbox: &mut Outbox,
-    ) {
-        let (stripe, at) = self.layout.place(op.first + index);
-        let chips = self.layout.chips();
-        let mask = op.mask_at(index, self.full_mask);
-        let cells = cells::take(flash, chips, mask);
-        let around = Around { op: number, index, at, mask, have: 0, pending: 0, cells };
-        let slot = self.arounds.begin(around, chips);
-        self.counters.around.pages += 1;
-        let first = if self.settings.reads == Reads::Lazy { (1 << chips) - 1 } else { detour };
-        // The page itself before all others: where all are equally far it must not wait for them.
-        let own = first & 1 << at;
-        for member in members(own).chain(members(first & !own)) {
-            let cause = if member == at { Cause::Host } else { Cause::Code };
-            let own = self.page_op(
-                self.member_page(stripe, member),
-                cells.offset(member),
-                cause,
-                token::new(slot, token::AROUND, member),
-            );
-            let read = PageOp { op: HostOp::Read, first_mask: mask, last_mask: mask, cancellable: true, ..own };
-            match self.submit_below(flash, &read) {
-                Answer::Done { failed } => self.arounds.all[slot as usize].have |= u64::from(!failed) << member,
-                Answer::Pending(handle) => {
-                    self.arounds.handles[(slot * chips + member) as usize] = handle;
-                    self.arounds.all[slot as usize].pending |= 1 << member;
-                }
-                Answer::Full { .. } => unreachable!("reads always find room"),
-            }
-        }
-        self.evaluate_around(flash, slot, outbox);
-    }
-
-    /// A member that was on its way is there, or cannot be read.
-    pub fn around_arrived(&mut self, flash: &mut F, slot: u32, member: u32, failed: bool, outbox: &mut Outbox) {
-        let around = &mut self.arounds.all[slot as usize];
-        around.pending &= !(1 << member);
-        around.have |= u64::from(!failed) << member;
-        self.evaluate_around(flash, slot, outbox);
-    }
-
-    /// Ends a read that knows its page, or that never will: that one is repeated as a job of its stripe.
-    fn evaluate_around(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
-        let around = self.arounds.all[slot as usize];
-        let is_there = around.have >> around.at & 1 == 1;
-        let follows = u64::count_ones(around.have) >= self.layout.data;
-        if !is_there && !follows && around.pending != 0 {
-            return;
-        }
-        for member in members(around.pending) {
-            let handle = self.arounds.handles[(slot * self.layout.chips() + member) as usize];
-            let left = self.below.cancel(flash, handle);
-            *(if left.wasted > 0 { &mut self.counters.around.wasted } else { &mut self.counters.around.taken_back }) +=
-                1;
-        }
-        if is_there || follows {
-            if !is_there {
-                self.counters.around.computed += 1;
-                self.compute_around(flash, &around);
-            }
-            self.deliver_around(flash, &around);
-        } else {
-            self.ops[around.op as usize].again = true;
-        }
-        cells::release(flash, around.cells, self.layout.chips());
-        self.arounds.free.push(slot);
-        self.pages_done(around.op, 1, false, outbox);
-    }
-
     /// Computes the page from the others.
     fn compute_around(&self, flash: &mut F, around: &Around) {
         let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
@@ -192,23 +203,12 @@ impl<F: Flash> Striped<F> {
         let found = shards[around.at as usize].as_deref().expect("solved for");
         contents.payload_mut(around.cells.offset(around.at)).copy_from_slice(found);
     }
-
-    fn deliver_around(&self, flash: &mut F, around: &Around) {
-        let into = self.ops[around.op as usize].read.expect("only reads go around").payload;
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.copy_sectors(around.cells.offset(around.at), into.offset(around.index), around.mask);
-        }
-    }
 }
 
 impl Arounds {
     fn begin(&mut self, around: Around, chips: u32) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.all[slot as usize] = around;
-            return slot;
-        }
-        self.all.push(around);
-        self.handles.resize(self.all.len() * chips as usize, OpHandle(None));
-        self.all.len() as u32 - 1
+        let slot = self.all.insert(around);
+        self.handles.resize(self.all.numbers() * chips as usize, OpHandle(None));
+        slot
     }
 }

@@ -5,6 +5,7 @@
 //! scheme has one, a parity page in non-volatile memory.
 
 use crate::choice::{Candidate, CommitOrder, CommitPolicy};
+use layer::Slots;
 use layer::recency::{Links, List};
 use nand::{NvramId, PayloadId};
 
@@ -34,8 +35,7 @@ pub(crate) struct Entry {
 
 /// All of them.
 pub(crate) struct Cache {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
+    entries: Slots<Entry>,
     /// Entry of each stripe.
     of: Vec<u32>,
     links: Links,
@@ -73,8 +73,7 @@ impl Cache {
         }
         let by_count = policy.order() != CommitOrder::Oldest;
         Self {
-            entries: Vec::with_capacity(room),
-            free: Vec::new(),
+            entries: Slots::with_capacity(room),
             of: units::table(stripes as usize, NONE),
             links: Links::new(0),
             lists: vec![List::default(); if by_count { data as usize + 1 } else { 1 }],
@@ -103,12 +102,12 @@ impl Cache {
 
     #[inline]
     pub fn at(&self, slot: u32) -> &Entry {
-        &self.entries[slot as usize]
+        self.entries.at(slot)
     }
 
     #[inline]
     pub fn at_mut(&mut self, slot: u32) -> &mut Entry {
-        &mut self.entries[slot as usize]
+        self.entries.at_mut(slot)
     }
 
     /// Whether one more stripe may be entered.
@@ -130,12 +129,10 @@ impl Cache {
             full: false,
             list: NONE,
         };
-        let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
-        if slot as usize == self.entries.len() {
-            self.entries.push(entry);
+        let before = self.entries.numbers();
+        let slot = self.entries.insert(entry);
+        if self.entries.numbers() > before {
             self.links.reserve(slot);
-        } else {
-            self.entries[slot as usize] = entry;
         }
         self.of[stripe as usize] = slot;
         if transient {
@@ -149,7 +146,7 @@ impl Cache {
 
     /// A delayed stripe was updated.
     pub fn touch(&mut self, slot: u32) {
-        let entry = &mut self.entries[slot as usize];
+        let entry = self.entries.at_mut(slot);
         if entry.transient {
             return;
         }
@@ -166,7 +163,7 @@ impl Cache {
         let Self { policy, order, links, lists, entries, costs, .. } = self;
         let slots = order.iter().flat_map(|list| links.oldest_first(&lists[*list as usize]));
         let candidates = slots.map(|slot| {
-            let Entry { stripe, newer, .. } = entries[slot as usize];
+            let Entry { stripe, newer, .. } = *entries.at(slot);
             Candidate { stripe, newer: newer.count_ones(), reads: costs[newer.count_ones() as usize] }
         });
         let mut candidates = candidates.filter(|candidate| idle(candidate.stripe));
@@ -176,7 +173,7 @@ impl Cache {
 
     /// Takes a stripe out.
     pub fn remove(&mut self, slot: u32) -> Entry {
-        let entry = self.entries[slot as usize];
+        let entry = self.entries.remove(slot);
         if entry.transient {
             self.transient -= 1;
         } else {
@@ -184,20 +181,18 @@ impl Cache {
             self.links.remove(&mut self.lists[entry.list as usize], slot);
         }
         self.of[entry.stripe as usize] = NONE;
-        self.free.push(slot);
         entry
     }
 
-    /// Every entry, in no order that means anything but always the same.
+    /// Every entry, by slot.
     pub fn all(&self) -> impl Iterator<Item = &Entry> {
-        let is_used = |(slot, entry): &(u32, &Entry)| self.of[entry.stripe as usize] == *slot;
-        (0..).zip(&self.entries).filter(is_used).map(|(_, entry)| entry)
+        self.entries.iter().map(|(_, entry)| entry)
     }
 
     /// Delayed stripes, least recently updated first.
     pub fn delayed_stripes(&self) -> Vec<u32> {
         let slots = self.lists.iter().flat_map(|list| self.links.oldest_first(list));
-        slots.map(|slot| self.entries[slot as usize].stripe).collect()
+        slots.map(|slot| self.entries.at(slot).stripe).collect()
     }
 
     /// # Errors

@@ -9,11 +9,13 @@
 //! Order: read, program the parity, then at one moment: old versions are dropped, the entry leaves memory. A power
 //! cut before that moment finds an orphan parity page and everything else as it was.
 
+use crate::array::Array;
 use crate::jobs::{Cell, Job, Kind, NONE, Phase, Reason, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
+use crate::work::Work;
 use layer::{Answer, cells};
 use nand::{Flash, PayloadId};
 use units::{Cause, members};
@@ -21,48 +23,50 @@ use units::{Cause, members};
 impl<F: Flash> Striped<F> {
     /// A job begins that is nothing but a commit.
     pub fn start_commit(&mut self, number: u32) -> bool {
-        let Job { kind, stripe, .. } = *self.jobs.at(number);
-        let entry = self.cache.find(stripe);
+        let Job { kind, stripe, .. } = *self.work.jobs.at(number);
+        let entry = self.work.array.cache.find(stripe);
         let whole = kind == Kind::Commit(Reason::Repair);
-        let job = self.jobs.at_mut(number);
+        let job = self.work.jobs.at_mut(number);
         if entry.is_none() && !whole {
             job.phase = Phase::End; // somebody else did it
             return true;
         }
         (job.entry, job.whole, job.phase) = (entry.unwrap_or(NONE), whole, Phase::Commit);
         if let Kind::Commit(reason) = kind {
-            self.counters.commits[reason as usize] += 1;
+            self.work.array.counters.commits[reason as usize] += 1;
         }
-        self.plan_commit(number);
+        self.work.plan_commit(number);
         true
     }
+}
 
+impl<F: Flash> Work<F> {
     /// Chooses how the new parity is computed and what is read for it.
     pub fn plan_commit(&mut self, number: u32) {
         let Job { entry, whole, .. } = *self.jobs.at(number);
-        let all = self.layout.all();
+        let all = self.array.layout.all();
         let (lost, lost_rows) = self.lost_to(number);
-        let rows = ((1 << self.layout.parity) - 1) & !self.lost_members(self.jobs.at(number).stripe).1;
+        let rows = ((1 << self.array.layout.parity) - 1) & !self.array.lost_members(self.jobs.at(number).stripe).1;
         let mut want = Shards::default();
-        if rows == 0 || entry != NONE && self.cache.at(entry).full && !whole {
+        if rows == 0 || entry != NONE && self.array.cache.at(entry).full && !whole {
             let job = self.jobs.at_mut(number);
             (job.want, job.sum) = (want, want);
             return;
         }
-        let newer = if entry == NONE { 0 } else { self.cache.at(entry).newer };
-        let (by_change, by_rest) = self.scheme.commit_reads(self.layout.data, newer.count_ones());
-        let idle = self.scheme.delay == Delay::Idle;
+        let newer = if entry == NONE { 0 } else { self.array.cache.at(entry).newer };
+        let (by_change, by_rest) = self.array.scheme.commit_reads(self.array.layout.data, newer.count_ones());
+        let idle = self.array.scheme.delay == Delay::Idle;
         let may_change = newer & lost == 0 && rows & lost_rows == 0;
         let may_rest = lost & !(if idle { 0 } else { newer }) == 0;
         let mut is_whole = false;
         if whole || !may_change && !may_rest {
-            want.newest = all & !self.in_memory(number);
+            want.newest = all & !self.jobs.in_memory(number);
             is_whole = true;
         } else if may_change && (by_change <= by_rest || !may_rest) {
             (want.parity, want.old) = (rows, newer);
             want.newest = if idle { newer } else { 0 };
         } else {
-            want.newest = if idle { all & !self.in_memory(number) } else { all & !newer };
+            want.newest = if idle { all & !self.jobs.in_memory(number) } else { all & !newer };
             is_whole = idle;
         }
         let job = self.jobs.at_mut(number);
@@ -70,22 +74,16 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Counts what a commit has read, and sees to it that it was no more than needed.
-    fn count_reads(&mut self, number: u32) {
+    pub fn count_reads(&mut self, number: u32) {
         let job = self.jobs.at_mut(number);
         let (reads, whole) = (std::mem::take(&mut job.commit_reads), job.whole); // a rebuild may commit again
         let (lost, lost_rows) = self.lost_to(number);
-        if lost | lost_rows == 0 && !whole && self.scheme.delay != Delay::Idle {
-            let bound = u32::midpoint(self.layout.data, self.layout.parity); // ceil(N / 2) with one parity
+        if lost | lost_rows == 0 && !whole && self.array.scheme.delay != Delay::Idle {
+            let bound = u32::midpoint(self.array.layout.data, self.array.layout.parity); // ceil(N / 2) with one parity
             assert!(reads <= bound, "a commit has read {reads} pages, never more than {bound} are needed");
         }
-        self.counters.commit_reads += u64::from(reads);
-        self.counters.most_commit_reads = self.counters.most_commit_reads.max(u64::from(reads));
-    }
-
-    /// Data pages whose newest version the job itself has just written.
-    fn in_memory(&self, number: u32) -> u64 {
-        let job = self.jobs.at(number);
-        if job.kind == Kind::Write { job.pages } else { 0 }
+        self.array.counters.commit_reads += u64::from(reads);
+        self.array.counters.most_commit_reads = self.array.counters.most_commit_reads.max(u64::from(reads));
     }
 
     /// Reads what is needed and computes the parity.
@@ -100,8 +98,8 @@ impl<F: Flash> Striped<F> {
         }
         self.count_reads(number);
         let stripe = self.jobs.at(number).stripe;
-        let (_, lost_rows) = self.lost_members(stripe);
-        for row in 0..self.layout.parity {
+        let (_, lost_rows) = self.array.lost_members(stripe);
+        for row in 0..self.array.layout.parity {
             if lost_rows >> row & 1 == 0 {
                 self.compute_row(flash, number, row);
             }
@@ -117,32 +115,33 @@ impl<F: Flash> Striped<F> {
         let (lost, _) = self.lost_to(number);
         let Job { stripe, want, have, .. } = *self.jobs.at(number);
         for index in members(want.newest & lost & !have.newest) {
-            let page = self.take_page(flash);
+            let page = self.array.take_page(flash);
             self.jobs.set_cell(number, Cell::Newest(index), page);
             self.jobs.at_mut(number).have.newest |= 1 << index;
-            self.give_up(flash, stripe, index);
+            self.array.give_up(flash, stripe, index);
         }
     }
 
     /// Computes a row of the new parity.
-    fn compute_row(&mut self, flash: &mut F, number: u32, row: u32) {
+    pub fn compute_row(&mut self, flash: &mut F, number: u32, row: u32) {
         let Job { entry, sum, whole, pages, trims, kind, .. } = *self.jobs.at(number);
-        let fresh = self.take_page(flash);
+        let fresh = self.array.take_page(flash);
         self.jobs.set_cell(number, Cell::Fresh(row), fresh);
-        let full = entry != NONE && self.cache.at(entry).full;
-        if entry != NONE && !whole && (full || self.scheme.gathers()) {
-            cells::copy(flash, self.cache.at(entry).parity[row as usize], fresh, self.full_mask);
+        let full = entry != NONE && self.array.cache.at(entry).full;
+        if entry != NONE && !whole && (full || self.array.scheme.gathers()) {
+            cells::copy(flash, self.array.cache.at(entry).parity[row as usize], fresh, self.array.full_mask);
         }
         if sum.parity >> row & 1 == 1 {
             cells::add(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
         }
-        members(sum.old).for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
+        members(sum.old)
+            .for_each(|index| self.array.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
         members(sum.newest)
-            .for_each(|index| self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));
+            .for_each(|index| self.array.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh));
         if whole && kind == Kind::Write {
             for index in members(pages & !trims) {
                 let new = self.jobs.part(number, index).whole;
-                self.add(flash, row, index, new, fresh);
+                self.array.add(flash, row, index, new, fresh);
             }
         }
     }
@@ -150,28 +149,29 @@ impl<F: Flash> Striped<F> {
     /// Programs the rows of the new parity. `false`: no room, or they are under way.
     pub fn write_parity(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, issued, sequence, kind, .. } = *self.jobs.at(number);
-        let (_, lost_rows) = self.lost_members(stripe);
+        let (_, lost_rows) = self.array.lost_members(stripe);
         let mut sequence = sequence;
-        for row in 0..self.layout.parity {
+        for row in 0..self.array.layout.parity {
             if (issued | lost_rows) >> row & 1 == 1 {
                 continue;
             }
-            let page = self.layout.parity_page(stripe, row);
+            let page = self.array.layout.parity_page(stripe, row);
             let fresh = self.jobs.cell(number, Cell::Fresh(row));
             let cause = if kind == Kind::Rebuild { Cause::Rebuild } else { Cause::Parity };
             // Rows of one parity carry one number; with two, the old ones stay until both are there.
-            let kept = self.layout.parity > 1;
-            let op = layer::PageOp { kept, ..self.page_op(page, fresh, cause, token::new(number, token::FRESH, row)) };
+            let kept = self.array.layout.parity > 1;
+            let op =
+                layer::PageOp { kept, ..self.array.page_op(page, fresh, cause, Tag::token(Asked::Fresh, number, row)) };
             let answer = match sequence {
-                0 => self.submit_below(flash, &op),
-                sequence => self.below.write_as(flash, &op, sequence),
+                0 => self.array.below.submit(flash, &op),
+                sequence => self.array.below.write_as(flash, &op, sequence),
             };
             if matches!(answer, Answer::Full { .. }) {
                 self.stall(number);
                 return false;
             }
             if sequence == 0 {
-                sequence = self.below.sequence();
+                sequence = self.array.below.sequence();
             }
             let job = self.jobs.at_mut(number);
             job.sequence = sequence;
@@ -188,21 +188,18 @@ impl<F: Flash> Striped<F> {
     }
 
     /// The parity on flash covers the newest version of every page.
-    fn committed(&mut self, flash: &mut F, number: u32) {
+    pub fn committed(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, kind, .. } = *self.jobs.at(number);
-        self.drop_old_of(flash, stripe, self.layout.all());
+        self.array.drop_old_of(flash, stripe, self.array.layout.all());
         // A parity has an old version where there are two, or where power was cut when a new one was on flash and its
         // entry still in memory.
-        for row in 0..self.layout.parity {
-            self.below.drop_old(flash, self.layout.parity_page(stripe, row));
+        for row in 0..self.array.layout.parity {
+            self.array.below.drop_old(flash, self.array.layout.parity_page(stripe, row));
         }
         if entry != NONE {
-            self.drop_entry(flash, entry);
+            self.array.drop_entry(flash, entry);
         }
-        if !self.doubtful.is_empty() {
-            self.end_doubt(flash, stripe);
-        }
-        self.seen.retain(|(seen, _)| *seen != stripe);
+        self.array.torn.mend(&mut flash.core_mut().nvram, stripe);
         let job = self.jobs.at_mut(number);
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };
@@ -220,7 +217,9 @@ impl<F: Flash> Striped<F> {
             self.jobs.take_cells(number).for_each(|cell| contents.release_payload(cell, 1));
         }
     }
+}
 
+impl<F: Flash> Array<F> {
     /// Old versions of these data pages are needed no longer.
     pub fn drop_old_of(&mut self, flash: &mut F, stripe: u32, pages: u64) {
         for index in members(pages) {

@@ -4,65 +4,44 @@
 //! others; tombstones do not, and are written again: a flush that a die was lost under is repeated behind them.
 
 use crate::striped::Striped;
-use crate::token;
-use layer::{Answer, FlushLine, OpHandle, Outbox, PageOp, Signal, Slots};
+use crate::token::{Asked, Tag};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::Flash;
-
-/// Flushes that have not ended.
-#[derive(Debug, Default)]
-pub(crate) struct Flushes {
-    /// Those that wait, with the last job before them.
-    waiting: FlushLine,
-    /// Those the mapping is at, with the dies lost or replaced when it began.
-    below: Slots<(u32, PageOp)>,
-}
-
-impl Flushes {
-    pub fn any_waits(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-}
 
 impl<F: Flash> Striped<F> {
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if !self.flushes.any_waits() && self.jobs.active() == 0 {
-            let answer = self.flush_below(flash, op);
-            self.starved |= matches!(answer, Answer::Full { .. });
-            return answer;
+        if self.work.jobs.flushes.joins(op) {
+            return Answer::Pending(OpHandle(None));
         }
-        self.flushes.waiting.push(self.jobs.last_serial(), op);
-        Answer::Pending(OpHandle(None))
+        let answer = self.flush_below(flash, op);
+        self.work.array.below.room.note(answer)
     }
 
     /// Flushes whose writes have all been done go on to the mapping.
     pub fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        let mut waiting = std::mem::take(&mut self.flushes.waiting);
-        waiting.pass(outbox, |serial, op| (!self.jobs.any_up_to(serial)).then(|| self.flush_below(flash, op)));
-        self.flushes.waiting = waiting;
+        let mut flushes = std::mem::take(&mut self.work.jobs.flushes);
+        flushes.pass(outbox, |op| self.flush_below(flash, op));
+        self.work.jobs.flushes = flushes;
     }
 
     fn flush_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let slot = self.flushes.below.insert((self.chips.changes, *op));
-        let own = PageOp {
-            owner: layer::STRIPE_OWNER,
-            token: token::new(slot, token::LOG, token::OF_HOST),
-            cancellable: false,
-            ..*op
-        };
-        let answer = self.submit_below(flash, &own);
+        let slot = self.flushes.insert((self.work.array.chips.changes, *op));
+        let own =
+            PageOp { owner: layer::STRIPE_OWNER, token: Tag::token(Asked::Flush, slot, 0), cancellable: false, ..*op };
+        let answer = self.work.array.below.submit(flash, &own);
         if !matches!(answer, Answer::Pending(_)) {
-            self.flushes.below.remove(slot);
+            self.flushes.remove(slot);
         }
         answer
     }
 
     /// The mapping has flushed.
     pub fn flushed(&mut self, slot: u32, failed: bool, outbox: &mut Outbox) {
-        let (changes, op) = self.flushes.below.remove(slot);
-        if changes == self.chips.changes {
+        let (changes, op) = self.flushes.remove(slot);
+        if changes == self.work.array.chips.changes {
             outbox.push(Signal::Done { owner: op.owner, token: op.token, failed, wait: self.wait });
         } else {
-            self.flushes.waiting.push_front(&op);
+            self.work.jobs.flushes.push_front(&op);
         }
     }
 }

@@ -1,7 +1,11 @@
 //! What a stripe has to do: one job at a time, the others wait in line behind it.
 
-use layer::Serials;
+use crate::token::Asked;
+use crate::trims::Trims;
+use layer::{FlushLine, Slots};
 use nand::PayloadId;
+use std::collections::VecDeque;
+use units::members;
 
 /// Nothing.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -164,13 +168,21 @@ const NO_PART: Part = Part { op: NONE, payload: PayloadId::NONE, mask: 0, whole:
 /// All jobs, with the pages they hold in memory.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    all: Vec<Job>,
-    free: Vec<u32>,
+    pub(super) all: Slots<Job>,
     parts: Vec<Part>,
     cells: Vec<PayloadId>,
     data: usize,
     parity: usize,
-    serials: Serials,
+    /// The job whose turn it is, of each stripe.
+    pub(super) heads: Vec<u32>,
+    /// Jobs that can go on.
+    pub(super) ready: VecDeque<u32>,
+    /// A group of pages that is not complete.
+    pub(super) gathering: u32,
+    /// Jobs whose trims have to be on flash.
+    pub trims: Trims,
+    /// Flushes of the host wait for jobs.
+    pub flushes: FlushLine,
 }
 
 /// A page that a job holds in memory.
@@ -189,16 +201,19 @@ pub(crate) enum Cell {
 }
 
 impl Jobs {
-    pub fn new(data: u32, parity: u32) -> Self {
+    pub fn new(data: u32, parity: u32, stripes: u32) -> Self {
         let (data, parity) = (data as usize, parity as usize);
         Self {
-            all: Vec::new(),
-            free: Vec::new(),
+            all: Slots::default(),
             parts: Vec::new(),
             cells: Vec::new(),
             data,
             parity,
-            serials: Serials::default(),
+            heads: units::table(stripes as usize, NONE),
+            ready: VecDeque::new(),
+            gathering: NONE,
+            trims: Trims::default(),
+            flushes: FlushLine::default(),
         }
     }
 
@@ -207,45 +222,33 @@ impl Jobs {
     }
 
     pub fn begin(&mut self, mut job: Job) -> u32 {
-        job.serial = self.serials.begin();
-        if let Some(number) = self.free.pop() {
-            self.all[number as usize] = job;
-            return number;
-        }
-        self.all.push(job);
-        self.parts.resize(self.all.len() * self.data, NO_PART);
-        self.cells.resize(self.all.len() * self.stride(), PayloadId::NONE);
-        self.all.len() as u32 - 1
+        job.serial = self.flushes.begin();
+        let number = self.all.insert(job);
+        let numbers = self.all.numbers();
+        self.parts.resize(numbers * self.data, NO_PART);
+        self.cells.resize(numbers * self.stride(), PayloadId::NONE);
+        number
     }
 
-    /// Serial number of the last job begun.
-    pub fn last_serial(&self) -> u64 {
-        self.serials.last()
+    pub fn end(&mut self, number: u32) -> Job {
+        let job = self.all.remove(number);
+        self.flushes.end(job.serial);
+        job
     }
 
-    pub fn end(&mut self, number: u32) {
-        self.serials.end(self.all[number as usize].serial);
-        self.free.push(number);
-    }
-
-    /// Jobs that are not done.
-    pub fn active(&self) -> usize {
-        self.all.len() - self.free.len()
-    }
-
-    /// Whether a job begun no later than `serial` is not done.
-    pub fn any_up_to(&self, serial: u64) -> bool {
-        self.serials.any_up_to(serial)
+    /// No job is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.all.is_empty()
     }
 
     #[inline]
     pub fn at(&self, number: u32) -> &Job {
-        &self.all[number as usize]
+        self.all.at(number)
     }
 
     #[inline]
     pub fn at_mut(&mut self, number: u32) -> &mut Job {
-        &mut self.all[number as usize]
+        self.all.at_mut(number)
     }
 
     #[inline]
@@ -285,5 +288,29 @@ impl Jobs {
         let first = number as usize * stride;
         let cells = self.cells[first..first + stride].iter_mut();
         cells.map(|cell| std::mem::replace(cell, PayloadId::NONE)).filter(|cell| *cell != PayloadId::NONE)
+    }
+
+    /// Data pages whose newest version the job itself has just written.
+    pub fn in_memory(&self, number: u32) -> u64 {
+        let job = self.at(number);
+        if job.kind == Kind::Write { job.pages } else { 0 }
+    }
+
+    /// Pages of a job of which only some sectors are written.
+    pub fn partial(&self, number: u32, full: u64) -> u64 {
+        let Job { pages, trims, .. } = *self.at(number);
+        let partial = members(pages & !trims).filter(|index| self.part(number, *index).mask != full);
+        partial.map(|index| 1 << index).sum()
+    }
+
+    /// A page that a job reads is there, or cannot be read.
+    pub fn read_ended(&mut self, number: u32, kind: Asked, index: u32, failed: bool) {
+        let job = self.at_mut(number);
+        let (have, lost) = match kind {
+            Asked::Newest => (&mut job.have.newest, &mut job.lost.0),
+            Asked::Old => (&mut job.have.old, &mut job.lost.0),
+            _ => (&mut job.have.parity, &mut job.lost.1),
+        };
+        *(if failed { lost } else { have }) |= 1 << index;
     }
 }

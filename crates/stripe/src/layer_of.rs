@@ -1,5 +1,6 @@
 //! The stripe layer as seen from above: operations, events, checks, reports, snapshots.
 
+use crate::array::Array;
 use crate::scheme::Delay;
 use crate::striped::{Counters, Striped};
 use layer::{
@@ -12,8 +13,34 @@ use units::{HostOp, Request, SECTOR_BYTES, members};
 const IDLE_COMMITS: usize = 4;
 
 impl<F: Flash> Striped<F> {
+    /// This stripe is the next to be committed: its pages are neighbours in the mapping below.
+    pub fn look_ahead(&self, flash: &F, stripe: u32) {
+        let per_page = u64::from(self.work.array.page_bytes) / SECTOR_BYTES;
+        let chips = self.work.array.layout.chips();
+        let [first, last] = [0, chips - 1].map(|chip| Request {
+            arrival: 0,
+            first_sector: u64::from(stripe * chips + chip) * per_page,
+            sectors: 0,
+            op: HostOp::Read,
+            fua: false,
+        });
+        self.work.array.below.hint_map(flash, &[first, last]);
+        self.work.jobs.prefetch(stripe);
+    }
+
+    /// What a power cut tore is mended before anything else: collection that began in an idle time would have a torn
+    /// stripe committed from what memory has of it.
+    #[inline]
+    fn resume_once(&mut self, flash: &mut F) {
+        if self.work.array.torn.is_fresh && self.work.array.layout.parity > 0 {
+            self.resume(flash);
+        }
+    }
+}
+
+impl<F: Flash> Array<F> {
     /// Calls `hint` with requests as the mapping below numbers their pages.
-    fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
+    pub fn translated(&self, requests: &[Request], hint: impl Fn(&[Request])) {
         let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
         let page_of = |user: u64| {
             let page = if user < u64::from(self.layout.user_pages) { self.layout.below(user as u32) } else { 0 };
@@ -23,39 +50,15 @@ impl<F: Flash> Striped<F> {
         layer::translated(requests, per_page, page_of, hint);
     }
 
-    /// This stripe is the next to be committed: its pages are neighbours in the mapping below.
-    pub fn look_ahead(&self, flash: &F, stripe: u32) {
-        let per_page = u64::from(self.page_bytes) / SECTOR_BYTES;
-        let chips = self.layout.chips();
-        let [first, last] = [0, chips - 1].map(|chip| Request {
-            arrival: 0,
-            first_sector: u64::from(stripe * chips + chip) * per_page,
-            sectors: 0,
-            op: HostOp::Read,
-            fua: false,
-        });
-        self.below.hint_map(flash, &[first, last]);
-        units::prefetch(&self.line, stripe as usize);
-    }
-
     /// Bits of the cache: for each entry the stripe's number, a bit a page, and the parity.
-    fn cache_bits(&self) -> u64 {
+    pub fn cache_bits(&self) -> u64 {
         let number = u64::from(self.layout.stripes().max(2) - 1).ilog2() + 1;
         let pages = if self.scheme.delay == Delay::Idle { 0 } else { self.layout.parity };
         let entry = u64::from(number) + u64::from(self.layout.data) + u64::from(pages) * u64::from(self.page_bytes) * 8;
         u64::from(self.settings.entries) * entry
     }
 
-    /// What a power cut tore is mended before anything else: collection that began in an idle time would have a torn
-    /// stripe committed from what memory has of it.
-    #[inline]
-    fn resume_once(&mut self, flash: &mut F) {
-        if self.resumes && self.layout.parity > 0 {
-            self.resume(flash);
-        }
-    }
-
-    fn report_own(&self) -> LayerReport {
+    pub fn report_own(&self) -> LayerReport {
         let Counters { cases, commits, .. } = self.counters;
         let mut report = LayerReport { name: "stripe", ..LayerReport::default() };
         if self.scheme.delays() {
@@ -88,13 +91,13 @@ impl<F: Flash> Striped<F> {
             ("dies_lost", self.chips.failed_dies()),
             ("stripes_rebuilt", self.counters.rebuilt_stripes),
             ("stripes_to_rebuild", self.chips.left()),
-            ("stripes_to_repair", self.repairs.len() as u64 + self.repairing),
+            ("stripes_to_repair", self.torn.left()),
         ]);
         report
     }
 
     /// Old versions are kept exactly for the pages newer than their parity.
-    fn check_old(&self, stripe: u32) -> Result<(), String> {
+    pub fn check_old(&self, stripe: u32) -> Result<(), String> {
         let entry = self.cache.find(stripe).map(|slot| self.cache.at(slot));
         let newer = entry.filter(|entry| !entry.full).map_or(0, |entry| entry.newer);
         let (lost, _) = self.lost_members(stripe);
@@ -116,8 +119,8 @@ impl<F: Flash> Striped<F> {
 
 impl<F: Flash> PageLayer<F> for Striped<F> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if self.layout.parity == 0 {
-            return self.below.submit(flash, op, outbox); // the numbers of pages are the same
+        if self.work.array.layout.parity == 0 {
+            return (*self.work.array.below).submit(flash, op, outbox); // the numbers of pages are the same
         }
         self.idle = false;
         self.resume_once(flash);
@@ -125,7 +128,7 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
             HostOp::Read => self.submit_read(flash, op, outbox),
             HostOp::Write | HostOp::Trim => self.submit_write(flash, op, outbox),
             HostOp::Flush => {
-                self.close_group();
+                self.work.jobs.close_group();
                 self.settle(flash, outbox);
                 self.submit_flush(flash, op)
             }
@@ -139,10 +142,11 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
                 self.on_joined(flash, token, failed, wait, outbox);
                 return;
             }
-            Event::DieLost { die } if self.layout.parity > 0 => self.lose_die(flash, die),
-            ref event => self.pass_event(flash, owner, event, outbox),
+            Event::DieLost { die } if self.work.array.layout.parity > 0 => self.lose_die(flash, die),
+            ref event if self.work.array.layout.parity > 0 => self.work.array.below.on_event(flash, owner, event),
+            ref event => (*self.work.array.below).on_event(flash, owner, event, outbox),
         }
-        if self.layout.parity > 0 {
+        if self.work.array.layout.parity > 0 {
             self.settle(flash, outbox);
         }
     }
@@ -154,64 +158,68 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
         if begun {
             self.settle(flash, &mut Outbox::new());
         }
-        self.below.on_idle(flash) || begun
+        self.work.array.below.on_idle(flash) || begun
     }
 
     fn hint_map(&self, flash: &F, soon: &[Request]) {
-        self.translated(soon, |soon| self.below.hint_map(flash, soon));
+        self.work.array.translated(soon, |soon| self.work.array.below.hint_map(flash, soon));
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        self.translated(next, |next| self.below.hint_target(flash, next));
+        self.work.array.translated(next, |next| self.work.array.below.hint_target(flash, next));
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        self.cache.check()?;
-        if self.layout.parity > 0 && !self.resumes {
-            (0..self.layout.stripes())
-                .filter(|stripe| self.is_idle(*stripe))
-                .try_for_each(|stripe| self.check_old(stripe))?;
+        self.work.array.cache.check()?;
+        self.work.jobs.check()?;
+        self.work.array.torn.check()?;
+        self.waiting.check()?;
+        if self.work.array.layout.parity > 0 && !self.work.array.torn.is_fresh {
+            (0..self.work.array.layout.stripes())
+                .filter(|stripe| self.work.jobs.is_idle(*stripe))
+                .try_for_each(|stripe| self.work.array.check_old(stripe))?;
         }
-        self.below.check(flash)
+        self.work.array.below.check(flash)
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
-        if self.layout.parity > 0 {
-            reports.push(self.report_own());
+        if self.work.array.layout.parity > 0 {
+            reports.push(self.work.array.report_own());
         }
-        self.below.report(reports);
+        self.work.array.below.report(reports);
     }
 
     fn reset_counters(&mut self) {
-        self.counters = Counters::default();
-        self.below.reset_counters();
+        self.work.array.counters = Counters::default();
+        self.work.array.below.reset_counters();
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {
-        assert!(self.jobs.active() == 0, "a drive is drained before its state is saved");
+        assert!(self.work.jobs.is_quiet(), "a drive is drained before its state is saved");
         let mut numbers = Vec::new();
-        for stripe in self.cache.delayed_stripes() {
-            let entry = self.cache.at(self.cache.find(stripe).expect("a delayed stripe has an entry"));
+        for stripe in self.work.array.cache.delayed_stripes() {
+            let entry =
+                self.work.array.cache.at(self.work.array.cache.find(stripe).expect("a delayed stripe has an entry"));
             numbers.extend([u64::from(stripe), entry.newer, entry.zeros, entry.trims, u64::from(entry.full)]);
         }
         writer.put_u64("stripe.delayed", numbers.into_iter());
-        self.below.save(writer);
+        self.work.array.below.save(writer);
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         for entry in reader.get_u64("stripe.delayed")?.chunks_exact(5) {
             let [stripe, newer, zeros, trims, full] = [entry[0], entry[1], entry[2], entry[3], entry[4]];
-            if stripe >= u64::from(self.layout.stripes()) || newer & !self.layout.all() != 0 {
+            if stripe >= u64::from(self.work.array.layout.stripes()) || newer & !self.work.array.layout.all() != 0 {
                 let problem = format!("stripe {stripe} does not belong there");
                 return Err(SnapshotError::Unfit { section: "stripe.delayed", problem });
             }
             // With contents, non-volatile memory has brought the stripe along.
-            let slot = self.cache.find(stripe as u32);
-            let slot = slot.unwrap_or_else(|| self.cache.insert(stripe as u32, false, [PayloadId::NONE; 2]));
-            let entry = self.cache.at_mut(slot);
+            let slot = self.work.array.cache.find(stripe as u32);
+            let slot = slot.unwrap_or_else(|| self.work.array.cache.insert(stripe as u32, false, [PayloadId::NONE; 2]));
+            let entry = self.work.array.cache.at_mut(slot);
             (entry.newer, entry.zeros, entry.trims, entry.full) = (newer, zeros, trims, full == 1);
-            self.cache.touch(slot);
+            self.work.array.cache.touch(slot);
         }
-        self.below.load(reader)
+        self.work.array.below.load(reader)
     }
 }

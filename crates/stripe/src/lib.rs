@@ -4,12 +4,14 @@
 //! scheme: a line in `scheme.rs`, and what it does differently where the layer asks for it.
 
 mod around;
+mod array;
 mod cache;
 pub mod choice;
 mod code;
 mod commit;
 mod elastic;
 mod flush;
+mod gone;
 mod jobs;
 mod layer_of;
 mod layout;
@@ -22,12 +24,17 @@ mod scheme;
 mod settings;
 mod striped;
 mod token;
+mod torn;
 mod trims;
 mod update;
+mod waiting;
+mod way;
+mod work;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
 pub use settings::{parameters, stripe_choices, stripe_names};
 
+use array::Array;
 use elastic::Elastic;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};
@@ -112,9 +119,9 @@ impl StripePlan {
         }
         let chips = self.chips(&context.geometry);
         let below = self.with_mapping(context, &chips, flash.core(), |context| (entry.build)(context, flash));
-        let mut striped = self.over(context, chips, below);
-        striped.adopt_all(flash.core());
-        Box::new(striped)
+        let mut array = self.over(context, chips, below);
+        array.adopt_all(flash.core());
+        Box::new(Striped::new(array))
     }
 
     /// Stripes over a mapping, both rebuilt from what a power cut left.
@@ -135,9 +142,9 @@ impl StripePlan {
             chips.replace(&replaced, self.0.layout.stripes());
         }
         let below = self.with_mapping(context, &chips, image, |context| (entry.recover)(context, image))?;
-        let mut striped = self.over(context, chips, below);
-        striped.recover(image);
-        Ok(Box::new(striped))
+        let mut array = self.over(context, chips, below);
+        array.recover(image);
+        Ok(Box::new(Striped::new(array)))
     }
 
     fn with_mapping<T>(
@@ -163,7 +170,7 @@ impl StripePlan {
         build(&FtlContext { user_pages: self.0.layout.pages() as u32, stripes: Some(stripes), ..*context })
     }
 
-    fn over<F: Flash>(&self, context: &FtlContext<'_>, chips: Chips, below: Box<dyn Versioned<F>>) -> Striped<F> {
-        Striped::new(self.0.scheme, self.0.layout, Settings::read(context.values), chips, &context.geometry, below)
+    fn over<F: Flash>(&self, context: &FtlContext<'_>, chips: Chips, below: Box<dyn Versioned<F>>) -> Array<F> {
+        Array::new(self.0.scheme, self.0.layout, Settings::read(context.values), chips, &context.geometry, below)
     }
 }

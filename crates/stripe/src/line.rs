@@ -1,69 +1,45 @@
 //! The line of each stripe: which job a page of a write goes to, and whose turn it is.
 
-use crate::jobs::{Job, Kind, NONE, Phase};
-use crate::striped::Striped;
-use layer::{Answer, Outbox, PageOp};
-use nand::{Flash, PayloadId};
-use units::HostOp;
+use crate::jobs::{Job, Jobs, Kind, NONE, Phase};
 
-impl<F: Flash> Striped<F> {
-    pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        let number = self.new_op(op);
-        for index in 0..op.pages {
-            let (stripe, at) = self.layout.place(op.first + index);
-            let job = self.job_for(stripe, at);
-            let trim = op.op == HostOp::Trim;
-            let entry = self.jobs.at_mut(job);
-            entry.pages |= 1 << at;
-            entry.trims |= u64::from(trim) << at;
-            let part = self.jobs.part_mut(job, at);
-            (part.op, part.payload) = (number, op.payload.offset(index));
-            part.mask = op.mask_at(index, self.full_mask);
-            part.whole = PayloadId::NONE;
-        }
-        if !op.more {
-            self.close_group();
-        }
-        self.settle(flash, outbox);
-        self.answer(number)
-    }
-
+impl Jobs {
     /// The job that takes a page: the one being gathered, the last in line if it has not begun, or a new one.
-    fn job_for(&mut self, stripe: u32, at: u32) -> u32 {
+    pub fn job_for(&mut self, stripe: u32, at: u32) -> u32 {
         let takes = |job: &Job| job.stripe == stripe && job.pages >> at & 1 == 0;
         if self.gathering != NONE {
-            if takes(self.jobs.at(self.gathering)) {
+            if takes(self.at(self.gathering)) {
                 return self.gathering;
             }
             self.close_group();
         }
         let last = self.last_in_line(stripe);
-        if last != NONE && last != self.line[stripe as usize] {
-            let job = self.jobs.at(last);
+        if last != NONE && last != self.heads[stripe as usize] {
+            let job = self.at(last);
             // One that a read went before has begun, or was counted among those that wait for an entry.
             if job.kind == Kind::Write && job.phase == Phase::Start && !job.stalled && takes(job) {
                 return last;
             }
         }
-        let job = self.jobs.begin(Job { phase: Phase::Gathering, ..Job::new(Kind::Write, stripe, 0) });
+        let job = self.begin(Job { phase: Phase::Gathering, ..Job::new(Kind::Write, stripe, 0) });
         self.join_line(job, last);
         self.gathering = job;
         job
     }
 
     fn last_in_line(&self, stripe: u32) -> u32 {
-        let mut last = self.line[stripe as usize];
-        while last != NONE && self.jobs.at(last).next != NONE {
-            last = self.jobs.at(last).next;
+        let mut last = self.heads[stripe as usize];
+        while last != NONE && self.at(last).next != NONE {
+            last = self.at(last).next;
         }
         last
     }
 
     fn join_line(&mut self, job: u32, last: u32) {
         if last == NONE {
-            self.line[self.jobs.at(job).stripe as usize] = job;
+            let stripe = self.at(job).stripe;
+            self.heads[stripe as usize] = job;
         } else {
-            self.jobs.at_mut(last).next = job;
+            self.at_mut(last).next = job;
         }
     }
 
@@ -73,8 +49,8 @@ impl<F: Flash> Striped<F> {
         if job == NONE {
             return;
         }
-        self.jobs.at_mut(job).phase = Phase::Start;
-        if self.line[self.jobs.at(job).stripe as usize] == job {
+        self.at_mut(job).phase = Phase::Start;
+        if self.heads[self.at(job).stripe as usize] == job {
             self.wake(job);
         }
     }
@@ -83,7 +59,7 @@ impl<F: Flash> Striped<F> {
     pub fn enqueue(&mut self, job: Job) -> u32 {
         let stripe = job.stripe;
         let last = self.last_in_line(stripe);
-        let number = self.jobs.begin(job);
+        let number = self.begin(job);
         self.join_line(number, last);
         if last == NONE {
             self.wake(number);
@@ -95,18 +71,18 @@ impl<F: Flash> Striped<F> {
     /// what waits for room.
     pub fn enqueue_read(&mut self, job: Job) -> u32 {
         let stripe = job.stripe;
-        let first = self.line[stripe as usize];
+        let first = self.heads[stripe as usize];
         let mut before = if first == NONE || self.lets_reads_pass(first) { NONE } else { first };
-        let mut next = if before == NONE { first } else { self.jobs.at(before).next };
-        while next != NONE && self.jobs.at(next).kind == Kind::Read {
-            (before, next) = (next, self.jobs.at(next).next);
+        let mut next = if before == NONE { first } else { self.at(before).next };
+        while next != NONE && self.at(next).kind == Kind::Read {
+            (before, next) = (next, self.at(next).next);
         }
-        let number = self.jobs.begin(Job { next, ..job });
+        let number = self.begin(Job { next, ..job });
         if before == NONE {
-            self.line[stripe as usize] = number;
+            self.heads[stripe as usize] = number;
             self.wake(number);
         } else {
-            self.jobs.at_mut(before).next = number;
+            self.at_mut(before).next = number;
         }
         number
     }
@@ -114,43 +90,117 @@ impl<F: Flash> Striped<F> {
     /// Whether a job whose turn it is has not begun, or waits for room and for nothing else: what is in memory and on
     /// flash agrees.
     fn lets_reads_pass(&self, number: u32) -> bool {
-        let Job { phase, outstanding, stalled, .. } = *self.jobs.at(number);
+        let Job { phase, outstanding, stalled, .. } = *self.at(number);
         let waits_for_log = || self.trims.is_full && outstanding == 1 && self.trims.waiting.contains(&number);
         matches!(phase, Phase::Gathering | Phase::Start) || stalled && outstanding == 0 || waits_for_log()
     }
 
     /// Reads behind a job that waits for room go first: nobody may wait for room to read.
     pub fn give_way(&mut self, number: u32) {
-        let Job { stripe, next: first, .. } = *self.jobs.at(number);
-        if first == NONE || self.line[stripe as usize] != number || !self.lets_reads_pass(number) {
+        let Job { stripe, next: first, .. } = *self.at(number);
+        if first == NONE || self.heads[stripe as usize] != number || !self.lets_reads_pass(number) {
             return;
         }
         let (mut last, mut next) = (NONE, first);
-        while next != NONE && self.jobs.at(next).kind == Kind::Read {
-            (last, next) = (next, self.jobs.at(next).next);
+        while next != NONE && self.at(next).kind == Kind::Read {
+            (last, next) = (next, self.at(next).next);
         }
         if last != NONE {
-            self.jobs.at_mut(number).next = next;
-            self.jobs.at_mut(last).next = number;
-            self.line[stripe as usize] = first;
+            self.at_mut(number).next = next;
+            self.at_mut(last).next = number;
+            self.heads[stripe as usize] = first;
             self.wake(first);
         }
     }
 
+    /// A job can go on. One that waits for room does so when there is some.
+    pub fn wake(&mut self, job: u32) {
+        if !std::mem::replace(&mut self.at_mut(job).queued, true) {
+            self.ready.push_back(job);
+        }
+    }
+
     /// The jobs of a stripe in the order of their turns.
-    pub fn in_line(&self, stripe: u32) -> impl Iterator<Item = u32> + use<'_, F> {
+    pub fn in_line(&self, stripe: u32) -> impl Iterator<Item = u32> + use<'_> {
         let next = |job: u32| (job != NONE).then_some(job);
-        std::iter::successors(next(self.first_in_line(stripe)), move |job| next(self.jobs.at(*job).next))
+        std::iter::successors(next(self.first_in_line(stripe)), move |job| next(self.at(*job).next))
     }
 
     /// The job whose turn it is in a stripe.
     pub fn first_in_line(&self, stripe: u32) -> u32 {
-        self.line[stripe as usize]
+        self.heads[stripe as usize]
     }
 
     /// Nothing is to be done for a stripe.
     #[inline]
     pub fn is_idle(&self, stripe: u32) -> bool {
-        self.line[stripe as usize] == NONE
+        self.heads[stripe as usize] == NONE
+    }
+
+    /// Whether a write of this page has not been given to the mapping yet.
+    pub fn is_awaited(&self, stripe: u32, at: u32) -> bool {
+        self.awaiting(stripe, at).next().is_some()
+    }
+
+    /// Jobs in the line of a stripe that will write this page, in order.
+    pub fn awaiting(&self, stripe: u32, at: u32) -> impl Iterator<Item = u32> + use<'_> {
+        self.in_line(stripe).filter(move |job| {
+            let Job { kind, phase, pages, issued, .. } = *self.at(*job);
+            let given = match phase {
+                Phase::Gathering | Phase::Start | Phase::Before => 0,
+                Phase::Data | Phase::Trims => issued,
+                _ => pages,
+            };
+            kind == Kind::Write && (pages & !given) >> at & 1 == 1
+        })
+    }
+
+    /// The next job that can go on.
+    pub fn next_ready(&mut self) -> Option<u32> {
+        let number = self.ready.pop_front()?;
+        self.at_mut(number).queued = false;
+        Some(number)
+    }
+
+    /// A job can go on.
+    pub fn any_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// A job waits until there is room.
+    pub fn stall(&mut self, number: u32) {
+        let job = self.at_mut(number);
+        (job.queued, job.stalled) = (true, true);
+    }
+
+    /// There is room for a job that waited for it.
+    pub fn resume(&mut self, number: u32) {
+        self.at_mut(number).stalled = false;
+        self.ready.push_back(number);
+    }
+
+    /// A job is done, and the next of its line begins, if there is one.
+    pub fn leave(&mut self, number: u32) -> Job {
+        let job = self.end(number);
+        self.heads[job.stripe as usize] = job.next;
+        if job.next != NONE && self.at(job.next).phase != Phase::Gathering && !self.at(job.next).stalled {
+            self.wake(job.next);
+        }
+        job
+    }
+
+    /// Brings the line of a stripe into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, stripe: u32) {
+        units::prefetch(&self.heads, stripe as usize);
+    }
+
+    /// # Errors
+    /// A job does not stand in the line of its stripe.
+    pub fn check(&self) -> Result<(), String> {
+        match self.all.iter().find(|(number, job)| !self.in_line(job.stripe).any(|other| other == *number)) {
+            Some((number, job)) => Err(format!("job {number} does not stand in the line of stripe {}", job.stripe)),
+            None => Ok(()),
+        }
     }
 }

@@ -9,9 +9,10 @@
 //! ```
 //! A lost page that is newer follows from the second, any other one from the first.
 
+use crate::array::Array;
 use crate::jobs::{Cell, Job, Shards};
 use crate::scheme::Delay;
-use crate::striped::Striped;
+use crate::work::Work;
 use layer::Old;
 use nand::{Flash, PayloadId};
 use units::{Cause, members};
@@ -27,34 +28,12 @@ pub(crate) enum Loaded {
     Lost,
 }
 
-impl<F: Flash> Striped<F> {
-    /// Data pages and rows of a stripe whose chip is lost.
-    #[inline]
-    pub fn lost_members(&self, stripe: u32) -> (u64, u64) {
-        if self.chips.all_there() { (0, 0) } else { self.chips.lost_members(&self.layout, stripe) }
-    }
-
+impl<F: Flash> Work<F> {
     /// The same, with what the job itself could not read.
     pub fn lost_to(&self, number: u32) -> (u64, u64) {
         let job = self.jobs.at(number);
-        let (pages, rows) = self.lost_members(job.stripe);
+        let (pages, rows) = self.array.lost_members(job.stripe);
         (pages | job.lost.0, rows | job.lost.1)
-    }
-
-    /// Of data pages, the ones whose old version is what the parity covers.
-    pub fn with_old(&self, stripe: u32, pages: u64) -> u64 {
-        let has_old = |index: &u32| self.below.old(self.layout.data_page(stripe, *index)) != Old::None;
-        members(pages).filter(has_old).map(|index| 1 << index).sum()
-    }
-
-    /// Whether flash holds a page of the mapping, or what is kept of it: what it does not hold is zeros, without a
-    /// read.
-    pub fn is_on_flash(&self, page: u32, kept: bool) -> bool {
-        match self.below.old(page) {
-            Old::Page if kept => true,
-            Old::Zero if kept => false,
-            _ => self.below.is_written(page),
-        }
     }
 
     /// Reads what the job wants and has not; what is lost is computed from other pages.
@@ -82,7 +61,7 @@ impl<F: Flash> Striped<F> {
                 return Loaded::Ready;
             }
             for index in members(newest) {
-                let cause = self.cause_of(&job, index, missing != 0);
+                let cause = self.array.cause_of(&job, index, missing != 0);
                 self.read(flash, number, Cell::Newest(index), cause);
             }
             let cause = if missing == 0 { Cause::Parity } else { Cause::Rebuild };
@@ -91,31 +70,16 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// Why the newest version of a page is read.
-    fn cause_of(&self, job: &Job, index: u32, computes: bool) -> Cause {
-        use crate::jobs::{Kind, Phase};
-        let of_parity = if job.whole { 0 } else { job.newer_before };
-        let only_merged =
-            job.phase == Phase::Before && job.pages & !of_parity >> index & 1 == 1 && self.scheme.delay != Delay::Full;
-        match job.kind {
-            _ if computes => Cause::Rebuild,
-            Kind::Read => Cause::Host,
-            Kind::Rebuild => Cause::Rebuild,
-            Kind::Write if only_merged && self.scheme.delay != Delay::AtOnce => Cause::Padding,
-            Kind::Write | Kind::Commit(_) => Cause::Parity,
-        }
-    }
-
     /// Adds to what the job wants the pages from which the missing ones follow. `false`: there are too few.
-    fn want_substitutes(&self, number: u32, missing: u64, lost: (u64, u64), want: &mut Shards) -> bool {
+    pub fn want_substitutes(&self, number: u32, missing: u64, lost: (u64, u64), want: &mut Shards) -> bool {
         let (by_memory, by_flash) = self.split_missing(number, missing);
         let Job { stripe, .. } = *self.jobs.at(number);
-        let rows = (1_u64 << self.layout.parity) - 1;
+        let rows = (1_u64 << self.array.layout.parity) - 1;
         if by_flash != 0 {
-            let live = self.layout.all() & !lost.0;
-            let old = self.with_old(stripe, live);
+            let live = self.array.layout.all() & !lost.0;
+            let old = self.array.with_old(stripe, live);
             let unknown = lost.0.count_ones();
-            let full = self.full_entry(stripe).is_some();
+            let full = self.array.full_entry(stripe).is_some();
             let mut take = 0;
             for row in members(rows & !lost.1) {
                 if u64::count_ones(take) < unknown {
@@ -130,13 +94,120 @@ impl<F: Flash> Striped<F> {
             want.parity |= if full { 0 } else { take };
         }
         if by_memory != 0 {
-            let newer = self.newer_of(stripe);
-            if !self.scheme.gathers() || u64::count_ones(newer & lost.0) > self.layout.parity {
+            let newer = self.array.newer_of(stripe);
+            if !self.array.scheme.gathers() || u64::count_ones(newer & lost.0) > self.array.layout.parity {
                 return false;
             }
             want.newest |= newer & !lost.0;
         }
         true
+    }
+
+    /// Missing pages that follow from the parity in memory, and those that follow from the one on flash.
+    pub fn split_missing(&self, number: u32, missing: u64) -> (u64, u64) {
+        if self.array.scheme.delay == Delay::Full || self.array.full_entry(self.jobs.at(number).stripe).is_some() {
+            return (0, missing);
+        }
+        let newer = self.array.newer_of(self.jobs.at(number).stripe);
+        (missing & newer, missing & !newer)
+    }
+
+    /// Computes missing pages from what was read.
+    pub fn compute(&mut self, flash: &mut F, number: u32, missing: u64, lost: (u64, u64)) {
+        let (by_memory, by_flash) = self.split_missing(number, missing);
+        let stripe = self.jobs.at(number).stripe;
+        for index in members(missing) {
+            let page = self.array.take_page(flash);
+            self.jobs.set_cell(number, Cell::Newest(index), page);
+        }
+        self.jobs.at_mut(number).have.newest |= missing;
+        self.array.counters.degraded_reads += u64::from(missing.count_ones());
+        if by_flash != 0 {
+            let old = self.array.with_old(stripe, self.array.layout.all() & !lost.0);
+            let data = |index: u32| {
+                let cell = if old >> index & 1 == 1 { Cell::Old(index) } else { Cell::Newest(index) };
+                (lost.0 >> index & 1 == 0).then(|| self.jobs.cell(number, cell))
+            };
+            let shards: Vec<_> = (0..self.array.layout.data).map(data).collect();
+            let full = self.array.full_entry(stripe);
+            let row = |row: u32| match full {
+                Some(entry) => Some(self.array.cache.at(entry).parity[row as usize]),
+                None => (self.jobs.at(number).have.parity >> row & 1 == 1)
+                    .then(|| self.jobs.cell(number, Cell::Parity(row))),
+            };
+            let rows: Vec<_> = (0..self.array.layout.parity).map(row).collect();
+            self.solve(flash, number, by_flash, &[shards, rows].concat(), 0);
+        }
+        if by_memory != 0 {
+            let newer = self.array.newer_of(stripe);
+            let data = |index: u32| (lost.0 & newer) >> index & 1 == 0;
+            let shards: Vec<_> = (0..self.array.layout.data)
+                .map(|index| data(index).then(|| self.jobs.cell(number, Cell::Newest(index))))
+                .collect();
+            let entry = self.array.cache.find(stripe).expect("a newer page has an entry");
+            let rows: Vec<_> = (0..self.array.layout.parity)
+                .map(|row| Some(self.array.cache.at(entry).parity[row as usize]))
+                .collect();
+            self.solve(flash, number, by_memory, &[shards, rows].concat(), self.array.layout.all() & !newer);
+        }
+    }
+
+    /// Solves one equation for some pages; `zeros`: data pages that are no part of it.
+    pub fn solve(&mut self, flash: &mut F, number: u32, wanted: u64, shards: &[Option<PayloadId>], zeros: u64) {
+        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
+        let bytes = contents.payload(self.jobs.cell(number, Cell::Newest(wanted.trailing_zeros()))).len();
+        let shard = |(index, payload): (u32, &Option<PayloadId>)| {
+            if zeros >> index & 1 == 1 && index < self.array.layout.data {
+                return Some(vec![0; bytes]);
+            }
+            payload.map(|payload| contents.payload(payload).to_vec())
+        };
+        let mut shards: Vec<Option<Vec<u8>>> = (0..).zip(shards).map(shard).collect();
+        assert!(self.array.code.solve(&mut shards), "enough pages were read to compute the missing ones");
+        for index in members(wanted) {
+            let into = self.jobs.cell(number, Cell::Newest(index));
+            let found = shards[index as usize].as_deref().expect("solved for");
+            contents.payload_mut(into).copy_from_slice(found);
+        }
+    }
+}
+
+impl<F: Flash> Array<F> {
+    /// Data pages and rows of a stripe whose chip is lost.
+    #[inline]
+    pub fn lost_members(&self, stripe: u32) -> (u64, u64) {
+        if self.chips.all_there() { (0, 0) } else { self.chips.lost_members(&self.layout, stripe) }
+    }
+
+    /// Of data pages, the ones whose old version is what the parity covers.
+    pub fn with_old(&self, stripe: u32, pages: u64) -> u64 {
+        let has_old = |index: &u32| self.below.old(self.layout.data_page(stripe, *index)) != Old::None;
+        members(pages).filter(has_old).map(|index| 1 << index).sum()
+    }
+
+    /// Whether flash holds a page of the mapping, or what is kept of it: what it does not hold is zeros, without a
+    /// read.
+    pub fn is_on_flash(&self, page: u32, kept: bool) -> bool {
+        match self.below.old(page) {
+            Old::Page if kept => true,
+            Old::Zero if kept => false,
+            _ => self.below.is_written(page),
+        }
+    }
+
+    /// Why the newest version of a page is read.
+    pub fn cause_of(&self, job: &Job, index: u32, computes: bool) -> Cause {
+        use crate::jobs::{Kind, Phase};
+        let of_parity = if job.whole { 0 } else { job.newer_before };
+        let only_merged =
+            job.phase == Phase::Before && job.pages & !of_parity >> index & 1 == 1 && self.scheme.delay != Delay::Full;
+        match job.kind {
+            _ if computes => Cause::Rebuild,
+            Kind::Read => Cause::Host,
+            Kind::Rebuild => Cause::Rebuild,
+            Kind::Write if only_merged && self.scheme.delay != Delay::AtOnce => Cause::Padding,
+            Kind::Write | Kind::Commit(_) => Cause::Parity,
+        }
     }
 
     /// Pages of a stripe newer than its parity, as far as memory knows.
@@ -145,75 +216,8 @@ impl<F: Flash> Striped<F> {
     }
 
     /// The entry of a stripe whose full parity is in memory.
-    fn full_entry(&self, stripe: u32) -> Option<u32> {
+    pub fn full_entry(&self, stripe: u32) -> Option<u32> {
         self.cache.find(stripe).filter(|entry| self.cache.at(*entry).full)
-    }
-
-    /// Missing pages that follow from the parity in memory, and those that follow from the one on flash.
-    fn split_missing(&self, number: u32, missing: u64) -> (u64, u64) {
-        if self.scheme.delay == Delay::Full || self.full_entry(self.jobs.at(number).stripe).is_some() {
-            return (0, missing);
-        }
-        let newer = self.newer_of(self.jobs.at(number).stripe);
-        (missing & newer, missing & !newer)
-    }
-
-    /// Computes missing pages from what was read.
-    fn compute(&mut self, flash: &mut F, number: u32, missing: u64, lost: (u64, u64)) {
-        let (by_memory, by_flash) = self.split_missing(number, missing);
-        let stripe = self.jobs.at(number).stripe;
-        for index in members(missing) {
-            let page = self.take_page(flash);
-            self.jobs.set_cell(number, Cell::Newest(index), page);
-        }
-        self.jobs.at_mut(number).have.newest |= missing;
-        self.counters.degraded_reads += u64::from(missing.count_ones());
-        if by_flash != 0 {
-            let old = self.with_old(stripe, self.layout.all() & !lost.0);
-            let data = |index: u32| {
-                let cell = if old >> index & 1 == 1 { Cell::Old(index) } else { Cell::Newest(index) };
-                (lost.0 >> index & 1 == 0).then(|| self.jobs.cell(number, cell))
-            };
-            let shards: Vec<_> = (0..self.layout.data).map(data).collect();
-            let full = self.full_entry(stripe);
-            let row = |row: u32| match full {
-                Some(entry) => Some(self.cache.at(entry).parity[row as usize]),
-                None => (self.jobs.at(number).have.parity >> row & 1 == 1)
-                    .then(|| self.jobs.cell(number, Cell::Parity(row))),
-            };
-            let rows: Vec<_> = (0..self.layout.parity).map(row).collect();
-            self.solve(flash, number, by_flash, &[shards, rows].concat(), 0);
-        }
-        if by_memory != 0 {
-            let newer = self.newer_of(stripe);
-            let data = |index: u32| (lost.0 & newer) >> index & 1 == 0;
-            let shards: Vec<_> = (0..self.layout.data)
-                .map(|index| data(index).then(|| self.jobs.cell(number, Cell::Newest(index))))
-                .collect();
-            let entry = self.cache.find(stripe).expect("a newer page has an entry");
-            let rows: Vec<_> =
-                (0..self.layout.parity).map(|row| Some(self.cache.at(entry).parity[row as usize])).collect();
-            self.solve(flash, number, by_memory, &[shards, rows].concat(), self.layout.all() & !newer);
-        }
-    }
-
-    /// Solves one equation for some pages; `zeros`: data pages that are no part of it.
-    fn solve(&mut self, flash: &mut F, number: u32, wanted: u64, shards: &[Option<PayloadId>], zeros: u64) {
-        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
-        let bytes = contents.payload(self.jobs.cell(number, Cell::Newest(wanted.trailing_zeros()))).len();
-        let shard = |(index, payload): (u32, &Option<PayloadId>)| {
-            if zeros >> index & 1 == 1 && index < self.layout.data {
-                return Some(vec![0; bytes]);
-            }
-            payload.map(|payload| contents.payload(payload).to_vec())
-        };
-        let mut shards: Vec<Option<Vec<u8>>> = (0..).zip(shards).map(shard).collect();
-        assert!(self.code.solve(&mut shards), "enough pages were read to compute the missing ones");
-        for index in members(wanted) {
-            let into = self.jobs.cell(number, Cell::Newest(index));
-            let found = shards[index as usize].as_deref().expect("solved for");
-            contents.payload_mut(into).copy_from_slice(found);
-        }
     }
 
     /// Adds a page to a row of a parity, where contents are on.

@@ -1,43 +1,50 @@
 //! Reads of the host: runs of pages that the mapping has, and pages that it has not, or not yet.
 
+use crate::array::Array;
 use crate::jobs::{Job, Kind, Phase, Reason};
-use crate::striped::Striped;
-use crate::token;
+use crate::striped::{Striped, Wanted};
+use crate::token::{Asked, Tag};
+use crate::work::Work;
 use layer::{Answer, Old, Outbox, PageOp, STRIPE_OWNER};
 use nand::{Flash, PayloadId};
 
 impl<F: Flash> Striped<F> {
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        let number = self.new_op(op);
+        let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
         let mut index = 0;
         while index < op.pages {
-            let (stripe, at) = self.layout.place(op.first + index);
-            if !self.is_there(stripe, at) || self.is_torn(stripe) {
+            let (stripe, at) = self.work.array.layout.place(op.first + index);
+            if !self.work.array.is_there(stripe, at) || self.work.is_torn(stripe) {
                 self.read_alone(number, op, index);
                 index += 1;
                 continue;
             }
-            let mask = op.mask_at(index, self.full_mask);
-            if let Some(detour) = self.detour(flash, stripe, at) {
+            let mask = op.mask_at(index, self.work.array.full_mask);
+            if let Some(detour) = self.work.detour(flash, stripe, at) {
                 self.read_around(flash, number, op, index, detour, outbox);
                 index += 1;
                 continue;
             }
-            let waiting = !self.is_idle(stripe) && self.is_awaited(stripe, at);
-            let rest =
-                if waiting { self.read_awaited(flash, (stripe, at), mask, op.payload.offset(index)) } else { mask };
+            let waiting = !self.work.jobs.is_idle(stripe) && self.work.jobs.is_awaited(stripe, at);
+            let rest = if waiting {
+                self.work.read_awaited(flash, (stripe, at), mask, op.payload.offset(index))
+            } else {
+                mask
+            };
             if rest == 0 {
                 self.pages_done(number, 1, false, outbox);
                 index += 1;
                 continue;
             }
-            let first = self.layout.data_page(stripe, at);
+            let first = self.work.array.layout.data_page(stripe, at);
             let mut pages = 1;
             while !waiting && index + pages < op.pages {
-                let (stripe, at) = self.layout.place(op.first + index + pages);
-                let follows = self.layout.data_page(stripe, at) == first + pages && self.is_there(stripe, at);
-                let waits = self.is_torn(stripe) || !self.is_idle(stripe) && self.is_awaited(stripe, at);
-                if !follows || waits || self.detour(flash, stripe, at).is_some() {
+                let (stripe, at) = self.work.array.layout.place(op.first + index + pages);
+                let follows = self.work.array.layout.data_page(stripe, at) == first + pages
+                    && self.work.array.is_there(stripe, at);
+                let waits = self.work.is_torn(stripe)
+                    || !self.work.jobs.is_idle(stripe) && self.work.jobs.is_awaited(stripe, at);
+                if !follows || waits || self.work.detour(flash, stripe, at).is_some() {
                     break;
                 }
                 pages += 1;
@@ -46,16 +53,16 @@ impl<F: Flash> Striped<F> {
                 first,
                 pages,
                 first_mask: rest,
-                last_mask: if pages == 1 { rest } else { op.mask_at(index + pages - 1, self.full_mask) },
+                last_mask: if pages == 1 { rest } else { op.mask_at(index + pages - 1, self.work.array.full_mask) },
                 cancellable: false,
                 payload: op.payload.offset(index),
                 owner: STRIPE_OWNER,
                 // How many pages does not fit into a token: the operation counts runs from here on.
-                token: token::new(number, token::READ, 0),
+                token: Tag::token(Asked::Read, number, 0),
                 ..*op
             };
-            self.count_run(number, pages);
-            match self.submit_below(flash, &below) {
+            self.ops.fewer_parts(number, pages - 1);
+            match self.work.array.below.submit(flash, &below) {
                 Answer::Done { failed } => self.read_done(number, failed, outbox),
                 Answer::Pending(_) => {}
                 Answer::Full { .. } => unreachable!("reads always find room"),
@@ -63,47 +70,68 @@ impl<F: Flash> Striped<F> {
             index += pages;
         }
         self.settle(flash, outbox);
-        self.answer(number)
+        self.ops.answer(number)
     }
 
-    /// Whether a page is on a chip that is there, and was not given up.
-    #[inline]
-    fn is_there(&self, stripe: u32, at: u32) -> bool {
-        (self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0) && self.gone.is_empty()
+    /// A run of a read is done. If it failed, all of it is read again page by page.
+    pub fn read_done(&mut self, number: u32, failed: bool, outbox: &mut Outbox) {
+        self.ops.at_mut(number).about.again |= failed;
+        self.pages_done(number, 1, false, outbox);
     }
 
+    /// Some page of a read cannot be read as it is: each is read by a job of its own.
+    #[cold]
+    pub fn read_again(&mut self, number: u32) {
+        let wanted = &mut self.ops.at_mut(number).about;
+        wanted.again = false;
+        let read = wanted.op;
+        self.ops.restart(number, read.pages);
+        for index in 0..read.pages {
+            self.read_alone(number, &read, index);
+        }
+    }
+
+    /// Reads one page by a job of its own.
+    #[cold]
+    fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
+        let (stripe, at) = self.work.array.layout.place(op.first + index);
+        let job = self.work.jobs.enqueue_read(Job::new(Kind::Read, stripe, 1 << at));
+        let part = self.work.jobs.part_mut(job, at);
+        (part.op, part.payload) = (number, op.payload.offset(index));
+        part.mask = op.mask_at(index, self.work.array.full_mask);
+        part.whole = PayloadId::NONE;
+    }
+
+    /// A job begins that reads one page, as far as no write that waits has it.
+    pub fn start_read(&mut self, flash: &mut F, number: u32) {
+        let Job { stripe, pages, .. } = *self.work.jobs.at(number);
+        let index = pages.trailing_zeros();
+        let part = *self.work.jobs.part(number, index);
+        let awaited = self.work.jobs.is_awaited(stripe, index);
+        let rest =
+            if awaited { self.work.read_awaited(flash, (stripe, index), part.mask, part.payload) } else { part.mask };
+        self.work.jobs.part_mut(number, index).mask = rest;
+        let job = self.work.jobs.at_mut(number);
+        (job.want.newest, job.phase) = if rest == 0 { (0, Phase::End) } else { (pages, Phase::Fetch) };
+    }
+}
+
+impl<F: Flash> Work<F> {
     /// A power cut came between data and parity, which is still behind: what is read now must not be lost with a chip
     /// before that is mended, so reads wait in line, unless it finds no room.
     #[inline]
-    fn is_torn(&self, stripe: u32) -> bool {
-        self.repairing > 0 && self.in_line(stripe).any(|job| self.jobs.at(job).kind == Kind::Commit(Reason::Repair))
-    }
-
-    /// Whether a write of this page has not been given to the mapping yet.
-    fn is_awaited(&self, stripe: u32, at: u32) -> bool {
-        self.awaiting(stripe, at).next().is_some()
-    }
-
-    /// Jobs in the line of a stripe that will write this page, in order.
-    fn awaiting(&self, stripe: u32, at: u32) -> impl Iterator<Item = u32> + use<'_, F> {
-        self.in_line(stripe).filter(move |job| {
-            let Job { kind, phase, pages, issued, .. } = *self.jobs.at(*job);
-            let given = match phase {
-                Phase::Gathering | Phase::Start | Phase::Before => 0,
-                Phase::Data | Phase::Trims => issued,
-                _ => pages,
-            };
-            kind == Kind::Write && (pages & !given) >> at & 1 == 1
-        })
+    pub fn is_torn(&self, stripe: u32) -> bool {
+        !self.array.torn.is_quiet()
+            && self.jobs.in_line(stripe).any(|job| self.jobs.at(job).kind == Kind::Commit(Reason::Repair))
     }
 
     /// Answers a read of a page from the writes that wait; the sectors they do not have.
-    fn read_awaited(&self, flash: &mut F, (stripe, at): (u32, u32), wanted: u64, into: PayloadId) -> u64 {
+    pub fn read_awaited(&self, flash: &mut F, (stripe, at): (u32, u32), wanted: u64, into: PayloadId) -> u64 {
         let mut held = 0;
-        for job in self.awaiting(stripe, at) {
+        for job in self.jobs.awaiting(stripe, at) {
             let part = self.jobs.part(job, at);
             let is_trim = self.jobs.at(job).trims >> at & 1 == 1;
-            if is_trim && part.mask != self.full_mask {
+            if is_trim && part.mask != self.array.full_mask {
                 continue; // it changes nothing
             }
             held |= part.mask;
@@ -125,51 +153,19 @@ impl<F: Flash> Striped<F> {
         rest
     }
 
-    /// A run of a read is done. If it failed, all of it is read again page by page.
-    pub fn read_done(&mut self, number: u32, failed: bool, outbox: &mut Outbox) {
-        self.ops[number as usize].again |= failed;
-        self.pages_done(number, 1, false, outbox);
-    }
-
-    /// Some page of a read cannot be read as it is: each is read by a job of its own.
-    #[cold]
-    pub fn read_again(&mut self, number: u32) {
-        let op = &mut self.ops[number as usize];
-        let read = op.read.expect("only reads are repeated");
-        (op.again, op.failed, op.left) = (false, false, read.pages);
-        for index in 0..read.pages {
-            self.read_alone(number, &read, index);
-        }
-    }
-
-    /// Reads one page by a job of its own.
-    #[cold]
-    fn read_alone(&mut self, number: u32, op: &PageOp, index: u32) {
-        let (stripe, at) = self.layout.place(op.first + index);
-        let job = self.enqueue_read(Job::new(Kind::Read, stripe, 1 << at));
-        let part = self.jobs.part_mut(job, at);
-        (part.op, part.payload) = (number, op.payload.offset(index));
-        part.mask = op.mask_at(index, self.full_mask);
-        part.whole = PayloadId::NONE;
-    }
-
-    /// A job begins that reads one page, as far as no write that waits has it.
-    pub fn start_read(&mut self, flash: &mut F, number: u32) {
-        let Job { stripe, pages, .. } = *self.jobs.at(number);
-        let index = pages.trailing_zeros();
-        let part = *self.jobs.part(number, index);
-        let awaited = self.is_awaited(stripe, index);
-        let rest = if awaited { self.read_awaited(flash, (stripe, index), part.mask, part.payload) } else { part.mask };
-        self.jobs.part_mut(number, index).mask = rest;
-        let job = self.jobs.at_mut(number);
-        (job.want.newest, job.phase) = if rest == 0 { (0, Phase::End) } else { (pages, Phase::Fetch) };
-    }
-
     /// A page was read, newer than a parity that a power cut tore and that has not found room since.
     #[cold]
     pub fn note_seen(&mut self, stripe: u32, index: u32) {
-        if self.is_torn(stripe) && self.below.old(self.layout.data_page(stripe, index)) != Old::None {
-            self.seen.insert((stripe, index));
+        if self.is_torn(stripe) && self.array.below.old(self.array.layout.data_page(stripe, index)) != Old::None {
+            self.array.torn.see(stripe, index);
         }
+    }
+}
+
+impl<F: Flash> Array<F> {
+    /// Whether a page is on a chip that is there, and was not given up.
+    #[inline]
+    pub fn is_there(&self, stripe: u32, at: u32) -> bool {
+        (self.chips.all_there() || self.lost_members(stripe).0 >> at & 1 == 0) && self.gone.is_empty()
     }
 }

@@ -1,10 +1,12 @@
 //! Lost chips: which pages of a stripe they take along, reading without them, and filling a spare.
 
+use crate::array::Array;
 use crate::jobs::{Cell, Job, Kind, NONE, Phase, Shards};
 use crate::layout::{Member, StripeLayout};
 use crate::load::Loaded;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
+use crate::work::Work;
 use layer::{Answer, STRIPE_OWNER};
 use nand::{Flash, Nvram, NvramId, PayloadId};
 use std::collections::BTreeMap;
@@ -100,6 +102,10 @@ pub(crate) const REPLACED: u64 = 1 << 63;
 pub(crate) const GONE: u64 = REPLACED | 1 << 62;
 /// In a note: of the stripe that it is entered for a spare has what it should.
 pub(crate) const FILLED: u64 = REPLACED | 1 << 61;
+/// Of a rebuild, the first row of the parity among the pages it has written: behind all data pages.
+const FIRST_ROW: u32 = 30;
+const _: () = assert!(FIRST_ROW >= crate::layout::MOST_DATA);
+
 /// The bits that tell those from each other.
 pub(crate) const KIND: u64 = 7 << 61;
 
@@ -222,75 +228,65 @@ impl<F: Flash> Striped<F> {
     /// A die answers nothing any more.
     #[cold]
     pub fn lose_die(&mut self, flash: &mut F, die: DieId) {
-        self.chips.lose_quietly(die);
-        self.below.lose_die(flash, die);
-        for (stripe, index) in self.seen.clone() {
-            if self.lost_members(stripe).0 >> index & 1 == 1 {
-                self.give_up(flash, stripe, index);
+        self.work.array.chips.lose_quietly(die);
+        self.work.array.below.lose_die(flash, die);
+        for (stripe, index) in self.work.array.torn.seen() {
+            if self.work.array.lost_members(stripe).0 >> index & 1 == 1 {
+                self.work.array.give_up(flash, stripe, index);
             }
         }
-        if !self.doubtful.is_empty() {
-            self.give_up_doubtful(flash);
-        }
-        for die in self.chips.lost_with_spares() {
-            self.replace_die(flash, die);
+        self.work.array.give_up_doubtful(flash);
+        for die in self.work.array.chips.lost_with_spares() {
+            self.work.array.replace_die(flash, die);
         }
         self.rebuild_next(flash);
     }
 
-    /// A spare takes the place of a lost die.
-    pub fn replace_die(&mut self, flash: &mut F, die: DieId) {
-        let Some(spare) = self.chips.spares.last().copied() else { return };
-        self.below.replace_die(flash, die, spare);
-        let place =
-            flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
-        let replaced = Replaced { lost: die, spare, place, filled: 0, beyond: BTreeMap::new() };
-        self.chips.replace(&replaced, self.layout.stripes());
-    }
-
     /// Begins to rebuild as many stripes as may be rebuilt at once.
     pub fn rebuild_next(&mut self, flash: &mut F) {
-        while self.chips.under_way < self.settings.rebuild_stripes {
-            let stripes = self.layout.stripes();
-            let Some(refill) = self.chips.refills.first_mut() else { return };
+        while self.work.array.chips.under_way < self.work.array.settings.rebuild_stripes {
+            let stripes = self.work.array.layout.stripes();
+            let Some(refill) = self.work.array.chips.refills.first_mut() else { return };
             let stripe = refill.next;
             if stripe == stripes {
                 return; // the last ones are under way
             }
             refill.next += 1;
-            let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
+            let (data, rows) = self.work.array.chips.to_be_filled(&self.work.array.layout, stripe);
             if data | rows == 0 {
-                self.chips.filled(&mut flash.core_mut().nvram, stripe);
+                self.work.array.chips.filled(&mut flash.core_mut().nvram, stripe);
                 continue;
             }
-            self.chips.under_way += 1;
-            self.enqueue(Job::new(Kind::Rebuild, stripe, 0));
+            self.work.array.chips.under_way += 1;
+            self.work.jobs.enqueue(Job::new(Kind::Rebuild, stripe, 0));
         }
     }
 
     /// A job begins that brings what a lost die held of a stripe to its spare.
     pub fn start_rebuild(&mut self, flash: &mut F, number: u32) -> bool {
-        let stripe = self.jobs.at(number).stripe;
-        let pages = stripe * self.layout.chips()..(stripe + 1) * self.layout.chips();
-        let entry = self.cache.find(stripe);
-        if entry.is_none() && !pages.into_iter().any(|page| self.below.is_written(page)) {
-            self.end_rebuild(flash, number);
+        let stripe = self.work.jobs.at(number).stripe;
+        let pages = stripe * self.work.array.layout.chips()..(stripe + 1) * self.work.array.layout.chips();
+        let entry = self.work.array.cache.find(stripe);
+        if entry.is_none() && !pages.into_iter().any(|page| self.work.array.below.is_written(page)) {
+            self.work.end_rebuild(flash, number);
             return true;
         }
         if let Some(entry) = entry {
-            let job = self.jobs.at_mut(number);
+            let job = self.work.jobs.at_mut(number);
             (job.entry, job.phase) = (entry, Phase::Commit);
-            self.plan_commit(number);
+            self.work.plan_commit(number);
         } else {
-            self.jobs.at_mut(number).phase = Phase::Restore;
-            self.plan_restore(number);
+            self.work.jobs.at_mut(number).phase = Phase::Restore;
+            self.work.plan_restore(number);
         }
         true
     }
+}
 
+impl<F: Flash> Work<F> {
     /// Another die was lost or replaced since a rebuild was planned: it begins anew.
-    fn has_to_begin_anew(&mut self, flash: &mut F, number: u32) -> bool {
-        if self.jobs.at(number).chips_known == self.chips.changes {
+    pub fn has_to_begin_anew(&mut self, flash: &mut F, number: u32) -> bool {
+        if self.jobs.at(number).chips_known == self.array.chips.changes {
             return false;
         }
         self.release_cells(flash, number);
@@ -300,22 +296,22 @@ impl<F: Flash> Striped<F> {
         true
     }
 
-    fn end_rebuild(&mut self, flash: &mut F, number: u32) {
-        self.chips.filled(&mut flash.core_mut().nvram, self.jobs.at(number).stripe);
-        self.chips.under_way -= 1;
-        self.counters.rebuilt_stripes += 1;
+    pub fn end_rebuild(&mut self, flash: &mut F, number: u32) {
+        self.array.chips.filled(&mut flash.core_mut().nvram, self.jobs.at(number).stripe);
+        self.array.chips.under_way -= 1;
+        self.array.counters.rebuilt_stripes += 1;
         self.jobs.at_mut(number).phase = Phase::End;
     }
 
     /// What has to be known, and what is to be written.
     pub fn plan_restore(&mut self, number: u32) {
         let stripe = self.jobs.at(number).stripe;
-        let (data, rows) = self.chips.to_be_filled(&self.layout, stripe);
-        let changes = self.chips.changes;
+        let (data, rows) = self.array.chips.to_be_filled(&self.array.layout, stripe);
+        let changes = self.array.chips.changes;
         let job = self.jobs.at_mut(number);
         (job.chips_known, job.whole) = (changes, false);
         job.sum = Shards { newest: data, old: 0, parity: rows };
-        job.want = Shards { newest: if rows == 0 { data } else { self.layout.all() }, ..Shards::default() };
+        job.want = Shards { newest: if rows == 0 { data } else { self.array.layout.all() }, ..Shards::default() };
         job.issued = 0;
     }
 
@@ -328,10 +324,10 @@ impl<F: Flash> Striped<F> {
             }
         }
         for row in members(self.jobs.at(number).sum.parity) {
-            let fresh = self.take_page(flash);
+            let fresh = self.array.take_page(flash);
             self.jobs.set_cell(number, Cell::Fresh(row), fresh);
-            for index in members(self.layout.all()) {
-                self.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh);
+            for index in members(self.array.layout.all()) {
+                self.array.add(flash, row, index, self.jobs.cell(number, Cell::Newest(index)), fresh);
             }
         }
         self.jobs.at_mut(number).phase = Phase::Refill;
@@ -341,12 +337,12 @@ impl<F: Flash> Striped<F> {
     /// More is missing than the parity can tell: all of it is given up, and a new parity takes zeros for it. The one on
     /// flash covers what nobody knows any more.
     #[cold]
-    fn restore_what_is_left(&mut self, flash: &mut F, number: u32) {
+    pub fn restore_what_is_left(&mut self, flash: &mut F, number: u32) {
         let (lost, _) = self.lost_to(number);
         let stripe = self.jobs.at(number).stripe;
-        let (without_spare, rows_without_spare) = self.chips.without_spare(&self.layout, stripe);
-        let rows = (1 << self.layout.parity) - 1;
-        let all = self.layout.all();
+        let (without_spare, rows_without_spare) = self.array.chips.without_spare(&self.array.layout, stripe);
+        let rows = (1 << self.array.layout.parity) - 1;
+        let all = self.array.layout.all();
         let job = self.jobs.at_mut(number);
         job.whole = true;
         job.want = Shards { newest: all, ..Shards::default() };
@@ -361,28 +357,37 @@ impl<F: Flash> Striped<F> {
             return true;
         }
         let Job { stripe, sum, issued, sequence, whole, .. } = *self.jobs.at(number);
-        let (_, lost_rows) = self.lost_members(stripe);
-        let live = (0..self.layout.parity).filter(|row| lost_rows >> row & 1 == 0 && !whole);
-        let known = live.map(|row| self.below.sequence_of(self.layout.parity_page(stripe, row))).max();
+        let (_, lost_rows) = self.array.lost_members(stripe);
+        let live = (0..self.array.layout.parity).filter(|row| lost_rows >> row & 1 == 0 && !whole);
+        let known = live.map(|row| self.array.below.sequence_of(self.array.layout.parity_page(stripe, row))).max();
         let mut sequence = if sequence == 0 { known.unwrap_or(0) } else { sequence };
-        let data = members(sum.newest).map(|index| (index, self.layout.data_page(stripe, index), Cell::Newest(index)));
-        let rows = members(sum.parity).map(|row| (row + 30, self.layout.parity_page(stripe, row), Cell::Fresh(row)));
+        let data =
+            members(sum.newest).map(|index| (index, self.array.layout.data_page(stripe, index), Cell::Newest(index)));
+        let rows = members(sum.parity)
+            .map(|row| (row + FIRST_ROW, self.array.layout.parity_page(stripe, row), Cell::Fresh(row)));
         // Parities go last: with a number of their own they are younger than what they cover.
         for (bit, page, cell) in data.chain(rows).collect::<Vec<_>>() {
             if issued >> bit & 1 == 1 {
                 continue;
             }
-            let op =
-                self.page_op(page, self.jobs.cell(number, cell), Cause::Rebuild, token::new(number, token::FRESH, 0));
-            let op = layer::PageOp { kept: whole && bit >= 30 && self.layout.parity > 1, ..op };
-            let answer =
-                if sequence == 0 { self.submit_below(flash, &op) } else { self.below.write_as(flash, &op, sequence) };
+            let op = self.array.page_op(
+                page,
+                self.jobs.cell(number, cell),
+                Cause::Rebuild,
+                Tag::token(Asked::Fresh, number, 0),
+            );
+            let op = layer::PageOp { kept: whole && bit >= FIRST_ROW && self.array.layout.parity > 1, ..op };
+            let answer = if sequence == 0 {
+                self.array.below.submit(flash, &op)
+            } else {
+                self.array.below.write_as(flash, &op, sequence)
+            };
             if matches!(answer, Answer::Full { .. }) {
                 self.stall(number);
                 return false;
             }
-            if bit >= 30 && sequence == 0 {
-                sequence = self.below.sequence();
+            if bit >= FIRST_ROW && sequence == 0 {
+                sequence = self.array.below.sequence();
             }
             let job = self.jobs.at_mut(number);
             (job.issued, job.sequence) = (job.issued | 1 << bit, sequence);
@@ -392,7 +397,8 @@ impl<F: Flash> Striped<F> {
             return false;
         }
         if whole {
-            members(sum.parity).for_each(|row| self.below.drop_old(flash, self.layout.parity_page(stripe, row)));
+            members(sum.parity)
+                .for_each(|row| self.array.below.drop_old(flash, self.array.layout.parity_page(stripe, row)));
         }
         self.end_rebuild(flash, number);
         true
@@ -406,8 +412,8 @@ impl<F: Flash> Striped<F> {
         }
         let Job { stripe, pages, lost, .. } = *self.jobs.at(number);
         let index = pages.trailing_zeros();
-        let user = self.layout.user_page(stripe, index);
-        if loaded == Loaded::Lost || user.is_some_and(|user| self.gone.contains_key(&user)) {
+        let user = self.array.layout.user_page(stripe, index);
+        if loaded == Loaded::Lost || user.is_some_and(|user| self.array.gone.has(user)) {
             let job = self.jobs.at_mut(number);
             (job.failed, job.phase) = (true, Phase::End);
             return true;
@@ -416,10 +422,10 @@ impl<F: Flash> Striped<F> {
         if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
             contents.copy_sectors(newest, part.payload, part.mask);
         }
-        if self.repairing > 0 {
+        if !self.array.torn.is_quiet() {
             self.note_seen(stripe, index);
         }
-        let can_be_healed = lost.0 >> index & 1 == 1 && self.lost_members(stripe).0 >> index & 1 == 0;
+        let can_be_healed = lost.0 >> index & 1 == 1 && self.array.lost_members(stripe).0 >> index & 1 == 0;
         self.jobs.at_mut(number).phase = if can_be_healed { Phase::Heal } else { Phase::End };
         true
     }
@@ -429,16 +435,16 @@ impl<F: Flash> Striped<F> {
         let Job { stripe, pages, issued, .. } = *self.jobs.at(number);
         let index = pages.trailing_zeros();
         if issued == 0 {
-            let page = self.layout.data_page(stripe, index);
-            let sequence = self.below.sequence_of(page);
+            let page = self.array.layout.data_page(stripe, index);
+            let sequence = self.array.below.sequence_of(page);
             let newest = self.jobs.cell(number, Cell::Newest(index));
-            let op = self.page_op(page, newest, Cause::Rebuild, token::new(number, token::FRESH, 0));
-            let answer = self.below.write_as(flash, &op, sequence);
+            let op = self.array.page_op(page, newest, Cause::Rebuild, Tag::token(Asked::Fresh, number, 0));
+            let answer = self.array.below.write_as(flash, &op, sequence);
             let job = self.jobs.at_mut(number);
             job.issued = pages;
             job.outstanding += u32::from(matches!(answer, Answer::Pending(_)));
             // Without room it stays as it is until it is read again.
-            self.counters.healed_pages += u64::from(!matches!(answer, Answer::Full { .. }));
+            self.array.counters.healed_pages += u64::from(!matches!(answer, Answer::Full { .. }));
         }
         if self.jobs.at(number).outstanding > 0 {
             return false;
@@ -446,16 +452,25 @@ impl<F: Flash> Striped<F> {
         self.jobs.at_mut(number).phase = Phase::End;
         true
     }
+}
+
+impl<F: Flash> Array<F> {
+    /// A spare takes the place of a lost die.
+    pub fn replace_die(&mut self, flash: &mut F, die: DieId) {
+        let Some(spare) = self.chips.spares.last().copied() else { return };
+        self.below.replace_die(flash, die, spare);
+        let place =
+            flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
+        let replaced = Replaced { lost: die, spare, place, filled: 0, beyond: BTreeMap::new() };
+        self.chips.replace(&replaced, self.layout.stripes());
+    }
 
     /// Nothing is left of a data page: it reads as an error from now on, power cuts or not.
     #[cold]
     pub fn give_up(&mut self, flash: &mut F, stripe: u32, index: u32) {
         let Some(user) = self.layout.user_page(stripe, index) else { return };
-        let lost_pages = &mut self.counters.lost_pages;
-        self.gone.entry(user).or_insert_with(|| {
-            *lost_pages += 1;
-            flash.core_mut().nvram.insert(STRIPE_OWNER, user, 0, PayloadId::NONE, GONE)
-        });
+        let is_new = self.gone.give_up(&mut flash.core_mut().nvram, user);
+        self.counters.lost_pages += u64::from(is_new);
     }
 
     /// Pages of stripes that have lost more than their parity can tell, and that nobody has given up yet.
@@ -469,7 +484,7 @@ impl<F: Flash> Striped<F> {
                 return 0;
             }
             let is_lost = |index: &u32| {
-                let is_gone = self.layout.user_page(stripe, *index).is_none_or(|user| self.gone.contains_key(&user));
+                let is_gone = self.layout.user_page(stripe, *index).is_none_or(|user| self.gone.has(user));
                 !is_gone && self.below.is_written(self.layout.data_page(stripe, *index))
             };
             members(data).filter(is_lost).count() as u64
@@ -479,7 +494,7 @@ impl<F: Flash> Striped<F> {
 
     /// Whether one of these data pages was given up.
     pub fn has_gone(&self, stripe: u32, pages: u64) -> bool {
-        let is_gone = |index| self.layout.user_page(stripe, index).is_some_and(|user| self.gone.contains_key(&user));
+        let is_gone = |index| self.layout.user_page(stripe, index).is_some_and(|user| self.gone.has(user));
         !self.gone.is_empty() && members(pages).any(is_gone)
     }
 
@@ -488,9 +503,8 @@ impl<F: Flash> Striped<F> {
     pub fn forget_gone(&mut self, flash: &mut F, stripe: u32, index: u32) {
         if !self.gone.is_empty()
             && let Some(user) = self.layout.user_page(stripe, index)
-            && let Some(place) = self.gone.remove(&user)
         {
-            flash.core_mut().nvram.remove(place);
+            self.gone.forget(&mut flash.core_mut().nvram, user);
         }
     }
 }

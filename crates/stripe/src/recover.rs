@@ -4,12 +4,14 @@
 //! the version below that number. What memory remembers of such a stripe is taken over; the others were being
 //! written, and nobody was told that they were: their parity is computed from what is there.
 
+use crate::array::Array;
 use crate::cache::Entry;
 use crate::jobs::{Job, Kind, Reason};
 use crate::layout::{MOST_DATA, Member};
 use crate::rebuild::{FILLED, GONE, KIND, REPLACED, Replaced};
 use crate::scheme::Delay;
 use crate::striped::Striped;
+use crate::torn::Torn;
 use layer::{Old, STRIPE_OWNER};
 use nand::{Flash, FlashCore, NvramPage, PayloadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +50,25 @@ pub(crate) fn replacements(image: &FlashCore) -> Vec<Replaced> {
 }
 
 impl<F: Flash> Striped<F> {
+    /// Begins what a power cut left to be done.
+    #[cold]
+    pub fn resume(&mut self, flash: &mut F) {
+        self.work.array.torn.is_fresh = false;
+        self.work.array.below.resume(flash);
+        self.work.array.trim_again(flash);
+        self.work.array.give_up_doubtful(flash);
+        self.work.array.torn.settle(&mut flash.core_mut().nvram);
+        for die in self.work.array.chips.lost_with_spares() {
+            self.work.array.replace_die(flash, die);
+        }
+        while let Some(stripe) = self.work.array.torn.next() {
+            self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
+        }
+        self.rebuild_next(flash);
+    }
+}
+
+impl<F: Flash> Array<F> {
     /// Enters a stripe in non-volatile memory, or what changed of it.
     pub fn remember(&mut self, flash: &mut F, slot: u32) {
         if !self.scheme.is_nonvolatile() || flash.core().contents.is_none() {
@@ -76,7 +97,7 @@ impl<F: Flash> Striped<F> {
             if page.note & REPLACED == 0 {
                 self.adopt(place, &page);
             } else if page.note == GONE {
-                self.gone.insert(page.logical, place);
+                self.gone.adopt(page.logical, place);
             }
         }
     }
@@ -98,15 +119,11 @@ impl<F: Flash> Striped<F> {
         let replaced =
             self.cache.all().filter(|entry| entry.full && self.scheme.delay != Delay::Full).map(|entry| entry.stripe);
         let torn: BTreeSet<u32> = kept.into_iter().filter(|stripe| !is_known(stripe)).chain(replaced).collect();
-        self.repairs = torn.into_iter().collect();
-        if image.nvram.is_lost() && self.scheme.delays() {
-            self.doubtful.extend(&self.repairs);
-        }
-        self.resumes = true;
+        self.torn = Torn::new(torn, image.nvram.is_lost() && self.scheme.delays());
     }
 
     /// One row that memory holds of a stripe.
-    fn adopt(&mut self, place: nand::NvramId, page: &NvramPage) {
+    pub fn adopt(&mut self, place: nand::NvramId, page: &NvramPage) {
         let (stripe, second) = (page.logical, page.note & SECOND != 0);
         let slot = self.cache.find(stripe).unwrap_or_else(|| self.cache.insert(stripe, false, [PayloadId::NONE; 2]));
         let entry = self.cache.at_mut(slot);
@@ -130,7 +147,7 @@ impl<F: Flash> Striped<F> {
 
     /// Where memory holds no parity, flash may know more than it did of what is newer: a trim is on flash before
     /// that is noted.
-    fn note_kept(&mut self, page: u32) {
+    pub fn note_kept(&mut self, page: u32) {
         let (stripe, chip) = (page / self.layout.chips(), page % self.layout.chips());
         if self.scheme.delay == Delay::Idle
             && let Some(slot) = self.cache.find(stripe)
@@ -141,7 +158,7 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Trims that memory knows of and flash does not are made again.
-    fn trim_again(&mut self, flash: &mut F) {
+    pub fn trim_again(&mut self, flash: &mut F) {
         let entries = self.cache.all().filter(|entry| entry.trims != 0);
         let trims: Vec<u32> = entries
             .flat_map(|entry| members(entry.trims).map(|index| self.layout.data_page(entry.stripe, index)))
@@ -152,7 +169,7 @@ impl<F: Flash> Striped<F> {
                 kept: true,
                 ..self.page_op(page, PayloadId::NONE, units::Cause::Host, 0)
             };
-            let answer = self.submit_below(flash, &op);
+            let answer = self.below.submit(flash, &op);
             assert!(
                 matches!(answer, layer::Answer::Done { .. }),
                 "a trim takes no room in a mapping whose map is in memory"
@@ -163,41 +180,8 @@ impl<F: Flash> Striped<F> {
     /// Lost pages of stripes of which memory may have known a newer version read as errors from now on.
     #[cold]
     pub fn give_up_doubtful(&mut self, flash: &mut F) {
-        for stripe in self.doubtful.clone() {
+        for stripe in self.torn.doubtful() {
             members(self.lost_members(stripe).0).for_each(|index| self.give_up(flash, stripe, index));
         }
-    }
-
-    /// Once nothing is in doubt the loss of the memory is made up for.
-    fn settle_doubts(&mut self, flash: &mut F) {
-        if self.doubtful.is_empty() {
-            flash.core_mut().nvram.forget_loss();
-        }
-    }
-
-    /// The parity of a stripe covers what is on flash: whatever memory knew of it does not matter any more.
-    #[cold]
-    pub fn end_doubt(&mut self, flash: &mut F, stripe: u32) {
-        if self.doubtful.remove(&stripe) {
-            self.settle_doubts(flash);
-        }
-    }
-
-    /// Begins what a power cut left to be done.
-    #[cold]
-    pub fn resume(&mut self, flash: &mut F) {
-        self.resumes = false;
-        self.below.resume(flash);
-        self.trim_again(flash);
-        self.give_up_doubtful(flash);
-        self.settle_doubts(flash);
-        for die in self.chips.lost_with_spares() {
-            self.replace_die(flash, die);
-        }
-        while let Some(stripe) = self.repairs.pop_front() {
-            self.repairing += 1;
-            self.enqueue(Job::new(Kind::Commit(Reason::Repair), stripe, 0));
-        }
-        self.rebuild_next(flash);
     }
 }

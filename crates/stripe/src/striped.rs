@@ -1,5 +1,11 @@
 //! The layer: operations are split by stripe, and each stripe does one job at a time.
 //!
+//! ```text
+//! Striped   operations of the layer above, flushes, reads around busy chips, who waits for an entry
+//!   Work    what a job does in each of its phases           jobs   whose turn it is in each stripe
+//!     Array   what there is of each stripe                  way    old versions that collection waits for
+//! ```
+//!
 //! Faithful to: the chip of every page is fixed by its number; a parity is written after the data it covers, so
 //! that its sequence number tells what it covers; memory and maps change when a program completes.
 //! Simplified: data and parity of a full stripe are programmed one after the other; computing parity takes
@@ -14,20 +20,15 @@
 //! ```
 
 use crate::around::{AroundCounters, Arounds};
-use crate::cache::Cache;
-use crate::choice;
-use crate::code::Code;
-use crate::flush::Flushes;
+use crate::array::Array;
 use crate::jobs::{Cell, Job, Jobs, Kind, NONE, Phase, Reason};
 use crate::layout::StripeLayout;
-use crate::rebuild::Chips;
-use crate::scheme::Scheme;
-use crate::settings::Settings;
-use crate::token;
-use crate::trims::Trims;
-use layer::{Answer, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
-use nand::{Flash, NvramId, Owner, PayloadId, Token};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::token::{Asked, Tag};
+use crate::waiting::Waiting;
+use crate::way::Way;
+use crate::work::Work;
+use layer::{Answer, Ops, Outbox, PageOp, STRIPE_OWNER, Slots};
+use nand::{Flash, PayloadId, Token};
 use units::{Cause, HostOp, members};
 
 /// What happened, for the result.
@@ -49,314 +50,156 @@ pub(crate) struct Counters {
     pub around: AroundCounters,
 }
 
-/// An operation of the layer above.
+/// What is known of an operation of the layer above. Its parts are pages, or runs of pages that are read together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Op {
-    owner: Owner,
-    token: Token,
-    /// Pages (or runs of pages) not done.
-    pub left: u32,
-    pub failed: bool,
-    /// Its owner waits to hear of it.
-    pending: bool,
-    /// A read, to be repeated page by page if some page cannot be read.
-    pub read: Option<PageOp>,
+pub(crate) struct Wanted {
+    pub op: PageOp,
+    /// Some page of a read could not be read: it is repeated page by page.
     pub again: bool,
 }
 
 /// Stripes over a mapping that keeps pages on their chips.
 pub(crate) struct Striped<F: Flash> {
-    pub below: Box<dyn Versioned<F>>,
-    pub layout: StripeLayout,
-    pub scheme: &'static Scheme,
-    pub settings: Settings,
-    pub code: Code,
-    pub cache: Cache,
-    pub jobs: Jobs,
-    pub chips: Chips,
-    pub counters: Counters,
-    /// Newer pages, by stripe and number there, that were read although their parity, torn by a power cut, finds no
-    /// room: should their chip be lost as well, the old version must not be taken for them.
-    pub seen: BTreeSet<(u32, u32)>,
-    /// Pages of the user of which nothing is left, with the note of it that outlives a power cut.
-    pub gone: BTreeMap<u32, NvramId>,
-    /// Stripes to be committed because a power cut came between data and parity.
-    pub repairs: VecDeque<u32>,
-    /// Such commits under way.
-    pub repairing: u64,
-    /// Of those stripes, the ones of which a lost memory may have known more than flash does: until they are committed,
-    /// what their parity says of a lost page may be an old version.
-    pub doubtful: BTreeSet<u32>,
-    /// Nothing was done since a power cut.
-    pub resumes: bool,
-    /// The job whose turn it is, of each stripe.
-    pub line: Vec<u32>,
-    pub ops: Vec<Op>,
-    free_ops: Vec<u32>,
-    /// Jobs that can go on.
-    pub ready: VecDeque<u32>,
-    /// Jobs that found no room below, and jobs that wait for an entry.
-    stalled: VecDeque<u32>,
-    pub for_entry: VecDeque<u32>,
-    /// Of those that wait for an entry, the ones whose stripe will stay.
-    waiting_delayed: u32,
-    pub trims: Trims,
+    pub work: Work<F>,
+    pub ops: Ops<Wanted>,
+    /// Who waits for an entry of the cache.
+    pub waiting: Waiting,
     pub arounds: Arounds,
-    /// Commits begun to make entries free.
-    replacing: u32,
-    /// A group of pages is not complete.
-    pub gathering: u32,
-    pub flushes: Flushes,
-    wanted: Vec<u32>,
-    /// By stripe that is to be committed for it: pages whose old versions collection waits for.
-    in_the_way: BTreeMap<u32, Vec<u32>>,
-    /// Of those, the ones that wait for collection themselves: their old versions are moved.
-    to_be_moved: Vec<u32>,
-    /// An old version was dropped: there may be room now.
-    pub freed: bool,
-    /// A flush from above was refused.
-    pub starved: bool,
+    /// Flushes that the mapping is at, with the dies lost or replaced when it began.
+    pub flushes: Slots<(u32, PageOp)>,
+    /// The host has nothing to do.
     pub idle: bool,
-    inner: Outbox,
+    /// What the event being handled has waited for.
     pub wait: Option<u32>,
-    pub page_bytes: u32,
-    pub full_mask: u64,
 }
 
 impl<F: Flash> Striped<F> {
-    pub fn new(
-        scheme: &'static Scheme,
-        layout: StripeLayout,
-        settings: Settings,
-        chips: Chips,
-        geometry: &units::Geometry,
-        below: Box<dyn Versioned<F>>,
-    ) -> Self {
-        let cost = |newer| {
-            let (old, others) = scheme.commit_reads(layout.data, newer);
-            old.min(others)
-        };
-        let limits = [if scheme.delays() { settings.entries } else { 0 }, settings.in_flight];
+    pub fn new(array: Array<F>) -> Self {
+        let StripeLayout { data, parity, .. } = array.layout;
+        let jobs = Jobs::new(data, parity, array.layout.stripes());
         Self {
-            below,
-            layout,
-            scheme,
-            code: Code::new(layout.data, layout.parity),
-            cache: Cache::new(layout.stripes(), limits, choice::build(settings.victim), layout.data, cost),
-            settings,
-            jobs: Jobs::new(layout.data, layout.parity),
-            chips,
-            counters: Counters::default(),
-            seen: BTreeSet::new(),
-            gone: BTreeMap::new(),
-            repairs: VecDeque::new(),
-            repairing: 0,
-            doubtful: BTreeSet::new(),
-            resumes: false,
-            line: units::table(layout.stripes() as usize, NONE),
-            ops: Vec::new(),
-            free_ops: Vec::new(),
-            ready: VecDeque::new(),
-            stalled: VecDeque::new(),
-            for_entry: VecDeque::new(),
-            trims: Trims::default(),
+            work: Work { array, jobs, way: Way::default() },
+            ops: Ops::default(),
+            waiting: Waiting::default(),
             arounds: Arounds::default(),
-            waiting_delayed: 0,
-            replacing: 0,
-            gathering: NONE,
-            flushes: Flushes::default(),
-            wanted: Vec::new(),
-            in_the_way: BTreeMap::new(),
-            to_be_moved: Vec::new(),
-            freed: false,
-            starved: false,
+            flushes: Slots::default(),
             idle: false,
-            inner: Outbox::new(),
             wait: None,
-            page_bytes: geometry.page_bytes,
-            full_mask: geometry.full_mask(),
         }
-    }
-
-    pub fn new_op(&mut self, op: &PageOp) -> u32 {
-        let read = (op.op == HostOp::Read).then_some(*op);
-        let entry =
-            Op { owner: op.owner, token: op.token, left: op.pages, failed: false, pending: false, read, again: false };
-        if let Some(number) = self.free_ops.pop() {
-            self.ops[number as usize] = entry;
-            return number;
-        }
-        self.ops.push(entry);
-        self.ops.len() as u32 - 1
-    }
-
-    /// What to say of an operation after all that could be done at once was done.
-    pub fn answer(&mut self, number: u32) -> Answer {
-        let op = &mut self.ops[number as usize];
-        if op.left > 0 {
-            op.pending = true;
-            return Answer::Pending(OpHandle(None));
-        }
-        self.free_ops.push(number);
-        Answer::Done { failed: op.failed }
-    }
-
-    /// So many pages of a read are done together.
-    pub fn count_run(&mut self, number: u32, pages: u32) {
-        self.ops[number as usize].left -= pages - 1;
     }
 
     /// Pages of an operation are done.
     pub fn pages_done(&mut self, number: u32, pages: u32, failed: bool, outbox: &mut Outbox) {
-        let op = &mut self.ops[number as usize];
-        op.left -= pages;
-        op.failed |= failed;
-        if op.left > 0 {
-            return;
-        }
-        if op.again {
+        let op = self.ops.at(number);
+        if op.about.again && op.left() == pages {
             self.read_again(number);
-            return;
-        }
-        if op.pending {
-            let (owner, token, failed) = (op.owner, op.token, op.failed);
-            outbox.push(Signal::Done { owner, token, failed, wait: self.wait });
-            self.free_ops.push(number);
+        } else {
+            self.ops.part_done(number, pages, failed, self.wait, outbox);
         }
     }
 
     /// Does what can be done now.
     pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
         loop {
-            while let Some(job) = self.ready.pop_front() {
-                self.jobs.at_mut(job).queued = false;
+            while let Some(job) = self.work.jobs.next_ready() {
                 self.advance(flash, job, outbox);
             }
             self.log_trims(flash);
-            self.below.take_wanted(&mut self.wanted);
+            self.work.array.below.take_wanted(&mut self.work.way.asked);
             self.commit_wanted();
-            let mut room = std::mem::take(&mut self.freed);
-            for signal in self.inner.drain(..) {
-                match signal {
-                    Signal::Room => room = true,
-                    done @ Signal::Done { .. } => outbox.push(done),
-                }
-            }
+            let room = self.work.array.below.pass_on(outbox) | std::mem::take(&mut self.work.array.freed);
             // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
-            room |= moved;
-            if room {
-                for job in self.stalled.drain(..) {
-                    self.jobs.at_mut(job).stalled = false;
-                    self.ready.push_back(job);
+            if room || moved {
+                while let Some(job) = self.work.array.below.room.next_stalled() {
+                    self.work.jobs.resume(job);
                 }
-                self.trims.is_full = false;
-                if std::mem::take(&mut self.starved) {
-                    outbox.push(Signal::Room);
-                }
+                self.work.jobs.trims.is_full = false;
+                self.work.array.below.room.announce(outbox);
             }
-            if self.ready.is_empty()
-                && self.inner.is_empty()
-                && self.wanted.is_empty()
+            if !self.work.jobs.any_ready()
+                && !self.work.array.below.has_spoken()
+                && self.work.way.asked.is_empty()
                 && !moved
-                && !self.trims.may_go_on()
+                && !self.work.jobs.trims.may_go_on()
             {
                 break;
             }
         }
-        if self.flushes.any_waits() {
+        if !self.work.jobs.flushes.is_empty() {
             self.pass_flushes(flash, outbox);
         }
     }
 
     /// Commits the stripes whose old versions are in the way of an erase.
     fn commit_wanted(&mut self) {
-        for index in 0..self.wanted.len() {
-            let stripe = self.wanted[index] / self.layout.chips();
-            self.in_the_way.entry(stripe).or_default().push(self.wanted[index]);
-            if !self.is_idle(stripe) {
-                let waits =
-                    self.stalled.iter().chain(&self.trims.waiting).any(|job| self.jobs.at(*job).stripe == stripe);
-                self.to_be_moved.extend(waits.then_some(stripe));
-            } else if self.cache.find(stripe).is_some() {
-                self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+        let Work { array, jobs, way } = &mut self.work;
+        let mut asked = std::mem::take(&mut way.asked);
+        for page in asked.drain(..) {
+            let stripe = page / array.layout.chips();
+            way.enter(stripe, page);
+            if !jobs.is_idle(stripe) {
+                let mut waiting = array.below.room.stalled().chain(&jobs.trims.waiting);
+                if waiting.any(|job| jobs.at(*job).stripe == stripe) {
+                    way.move_if_there(stripe);
+                }
+            } else if array.cache.find(stripe).is_some() {
+                jobs.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
             } else {
-                self.in_the_way.remove(&stripe);
+                way.clear(stripe);
             }
         }
-        self.wanted.clear();
+        way.asked = asked; // its memory
     }
 
     /// Collection must not wait for a stripe that waits for room, which only collection makes: old versions of its
     /// pages are moved. Whether there were any.
     fn move_from_the_way(&mut self, flash: &mut F) -> bool {
+        let Work { array, way, .. } = &mut self.work;
         let mut moved = false;
-        while let Some(stripe) = self.to_be_moved.pop() {
-            for page in self.in_the_way.remove(&stripe).unwrap_or_default() {
-                self.below.move_old(flash, page);
+        while let Some(pages) = way.next_to_be_moved() {
+            for page in pages {
+                array.below.move_old(flash, page);
                 moved = true;
             }
         }
         moved
     }
 
-    /// The mapping has no room for a page of this job.
-    pub fn stall(&mut self, job: u32) {
-        self.waits_for_room(job);
-        let waiting = self.jobs.at_mut(job);
-        (waiting.queued, waiting.stalled) = (true, true);
-        self.stalled.push_back(job);
-        self.give_way(job);
-    }
-
-    /// A job waits for room.
-    pub fn waits_for_room(&mut self, job: u32) {
-        let stripe = self.jobs.at(job).stripe;
-        if !self.in_the_way.is_empty() && self.in_the_way.contains_key(&stripe) {
-            self.to_be_moved.push(stripe);
-        }
-    }
-
-    /// A job can go on. One that waits for room does so when there is some.
-    pub fn wake(&mut self, job: u32) {
-        if !std::mem::replace(&mut self.jobs.at_mut(job).queued, true) {
-            self.ready.push_back(job);
-        }
-    }
-
     /// Sees to it that a job has an entry. `false`: it waits for one.
     pub fn acquire(&mut self, flash: &mut F, job: u32) -> bool {
-        let Job { stripe, pages, .. } = *self.jobs.at(job);
-        let found = self.cache.find(stripe);
-        if let Some(entry) = found {
-            self.jobs.at_mut(job).entry = entry;
+        let Work { array, jobs, .. } = &mut self.work;
+        let Job { stripe, pages, .. } = *jobs.at(job);
+        if let Some(entry) = array.cache.find(stripe) {
+            jobs.at_mut(job).entry = entry;
             return true;
         }
-        let transient = !self.scheme.delays() || pages == self.layout.all();
+        let transient = array.is_transient(pages);
         // Room for old versions is set aside for so many stripes, and those that a power cut tore are among them.
-        if self.repairing > 0 || !self.cache.has_room(transient) {
+        if !array.torn.is_quiet() || !array.cache.has_room(transient) {
             // Whoever was woken for a place that somebody else took waits again.
-            self.jobs.at_mut(job).stalled = true;
-            self.for_entry.push_back(job);
-            self.waiting_delayed += u32::from(!transient);
+            jobs.at_mut(job).stalled = true;
+            self.waiting.push(job, transient);
             self.replace(flash);
             return false;
         }
-        let parity = [0, 1].map(|row| if row < self.layout.parity { self.take_page(flash) } else { PayloadId::NONE });
-        let entry = self.cache.insert(stripe, transient, parity);
-        self.cache.at_mut(entry).covered = self.below.sequence();
-        self.jobs.at_mut(job).entry = entry;
+        let rows = array.layout.parity;
+        let parity = [0, 1].map(|row| if row < rows { array.take_page(flash) } else { PayloadId::NONE });
+        let entry = array.cache.insert(stripe, transient, parity);
+        array.cache.at_mut(entry).covered = array.below.sequence();
+        jobs.at_mut(job).entry = entry;
         true
     }
 
     /// Begins as many commits as there are jobs waiting for a place, as far as there are stripes to commit.
     pub fn replace(&mut self, flash: &F) {
-        let mut missing = self.waiting_delayed.saturating_sub(self.replacing);
+        let mut missing = self.waiting.missing();
         while missing > 0 {
-            let line = &self.line;
-            let Some((victim, after)) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return };
-            self.replacing += 1;
-            self.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
+            let Some((victim, after)) = self.work.array.cache.victim(|stripe| self.work.jobs.is_idle(stripe)) else {
+                return;
+            };
+            self.waiting.begin_commit();
+            self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Replacement), victim, 0));
             if let Some(after) = after {
                 self.look_ahead(flash, after);
             }
@@ -366,27 +209,21 @@ impl<F: Flash> Striped<F> {
 
     /// A job is done: the next in line begins, and whoever waited for what it had.
     pub fn end(&mut self, flash: &mut F, number: u32) {
-        let job = *self.jobs.at(number);
-        self.release_cells(flash, number);
-        self.line[job.stripe as usize] = job.next;
-        self.jobs.end(number);
+        self.work.release_cells(flash, number);
+        let job = self.work.jobs.leave(number);
         if job.kind == Kind::Commit(Reason::Replacement) {
-            self.replacing -= 1;
+            self.waiting.end_commit();
         }
         let left = job.next == NONE;
-        if !left && self.jobs.at(job.next).phase != Phase::Gathering && !self.jobs.at(job.next).stalled {
-            self.wake(job.next);
-        }
-        if !self.in_the_way.is_empty() {
+        if !self.work.way.is_free() {
             self.commit_if_wanted(job.stripe, left);
         }
-        if let Some(waiting) = self.for_entry.front().copied() {
-            let transient = !self.scheme.delays() || self.jobs.at(waiting).pages == self.layout.all();
-            if self.repairing == 0 && self.cache.has_room(transient) {
-                self.for_entry.pop_front();
-                self.waiting_delayed -= u32::from(!transient);
-                self.jobs.at_mut(waiting).stalled = false;
-                self.wake(waiting);
+        if let Some(waiting) = self.waiting.first() {
+            let transient = self.work.array.is_transient(self.work.jobs.at(waiting).pages);
+            if self.work.array.torn.is_quiet() && self.work.array.cache.has_room(transient) {
+                self.waiting.leave(transient);
+                self.work.jobs.at_mut(waiting).stalled = false;
+                self.work.jobs.wake(waiting);
             } else {
                 self.replace(flash);
             }
@@ -401,123 +238,56 @@ impl<F: Flash> Striped<F> {
 
     /// One stripe less is torn. After the last one, whoever waited for that looks for an entry again.
     fn end_repair(&mut self) {
-        self.repairing -= 1;
-        if self.repairing == 0 {
-            self.waiting_delayed = 0;
-            while let Some(job) = self.for_entry.pop_front() {
-                self.jobs.at_mut(job).stalled = false;
-                self.wake(job);
+        self.work.array.torn.end_one();
+        if self.work.array.torn.is_quiet() {
+            for job in self.waiting.leave_all() {
+                self.work.jobs.at_mut(job).stalled = false;
+                self.work.jobs.wake(job);
             }
         }
     }
 
     /// A stripe has one job less, and nothing else to do if `left`: perhaps it is in the way of collection.
     fn commit_if_wanted(&mut self, stripe: u32, left: bool) {
-        if self.cache.find(stripe).is_none() {
-            self.in_the_way.remove(&stripe);
-        } else if left && self.in_the_way.contains_key(&stripe) {
-            self.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
+        if self.work.array.cache.find(stripe).is_none() {
+            self.work.way.clear(stripe);
+        } else if left && self.work.way.has(stripe) {
+            self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Collection), stripe, 0));
         }
     }
 
     /// While the host has nothing to do, delayed parities of a scheme that waits for that are written.
     pub fn commit_when_idle(&mut self) -> bool {
-        if !self.idle || self.scheme.delay != crate::scheme::Delay::Idle {
+        if !self.idle || self.work.array.scheme.delay != crate::scheme::Delay::Idle {
             return false;
         }
-        let line = &self.line;
-        let Some((stripe, _)) = self.cache.victim(|stripe| line[stripe as usize] == NONE) else { return false };
-        self.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
+        let Some((stripe, _)) = self.work.array.cache.victim(|stripe| self.work.jobs.is_idle(stripe)) else {
+            return false;
+        };
+        self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
         true
-    }
-
-    /// A page of memory, if contents are on.
-    pub fn take_page(&self, flash: &mut F) -> PayloadId {
-        let mask = self.full_mask;
-        flash.core_mut().contents.as_deref_mut().map_or(PayloadId::NONE, |contents| {
-            let payload = contents.take_payload(1);
-            contents.set_payload_mask(payload, mask);
-            contents.payload_mut(payload).fill(0);
-            payload
-        })
-    }
-
-    /// Reads a page for a job. What it is for is told by `cell`.
-    pub fn read(&mut self, flash: &mut F, number: u32, cell: Cell, cause: Cause) {
-        let stripe = self.jobs.at(number).stripe;
-        let (first, kept, kind, index) = match cell {
-            Cell::Newest(index) => (self.layout.data_page(stripe, index), false, token::NEWEST, index),
-            Cell::Old(index) => (self.layout.data_page(stripe, index), true, token::OLD, index),
-            Cell::Parity(row) => (self.layout.parity_page(stripe, row), true, token::PARITY, row),
-            Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
-        };
-        if self.jobs.at(number).phase == Phase::Commit {
-            let is_on_flash = self.is_on_flash(first, kept);
-            self.jobs.at_mut(number).commit_reads += u32::from(is_on_flash);
-        }
-        let payload = self.take_page(flash);
-        self.jobs.set_cell(number, cell, payload);
-        let op =
-            PageOp { op: HostOp::Read, kept, ..self.page_op(first, payload, cause, token::new(number, kind, index)) };
-        match self.below.submit(flash, &op, &mut self.inner) {
-            Answer::Done { failed } => self.read_ended(number, kind, index, failed),
-            Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
-            Answer::Full { .. } => unreachable!("reads always find room"),
-        }
-    }
-
-    /// A page of its own for the mapping.
-    pub fn page_op(&self, first: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
-        PageOp {
-            op: HostOp::Write,
-            first,
-            pages: 1,
-            first_mask: self.full_mask,
-            last_mask: self.full_mask,
-            fua: false,
-            cancellable: false,
-            more: false,
-            kept: false,
-            payload,
-            cause,
-            request_sectors: 0,
-            owner: STRIPE_OWNER,
-            token,
-        }
-    }
-
-    fn read_ended(&mut self, number: u32, kind: u32, index: u32, failed: bool) {
-        let job = self.jobs.at_mut(number);
-        let (have, lost) = match kind {
-            token::NEWEST => (&mut job.have.newest, &mut job.lost.0),
-            token::OLD => (&mut job.have.old, &mut job.lost.0),
-            _ => (&mut job.have.parity, &mut job.lost.1),
-        };
-        *(if failed { lost } else { have }) |= 1 << index;
     }
 
     /// Something the mapping was asked for is done.
     pub fn on_joined(&mut self, flash: &mut F, done: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
         self.wait = wait;
-        let (number, kind, index) = token::split(done);
-        if kind == token::READ {
-            self.read_done(number, failed, outbox);
-        } else if kind == token::AROUND {
-            self.around_arrived(flash, number, index, failed, outbox);
-        } else if kind == token::LOG && index == token::OF_HOST {
-            self.flushed(number, failed, outbox);
-        } else if kind == token::LOG {
-            self.trims_logged();
-        } else {
-            self.jobs.at_mut(number).outstanding -= 1;
-            match kind {
-                token::NEWEST | token::OLD | token::PARITY => self.read_ended(number, kind, index, failed),
-                token::DATA => self.data_written(flash, number, index),
-                _ => {}
-            }
-            if self.jobs.at(number).outstanding == 0 {
-                self.wake(number);
-                self.give_way(number);
+        let Tag { kind, number, index } = Tag::of(done);
+        match kind {
+            Asked::Read => self.read_done(number, failed, outbox),
+            Asked::Around => self.around_arrived(flash, number, index, failed, outbox),
+            Asked::Flush => self.flushed(number, failed, outbox),
+            Asked::Log => self.trims_logged(),
+            Asked::Newest | Asked::Old | Asked::Parity | Asked::Data | Asked::Fresh => {
+                self.work.jobs.at_mut(number).outstanding -= 1;
+                match kind {
+                    Asked::Data => self.work.data_written(flash, number, index),
+                    Asked::Fresh => {}
+                    _ => self.work.jobs.read_ended(number, kind, index, failed),
+                }
+                if self.work.jobs.at(number).outstanding == 0 {
+                    self.work.jobs.wake(number);
+                    self.work.jobs.give_way(number);
+                }
             }
         }
         self.settle(flash, outbox);
@@ -526,8 +296,8 @@ impl<F: Flash> Striped<F> {
 
     /// Takes a job as far as it gets.
     fn advance(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
-        let Job { stripe, phase, .. } = *self.jobs.at(number);
-        if self.first_in_line(stripe) != number {
+        let Job { stripe, phase, .. } = *self.work.jobs.at(number);
+        if self.work.jobs.first_in_line(stripe) != number {
             return; // a read went first while it waited for room
         }
         let wait = self.wait;
@@ -539,22 +309,22 @@ impl<F: Flash> Striped<F> {
     }
 
     fn run(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
-        while self.jobs.at(number).outstanding == 0 {
-            let phase = self.jobs.at(number).phase;
+        while self.work.jobs.at(number).outstanding == 0 {
+            let phase = self.work.jobs.at(number).phase;
             let goes_on = match phase {
                 Phase::Gathering => false,
                 Phase::Start => self.start(flash, number, outbox),
-                Phase::Before => self.before(flash, number),
-                Phase::Data => self.write_data(flash, number),
-                Phase::Trims => self.write_trims(flash, number),
-                Phase::Written => self.written(flash, number),
-                Phase::Commit => self.commit(flash, number),
-                Phase::Log => self.log_before_parity(number),
-                Phase::Parity => self.write_parity(flash, number),
-                Phase::Fetch => self.fetch(flash, number),
-                Phase::Heal => self.heal(flash, number),
-                Phase::Restore => self.restore(flash, number),
-                Phase::Refill => self.refill(flash, number),
+                Phase::Before => self.work.before(flash, number),
+                Phase::Data => self.work.write_data(flash, number),
+                Phase::Trims => self.work.write_trims(flash, number),
+                Phase::Written => self.work.written(flash, number),
+                Phase::Commit => self.work.commit(flash, number),
+                Phase::Log => self.work.log_before_parity(number),
+                Phase::Parity => self.work.write_parity(flash, number),
+                Phase::Fetch => self.work.fetch(flash, number),
+                Phase::Heal => self.work.heal(flash, number),
+                Phase::Restore => self.work.restore(flash, number),
+                Phase::Refill => self.work.refill(flash, number),
                 Phase::End => {
                     self.finish(flash, number, outbox);
                     return;
@@ -568,24 +338,70 @@ impl<F: Flash> Striped<F> {
 
     /// The parts of a job are done, and so is the job.
     fn finish(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) {
-        let Job { kind, pages, failed, .. } = *self.jobs.at(number);
+        let Job { kind, pages, failed, .. } = *self.work.jobs.at(number);
         if matches!(kind, Kind::Write | Kind::Read) {
             for index in members(pages) {
-                let op = self.jobs.part(number, index).op;
+                let op = self.work.jobs.part(number, index).op;
                 self.pages_done(op, 1, failed, outbox);
             }
         }
         self.end(flash, number);
     }
+}
 
-    /// Hands an operation to the mapping.
-    pub fn submit_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        self.below.submit(flash, op, &mut self.inner)
+impl<F: Flash> Work<F> {
+    /// The mapping has no room for a page of this job.
+    pub fn stall(&mut self, job: u32) {
+        self.waits_for_room(job);
+        self.jobs.stall(job);
+        self.array.below.room.stall(job);
+        self.jobs.give_way(job);
     }
 
-    /// Passes an event on to the mapping.
-    pub fn pass_event(&mut self, flash: &mut F, owner: Owner, event: &nand::Event, outbox: &mut Outbox) {
-        let outbox = if self.layout.parity == 0 { outbox } else { &mut self.inner };
-        self.below.on_event(flash, owner, event, outbox);
+    /// A job waits for room.
+    pub fn waits_for_room(&mut self, job: u32) {
+        self.way.move_if_there(self.jobs.at(job).stripe);
+    }
+
+    /// Reads a page for a job. What it is for is told by `cell`.
+    pub fn read(&mut self, flash: &mut F, number: u32, cell: Cell, cause: Cause) {
+        let stripe = self.jobs.at(number).stripe;
+        let (first, kept, kind, index) = match cell {
+            Cell::Newest(index) => (self.array.layout.data_page(stripe, index), false, Asked::Newest, index),
+            Cell::Old(index) => (self.array.layout.data_page(stripe, index), true, Asked::Old, index),
+            Cell::Parity(row) => (self.array.layout.parity_page(stripe, row), true, Asked::Parity, row),
+            Cell::Fresh(_) | Cell::Whole(_) => unreachable!("these are written, not read"),
+        };
+        if self.jobs.at(number).phase == Phase::Commit {
+            let is_on_flash = self.array.is_on_flash(first, kept);
+            self.jobs.at_mut(number).commit_reads += u32::from(is_on_flash);
+        }
+        let payload = self.array.take_page(flash);
+        self.jobs.set_cell(number, cell, payload);
+        let token = Tag::token(kind, number, index);
+        let op = PageOp { op: HostOp::Read, kept, ..self.array.page_op(first, payload, cause, token) };
+        match self.array.below.submit(flash, &op) {
+            Answer::Done { failed } => self.jobs.read_ended(number, kind, index, failed),
+            Answer::Pending(_) => self.jobs.at_mut(number).outstanding += 1,
+            Answer::Full { .. } => unreachable!("reads always find room"),
+        }
+    }
+}
+
+impl<F: Flash> Array<F> {
+    /// A page of memory, if contents are on.
+    pub fn take_page(&self, flash: &mut F) -> PayloadId {
+        let mask = self.full_mask;
+        flash.core_mut().contents.as_deref_mut().map_or(PayloadId::NONE, |contents| {
+            let payload = contents.take_payload(1);
+            contents.set_payload_mask(payload, mask);
+            contents.payload_mut(payload).fill(0);
+            payload
+        })
+    }
+
+    /// A page of its own for the mapping.
+    pub fn page_op(&self, first: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
+        PageOp { payload, cause, owner: STRIPE_OWNER, token, ..PageOp::on_page(HostOp::Write, first, self.full_mask) }
     }
 }

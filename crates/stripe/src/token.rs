@@ -1,24 +1,26 @@
-//! Tokens: a job or operation, what of it, and which page or row.
+//! Tokens of what the mapping is asked for.
 
-use nand::Token;
-
-pub(crate) const NEWEST: u32 = 0;
-pub(crate) const OLD: u32 = 1;
-pub(crate) const PARITY: u32 = 2;
-pub(crate) const DATA: u32 = 3;
-pub(crate) const FRESH: u32 = 4;
-/// Trims of several jobs, or a flush of the host.
-pub(crate) const LOG: u32 = 5;
-/// Index of the latter.
-pub(crate) const OF_HOST: u32 = 1;
-pub(crate) const READ: u32 = 6;
-/// A member of a stripe read for a page whose chip is busy.
-pub(crate) const AROUND: u32 = 7;
-
-pub(crate) fn new(number: u32, kind: u32, index: u32) -> Token {
-    number << 8 | kind << 5 | index
+layer::tag_kinds! {
+    /// What the mapping is asked for. The number is that of the job, unless another one is named here.
+    pub(crate) Asked, 5 bits of index:
+    /// The newest version of a data page: its index in the stripe.
+    Newest,
+    /// What the parity on flash covers of a data page: its index.
+    Old,
+    /// A row of the parity on flash.
+    Parity,
+    /// The program of a data page: its index.
+    Data,
+    /// The program of a row of the new parity, a trim, or a page that is written again.
+    Fresh,
+    /// The trims of several jobs are written down; there is no number.
+    Log,
+    /// A flush of the host, by its slot.
+    Flush,
+    /// A run of pages that an operation reads, by the operation.
+    Read,
+    /// A member of a stripe, read for a page whose chip is busy: its slot, and the member.
+    Around
 }
 
-pub(crate) fn split(token: Token) -> (u32, u32, u32) {
-    (token >> 8, token >> 5 & 7, token & 31)
-}
+pub(crate) type Tag = layer::Tag<Asked>;

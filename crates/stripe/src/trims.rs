@@ -4,10 +4,12 @@
 //! down before it. Jobs that have to wait for that wait together, so that a trim of many stripes is a few pages of
 //! tombstones and not some for each stripe.
 
-use crate::jobs::{Job, Kind, NONE, Phase, Reason};
+use crate::array::Array;
+use crate::jobs::{Job, Jobs, Kind, NONE, Phase, Reason};
 use crate::scheme::Delay;
 use crate::striped::Striped;
-use crate::token;
+use crate::token::{Asked, Tag};
+use crate::work::Work;
 use layer::{Answer, PageOp};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp, members};
@@ -32,18 +34,72 @@ impl Trims {
     }
 }
 
+impl Jobs {
+    /// A job waits until its trims are on flash.
+    fn wait_for_log(&mut self, number: u32) {
+        self.at_mut(number).outstanding += 1;
+        self.trims.waiting.push(number);
+    }
+}
+
 impl<F: Flash> Striped<F> {
+    /// Has the trims of all jobs that wait for it written down.
+    pub fn log_trims(&mut self, flash: &mut F) {
+        if !self.work.jobs.trims.may_go_on() {
+            return;
+        }
+        let heard = Tag::token(Asked::Log, 0, 0);
+        let flush = PageOp {
+            op: HostOp::Flush,
+            pages: 0,
+            ..self.work.array.page_op(0, PayloadId::NONE, Cause::Metadata, heard)
+        };
+        let answer = self.work.array.below.submit(flash, &flush);
+        if matches!(answer, Answer::Full { .. }) {
+            self.work.jobs.trims.is_full = true;
+            for job in self.work.jobs.trims.waiting.clone() {
+                self.work.waits_for_room(job);
+                self.work.jobs.give_way(job);
+            }
+            return;
+        }
+        std::mem::swap(&mut self.work.jobs.trims.group, &mut self.work.jobs.trims.waiting);
+        self.work.jobs.trims.changes = self.work.array.chips.changes;
+        if matches!(answer, Answer::Done { .. }) {
+            self.trims_logged();
+        }
+    }
+
+    /// The trims of a group of jobs are on flash.
+    pub fn trims_logged(&mut self) {
+        let mut jobs = std::mem::take(&mut self.work.jobs.trims.group);
+        if self.work.jobs.trims.changes != self.work.array.chips.changes {
+            // Tombstones that were lost with a die are being written again.
+            self.work.jobs.trims.waiting.append(&mut jobs);
+            return;
+        }
+        for number in jobs.drain(..) {
+            self.work.jobs.at_mut(number).outstanding -= 1;
+            if self.work.jobs.at(number).outstanding == 0 {
+                self.work.jobs.wake(number);
+            }
+        }
+        self.work.jobs.trims.group = jobs;
+    }
+}
+
+impl<F: Flash> Work<F> {
     /// Trims pages. `false`: no room, or the job waits until flash knows; not if memory does.
     pub fn write_trims(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, trims, .. } = *self.jobs.at(number);
-        let (lost, _) = self.lost_members(stripe);
+        let (lost, _) = self.array.lost_members(stripe);
         loop {
             let left = trims & !self.jobs.at(number).issued & !lost;
             if left == 0 {
                 break;
             }
-            let (run, op) = self.trim_run(stripe, left, token::new(number, token::FRESH, 0));
-            let taken = match self.submit_below(flash, &op) {
+            let (run, op) = self.array.trim_run(stripe, left, Tag::token(Asked::Fresh, number, 0));
+            let taken = match self.array.below.submit(flash, &op) {
                 Answer::Full { taken, .. } => members(run).take(taken as usize).map(|index| 1 << index).sum(),
                 Answer::Pending(_) => {
                     self.jobs.at_mut(number).outstanding += 1;
@@ -58,16 +114,43 @@ impl<F: Flash> Striped<F> {
             }
         }
         self.jobs.at_mut(number).phase = Phase::Written;
-        if self.scheme.delay == Delay::Partial {
+        if self.array.scheme.delay == Delay::Partial {
             self.trims_written(flash, number);
             return true;
         }
-        self.wait_for_log(number);
+        self.jobs.wait_for_log(number);
         false
     }
 
+    /// Trims the new parity relies on must be on flash before it is.
+    pub fn log_before_parity(&mut self, number: u32) -> bool {
+        let Job { kind, entry, issued, .. } = *self.jobs.at(number);
+        // A power cut may have left fewer tombstones than a lost chip asks for; they are being written again.
+        let is_repair = kind == Kind::Commit(Reason::Repair);
+        let unlogged = is_repair
+            || entry != NONE && self.array.scheme.delay == Delay::Partial && self.array.cache.at(entry).trims != 0;
+        if unlogged && issued == 0 {
+            self.jobs.at_mut(number).issued = 1;
+            self.jobs.wait_for_log(number);
+            return false;
+        }
+        let job = self.jobs.at_mut(number);
+        (job.phase, job.issued) = (Phase::Parity, 0);
+        true
+    }
+
+    /// Memory takes in that pages of a job are trimmed.
+    pub fn trims_written(&mut self, flash: &mut F, number: u32) {
+        debug_assert!(self.jobs.at(number).kind == Kind::Write, "only writes trim");
+        for index in members(self.jobs.at(number).trims) {
+            self.data_written(flash, number, index);
+        }
+    }
+}
+
+impl<F: Flash> Array<F> {
     /// The first of these data pages, with those that follow it on the next chips, and the trim of them.
-    fn trim_run(&self, stripe: u32, pages: u64, token: nand::Token) -> (u64, PageOp) {
+    pub fn trim_run(&self, stripe: u32, pages: u64, token: nand::Token) -> (u64, PageOp) {
         let first = pages.trailing_zeros();
         let place = self.layout.data_page(stripe, first);
         let follows =
@@ -80,75 +163,5 @@ impl<F: Flash> Striped<F> {
             ..self.page_op(place, PayloadId::NONE, Cause::Host, token)
         };
         (((1 << count) - 1) << first, op)
-    }
-
-    /// Trims the new parity relies on must be on flash before it is.
-    pub fn log_before_parity(&mut self, number: u32) -> bool {
-        let Job { kind, entry, issued, .. } = *self.jobs.at(number);
-        // A power cut may have left fewer tombstones than a lost chip asks for; they are being written again.
-        let is_repair = kind == Kind::Commit(Reason::Repair);
-        let unlogged =
-            is_repair || entry != NONE && self.scheme.delay == Delay::Partial && self.cache.at(entry).trims != 0;
-        if unlogged && issued == 0 {
-            self.jobs.at_mut(number).issued = 1;
-            self.wait_for_log(number);
-            return false;
-        }
-        let job = self.jobs.at_mut(number);
-        (job.phase, job.issued) = (Phase::Parity, 0);
-        true
-    }
-
-    fn wait_for_log(&mut self, number: u32) {
-        self.jobs.at_mut(number).outstanding += 1;
-        self.trims.waiting.push(number);
-    }
-
-    /// Has the trims of all jobs that wait for it written down.
-    pub fn log_trims(&mut self, flash: &mut F) {
-        if !self.trims.may_go_on() {
-            return;
-        }
-        let heard = token::new(0, token::LOG, 0);
-        let flush = PageOp { op: HostOp::Flush, pages: 0, ..self.page_op(0, PayloadId::NONE, Cause::Metadata, heard) };
-        let answer = self.submit_below(flash, &flush);
-        if matches!(answer, Answer::Full { .. }) {
-            self.trims.is_full = true;
-            for job in self.trims.waiting.clone() {
-                self.waits_for_room(job);
-                self.give_way(job);
-            }
-            return;
-        }
-        std::mem::swap(&mut self.trims.group, &mut self.trims.waiting);
-        self.trims.changes = self.chips.changes;
-        if matches!(answer, Answer::Done { .. }) {
-            self.trims_logged();
-        }
-    }
-
-    /// The trims of a group of jobs are on flash.
-    pub fn trims_logged(&mut self) {
-        let mut jobs = std::mem::take(&mut self.trims.group);
-        if self.trims.changes != self.chips.changes {
-            // Tombstones that were lost with a die are being written again.
-            self.trims.waiting.append(&mut jobs);
-            return;
-        }
-        for number in jobs.drain(..) {
-            self.jobs.at_mut(number).outstanding -= 1;
-            if self.jobs.at(number).outstanding == 0 {
-                self.wake(number);
-            }
-        }
-        self.trims.group = jobs;
-    }
-
-    /// Memory takes in that pages of a job are trimmed.
-    pub fn trims_written(&mut self, flash: &mut F, number: u32) {
-        debug_assert!(self.jobs.at(number).kind == Kind::Write, "only writes trim");
-        for index in members(self.jobs.at(number).trims) {
-            self.data_written(flash, number, index);
-        }
     }
 }

@@ -1,18 +1,41 @@
 //! Writes and trims of data pages, up to the point where all of it is on flash.
 
+use crate::array::Array;
 use crate::jobs::{Cell, Job, Kind, Phase, Shards};
 use crate::load::Loaded;
 use crate::scheme::Delay;
-use crate::striped::Striped;
-use crate::token;
-use layer::{Answer, Old, Outbox, cells};
+use crate::striped::{Striped, Wanted};
+use crate::token::{Asked, Tag};
+use crate::work::Work;
+use layer::{Answer, Old, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
-use units::{Cause, members};
+use units::{Cause, HostOp, members};
 
 impl<F: Flash> Striped<F> {
+    pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
+        let number = self.ops.begin(op, op.pages, Wanted { op: *op, again: false });
+        for index in 0..op.pages {
+            let (stripe, at) = self.work.array.layout.place(op.first + index);
+            let job = self.work.jobs.job_for(stripe, at);
+            let trim = op.op == HostOp::Trim;
+            let entry = self.work.jobs.at_mut(job);
+            entry.pages |= 1 << at;
+            entry.trims |= u64::from(trim) << at;
+            let part = self.work.jobs.part_mut(job, at);
+            (part.op, part.payload) = (number, op.payload.offset(index));
+            part.mask = op.mask_at(index, self.work.array.full_mask);
+            part.whole = PayloadId::NONE;
+        }
+        if !op.more {
+            self.work.jobs.close_group();
+        }
+        self.settle(flash, outbox);
+        self.ops.answer(number)
+    }
+
     /// A job begins. `false`: it waits for something.
     pub fn start(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
-        match self.jobs.at(number).kind {
+        match self.work.jobs.at(number).kind {
             Kind::Write => self.start_write(flash, number, outbox),
             Kind::Commit(_) => self.start_commit(number),
             Kind::Read => {
@@ -25,75 +48,62 @@ impl<F: Flash> Striped<F> {
 
     fn start_write(&mut self, flash: &mut F, number: u32, outbox: &mut Outbox) -> bool {
         self.drop_idle_trims(number, outbox);
-        if self.jobs.at(number).pages == 0 {
-            self.jobs.at_mut(number).phase = Phase::End;
+        if self.work.jobs.at(number).pages == 0 {
+            self.work.jobs.at_mut(number).phase = Phase::End;
             return true;
         }
         if !self.acquire(flash, number) {
             return false;
         }
-        let job = *self.jobs.at(number);
-        let newer = self.cache.at(job.entry).newer;
-        self.count_write(&job, newer);
-        let partial = self.partial(number);
+        let job = *self.work.jobs.at(number);
+        let newer = self.work.array.cache.at(job.entry).newer;
+        self.work.array.count_write(&job, newer);
+        let partial = self.work.jobs.partial(number, self.work.array.full_mask);
         // A full stripe needs nothing of what it replaces: see `rely_on_memory`.
-        let replaces = self.scheme.gathers() && newer != 0 && job.pages == self.layout.all() && job.trims == 0;
-        let want = match self.scheme.delay {
-            Delay::Full => self.plan_full(number),
+        let replaces = self.work.array.scheme.gathers()
+            && newer != 0
+            && job.pages == self.work.array.layout.all()
+            && job.trims == 0;
+        let want = match self.work.array.scheme.delay {
+            Delay::Full => self.work.plan_full(number),
             Delay::AtOnce | Delay::Partial if !replaces => job.pages & newer,
             Delay::AtOnce | Delay::Partial | Delay::Idle => 0,
         };
-        let job = self.jobs.at_mut(number);
+        let job = self.work.jobs.at_mut(number);
         job.whole |= replaces;
         (job.want.newest, job.newer_before, job.phase) = (want | partial, newer, Phase::Before);
         true
     }
 
-    /// Counts which case of an update each page is. A full stripe is none: its parity is written with it.
-    fn count_write(&mut self, job: &Job, newer: u64) {
-        if job.pages == self.layout.all() {
-            self.counters.full_stripes += 1;
-            return;
-        }
-        for index in members(job.pages) {
-            let case = if newer == 0 { 0 } else { 1 + usize::from(newer >> index & 1 == 1) };
-            self.counters.cases[case] += 1;
-        }
-    }
-
-    /// Pages of a job of which only some sectors are written.
-    fn partial(&self, number: u32) -> u64 {
-        let Job { pages, trims, .. } = *self.jobs.at(number);
-        let partial = members(pages & !trims).filter(|index| self.jobs.part(number, *index).mask != self.full_mask);
-        partial.map(|index| 1 << index).sum()
-    }
-
     /// Trims of pages that hold nothing, or that are meant only in part, are done.
     fn drop_idle_trims(&mut self, number: u32, outbox: &mut Outbox) {
-        let Job { stripe, trims, .. } = *self.jobs.at(number);
+        let Job { stripe, trims, .. } = *self.work.jobs.at(number);
         for index in members(trims) {
-            let part = *self.jobs.part(number, index);
-            let page = self.layout.data_page(stripe, index);
+            let part = *self.work.jobs.part(number, index);
+            let page = self.work.array.layout.data_page(stripe, index);
             // What a lost chip holds is not known below.
-            let written = self.below.is_written(page) || self.lost_members(stripe).0 >> index & 1 == 1;
-            if part.mask == self.full_mask && written {
+            let written =
+                self.work.array.below.is_written(page) || self.work.array.lost_members(stripe).0 >> index & 1 == 1;
+            if part.mask == self.work.array.full_mask && written {
                 continue;
             }
-            let job = self.jobs.at_mut(number);
+            let job = self.work.jobs.at_mut(number);
             job.pages &= !(1 << index);
             job.trims &= !(1 << index);
             self.pages_done(part.op, 1, false, outbox);
         }
     }
+}
 
+impl<F: Flash> Work<F> {
     /// How a full parity in memory is brought up to date: what has to be read of the data pages.
-    fn plan_full(&mut self, number: u32) -> u64 {
+    pub fn plan_full(&mut self, number: u32) -> u64 {
         let job = *self.jobs.at(number);
-        let all = self.layout.all();
+        let all = self.array.layout.all();
         let (pages, others) = (job.pages, all & !job.pages);
-        let cached = self.cache.at(job.entry).full;
+        let cached = self.array.cache.at(job.entry).full;
         let (lost, lost_rows) = self.lost_to(number);
-        let reads_parity = !cached || !self.settings.cached_parity;
+        let reads_parity = !cached || !self.array.settings.cached_parity;
         let by_change = pages.count_ones() + u32::from(reads_parity);
         // Without the old parity, or what it covers of these pages, it is computed from all pages: others that are
         // lost as well are lost for good.
@@ -111,13 +121,13 @@ impl<F: Flash> Striped<F> {
             match self.load(flash, number) {
                 Loaded::Waits => return false,
                 Loaded::Ready => break,
-                Loaded::Lost if self.scheme.delay == Delay::Full && self.jobs.at(number).whole => {
+                Loaded::Lost if self.array.scheme.delay == Delay::Full && self.jobs.at(number).whole => {
                     self.give_up_lost(flash, number);
                 }
                 // The parity to start from, or a page it covers, turned out to be lost: there is another way.
-                Loaded::Lost if self.scheme.delay == Delay::Full => {
+                Loaded::Lost if self.array.scheme.delay == Delay::Full => {
                     let before = self.jobs.at(number).want;
-                    let newest = self.plan_full(number) | self.partial(number);
+                    let newest = self.plan_full(number) | self.jobs.partial(number, self.array.full_mask);
                     let job = self.jobs.at_mut(number);
                     job.want.newest = newest;
                     if job.want == before {
@@ -132,23 +142,23 @@ impl<F: Flash> Striped<F> {
             }
         }
         let Job { stripe, pages, trims, .. } = *self.jobs.at(number);
-        let (lost, lost_rows) = self.lost_members(stripe);
-        if pages & lost != 0 && lost.count_ones() + lost_rows.count_ones() > self.layout.parity {
+        let (lost, lost_rows) = self.array.lost_members(stripe);
+        if pages & lost != 0 && lost.count_ones() + lost_rows.count_ones() > self.array.layout.parity {
             self.refuse(flash, number); // nothing would remember what is written to a lost chip
             return true;
         }
-        if self.has_gone(stripe, self.partial(number)) {
+        if self.array.has_gone(stripe, self.jobs.partial(number, self.array.full_mask)) {
             self.refuse(flash, number);
             return true;
         }
         for index in members(pages & !trims) {
             let part = *self.jobs.part(number, index);
             let mut whole = part.payload;
-            if part.mask != self.full_mask && whole != PayloadId::NONE {
-                whole = self.take_page(flash);
+            if part.mask != self.array.full_mask && whole != PayloadId::NONE {
+                whole = self.array.take_page(flash);
                 self.jobs.set_cell(number, Cell::Whole(index), whole);
                 let newest = self.jobs.cell(number, Cell::Newest(index));
-                cells::copy(flash, newest, whole, self.full_mask);
+                cells::copy(flash, newest, whole, self.array.full_mask);
                 if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
                     contents.copy_sectors(part.payload, whole, part.mask);
                 }
@@ -162,10 +172,10 @@ impl<F: Flash> Striped<F> {
 
     /// Too much is lost to write these pages: what was on them besides, or the parity that protects others.
     #[cold]
-    fn refuse(&mut self, flash: &mut F, number: u32) {
+    pub fn refuse(&mut self, flash: &mut F, number: u32) {
         let entry = self.jobs.at(number).entry;
-        if self.cache.at(entry).newer == 0 {
-            self.drop_entry(flash, entry); // it was entered for this write
+        if self.array.cache.at(entry).newer == 0 {
+            self.array.drop_entry(flash, entry); // it was entered for this write
         }
         let job = self.jobs.at_mut(number);
         (job.failed, job.phase) = (true, Phase::End);
@@ -174,23 +184,23 @@ impl<F: Flash> Striped<F> {
     /// Gives the pages to the mapping. `false`: it has no room, or they are under way.
     pub fn write_data(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, pages, trims, issued, .. } = *self.jobs.at(number);
-        let (lost, _) = self.lost_members(stripe);
+        let (lost, _) = self.array.lost_members(stripe);
         let now = self.may_be_written(number);
         for index in members(now & !trims & !issued) {
             if lost >> index & 1 == 1 {
                 // Its chip is gone: the parity alone remembers it.
                 self.jobs.at_mut(number).issued |= 1 << index;
-                self.counters.degraded_writes += 1;
+                self.array.counters.degraded_writes += 1;
                 self.data_written(flash, number, index);
                 continue;
             }
             let whole = self.jobs.part(number, index).whole;
-            let page = self.layout.data_page(stripe, index);
+            let page = self.array.layout.data_page(stripe, index);
             let op = layer::PageOp {
                 kept: true,
-                ..self.page_op(page, whole, Cause::Host, token::new(number, token::DATA, index))
+                ..self.array.page_op(page, whole, Cause::Host, Tag::token(Asked::Data, number, index))
             };
-            match self.submit_below(flash, &op) {
+            match self.array.below.submit(flash, &op) {
                 Answer::Full { .. } => {
                     self.stall(number);
                     return false;
@@ -217,87 +227,87 @@ impl<F: Flash> Striped<F> {
     }
 
     /// Pages of a job that may be written now. Of a full stripe over newer pages those come first that are not newer.
-    fn may_be_written(&self, number: u32) -> u64 {
+    pub fn may_be_written(&self, number: u32) -> u64 {
         let Job { entry, pages, whole, newer_before, .. } = *self.jobs.at(number);
-        let relies = self.scheme.gathers() && whole && !self.cache.at(entry).full;
+        let relies = self.array.scheme.gathers() && whole && !self.array.cache.at(entry).full;
         if relies { pages & !newer_before } else { pages }
     }
 
     /// Every page is newer than the parity on flash, so the one in memory covers the whole stripe: it takes the place
     /// of the other, and the pages written next leave it and the versions it covers as they are. After a power cut it
     /// says what a lost page was, without a read of what is being replaced.
-    fn rely_on_memory(&mut self, flash: &mut F, number: u32) {
+    pub fn rely_on_memory(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, .. } = *self.jobs.at(number);
-        let covered = self.below.sequence();
-        let cached = self.cache.at_mut(entry);
-        (cached.full, cached.newer, cached.covered) = (true, self.layout.all(), covered);
+        let covered = self.array.below.sequence();
+        let cached = self.array.cache.at_mut(entry);
+        (cached.full, cached.newer, cached.covered) = (true, self.array.layout.all(), covered);
         // What it covers of a trimmed page is nothing, though the tombstone may get a later number.
         cached.zeros = cached.trims;
-        self.remember(flash, entry);
-        self.drop_old_of(flash, stripe, self.layout.all());
+        self.array.remember(flash, entry);
+        self.array.drop_old_of(flash, stripe, self.array.layout.all());
     }
 
     /// A page of a job is on flash, or trimmed there: it is newer than the parity, and memory says so.
     pub fn data_written(&mut self, flash: &mut F, number: u32, index: u32) {
         let Job { stripe, entry, trims, .. } = *self.jobs.at(number);
-        self.forget_gone(flash, stripe, index);
-        let page = self.layout.data_page(stripe, index);
-        let before = self.cache.at(entry).newer >> index & 1 == 1;
-        if self.scheme.gathers() && !self.cache.at(entry).full {
+        self.array.forget_gone(flash, stripe, index);
+        let page = self.array.layout.data_page(stripe, index);
+        let before = self.array.cache.at(entry).newer >> index & 1 == 1;
+        if self.array.scheme.gathers() && !self.array.cache.at(entry).full {
             let newest = self.jobs.cell(number, Cell::Newest(index));
             let whole = self.jobs.part(number, index).whole;
-            for row in 0..self.layout.parity {
-                let into = self.cache.at(entry).parity[row as usize];
+            for row in 0..self.array.layout.parity {
+                let into = self.array.cache.at(entry).parity[row as usize];
                 if before {
-                    self.add(flash, row, index, newest, into);
+                    self.array.add(flash, row, index, newest, into);
                 }
                 if trims >> index & 1 == 0 {
-                    self.add(flash, row, index, whole, into);
+                    self.array.add(flash, row, index, whole, into);
                 }
             }
         }
-        let had_nothing = self.below.old(page) == Old::Zero;
-        let cached = self.cache.at_mut(entry);
+        let had_nothing = self.array.below.old(page) == Old::Zero;
+        let cached = self.array.cache.at_mut(entry);
         cached.newer |= 1 << index;
         let is_trim = trims >> index & 1;
         cached.trims = cached.trims & !(1 << index) | is_trim << index;
         if !before {
             cached.zeros |= u64::from(had_nothing) << index;
         }
-        if self.scheme.delay != Delay::Full {
-            self.remember(flash, entry);
+        if self.array.scheme.delay != Delay::Full {
+            self.array.remember(flash, entry);
         }
     }
 
     /// All data of a job is on flash.
     pub fn written(&mut self, flash: &mut F, number: u32) -> bool {
         let Job { stripe, entry, pages, .. } = *self.jobs.at(number);
-        if self.scheme.delay != Delay::Partial {
+        if self.array.scheme.delay != Delay::Partial {
             self.trims_written(flash, number);
         }
-        if self.scheme.delay == Delay::Full {
+        if self.array.scheme.delay == Delay::Full {
             self.update_full(flash, number);
         }
         self.put_by(flash, number);
         // Without a parity in memory nothing would remember a page whose chip is lost.
-        let unsafe_now = self.scheme.delay == Delay::Idle && pages & self.lost_members(stripe).0 != 0;
-        let commits = self.cache.at(entry).transient || pages == self.layout.all() || unsafe_now;
+        let unsafe_now = self.array.scheme.delay == Delay::Idle && pages & self.array.lost_members(stripe).0 != 0;
+        let commits = self.array.cache.at(entry).transient || pages == self.array.layout.all() || unsafe_now;
         let job = self.jobs.at_mut(number);
         job.issued = 0;
         if commits {
             job.phase = Phase::Commit;
-            self.counters.commits_with_writes += 1;
+            self.array.counters.commits_with_writes += 1;
             self.plan_commit(number);
         } else {
             job.phase = Phase::End;
-            self.cache.touch(entry);
+            self.array.cache.touch(entry);
         }
         true
     }
 
     /// What was read of the pages just written is their newest version no longer. Where the parity on flash covers
     /// it, it need not be read again.
-    fn put_by(&mut self, flash: &mut F, number: u32) {
+    pub fn put_by(&mut self, flash: &mut F, number: u32) {
         let Job { pages, have, newer_before, .. } = *self.jobs.at(number);
         for index in members(pages & have.newest) {
             let page = self.jobs.cell(number, Cell::Newest(index));
@@ -315,31 +325,45 @@ impl<F: Flash> Striped<F> {
     }
 
     /// The full parity in memory now covers the newest versions: old ones are needed no longer.
-    fn update_full(&mut self, flash: &mut F, number: u32) {
+    pub fn update_full(&mut self, flash: &mut F, number: u32) {
         let Job { stripe, entry, pages, trims, whole, have, .. } = *self.jobs.at(number);
-        let parity = self.cache.at(entry).parity[0];
+        let parity = self.array.cache.at(entry).parity[0];
         if whole {
-            cells::clear(flash, parity, self.full_mask);
-            for index in members(self.layout.all() & !pages) {
+            cells::clear(flash, parity, self.array.full_mask);
+            for index in members(self.array.layout.all() & !pages) {
                 let newest = self.jobs.cell(number, Cell::Newest(index));
-                self.add(flash, 0, index, newest, parity);
+                self.array.add(flash, 0, index, newest, parity);
             }
         } else {
-            if have.parity & 1 == 1 && !self.cache.at(entry).full {
+            if have.parity & 1 == 1 && !self.array.cache.at(entry).full {
                 let old = self.jobs.cell(number, Cell::Parity(0));
-                self.add(flash, 0, 0, old, parity);
+                self.array.add(flash, 0, 0, old, parity);
             }
             for index in members(pages) {
                 let newest = self.jobs.cell(number, Cell::Newest(index));
-                self.add(flash, 0, index, newest, parity);
+                self.array.add(flash, 0, index, newest, parity);
             }
         }
         for index in members(pages & !trims) {
             let new = self.jobs.part(number, index).whole;
-            self.add(flash, 0, index, new, parity);
+            self.array.add(flash, 0, index, new, parity);
         }
-        self.cache.at_mut(entry).full = true;
-        self.remember(flash, entry);
-        self.drop_old_of(flash, stripe, pages);
+        self.array.cache.at_mut(entry).full = true;
+        self.array.remember(flash, entry);
+        self.array.drop_old_of(flash, stripe, pages);
+    }
+}
+
+impl<F: Flash> Array<F> {
+    /// Counts which case of an update each page is. A full stripe is none: its parity is written with it.
+    pub fn count_write(&mut self, job: &Job, newer: u64) {
+        if job.pages == self.layout.all() {
+            self.counters.full_stripes += 1;
+            return;
+        }
+        for index in members(job.pages) {
+            let case = if newer == 0 { 0 } else { 1 + usize::from(newer >> index & 1 == 1) };
+            self.counters.cases[case] += 1;
+        }
     }
 }

@@ -5,8 +5,8 @@
 //! block counts only if no source of it was written since its encoding began.
 
 use crate::settings::{Settings, Stale};
-use crate::zoned::{NONE, Zoned, token};
-use layer::{Answer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, cells};
+use crate::zoned::{Asked, NONE, Tag, Zoned};
+use layer::{Answer, PageOp, Slots, SnapshotError, SnapshotReader, SnapshotWriter, cells};
 use nand::{Flash, PayloadId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use units::{Cause, HostOp, members};
@@ -32,10 +32,11 @@ pub(crate) struct Encoder {
     queue: VecDeque<[u32; 3]>,
     /// What is in the queue.
     queued: HashSet<[u32; 3]>,
-    slots: Vec<Encoding>,
-    /// Slots in use by what they encode, those not in use, and those that found no room.
+    under_way: Slots<Encoding>,
+    /// Most at once.
+    limit: usize,
+    /// Slots by what they encode, and those that found no room.
     active: HashMap<[u32; 3], u32>,
-    free: Vec<u32>,
     stalled: Vec<u32>,
     /// When the next off-line phase is due; `None`: at the first idle moment.
     pub due: Option<u64>,
@@ -44,24 +45,14 @@ pub(crate) struct Encoder {
     again_when_idle: bool,
 }
 
-const FREE: Encoding = Encoding {
-    place: [0; 3],
-    codes: 0,
-    outstanding: 0,
-    sent: None,
-    spoiled: false,
-    stalled: false,
-    cells: PayloadId::NONE,
-};
-
 impl Encoder {
     pub fn new(settings: &Settings) -> Self {
         Self {
             queue: VecDeque::new(),
             queued: HashSet::new(),
-            slots: vec![FREE; settings.encode_rows],
+            under_way: Slots::default(),
+            limit: settings.encode_rows,
             active: HashMap::new(),
-            free: (0..settings.encode_rows as u32).rev().collect(),
             stalled: Vec::new(),
             due: (!settings.at_start).then_some(settings.every),
             instant: false,
@@ -72,7 +63,7 @@ impl Encoder {
     /// A source of a group was written: what is being encoded of it does not count.
     pub fn spoil(&mut self, zone: u32, row: u32, group: u32) {
         if let Some(slot) = self.active.get(&[zone, row, group]) {
-            self.slots[*slot as usize].spoiled = true;
+            self.under_way.at_mut(*slot).spoiled = true;
         }
     }
 
@@ -111,6 +102,11 @@ impl Encoder {
         Ok(())
     }
 
+    /// Whether one more group may be encoded at once.
+    fn has_room(&self) -> bool {
+        self.under_way.len() < self.limit
+    }
+
     /// Nothing is being encoded.
     pub fn is_quiet(&self) -> bool {
         self.active.is_empty()
@@ -124,7 +120,7 @@ impl<F: Flash> Zoned<F> {
             return false;
         }
         // Code zones change hands only while nobody reads, writes or encodes code blocks.
-        let quiet = self.fetches.open == 0 && self.jobs.active == 0 && self.encoder.is_quiet();
+        let quiet = self.fetches.is_quiet() && self.jobs.is_quiet() && self.encoder.is_quiet();
         if quiet && self.encoder.due.is_none_or(|due| flash.now() >= due) {
             self.begin_offline(flash);
         }
@@ -191,13 +187,13 @@ impl<F: Flash> Zoned<F> {
     pub fn encode_more(&mut self, flash: &mut F) {
         let mut stalled = std::mem::take(&mut self.encoder.stalled);
         for slot in stalled.drain(..) {
-            self.encoder.slots[slot as usize].stalled = false;
+            self.encoder.under_way.at_mut(slot).stalled = false;
             self.encode_on(flash, slot);
         }
         if self.encoder.stalled.is_empty() {
             self.encoder.stalled = stalled; // its memory
         }
-        while self.idle && !self.encoder.free.is_empty() {
+        while self.idle && self.encoder.has_room() {
             let Some(place) = self.encoder.next() else { break };
             if self.encoder.active.contains_key(&place) {
                 self.encoder.enqueue(place);
@@ -230,12 +226,11 @@ impl<F: Flash> Zoned<F> {
         if codes == 0 || !members(sources).any(|at| is_written(group * data + at)) {
             return;
         }
-        let slot = self.encoder.free.pop().expect("fewer are active than there are slots") as usize;
+        let spoiled = self.is_written_to(place);
         let cells = cells::take(flash, self.known.code().elements() * pages, self.full_mask);
-        self.encoder.active.insert(place, slot as u32);
-        self.encoder.slots[slot] = Encoding { place, codes, cells, ..FREE };
-        let waits = self.is_written_to(place);
-        self.encoder.slots[slot].spoiled = waits;
+        let encoding = Encoding { place, codes, outstanding: 0, sent: None, spoiled, stalled: false, cells };
+        let slot = self.encoder.under_way.insert(encoding);
+        self.encoder.active.insert(place, slot);
         let sources = if self.known.code().is_mds() { self.known.code().all_data() } else { sources };
         for at in members(sources) {
             let first = self.layout.page(zone, row, group * data + at);
@@ -245,18 +240,18 @@ impl<F: Flash> Zoned<F> {
                 pages,
                 cells.offset(at * pages),
                 Cause::Code,
-                token::new(slot as u32, token::ENCODE, 0),
+                Tag::token(Asked::Encode, slot, 0),
             );
-            self.encode_step(flash, slot as u32, &PageOp { cancellable: false, ..op });
+            self.encode_step(flash, slot, &PageOp { cancellable: false, ..op });
         }
-        if self.encoder.slots[slot].outstanding == 0 {
-            self.encode_on(flash, slot as u32);
+        if self.encoder.under_way.at(slot).outstanding == 0 {
+            self.encode_on(flash, slot);
         }
     }
 
     /// Whether writes of this group were accepted and are not done.
     fn is_written_to(&self, [zone, row, group]: [u32; 3]) -> bool {
-        if self.jobs.active == 0 {
+        if self.jobs.is_quiet() {
             return false;
         }
         if self.rows_in_line {
@@ -268,8 +263,8 @@ impl<F: Flash> Zoned<F> {
 
     /// Gives an operation to the mapping. The pages taken, if not all.
     fn encode_step(&mut self, flash: &mut F, slot: u32, op: &PageOp) -> Option<u32> {
-        let answer = self.submit_below(flash, op);
-        let encoding = &mut self.encoder.slots[slot as usize];
+        let answer = self.below.submit(flash, op);
+        let encoding = self.encoder.under_way.at_mut(slot);
         match answer {
             Answer::Done { failed } => encoding.spoiled |= failed,
             Answer::Pending(_) => encoding.outstanding += 1,
@@ -285,7 +280,7 @@ impl<F: Flash> Zoned<F> {
 
     /// Something of an encoding is done.
     pub fn encode_step_done(&mut self, flash: &mut F, slot: u32, failed: bool) {
-        let encoding = &mut self.encoder.slots[slot as usize];
+        let encoding = self.encoder.under_way.at_mut(slot);
         encoding.outstanding -= 1;
         encoding.spoiled |= failed;
         if encoding.outstanding == 0 && !encoding.stalled {
@@ -297,7 +292,7 @@ impl<F: Flash> Zoned<F> {
     /// The data is there, or the code blocks are written.
     fn encode_on(&mut self, flash: &mut F, slot: u32) {
         let Encoding { place: [zone, row, group], codes, sent, cells, spoiled, outstanding, .. } =
-            self.encoder.slots[slot as usize];
+            *self.encoder.under_way.at(slot);
         if outstanding > 0 {
             return;
         }
@@ -329,15 +324,15 @@ impl<F: Flash> Zoned<F> {
                 left,
                 cells.offset(element * pages + done),
                 Cause::Code,
-                token::new(slot, token::ENCODE, 0),
+                Tag::token(Asked::Encode, slot, 0),
             );
             if let Some(taken) = self.encode_step(flash, slot, &op) {
-                self.encoder.slots[slot as usize].sent = Some(sent + taken);
+                self.encoder.under_way.at_mut(slot).sent = Some(sent + taken);
                 return;
             }
             sent += left;
         }
-        let encoding = &mut self.encoder.slots[slot as usize];
+        let encoding = self.encoder.under_way.at_mut(slot);
         encoding.sent = Some(all);
         if encoding.outstanding == 0 {
             self.end_encoding(flash, slot);
@@ -345,7 +340,7 @@ impl<F: Flash> Zoned<F> {
     }
 
     fn end_encoding(&mut self, flash: &mut F, slot: u32) {
-        let Encoding { place, codes, sent, cells, spoiled, .. } = self.encoder.slots[slot as usize];
+        let Encoding { place, codes, sent, cells, spoiled, .. } = self.encoder.under_way.remove(slot);
         let [zone, row, group] = place;
         let code_zone = self.code_of[zone as usize];
         if spoiled {
@@ -357,8 +352,6 @@ impl<F: Flash> Zoned<F> {
             self.counters.encoded += u64::from(codes.count_ones());
         }
         cells::release(flash, cells, self.known.code().elements() * self.layout.pages);
-        self.encoder.slots[slot as usize] = FREE;
         self.encoder.active.remove(&place);
-        self.encoder.free.push(slot);
     }
 }

@@ -1,6 +1,6 @@
 //! A fetch: what a read needs of one group of one row, and what has arrived of it.
 
-use layer::OpHandle;
+use layer::{OpHandle, Slots};
 use nand::PayloadId;
 
 use crate::zoned::NONE;
@@ -19,11 +19,10 @@ pub(crate) struct Waiter {
 }
 
 /// One group of one row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {
     /// Which use of the slot this is.
     pub serial: u32,
-    pub open: bool,
     pub zone: u32,
     pub row: u32,
     pub group: u32,
@@ -48,7 +47,6 @@ pub(crate) struct Fetch {
     pub sent: Nanos,
     /// Data blocks written since: not to be kept, and not for later reads.
     pub outdated: u32,
-    pub waiters: Vec<Waiter>,
     /// Stream whose buffer gets what is known, and which use of it.
     pub thread: Option<(u32, u32)>,
     /// Pages of all elements, where contents are on.
@@ -59,15 +57,15 @@ pub(crate) struct Fetch {
 /// All fetches.
 #[derive(Debug)]
 pub(crate) struct Fetches {
-    all: Vec<Fetch>,
-    free: Vec<u32>,
+    all: Slots<Fetch>,
+    /// Who waits for blocks of each fetch.
+    waiters: Vec<Vec<Waiter>>,
     handles: Vec<OpHandle>,
     /// When each element was sent to its bank, ns.
     sent: Vec<Nanos>,
     buckets: Vec<u32>,
     elements: u32,
     serial: u32,
-    pub open: u32,
 }
 
 fn bucket(zone: u32, row: u32, group: u32) -> usize {
@@ -77,87 +75,93 @@ fn bucket(zone: u32, row: u32, group: u32) -> usize {
 impl Fetches {
     pub fn new(elements: u32) -> Self {
         Self {
-            all: Vec::new(),
-            free: Vec::new(),
+            all: Slots::default(),
+            waiters: Vec::new(),
             handles: Vec::new(),
             sent: Vec::new(),
             buckets: vec![NONE; BUCKETS],
             elements,
             serial: 0,
-            open: 0,
         }
     }
 
     /// Begins one.
     pub fn begin(&mut self, [zone, row, group]: [u32; 3], wanted: u32, usable: u32) -> u32 {
         self.serial = self.serial.wrapping_add(1);
-        self.open += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Fetch {
-                serial: 0,
-                open: false,
-                zone: 0,
-                row: 0,
-                group: 0,
-                wanted: 0,
-                usable: 0,
-                have: 0,
-                pending: 0,
-                gated: 0,
-                tried: 0,
-                failed: 0,
-                filled: 0,
-                later: 0,
-                shaken: false,
-                sent: 0,
-                outdated: 0,
-                waiters: Vec::new(),
-                thread: None,
-                cells: PayloadId::NONE,
-                next: NONE,
-            });
-            self.handles.resize(self.all.len() * self.elements as usize, OpHandle(None));
-            self.sent.resize(self.handles.len(), 0);
-            self.all.len() as u32 - 1
-        });
         let head = &mut self.buckets[bucket(zone, row, group)];
-        let next = std::mem::replace(head, slot);
-        let fetch = &mut self.all[slot as usize];
-        (fetch.serial, fetch.open, fetch.next) = (self.serial, true, next);
-        (fetch.zone, fetch.row, fetch.group, fetch.wanted, fetch.usable) = (zone, row, group, wanted, usable);
-        (fetch.have, fetch.pending, fetch.gated, fetch.tried, fetch.failed) = (0, 0, 0, 0, 0);
-        (fetch.filled, fetch.outdated, fetch.thread) = (0, 0, None);
-        (fetch.later, fetch.shaken) = (0, false);
-        fetch.waiters.clear();
+        let slot = self.all.insert(Fetch {
+            serial: self.serial,
+            zone,
+            row,
+            group,
+            wanted,
+            usable,
+            have: 0,
+            pending: 0,
+            gated: 0,
+            tried: 0,
+            failed: 0,
+            filled: 0,
+            later: 0,
+            shaken: false,
+            sent: 0,
+            outdated: 0,
+            thread: None,
+            cells: PayloadId::NONE,
+            next: *head,
+        });
+        *head = slot;
+        let slots = self.all.numbers();
+        if slots > self.waiters.len() {
+            self.waiters.resize_with(slots, Vec::new);
+            self.handles.resize(slots * self.elements as usize, OpHandle(None));
+            self.sent.resize(self.handles.len(), 0);
+        }
+        self.waiters[slot as usize].clear();
         slot
     }
 
     /// Ends one.
     pub fn end(&mut self, slot: u32) {
-        let Fetch { zone, row, group, next, .. } = self.all[slot as usize];
+        let Fetch { zone, row, group, next, .. } = self.all.remove(slot);
         let head = &mut self.buckets[bucket(zone, row, group)];
         if *head == slot {
             *head = next;
         } else {
             let mut at = *head;
-            while self.all[at as usize].next != slot {
-                at = self.all[at as usize].next;
+            while self.at(at).next != slot {
+                at = self.at(at).next;
             }
-            self.all[at as usize].next = next;
+            self.at_mut(at).next = next;
         }
-        self.all[slot as usize].open = false;
-        self.free.push(slot);
-        self.open -= 1;
+    }
+
+    /// No fetch is under way.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// A fetch that has not ended.
+    #[inline]
+    pub fn get(&self, slot: u32) -> Option<&Fetch> {
+        self.all.get(slot)
     }
 
     #[inline]
     pub fn at(&self, slot: u32) -> &Fetch {
-        &self.all[slot as usize]
+        self.all.at(slot)
     }
 
     #[inline]
     pub fn at_mut(&mut self, slot: u32) -> &mut Fetch {
-        &mut self.all[slot as usize]
+        self.all.at_mut(slot)
+    }
+
+    /// Who waits for blocks of a fetch.
+    #[inline]
+    pub fn waiters(&mut self, slot: u32) -> &mut Vec<Waiter> {
+        &mut self.waiters[slot as usize]
     }
 
     pub fn handle(&self, slot: u32, element: u32) -> OpHandle {

@@ -2,7 +2,7 @@
 
 use crate::layout::ZoneLayout;
 use crate::zoned::NONE;
-use layer::{Serials, Waited};
+use layer::{FlushLine, Slots, Waited};
 use nand::PayloadId;
 use units::Nanos;
 
@@ -58,29 +58,26 @@ pub(crate) struct Job {
 /// All jobs, and the lines they stand in.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    all: Vec<Job>,
-    free: Vec<u32>,
+    all: Slots<Job>,
     /// First job of each line.
     heads: Vec<u32>,
     /// Stripe blocks of a unit.
     pub unit: u32,
-    pub active: u32,
-    serials: Serials,
     /// What each job has waited for.
     waited: Vec<Waited>,
+    /// Flushes wait for jobs.
+    pub flushes: FlushLine,
 }
 
 impl Jobs {
     pub fn new(layout: &ZoneLayout, unit: u32, rows: bool) -> Self {
         let lines = if rows { layout.zones * layout.rows * layout.groups() } else { layout.blocks() / unit };
         Self {
-            all: Vec::new(),
-            free: Vec::new(),
+            all: Slots::default(),
             heads: units::table(lines as usize, NONE),
             unit,
-            active: 0,
-            serials: Serials::default(),
             waited: Vec::new(),
+            flushes: FlushLine::default(),
         }
     }
 
@@ -97,22 +94,18 @@ impl Jobs {
         head != NONE && self.at(head).touched
     }
 
-    /// Whether a job begun no later than `serial` is not done.
-    pub fn any_up_to(&self, serial: u64) -> bool {
-        self.serials.any_up_to(serial)
+    /// No job is under way.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.all.is_empty()
     }
 
     pub fn at(&self, number: u32) -> &Job {
-        &self.all[number as usize]
+        self.all.at(number)
     }
 
     pub fn at_mut(&mut self, number: u32) -> &mut Job {
-        &mut self.all[number as usize]
-    }
-
-    /// Number of the last job begun.
-    pub fn last_serial(&self) -> u64 {
-        self.serials.last()
+        self.all.at_mut(number)
     }
 
     #[inline]
@@ -121,15 +114,13 @@ impl Jobs {
     }
 
     pub fn begin(&mut self, op: u32, unit: u32, line: u32, now: Nanos) -> u32 {
-        self.active += 1;
-        let number = self.free.pop().unwrap_or(self.all.len() as u32);
-        let job = Job {
-            serial: self.serials.begin(),
+        let number = self.all.insert(Job {
+            serial: self.flushes.begin(),
             op,
             unit,
             line,
             next: NONE,
-            tail: number,
+            tail: NONE,
             phase: Phase::Waits,
             begun: false,
             outstanding: 0,
@@ -142,31 +133,27 @@ impl Jobs {
             summed: false,
             cells: PayloadId::NONE,
             old: PayloadId::NONE,
-        };
-        if number as usize == self.all.len() {
-            self.all.push(job);
-            self.waited.push(Waited::NOTHING);
-        } else {
-            self.all[number as usize] = job;
-        }
+        });
+        self.waited.resize(self.all.numbers(), Waited::NOTHING);
         self.waited[number as usize] = Waited { began: now, since: now, ..Waited::NOTHING };
         let head = self.heads[line as usize];
         if head == NONE {
             self.heads[line as usize] = number;
-            self.all[number as usize].phase = Phase::Read;
+            let job = self.at_mut(number);
+            (job.phase, job.tail) = (Phase::Read, number);
         } else {
-            let last = std::mem::replace(&mut self.all[head as usize].tail, number);
-            self.all[last as usize].next = number;
+            let last = std::mem::replace(&mut self.at_mut(head).tail, number);
+            self.at_mut(last).next = number;
         }
         number
     }
 
     /// The first of a line is done; the next one.
     pub fn leave(&mut self, number: u32) -> u32 {
-        let Job { line, next, tail, .. } = self.all[number as usize];
+        let Job { line, next, tail, .. } = *self.at(number);
         self.heads[line as usize] = next;
         if next != NONE {
-            self.all[next as usize].tail = tail;
+            self.at_mut(next).tail = tail;
         }
         next
     }
@@ -180,8 +167,7 @@ impl Jobs {
 
     /// A job is done and out of its line.
     pub fn end(&mut self, number: u32) {
-        self.serials.end(self.all[number as usize].serial);
-        self.free.push(number);
-        self.active -= 1;
+        let job = self.all.remove(number);
+        self.flushes.end(job.serial);
     }
 }

@@ -141,9 +141,9 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
                 return;
             }
             Event::DieLost { die } => self.below.lose_die(flash, die),
-            ref event => self.below.on_event(flash, owner, event, &mut self.inner),
+            ref event => self.below.on_event(flash, owner, event),
         }
-        if !self.inner.is_empty() {
+        if self.below.has_spoken() {
             self.settle(flash, outbox);
         }
     }
@@ -174,7 +174,7 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        if self.fetches.open == 0 && self.jobs.active == 0 && self.encoder.is_quiet() {
+        if self.fetches.is_quiet() && self.jobs.is_quiet() && self.encoder.is_quiet() {
             self.check_codes(flash)?;
         }
         self.below.check(flash)
@@ -191,7 +191,7 @@ impl<F: Flash> PageLayer<F> for Zoned<F> {
     }
 
     fn save(&self, writer: &mut SnapshotWriter) {
-        assert!(self.jobs.active == 0 && self.fetches.open == 0, "a drive is drained before its state is saved");
+        assert!(self.jobs.is_quiet() && self.fetches.is_quiet(), "a drive is drained before its state is saved");
         writer.put_u64("zones.reads", self.reads.iter().copied());
         writer.put_u32("zones.coded", self.coded.iter().copied());
         writer.put_u64("zones.agrees", self.agrees.iter().copied());

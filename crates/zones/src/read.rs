@@ -10,7 +10,7 @@ use crate::fetch::{Fetch, Waiter};
 use crate::layout::Place;
 use crate::policy::{Choice, Looks, View};
 use crate::queue::Sub;
-use crate::zoned::{NONE, Zoned, token};
+use crate::zoned::{Asked, NONE, Tag, Zoned};
 use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId, WaitVector};
 use units::{Cause, DieId, HostOp, Nanos, Wait, members};
@@ -18,7 +18,7 @@ use units::{Cause, DieId, HostOp, Nanos, Wait, members};
 impl<F: Flash> Zoned<F> {
     pub fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         let (first, last) = (op.first / self.layout.pages, (op.first + op.pages - 1) / self.layout.pages);
-        let number = self.new_op(op, last - first + 1);
+        let number = self.ops.begin(op, last - first + 1, *op);
         let seen = self.ahead.note(first, last, self.sectors_of(op));
         if seen.thread.is_some() {
             self.note_sequential(first, last);
@@ -38,7 +38,7 @@ impl<F: Flash> Zoned<F> {
                 .filter(|at| (first..=last).contains(&(block + at - in_group)))
                 .fold(0, |set, at| set | 1 << at);
             self.reads[zone as usize] += u64::from(asked.count_ones());
-            let asked = if self.jobs.active == 0 {
+            let asked = if self.jobs.is_quiet() {
                 asked
             } else {
                 self.ask_jobs(flash, number, op, block - in_group, asked, outbox)
@@ -57,7 +57,7 @@ impl<F: Flash> Zoned<F> {
         begun.clear();
         self.begun = begun;
         self.settle(flash, outbox);
-        self.answer(number)
+        self.ops.answer(number)
     }
 
     /// Of the blocks asked for of a group, whose first one this is, those that writes on their way do not hold.
@@ -122,7 +122,7 @@ impl<F: Flash> Zoned<F> {
         if let Some(slot) = on_its_way {
             let fetch = self.fetches.at_mut(slot);
             let joined = fetch.wanted & !fetch.outdated & asked;
-            fetch.waiters.push(Waiter { op: number, since: flash.now(), blocks: joined });
+            self.fetches.waiters(slot).push(Waiter { op: number, since: flash.now(), blocks: joined });
             self.counters.ahead_hits += u64::from(joined.count_ones());
             self.changed.push(slot);
             asked &= !joined;
@@ -140,8 +140,8 @@ impl<F: Flash> Zoned<F> {
         let fetch = self.fetches.at_mut(slot);
         fetch.sent = flash.now();
         fetch.cells = cells;
-        fetch.waiters.push(Waiter { op: number, since: flash.now(), blocks: asked });
         (fetch.have, fetch.filled) = (held, held);
+        self.fetches.waiters(slot).push(Waiter { op: number, since: flash.now(), blocks: asked });
         if let Some((thread, _)) = buffered {
             let from = self.ahead.threads[thread].cells;
             for at in members(held) {
@@ -239,10 +239,10 @@ impl<F: Flash> Zoned<F> {
 
     /// It is the turn of elements that waited, if anybody still wants them.
     pub fn send_gated(&mut self, flash: &mut F, slot: u32, serial: u32, elements: u32) {
-        let fetch = self.fetches.at_mut(slot);
-        if !fetch.open || fetch.serial != serial {
+        if self.fetches.get(slot).is_none_or(|fetch| fetch.serial != serial) {
             return;
         }
+        let fetch = self.fetches.at_mut(slot);
         let elements = elements & fetch.gated;
         fetch.gated &= !elements;
         members(elements).for_each(|element| self.send(flash, slot, element));
@@ -259,11 +259,11 @@ impl<F: Flash> Zoned<F> {
             pages,
             cells.offset(element * pages),
             cause,
-            token::new(slot, token::FETCH, element),
+            Tag::token(Asked::Fetch, slot, element),
         );
         self.gate.enter(bank);
         self.fetches.note_sent(slot, element, flash.now());
-        match self.submit_below(flash, &op) {
+        match self.below.submit(flash, &op) {
             Answer::Done { failed } => {
                 self.gate.leave(bank);
                 self.note_arrival(slot, element, failed);
@@ -301,17 +301,14 @@ impl<F: Flash> Zoned<F> {
 
     /// Looks at what a fetch knows now: delivers, takes back, asks for what is still missing, or ends it.
     pub fn evaluate(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
-        if !self.fetches.at(slot).open {
-            return;
-        }
-        let known = self.known.from(self.fetches.at(slot).have);
+        let Some(fetch) = self.fetches.get(slot) else { return };
+        let known = self.known.from(fetch.have);
         let mut index = 0;
-        while index < self.fetches.at(slot).waiters.len() {
-            let Waiter { op, since, blocks } = self.fetches.at(slot).waiters[index];
+        while let Some(Waiter { op, since, blocks }) = self.fetches.waiters(slot).get(index).copied() {
             let there = blocks & known;
             if there != 0 {
                 self.hand_over(flash, slot, op, there);
-                self.fetches.at_mut(slot).waiters[index].blocks &= !there;
+                self.fetches.waiters(slot)[index].blocks &= !there;
                 let sent = self.fetches.at(slot).sent;
                 if since == sent && since < flash.now() {
                     self.parts_done(op, there.count_ones(), false, outbox);
@@ -366,8 +363,8 @@ impl<F: Flash> Zoned<F> {
     #[cold]
     fn fail_fetch(&mut self, flash: &mut F, slot: u32, outbox: &mut Outbox) {
         let Fetch { zone, row, group, .. } = *self.fetches.at(slot);
-        for index in 0..self.fetches.at(slot).waiters.len() {
-            let Waiter { op, blocks, .. } = self.fetches.at(slot).waiters[index];
+        for index in 0..self.fetches.waiters(slot).len() {
+            let Waiter { op, blocks, .. } = self.fetches.waiters(slot)[index];
             members(blocks).for_each(|at| self.read_alone(flash, op, [zone, row, group], at, outbox));
         }
         self.end_fetch(flash, slot);
@@ -376,15 +373,15 @@ impl<F: Flash> Zoned<F> {
     /// Reads what an operation asked for of a block, and no other page of it.
     #[cold]
     fn read_alone(&mut self, flash: &mut F, number: u32, [zone, row, group]: [u32; 3], at: u32, outbox: &mut Outbox) {
-        let asked = self.op(number).asked;
+        let asked = self.ops.at(number).about;
         let bank = group * self.layout.group + at;
         let block = self.layout.block(zone, row, bank) * self.layout.pages;
         let (first, end) = (block.max(asked.first), (block + self.layout.pages).min(asked.first + asked.pages));
         let page = self.layout.page(zone, row, bank) + first - block;
         let payload = asked.payload.offset(first - asked.first);
         let op =
-            self.own_op(HostOp::Read, page, end - first, payload, Cause::Host, token::new(number, token::ALONE, 0));
-        if let Answer::Done { failed } = self.submit_below(flash, &PageOp { cancellable: false, ..op }) {
+            self.own_op(HostOp::Read, page, end - first, payload, Cause::Host, Tag::token(Asked::Alone, number, 0));
+        if let Answer::Done { failed } = self.below.submit(flash, &PageOp { cancellable: false, ..op }) {
             self.parts_done(number, 1, failed, outbox);
         }
     }
@@ -476,7 +473,7 @@ impl<F: Flash> Zoned<F> {
         if cells == PayloadId::NONE {
             return;
         }
-        let asked = self.op(op).asked;
+        let asked = self.ops.at(op).about;
         let block = self.layout.block(zone, row, group * self.layout.group + at);
         let first = block * self.layout.pages;
         for page in first.max(asked.first)..(first + self.layout.pages).min(asked.first + asked.pages) {
@@ -500,7 +497,7 @@ impl<F: Flash> Zoned<F> {
             }
             self.encoder.note_stale(zone, row, group);
         }
-        if self.fetches.open == 0 {
+        if self.fetches.is_quiet() {
             return;
         }
         let mut touched = std::mem::take(&mut self.begun);
@@ -525,7 +522,7 @@ impl<F: Flash> Zoned<F> {
         let Place { zone, row, bank } = place;
         let (group, block) = (bank / self.layout.group, bank % self.layout.group);
         self.ahead.forget(zone * self.layout.rows + row, group, block);
-        if self.fetches.open == 0 {
+        if self.fetches.is_quiet() {
             return;
         }
         let mut touched = std::mem::take(&mut self.begun);

@@ -11,7 +11,7 @@
 use crate::jobs::{Job, Phase};
 use crate::layout::Place;
 use crate::queue::Sub;
-use crate::zoned::{NONE, Zoned, token};
+use crate::zoned::{Asked, NONE, Tag, Zoned};
 use layer::{Answer, Outbox, PageOp, cells};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp, members};
@@ -20,7 +20,7 @@ impl<F: Flash> Zoned<F> {
     pub fn submit_write(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
         let unit_pages = self.unit_pages();
         let (first, last) = (op.first / unit_pages, (op.first + op.pages - 1) / unit_pages);
-        let number = self.new_op(op, last - first + 1);
+        let number = self.ops.begin(op, last - first + 1, *op);
         for unit in first..=last {
             for block in unit * self.jobs.unit..(unit + 1) * self.jobs.unit {
                 let place = self.layout.place(block);
@@ -35,7 +35,7 @@ impl<F: Flash> Zoned<F> {
             }
         }
         self.settle(flash, outbox);
-        self.answer(number)
+        self.ops.answer(number)
     }
 
     /// The line of a unit.
@@ -93,7 +93,7 @@ impl<F: Flash> Zoned<F> {
 
     /// Sectors of a page of the unit that the host gave, and the slot they are in.
     fn given(&self, job: &Job, page: u32) -> (u64, PayloadId) {
-        let asked = &self.op(job.op).asked;
+        let asked = &self.ops.at(job.op).about;
         let logical = job.unit * self.unit_pages() + page;
         if !(asked.first..asked.first + asked.pages).contains(&logical) {
             return (0, PayloadId::NONE);
@@ -113,7 +113,7 @@ impl<F: Flash> Zoned<F> {
     }
 
     fn is_trim(&self, job: &Job) -> bool {
-        self.op(job.op).asked.op == HostOp::Trim
+        self.ops.at(job.op).about.op == HostOp::Trim
     }
 
     /// Takes a job as far as it gets.
@@ -272,7 +272,7 @@ impl<F: Flash> Zoned<F> {
         into: PayloadId,
         cause: Cause,
     ) {
-        let op = self.own_op(HostOp::Read, first, pages, into, cause, token::new(number, token::JOB, element));
+        let op = self.own_op(HostOp::Read, first, pages, into, cause, Tag::token(Asked::Job, number, element));
         let op = PageOp { cancellable: false, ..op };
         self.hand_down(flash, number, &op);
     }
@@ -290,10 +290,10 @@ impl<F: Flash> Zoned<F> {
 
     /// Gives an operation of a job to the mapping. The pages taken, if not all.
     fn hand_down(&mut self, flash: &mut F, number: u32, op: &PageOp) -> Option<u32> {
-        let (_, _, element) = token::split(op.token);
+        let element = Tag::of(op.token).index;
         let bank = if self.gate.is_open() { 0 } else { self.bank_of_element(number, element) };
         self.gate.enter(bank);
-        let answer = self.submit_below(flash, op);
+        let answer = self.below.submit(flash, op);
         let job = self.jobs.at_mut(number);
         let writes = job.phase == Phase::Write && !matches!(answer, Answer::Full { taken: 0, .. });
         if self.rows_in_line && writes && !std::mem::replace(&mut job.touched, true) {
@@ -318,7 +318,7 @@ impl<F: Flash> Zoned<F> {
                 if !pending {
                     self.gate.leave(bank);
                 }
-                self.stalled.push_back(number);
+                self.below.room.stall(number);
                 Some(taken)
             }
         }
@@ -373,7 +373,7 @@ impl<F: Flash> Zoned<F> {
         for block in job.unit * self.jobs.unit..(job.unit + 1) * self.jobs.unit {
             self.make_outdated(self.layout.place(block));
         }
-        let asked = self.op(job.op).asked;
+        let asked = self.ops.at(job.op).about;
         let filled = self.jobs.at(number).cells;
         let total = self.unit_pages();
         let mut page = job.sent;
@@ -398,7 +398,7 @@ impl<F: Flash> Zoned<F> {
             let element = self.element_of(job.unit, page);
             let payload = if filled == PayloadId::NONE || is_trim { payload } else { filled.offset(page) };
             let cause = if mask == 0 { Cause::Padding } else { Cause::Host };
-            let op = self.own_op(asked.op, first, to - page, payload, cause, token::new(number, token::JOB, element));
+            let op = self.own_op(asked.op, first, to - page, payload, cause, Tag::token(Asked::Job, number, element));
             let mut op = PageOp { fua: asked.fua, request_sectors: asked.request_sectors, ..op };
             if mask != self.full_mask && (is_trim || job.partial) {
                 (op.first_mask, op.last_mask) = (mask, mask);
@@ -442,7 +442,7 @@ impl<F: Flash> Zoned<F> {
                 left,
                 payload,
                 Cause::Code,
-                token::new(number, token::JOB, element),
+                Tag::token(Asked::Job, number, element),
             );
             if let Some(taken) = self.hand_down(flash, number, &op) {
                 self.jobs.at_mut(number).sent = sent + taken;

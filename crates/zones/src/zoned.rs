@@ -15,32 +15,27 @@ use crate::layout::ZoneLayout;
 use crate::queue::{Gate, Sub};
 use crate::settings::Settings;
 use code::{GroupCode, Known};
-use layer::{Answer, FlushLine, OpHandle, Outbox, PageOp, STRIPE_OWNER, Signal, Versioned};
-use nand::{Flash, Owner, PayloadId, Token, WaitVector};
+use layer::{Answer, Below, OpHandle, Ops, Outbox, PageOp, STRIPE_OWNER, Versioned};
+use nand::{Flash, PayloadId, Token, WaitVector};
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
 
 /// No such thing.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Tokens: a slot, what of it, and which element of its group.
-pub(crate) mod token {
-    use nand::Token;
-
-    pub const FETCH: u32 = 0;
-    pub const JOB: u32 = 1;
-    pub const ENCODE: u32 = 2;
-    /// Pages that an operation reads by themselves; the slot is its number.
-    pub const ALONE: u32 = 3;
-
-    pub fn new(slot: u32, kind: u32, element: u32) -> Token {
-        slot << 7 | kind << 5 | element
-    }
-
-    pub fn split(token: Token) -> (u32, u32, u32) {
-        (token >> 7, token >> 5 & 3, token & 31)
-    }
+layer::tag_kinds! {
+    /// What the mapping is asked for, with the element of its group as index.
+    pub(crate) Asked, 5 bits of index:
+    /// An element of a fetch.
+    Fetch,
+    /// A step of a write.
+    Job,
+    /// A step of an encoding.
+    Encode,
+    /// Pages that an operation reads by themselves; the number is the operation's.
+    Alone
 }
+pub(crate) type Tag = layer::Tag<Asked>;
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,23 +60,9 @@ pub(crate) struct Counters {
     pub offline_phases: u64,
 }
 
-/// An operation of the layer above.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Op {
-    owner: Owner,
-    token: Token,
-    /// Stripe blocks (or jobs) not done.
-    pub left: u32,
-    pub failed: bool,
-    /// Its owner waits to hear of it.
-    pending: bool,
-    /// What was asked for.
-    pub asked: PageOp,
-}
-
 /// Zones over a mapping with a lane for each segment.
 pub(crate) struct Zoned<F: Flash> {
-    pub below: Box<dyn Versioned<F>>,
+    pub below: Below<dyn Versioned<F>>,
     pub layout: ZoneLayout,
     pub settings: Settings,
     pub known: Known,
@@ -99,19 +80,15 @@ pub(crate) struct Zoned<F: Flash> {
     pub encoder: Encoder,
     pub gate: Gate,
     pub counters: Counters,
-    ops: Vec<Op>,
-    free_ops: Vec<u32>,
-    /// Jobs that can go on, and jobs that found no room below.
+    /// Operations of the layer above, with what was asked for: their parts are stripe blocks, or jobs.
+    pub ops: Ops<PageOp>,
+    /// Jobs that can go on.
     pub ready: VecDeque<u32>,
-    pub stalled: VecDeque<u32>,
     /// Fetches to be looked at again.
     pub changed: Vec<u32>,
     /// Memory of lists of fetches, to be used again.
     pub begun: Vec<u32>,
-    flushes: FlushLine,
-    starved: bool,
     pub idle: bool,
-    pub inner: Outbox,
     wait: Option<u32>,
     pub full_mask: u64,
     pub page_bytes: u32,
@@ -131,7 +108,7 @@ impl<F: Flash> Zoned<F> {
         let rows_in_line = settings.stale == crate::settings::Stale::Update && layout.code_zones > 0;
         let unit = if settings.queues == crate::settings::Queues::Lockstep { layout.banks } else { 1 };
         Self {
-            below,
+            below: Below::new(below),
             code_of: vec![NONE; layout.zones as usize],
             coded: vec![NONE; layout.code_zones as usize],
             reads: vec![0; layout.zones as usize],
@@ -144,16 +121,11 @@ impl<F: Flash> Zoned<F> {
             coder: Coder::new(code),
             known: Known::new(code.clone(), settings.decoder),
             counters: Counters::default(),
-            ops: Vec::new(),
-            free_ops: Vec::new(),
+            ops: Ops::default(),
             ready: VecDeque::new(),
-            stalled: VecDeque::new(),
             changed: Vec::new(),
             begun: Vec::new(),
-            flushes: FlushLine::default(),
-            starved: false,
             idle: false,
-            inner: Outbox::new(),
             wait: None,
             full_mask: geometry.full_mask(),
             page_bytes: geometry.page_bytes,
@@ -194,87 +166,42 @@ impl<F: Flash> Zoned<F> {
         (bank, self.layout.page(self.layout.zones + self.code_of[zone as usize], row, bank))
     }
 
-    pub fn new_op(&mut self, op: &PageOp, left: u32) -> u32 {
-        let entry = Op { owner: op.owner, token: op.token, left, failed: false, pending: false, asked: *op };
-        if let Some(number) = self.free_ops.pop() {
-            self.ops[number as usize] = entry;
-            return number;
-        }
-        self.ops.push(entry);
-        self.ops.len() as u32 - 1
-    }
-
-    pub fn op(&self, number: u32) -> &Op {
-        &self.ops[number as usize]
-    }
-
-    /// What to say of an operation after all that could be done at once was done.
-    pub fn answer(&mut self, number: u32) -> Answer {
-        let op = &mut self.ops[number as usize];
-        if op.left > 0 {
-            op.pending = true;
-            return Answer::Pending(OpHandle(None));
-        }
-        self.free_ops.push(number);
-        Answer::Done { failed: op.failed }
-    }
-
     /// Parts of an operation are done.
     pub fn parts_done(&mut self, number: u32, parts: u32, failed: bool, outbox: &mut Outbox) {
-        let op = &mut self.ops[number as usize];
-        op.left -= parts;
-        op.failed |= failed;
-        if parts > 0 && op.left == 0 && op.pending {
-            let (owner, token, failed) = (op.owner, op.token, op.failed);
-            outbox.push(Signal::Done { owner, token, failed, wait: self.wait });
-            self.free_ops.push(number);
-        }
+        self.ops.part_done(number, parts, failed, self.wait, outbox);
     }
 
     /// A page operation of this layer's own.
     pub fn own_op(&self, op: HostOp, first: u32, pages: u32, payload: PayloadId, cause: Cause, token: Token) -> PageOp {
         PageOp {
-            op,
-            first,
             pages,
-            first_mask: self.full_mask,
-            last_mask: self.full_mask,
-            fua: false,
             cancellable: op == HostOp::Read,
-            more: false,
-            kept: false,
             payload,
             cause,
-            request_sectors: 0,
             owner: STRIPE_OWNER,
             token,
+            ..PageOp::on_page(op, first, self.full_mask)
         }
-    }
-
-    pub fn submit_below(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        self.below.submit(flash, op, &mut self.inner)
     }
 
     /// A flush goes on to the mapping when the writes before it are done.
     pub fn submit_flush(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        if !self.flushes.is_empty() || self.jobs.active > 0 {
-            self.flushes.push(self.jobs.last_serial(), op);
+        if self.jobs.flushes.joins(op) {
             return Answer::Pending(OpHandle(None));
         }
-        let answer = self.below.submit(flash, op, &mut self.inner);
-        self.starved |= matches!(answer, Answer::Full { .. });
-        answer
+        let answer = self.below.submit(flash, op);
+        self.below.room.note(answer)
     }
 
     /// Something asked of the mapping is done.
     pub fn on_joined(&mut self, flash: &mut F, done: Token, failed: bool, wait: Option<u32>, outbox: &mut Outbox) {
         self.wait = wait;
-        let (slot, kind, element) = token::split(done);
+        let Tag { kind, number, index: element } = Tag::of(done);
         match kind {
-            token::FETCH => self.arrived(slot, element, failed),
-            token::JOB => self.job_step_done(flash, slot, element, failed),
-            token::ALONE => self.parts_done(slot, 1, failed, outbox),
-            _ => self.encode_step_done(flash, slot, failed),
+            Asked::Fetch => self.arrived(number, element, failed),
+            Asked::Job => self.job_step_done(flash, number, element, failed),
+            Asked::Encode => self.encode_step_done(flash, number, failed),
+            Asked::Alone => self.parts_done(number, 1, failed, outbox),
         }
         self.settle(flash, outbox);
         self.wait = None;
@@ -289,14 +216,12 @@ impl<F: Flash> Zoned<F> {
         failed: bool,
         outbox: &mut Outbox,
     ) {
-        let before = self.wait;
         let waits = &mut flash.core_mut().waits;
-        self.wait = (wait.kinds != 0).then(|| {
+        let wait = (wait.kinds != 0).then(|| {
             waits.push(*wait);
             waits.len() as u32 - 1
         });
-        self.parts_done(number, parts, failed, outbox);
-        self.wait = before;
+        self.ops.part_done(number, parts, failed, wait, outbox);
     }
 
     /// What the command that ended just now has waited for.
@@ -309,8 +234,7 @@ impl<F: Flash> Zoned<F> {
         let fetches = &self.fetches;
         self.gate.pop(|sub| match *sub {
             Sub::Fetch { slot, serial, elements } => {
-                let fetch = fetches.at(slot);
-                fetch.open && fetch.serial == serial && fetch.gated & elements != 0
+                fetches.get(slot).is_some_and(|fetch| fetch.serial == serial && fetch.gated & elements != 0)
             }
             Sub::Job { .. } => true,
         })
@@ -325,21 +249,12 @@ impl<F: Flash> Zoned<F> {
             while let Some(job) = self.ready.pop_front() {
                 self.advance(flash, job, outbox);
             }
-            let mut room = false;
-            for signal in self.inner.drain(..) {
-                match signal {
-                    Signal::Room => room = true,
-                    done @ Signal::Done { .. } => outbox.push(done),
-                }
-            }
-            if room {
-                self.ready.append(&mut self.stalled);
-                if std::mem::take(&mut self.starved) {
-                    outbox.push(Signal::Room);
-                }
+            if self.below.pass_on(outbox) {
+                self.ready.extend(std::iter::from_fn(|| self.below.room.next_stalled()));
+                self.below.room.announce(outbox);
                 self.encode_more(flash);
             }
-            if !self.ready.is_empty() || !self.changed.is_empty() || !self.inner.is_empty() {
+            if !self.ready.is_empty() || !self.changed.is_empty() || self.below.has_spoken() {
                 continue;
             }
             match self.next_sub() {
@@ -348,17 +263,6 @@ impl<F: Flash> Zoned<F> {
                 None => break,
             }
         }
-        if !self.flushes.is_empty() {
-            self.pass_flushes(flash, outbox);
-        }
-    }
-
-    /// Flushes whose writes have all been done go on to the mapping.
-    fn pass_flushes(&mut self, flash: &mut F, outbox: &mut Outbox) {
-        let mut flushes = std::mem::take(&mut self.flushes);
-        flushes.pass(outbox, |serial, op| {
-            (!self.jobs.any_up_to(serial)).then(|| self.below.submit(flash, op, &mut self.inner))
-        });
-        self.flushes = flushes;
+        self.jobs.flushes.pass(outbox, |op| self.below.submit(flash, op));
     }
 }

@@ -30,10 +30,10 @@ mod trim;
 
 use ftl::mapping::FtlContext;
 use layer::{
-    Answer, FlushLine, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
-    SnapshotWriter, cells,
+    Answer, FlushLine, LayerReport, OpHandle, Ops, Outbox, PageLayer, PageOp, Room, Slots, SnapshotError,
+    SnapshotReader, SnapshotWriter, cells,
 };
-use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId, Token};
+use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId};
 use read::UnderWay;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stripes::{Member, Stripe};
@@ -53,21 +53,6 @@ const UNMAPPED: u32 = u32::MAX;
 const TRIMMED: u32 = 1 << 31;
 /// In a sequence number of a tombstone's range: the pages are not trimmed but lost.
 const LOST: u64 = 1 << 63;
-
-/// An operation of the layer above that is not done.
-#[derive(Clone, Copy, Debug)]
-struct Op {
-    owner: Owner,
-    token: Token,
-    /// Pages not safe yet.
-    left: u32,
-    /// Its owner waits to hear of it.
-    pending: bool,
-    /// Part of a page was to be written of which the rest is lost.
-    failed: bool,
-    /// Operations begun before it have smaller numbers; 0: done.
-    serial: u64,
-}
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,17 +124,15 @@ pub(crate) struct Elastic<F: Flash> {
     deaths: u32,
     /// Those, and spares that failed before they were used.
     failed_dies: u32,
-    ops: Vec<Op>,
-    free_ops: Vec<u32>,
-    serial: u64,
+    /// Operations that write or trim, with their numbers in the line of flushes. Their parts are pages.
+    ops: Ops<u64>,
     flushes: FlushLine,
     /// Reads that are not done, by the token of what they wait for.
-    reads: Vec<UnderWay>,
-    free_reads: Vec<u32>,
+    reads: Slots<UnderWay>,
     /// More pages of a group are coming.
     more: bool,
-    /// An operation was refused for want of room, and there may be some now.
-    starved: bool,
+    /// An operation may have been refused, and there may be room now.
+    refused: Room,
     room: bool,
     counters: Counters,
     flash: std::marker::PhantomData<F>,
@@ -199,14 +182,11 @@ impl<F: Flash> Elastic<F> {
             spares,
             deaths: 0,
             failed_dies: 0,
-            ops: Vec::new(),
-            free_ops: Vec::new(),
-            serial: 0,
+            ops: Ops::default(),
             flushes: FlushLine::default(),
-            reads: Vec::new(),
-            free_reads: Vec::new(),
+            reads: Slots::default(),
             more: false,
-            starved: false,
+            refused: Room::default(),
             room: false,
             counters: Counters::default(),
             flash: std::marker::PhantomData,
@@ -219,45 +199,26 @@ impl<F: Flash> Elastic<F> {
         self.sequence
     }
 
-    fn new_op(&mut self, op: &PageOp, left: u32) -> u32 {
-        self.serial += 1;
-        let entry = Op { owner: op.owner, token: op.token, left, pending: false, failed: false, serial: self.serial };
-        let number = self.free_ops.pop().unwrap_or(self.ops.len() as u32);
-        if number as usize == self.ops.len() {
-            self.ops.push(entry);
-        } else {
-            self.ops[number as usize] = entry;
-        }
-        number
+    fn new_op(&mut self, op: &PageOp, pages: u32) -> u32 {
+        let serial = self.flushes.begin();
+        self.ops.begin(op, pages, serial)
     }
 
     /// What to say of an operation after all that could be done at once was done.
     fn answer(&mut self, number: u32) -> Answer {
-        if self.is_pending(number) {
-            Answer::Pending(OpHandle(None))
-        } else {
-            Answer::Done { failed: self.ops[number as usize].failed }
+        let serial = self.ops.at(number).about;
+        let answer = self.ops.answer(number);
+        if matches!(answer, Answer::Done { .. }) {
+            self.flushes.end(serial);
         }
-    }
-
-    /// Whether something of an operation is under way; if so its owner will hear of the end.
-    fn is_pending(&mut self, number: u32) -> bool {
-        let op = &mut self.ops[number as usize];
-        if op.left > 0 {
-            op.pending = true;
-            return true;
-        }
-        op.serial = 0;
-        self.free_ops.push(number);
-        false
+        answer
     }
 
     /// There is no room for the last `missing` pages of an operation.
     fn refuse(&mut self, number: u32, taken: u32, missing: u32) -> Answer {
-        self.ops[number as usize].left -= missing;
-        let pending = self.is_pending(number);
-        self.starved = true;
-        Answer::Full { taken, pending }
+        self.ops.fewer_parts(number, missing);
+        let pending = matches!(self.answer(number), Answer::Pending(_));
+        self.refused.refuse(taken, pending)
     }
 
     /// A page of an operation is safe.
@@ -265,12 +226,8 @@ impl<F: Flash> Elastic<F> {
         if number == NONE {
             return;
         }
-        let op = &mut self.ops[number as usize];
-        op.left -= 1;
-        if op.left == 0 && op.pending {
-            outbox.push(Signal::Done { owner: op.owner, token: op.token, failed: op.failed, wait: None });
-            op.serial = 0;
-            self.free_ops.push(number);
+        if let Some(op) = self.ops.part_done(number, 1, false, None, outbox) {
+            self.flushes.end(op.about);
         }
     }
 
@@ -299,8 +256,8 @@ impl<F: Flash> Elastic<F> {
             return false;
         }
         if mask != self.full_mask && self.is_lost_for_good(flash, logical) {
-            let op = &mut self.ops[number as usize];
-            (op.failed, op.left) = (true, op.left - 1);
+            self.ops.at_mut(number).failed = true;
+            self.ops.fewer_parts(number, 1);
             return true;
         }
         let (cells, after) = self.complete(flash, logical, op.payload.offset(index), mask);
@@ -344,20 +301,7 @@ impl<F: Flash> Elastic<F> {
         self.more = false;
         self.close_stripe(flash, Stream::Host);
         self.settle(flash, outbox);
-        if self.flushes.is_empty() && self.ops.iter().all(|op| op.serial == 0) {
-            return Answer::Done { failed: false };
-        }
-        self.flushes.push(self.serial, op);
-        Answer::Pending(OpHandle(None))
-    }
-
-    /// Tells of flushes whose operations are all done.
-    fn pass_flushes(&mut self, outbox: &mut Outbox) {
-        let ops = &self.ops;
-        self.flushes.pass(outbox, |serial, _| {
-            let waits = ops.iter().any(|op| op.serial != 0 && op.serial <= serial);
-            (!waits).then_some(Answer::Done { failed: false })
-        });
+        if self.flushes.joins(op) { Answer::Pending(OpHandle(None)) } else { Answer::Done { failed: false } }
     }
 
     /// Does what can be done now.
@@ -383,10 +327,10 @@ impl<F: Flash> Elastic<F> {
                 break;
             }
         }
-        if std::mem::take(&mut self.room) && std::mem::take(&mut self.starved) {
-            outbox.push(Signal::Room);
+        if std::mem::take(&mut self.room) {
+            self.refused.announce(outbox);
         }
-        self.pass_flushes(outbox);
+        self.flushes.pass(outbox, |_| Answer::Done { failed: false });
     }
 
     /// A die answers nothing any more: its pages are computed from now on, and written anew where there is room.

@@ -32,16 +32,10 @@ impl<F: Flash> Elastic<F> {
                 Answer::Pending(OpHandle(Some(join)))
             };
         }
-        let slot = self.free_reads.pop().unwrap_or(self.reads.len() as u32);
-        let under_way = UnderWay { op: *op, deaths: self.deaths, again: false };
-        if slot as usize == self.reads.len() {
-            self.reads.push(under_way);
-        } else {
-            self.reads[slot as usize] = under_way;
-        }
+        let slot = self.reads.insert(UnderWay { op: *op, deaths: self.deaths, again: false });
         let answer = match self.issue(flash, slot) {
             Some(failed) => {
-                self.free_reads.push(slot);
+                self.reads.remove(slot);
                 Answer::Done { failed }
             }
             None => Answer::Pending(OpHandle(None)),
@@ -52,7 +46,7 @@ impl<F: Flash> Elastic<F> {
 
     /// Issues a read. Whether it failed, if that is known at once.
     fn issue(&mut self, flash: &mut F, slot: u32) -> Option<bool> {
-        let op = self.reads[slot as usize].op;
+        let op = self.reads.at(slot).op;
         if self.has_gone(&op) {
             return Some(true); // given up since it was asked for
         }
@@ -77,7 +71,7 @@ impl<F: Flash> Elastic<F> {
         outbox: &mut Outbox,
     ) {
         let deaths = self.deaths;
-        let read = &mut self.reads[slot as usize];
+        let read = self.reads.at_mut(slot);
         let mut failed = failed;
         if failed && (!read.again || read.deaths != deaths) {
             (read.again, read.deaths) = (true, deaths);
@@ -86,9 +80,8 @@ impl<F: Flash> Elastic<F> {
                 None => return,
             }
         }
-        let PageOp { owner, token, .. } = self.reads[slot as usize].op;
+        let PageOp { owner, token, .. } = self.reads.remove(slot).op;
         outbox.push(Signal::Done { owner, token, failed, wait });
-        self.free_reads.push(slot);
     }
 
     fn settle_repairs(&mut self, flash: &mut F, outbox: &mut Outbox) {

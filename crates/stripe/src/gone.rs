@@ -1,0 +1,47 @@
+//! Pages of the user of which nothing is left: they read as errors until they are written again, power cuts or not.
+
+use layer::STRIPE_OWNER;
+use nand::{Nvram, NvramId, PayloadId};
+use std::collections::BTreeMap;
+
+/// In the note of a page in non-volatile memory: nothing is left of it.
+pub(crate) use crate::rebuild::GONE;
+
+/// Those pages, with the note of each that outlives a power cut.
+#[derive(Debug, Default)]
+pub(crate) struct Gone {
+    notes: BTreeMap<u32, NvramId>,
+}
+
+impl Gone {
+    /// Nothing was given up.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_empty()
+    }
+
+    /// Whether a page of the user was given up.
+    #[inline]
+    pub fn has(&self, user: u32) -> bool {
+        self.notes.contains_key(&user)
+    }
+
+    /// Gives a page up; `true`: it was not before.
+    pub fn give_up(&mut self, nvram: &mut Nvram, user: u32) -> bool {
+        let before = self.notes.len();
+        self.notes.entry(user).or_insert_with(|| nvram.insert(STRIPE_OWNER, user, 0, PayloadId::NONE, GONE));
+        self.notes.len() > before
+    }
+
+    /// A page is written anew.
+    pub fn forget(&mut self, nvram: &mut Nvram, user: u32) {
+        if let Some(place) = self.notes.remove(&user) {
+            nvram.remove(place);
+        }
+    }
+
+    /// Takes over a note that outlived a power cut.
+    pub fn adopt(&mut self, user: u32, place: NvramId) {
+        self.notes.insert(user, place);
+    }
+}

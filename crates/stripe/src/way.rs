@@ -1,0 +1,50 @@
+//! Old versions that are in the way of an erase: their stripes are committed, or they are moved.
+
+use std::collections::BTreeMap;
+
+/// See the module description.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    /// Pages of the mapping that collection has asked for since the last look.
+    pub asked: Vec<u32>,
+    /// By stripe that is to be committed for it: pages whose old versions collection waits for.
+    by_stripe: BTreeMap<u32, Vec<u32>>,
+    /// Of those stripes, the ones that wait for collection themselves: old versions of their pages are moved.
+    to_be_moved: Vec<u32>,
+}
+
+impl Way {
+    /// No old version is in the way.
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.by_stripe.is_empty()
+    }
+
+    /// An old version of a stripe is.
+    pub fn has(&self, stripe: u32) -> bool {
+        self.by_stripe.contains_key(&stripe)
+    }
+
+    /// The old version of a page is in the way.
+    pub fn enter(&mut self, stripe: u32, page: u32) {
+        self.by_stripe.entry(stripe).or_default().push(page);
+    }
+
+    /// Nothing of a stripe is in the way any more.
+    pub fn clear(&mut self, stripe: u32) {
+        self.by_stripe.remove(&stripe);
+    }
+
+    /// A stripe waits for room, which only collection makes: collection must not wait for it.
+    pub fn move_if_there(&mut self, stripe: u32) {
+        if self.has(stripe) {
+            self.to_be_moved.push(stripe);
+        }
+    }
+
+    /// Pages of one stripe whose old versions are to be moved.
+    pub fn next_to_be_moved(&mut self) -> Option<Vec<u32>> {
+        let stripe = self.to_be_moved.pop()?;
+        Some(self.by_stripe.remove(&stripe).unwrap_or_default())
+    }
+}

@@ -1,0 +1,14 @@
+//! What jobs do with stripes: read what they need, write data, bring parities up to date, and mend what was lost.
+
+use crate::array::Array;
+use crate::jobs::Jobs;
+use crate::way::Way;
+use nand::Flash;
+
+/// The array, and the jobs they have.
+pub(crate) struct Work<F: Flash> {
+    pub array: Array<F>,
+    pub jobs: Jobs,
+    /// What is in the way of collection.
+    pub way: Way,
+}
