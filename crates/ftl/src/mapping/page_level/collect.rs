@@ -3,38 +3,117 @@
 use super::PageMap;
 use super::entry::Held;
 use super::parameters::Frontiers;
-use super::place::Stream;
 use super::scheme::Scheme;
-use super::state::Frontier;
+use super::space::admission::Emptying;
 use crate::gc::VictimView;
-use nand::{Command, Completion, Flash, FlashCore, Outcome, PayloadId, Program, Read};
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Command, Completion, Flash, Outcome, PayloadId, Program, Read};
 use units::{BlockId, CAUSES, Cause, Ppn};
 
 /// A block being emptied: the pages that were valid when it was chosen, and how far we are. A page
 /// that became invalid since is skipped.
 #[derive(Clone, Debug)]
-pub(super) struct Collection {
-    pub victim: BlockId,
-    pub cause: Cause,
+struct Collection {
+    victim: BlockId,
+    cause: Cause,
     pages: Vec<u32>,
     next: usize,
 }
 
-impl Collection {
-    pub fn export(&self) -> Vec<u32> {
-        let head = [self.victim.0, self.cause.index() as u32, self.next as u32];
-        head.into_iter().chain(self.pages.iter().copied()).collect()
+/// The collection of one lane. Only this file and what ends a copy writes it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cursor {
+    collection: Option<Collection>,
+    /// Copies under way, and translation pages that go with them.
+    in_flight: u32,
+    /// Translation pages to be programmed with the end of a collection.
+    updates: Vec<u32>,
+    /// A block without invalid pages was moved since the host last wrote here.
+    moved_full: bool,
+    /// Such blocks that the policy has chosen since it chose another one.
+    full_in_a_row: u32,
+    /// Memory of the last collection's page list, to be used again.
+    spare_list: Vec<u32>,
+}
+
+impl Cursor {
+    /// The block being emptied.
+    #[inline]
+    pub fn victim(&self) -> Option<BlockId> {
+        self.collection.as_ref().map(|collection| collection.victim)
     }
 
-    pub fn import(numbers: &[u32]) -> Option<Self> {
-        let [victim, cause, next, pages @ ..] = numbers else { return None };
-        let cause = CAUSES[*cause as usize % CAUSES.len()];
-        Some(Self { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
+    #[inline]
+    pub fn copies_under_way(&self) -> u32 {
+        self.in_flight
     }
 
-    /// One more page is to be moved.
-    pub fn add(&mut self, page: Ppn) {
-        self.pages.push(page.0);
+    /// A block is being emptied, or copies of one are under way.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight > 0 || self.collection.is_some()
+    }
+
+    /// One more page of `block` is to be moved. `false`: that block is not being emptied.
+    pub fn add(&mut self, block: BlockId, page: Ppn) -> bool {
+        let collection = self.collection.as_mut().filter(|collection| collection.victim == block);
+        collection.map(|collection| collection.pages.push(page.0)).is_some()
+    }
+
+    /// A program of this collection was issued, and ends later unless it is `Done`.
+    #[inline]
+    pub fn issued(&mut self, outcome: Outcome) {
+        self.in_flight += u32::from(outcome != Outcome::Done);
+    }
+
+    /// A program of this collection ended.
+    pub fn ended(&mut self) {
+        self.in_flight -= 1;
+    }
+
+    /// The host wrote here.
+    #[inline]
+    pub fn host_wrote(&mut self) {
+        self.moved_full = false;
+    }
+
+    /// A translation page is to be programmed with the end of this collection.
+    pub fn update_later(&mut self, page: u32) {
+        self.updates.push(page);
+    }
+
+    /// Nothing more is collected here.
+    pub fn lose(&mut self) {
+        self.collection = None;
+    }
+
+    /// `promised`: translation pages that its lane promises it.
+    pub fn save(&self, writer: &mut SnapshotWriter, promised: u32) {
+        let numbers = |collection: &Collection| {
+            let head = [collection.victim.0, collection.cause.index() as u32, collection.next as u32];
+            head.into_iter().chain(collection.pages.iter().copied()).collect()
+        };
+        let collection: Vec<u32> = self.collection.as_ref().map(numbers).unwrap_or_default();
+        writer.put_u32("lane.collection", collection.into_iter());
+        let updates = [promised, u32::from(self.moved_full)].into_iter().chain(self.updates.iter().copied());
+        writer.put_u32("lane.updates", updates.collect::<Vec<_>>().into_iter());
+    }
+
+    /// What [`Cursor::save`] wrote, and what was promised.
+    pub fn load(reader: &mut SnapshotReader<'_>) -> Result<(Self, u32), SnapshotError> {
+        let problem = "its promise is missing".to_owned();
+        let collection = match reader.get_u32("lane.collection")?.as_slice() {
+            [victim, cause, next, pages @ ..] => {
+                let cause = CAUSES[*cause as usize % CAUSES.len()];
+                Some(Collection { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
+            }
+            _ => None,
+        };
+        let updates = reader.get_u32("lane.updates")?;
+        let [promised, moved_full, updates @ ..] = updates.as_slice() else {
+            return Err(SnapshotError::Unfit { section: "lane", problem });
+        };
+        let (updates, moved_full) = (updates.to_vec(), *moved_full == 1);
+        Ok((Self { collection, updates, moved_full, ..Self::default() }, *promised))
     }
 }
 
@@ -64,19 +143,20 @@ impl<S: Scheme> PageMap<S> {
         let background = if self.idle { self.settings.background_free_blocks } else { 0 };
         // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has
         // one block to spare, collecting for more would go on until nothing in it is invalid.
-        let shares = !S::DEMAND && self.settings.frontiers == Frontiers::Shared && !self.lanes[lane].host.is_full();
+        let shares =
+            !S::DEMAND && self.settings.frontiers == Frontiers::Shared && !self.space.lanes[lane].host_is_full();
         // Room that the host will need is made when it asks for it: until then nothing is due.
-        let needed = if self.idle { 0 } else { (self.kept as u32).saturating_sub(u32::from(shares)) };
+        let needed = if self.idle { 0 } else { (self.space.lanes.withheld() as u32).saturating_sub(u32::from(shares)) };
         background.max(self.settings.free_blocks).max(needed)
     }
 
     /// Goes on collecting in a plane as far as window and room allow.
     pub(super) fn collect<F: Flash>(&mut self, flash: &mut F, lane: usize) {
-        if S::PINNED && self.lanes[lane].dead {
+        if S::PINNED && self.space.lanes[lane].is_dead() {
             return;
         }
         loop {
-            if self.lanes[lane].collection.is_none() && !self.begin_collection(flash, lane) {
+            if self.space.lanes[lane].cursor.victim().is_none() && !self.begin_collection(flash, lane) {
                 return;
             }
             match self.copy_window(flash, lane) {
@@ -94,33 +174,27 @@ impl<S: Scheme> PageMap<S> {
     /// The room a collection was promised is gone with a failed block: another victim may do with less.
     #[cold]
     fn set_aside<F: Flash>(&mut self, flash: &mut F, lane: usize) {
-        let Some(collection) = self.lanes[lane].collection.take() else { return };
-        self.release_promise(lane);
-        self.put_back_victim(flash, collection.victim);
-        self.lanes[lane].spare_list = collection.pages;
+        let Some(collection) = self.space.lanes.cursor(lane).collection.take() else { return };
+        self.space.release_promise(lane);
+        self.space.lanes.put_back(&mut self.pages, flash.core(), collection.victim);
+        self.space.lanes.cursor(lane).spare_list = collection.pages;
     }
 
     /// Chooses a victim if the plane needs one and there is room for what it holds.
     fn begin_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let Some((victim, cause)) = self.next_victim(flash, lane) else { return false };
-        let failing = &mut self.lanes[lane].failing;
-        match failing.iter().position(|failing| failing.block == victim) {
-            Some(index) => {
-                failing.remove(index);
-            }
-            None => self.pages.blocks.take(victim),
-        }
-        let mut pages = std::mem::take(&mut self.lanes[lane].spare_list);
+        self.space.lanes.begin(&mut self.pages, victim);
+        let mut pages = std::mem::take(&mut self.space.lanes.cursor(lane).spare_list);
         pages.clear();
         self.prefetch_back_entries(victim);
-        self.pages.blocks.valid_pages(victim, &mut pages);
+        self.pages.blocks().valid_pages(victim, &mut pages);
         for page in pages.iter().take(LOOK_AHEAD) {
             self.pages.prefetch_entry_of(Ppn(*page));
         }
         if S::DEMAND {
             self.promise(flash, lane, victim, &pages);
         }
-        self.lanes[lane].collection = Some(Collection { victim, cause, pages, next: 0 });
+        self.space.lanes.cursor(lane).collection = Some(Collection { victim, cause, pages, next: 0 });
         true
     }
 
@@ -132,40 +206,20 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// Admission: every copy of a victim, and the trims that hold its pages, must find room without
-    /// waiting for anything but erases already issued.
-    fn admits<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId) -> bool {
-        if S::DEMAND {
-            return self.admits_translation(flash, lane, victim, true);
-        }
-        self.admits_copies(flash, lane, victim)
-    }
-
-    /// As [`PageMap::admits`]; translation pages that change may stay behind for now.
-    fn admits_copies<F: Flash>(&self, flash: &F, lane: usize, victim: BlockId) -> bool {
-        if S::DEMAND {
-            return self.admits_translation(flash, lane, victim, false);
-        }
-        let entry = &self.lanes[lane];
-        let copies = if self.settings.frontiers == Frontiers::Shared { &entry.host } else { &entry.copies };
-        let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
-        let trims = !self.trims.is_empty() && flash.core().block(victim).pins > 0;
-        // Tombstones may go to another lane.
-        let leaving = if self.division.sheds && room < self.pages.blocks.valid_count(victim) + 1 {
-            self.tombstones_in(victim)
-        } else {
-            0
-        };
-        room >= self.pages.blocks.valid_count(victim) - leaving + u32::from(trims)
+    /// A block of a lane that may be emptied.
+    pub(super) fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_, S> {
+        let held = !self.trims.is_empty() && flash.core().block(block).pins > 0;
+        Emptying { space: &self.space, pages: &self.pages, lane, block, held }
     }
 
     fn next_victim<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<(BlockId, Cause)> {
-        let entry = &self.lanes[lane];
-        let wanted = entry.free.len() as u32 + entry.erasing <= self.wanted_free(lane) || !self.homeless.is_empty();
-        let erasing = entry.erasing > 0;
-        let settled = entry.failing.iter().find(|failing| {
+        let entry = &self.space.lanes[lane];
+        let wanted = entry.free() as u32 + entry.erasing() <= self.wanted_free(lane) || !self.homeless.is_empty();
+        let erasing = entry.erasing() > 0;
+        let settled = entry.failing().iter().find(|failing| {
             let row = flash.core().block(failing.block);
-            u32::from(row.issued - row.done) <= failing.settled && self.admits(flash, lane, failing.block)
+            u32::from(row.issued - row.done) <= failing.settled
+                && self.emptying(flash, lane, failing.block).is_admitted(true)
         });
         if let Some(failing) = settled
             && self.homeless.is_empty()
@@ -173,11 +227,11 @@ impl<S: Scheme> PageMap<S> {
             return Some((failing.block, Cause::Wear));
         }
         // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
-        if !wanted || self.in_turn && self.homeless.is_empty() && self.another_collects(lane) {
+        if !wanted || self.in_turn && self.homeless.is_empty() && self.space.lanes.another_collects(lane) {
             return None;
         }
         let (block, cause) = self.choose(flash, lane)?;
-        if self.admits(flash, lane, block) && !self.pinned_by_homeless(block) {
+        if self.emptying(flash, lane, block).is_admitted(true) && !self.pinned_by_homeless(block) {
             return Some((block, cause));
         }
         if erasing && self.homeless.is_empty() {
@@ -194,22 +248,22 @@ impl<S: Scheme> PageMap<S> {
 
     /// The blocks of a plane that collection may take and where no program is under way.
     fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
-        self.lanes[lane].blocks().filter(|block| {
+        self.space.lanes[lane].blocks().filter(|block| {
             let row = flash.core().block(*block);
-            self.pages.blocks.is_candidate(*block) && row.done == row.issued
+            self.pages.blocks().is_candidate(*block) && row.done == row.issued
         })
     }
 
     /// The block with the fewest valid pages among those whose copies find room.
     fn least_admitted<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let blocks = self.settled(flash, lane).filter(|block| !self.pinned_by_homeless(*block));
-        let valid = |block: &BlockId| self.pages.blocks.valid_count(*block);
+        let valid = |block: &BlockId| self.pages.blocks().valid_count(*block);
         // Mostly the first choice is admitted; asking every block would be slow.
         let least = blocks.clone().min_by_key(valid)?;
-        if self.admits_copies(flash, lane, least) {
+        if self.emptying(flash, lane, least).is_admitted(false) {
             return Some(least);
         }
-        blocks.filter(|block| self.admits_copies(flash, lane, *block)).min_by_key(valid)
+        blocks.filter(|block| self.emptying(flash, lane, *block).is_admitted(false)).min_by_key(valid)
     }
 
     /// Goes on filling a block that a power cut left closed with pages to spare: all that is left
@@ -217,88 +271,69 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn reopen_closed<F: Flash>(&mut self, flash: &F, lane: usize) -> bool {
         let pages = self.geometry.pages_per_block;
-        let entry = &self.lanes[lane];
-        if !entry.free.is_empty() || entry.erasing > 0 || entry.in_flight > 0 {
+        let entry = &self.space.lanes[lane];
+        if entry.free() > 0 || entry.is_reclaiming() {
             return false;
         }
         let blocks = self.settled(flash, lane).filter(|block| {
             let row = flash.core().block(*block);
-            u32::from(row.done) < pages && !row.has_failed() && self.frontier(lane, self.stream_of(*block)).is_full()
+            let stream = self.space.stream_of(&self.pages, *block);
+            u32::from(row.done) < pages && !row.has_failed() && self.space.frontier(lane, stream).is_full()
         });
         let Some(block) = blocks.min_by_key(|block| flash.core().block(*block).done) else { return false };
-        let stream = self.stream_of(block);
-        self.reopen(flash.core(), lane, stream, block);
+        let stream = self.space.stream_of(&self.pages, block);
+        self.space.reopen(&mut self.pages, flash.core(), lane, stream, block);
         true
-    }
-
-    /// The stream whose copies a block holds; all its valid pages are of one kind, or it has none.
-    pub(super) fn stream_of(&self, block: BlockId) -> Stream {
-        if !S::DEMAND {
-            return self.data_stream();
-        }
-        let first = self.pages.blocks.valid_pages_of(block).next();
-        first.map_or_else(|| self.data_stream(), |page| self.copy_stream(self.pages.back(Ppn(page))))
-    }
-
-    /// Makes a closed block with pages to spare the open block of a stream.
-    pub(super) fn reopen(&mut self, core: &FlashCore, lane: usize, stream: Stream, block: BlockId) {
-        self.pages.blocks.take(block);
-        let frontier = Frontier::reopen(&self.geometry, block, u32::from(core.block(block).done));
-        let old = std::mem::replace(self.frontier_mut(lane, stream), frontier);
-        if let Some(closed) = old.block {
-            self.pages.blocks.close(closed);
-        }
     }
 
     /// The cheapest victim of a plane without any room, if other planes can take what it holds.
     fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
-        if self.lanes[lane].in_flight > 0 || S::PINNED {
+        if self.space.lanes[lane].cursor.in_flight > 0 || S::PINNED {
             return None;
         }
         let pages = self.geometry.pages_per_block;
-        let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
-        let room: u32 = others.map(|(_, other)| (other.free.len().saturating_sub(self.kept) as u32) * pages).sum();
+        let room = self.space.lanes.spare_blocks_beside(lane) as u32 * pages;
         let blocks = self.settled(flash, lane).filter(|block| !self.pinned_by_homeless(*block));
-        let least = blocks.min_by_key(|block| self.pages.blocks.valid_count(*block))?;
-        (self.pages.blocks.valid_count(least) < room.min(pages)).then_some(least)
+        let least = blocks.min_by_key(|block| self.pages.blocks().valid_count(*block))?;
+        (self.pages.blocks().valid_count(least) < room.min(pages)).then_some(least)
     }
 
     fn choose<F: Flash>(&mut self, flash: &F, lane: usize) -> Option<(BlockId, Cause)> {
         // Moving a full block makes garbage of translation pages, which is worth collecting, which
         // gives room to move a full block: once is enough until the host has written.
-        let may_move_full = !S::DEMAND || !self.lanes[lane].moved_full;
+        let may_move_full = !S::DEMAND || !self.space.lanes[lane].cursor.moved_full;
         if may_move_full && let Some(cold) = self.cold_block(flash, lane) {
-            self.lanes[lane].moved_full = true;
+            self.space.lanes.cursor(lane).moved_full = true;
             self.levelled_blocks += 1;
             return Some((cold, Cause::Wear));
         }
-        let (first, count) = (self.lanes[lane].first, self.lanes[lane].count);
+        let (first, count) = (self.space.lanes[lane].first(), self.space.lanes[lane].count());
         // Blocks with programs still under way are no victims yet; they are set aside for this pick.
         let mut aside = Vec::new();
         let mut full = 0;
         let choice = loop {
             let view = VictimView {
-                keys: self.pages.blocks.keys(first, count),
-                closed_at: self.pages.blocks.closed_at(first, count),
-                closings: self.pages.blocks.closings(),
+                keys: self.pages.blocks().keys(first, count),
+                closed_at: self.pages.blocks().closed_at(first, count),
+                closings: self.pages.blocks().closings(),
                 rows: &flash.core().blocks()[first.index()..first.index() + count as usize],
                 pages_per_block: self.geometry.pages_per_block,
             };
             let Some(pick) = self.policy.pick(&view, &mut self.stream) else { break None };
             let block = BlockId(first.0 + pick as u32);
-            assert!(self.pages.blocks.is_candidate(block), "the victim policy chose block {block}, no candidate");
+            assert!(self.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
             let row = flash.core().block(block);
-            let gains = self.gains(lane, block);
+            let gains = self.space.gains(&self.pages, lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block
             // has something to gain; otherwise collection would go round in circles.
             let least = || view.least_valid().and_then(|block| view.valid(block));
             let harmless = || least().is_some_and(|least| least < self.geometry.pages_per_block);
             if row.done == row.issued && (gains || may_move_full && harmless()) {
-                let lane = &mut self.lanes[lane];
-                lane.moved_full |= !gains;
-                lane.full_in_a_row = if gains { 0 } else { lane.full_in_a_row + 1 };
-                if lane.full_in_a_row > CIRCLES * count {
-                    self.policy.goes_in_circles(lane.full_in_a_row, count);
+                let cursor = self.space.lanes.cursor(lane);
+                cursor.moved_full |= !gains;
+                cursor.full_in_a_row = if gains { 0 } else { cursor.full_in_a_row + 1 };
+                if cursor.full_in_a_row > CIRCLES * count {
+                    self.policy.goes_in_circles(cursor.full_in_a_row, count);
                 }
                 break Some(block);
             }
@@ -306,11 +341,11 @@ impl<S: Scheme> PageMap<S> {
             if full == FULL_PICKS {
                 break self.least_gaining(flash, lane);
             }
-            self.pages.blocks.take(block);
+            self.pages.withdraw(block);
             aside.push(block);
         };
         for block in aside {
-            self.pages.blocks.put_back(block);
+            self.pages.put_back(block);
         }
         choice.map(|block| (block, Cause::Gc))
     }
@@ -319,21 +354,21 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn least_gaining<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let mut blocks = self.settled(flash, lane);
-        let least = blocks.clone().min_by_key(|block| self.pages.blocks.valid_count(*block))?;
-        if self.pages.blocks.valid_count(least) < self.geometry.pages_per_block {
+        let least = blocks.clone().min_by_key(|block| self.pages.blocks().valid_count(*block))?;
+        if self.pages.blocks().valid_count(least) < self.geometry.pages_per_block {
             return Some(least);
         }
-        blocks.find(|block| self.gains(lane, *block))
+        blocks.find(|block| self.space.gains(&self.pages, lane, *block))
     }
 
     /// The least worn closed block, when the plane's wear has drifted apart.
     fn cold_block<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
         let gap = self.settings.level_gap;
-        if gap == 0 || !self.pages.blocks.closings().is_multiple_of(LEVEL_EVERY) {
+        if gap == 0 || !self.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
             return None;
         }
         let erases = |block: BlockId| flash.core().block(block).erases;
-        let most = self.lanes[lane].blocks().map(erases).max()?;
+        let most = self.space.lanes[lane].blocks().map(erases).max()?;
         let cold = self.settled(flash, lane).min_by_key(|block| erases(*block))?;
         (most - erases(cold) > gap).then_some(cold)
     }
@@ -342,9 +377,9 @@ impl<S: Scheme> PageMap<S> {
     #[inline]
     fn copy_window<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Window {
         loop {
-            let entry = &self.lanes[lane];
-            let Some(collection) = &entry.collection else { return Window::Full };
-            if entry.in_flight >= self.settings.window {
+            let cursor = &self.space.lanes[lane].cursor;
+            let Some(collection) = &cursor.collection else { return Window::Full };
+            if cursor.in_flight >= self.settings.window {
                 return Window::Full;
             }
             let victim = collection.victim;
@@ -353,7 +388,7 @@ impl<S: Scheme> PageMap<S> {
                     continue;
                 }
                 // Old versions it waits for: it goes on when they are dropped.
-                let waits = S::PINNED && self.pages.blocks.valid_count(victim) > 0;
+                let waits = S::PINNED && self.pages.blocks().valid_count(victim) > 0;
                 return if waits { Window::Full } else { Window::Emptied };
             };
             let cause = collection.cause;
@@ -364,10 +399,10 @@ impl<S: Scheme> PageMap<S> {
                 self.pages.prefetch_back(further as usize);
             }
             let page = Ppn(page);
-            if self.pages.blocks.is_valid(page) && !self.relocate(flash, lane, page, cause) {
+            if self.pages.blocks().is_valid(page) && !self.relocate(flash, lane, page, cause) {
                 return Window::Stalled;
             }
-            if let Some(collection) = &mut self.lanes[lane].collection {
+            if let Some(collection) = &mut self.space.lanes.cursor(lane).collection {
                 collection.next += 1;
             }
         }
@@ -381,13 +416,13 @@ impl<S: Scheme> PageMap<S> {
         if !S::DEMAND {
             return false;
         }
-        let Some(page) = self.lanes[lane].updates.pop() else { return false };
+        let Some(page) = self.space.lanes.cursor(lane).updates.pop() else { return false };
         // Whatever programmed it meanwhile wrote all that is known.
         if !self.translation.awaits_update[page as usize] {
             return true;
         }
         if !self.update_after_collection(flash, lane, page) {
-            self.lanes[lane].updates.push(page);
+            self.space.lanes.cursor(lane).updates.push(page);
             return false;
         }
         true
@@ -402,9 +437,10 @@ impl<S: Scheme> PageMap<S> {
             Held::Version(logical) => logical,
         };
         if S::PINNED && self.pages.find(logical) != Some(page) {
-            return self.meet_old(flash, lane, page).unwrap_or(true);
+            return self.meet_old(flash, lane, page, cause).unwrap_or(true);
         }
-        let Some(target) = self.copy_page(lane, back).or_else(|| self.page_elsewhere(lane, back)) else {
+        let target = self.space.copy_page(&mut self.pages, lane, back);
+        let Some(target) = target.or_else(|| self.space.page_elsewhere(&mut self.pages, lane, back)) else {
             return false;
         };
         self.pages.relocate(logical, page, target);
@@ -426,7 +462,7 @@ impl<S: Scheme> PageMap<S> {
             completion: Completion::Notify(lane as u32),
             after: None,
         };
-        let outcome = if self.settings.copyback && self.lane_of(target) == lane {
+        let outcome = if self.settings.copyback && self.space.lanes.of(target) == lane {
             flash.copyback(self.owner, command)
         } else {
             let sectors = self.geometry.sectors_per_page() as u8;
@@ -434,27 +470,24 @@ impl<S: Scheme> PageMap<S> {
             command.after = flash.read(self.owner, read).pending();
             flash.program(self.owner, command)
         };
-        if outcome != Outcome::Done {
-            self.lanes[lane].in_flight += 1;
-        }
+        self.space.lanes.cursor(lane).issued(outcome);
     }
 
     /// All copies of the victim are issued: it is erased as soon as nothing pins it. `false`: trims
     /// that may hold its pages must be logged first and find no room now.
     fn end_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
-        let Some(collection) = self.lanes[lane].collection.take() else { return false };
+        let Some(collection) = self.space.lanes.cursor(lane).collection.take() else { return false };
         let held = flash.core().block(collection.victim).pins > 0 && !self.trims.is_empty();
         if held && !self.log_trims(flash, Some(lane)) {
-            self.lanes[lane].collection = Some(collection);
+            self.space.lanes.cursor(lane).collection = Some(collection);
             return false;
         }
-        self.release_promise(lane);
-        debug_assert!(self.pages.blocks.valid_count(collection.victim) == 0, "an emptied victim has no valid page");
-        self.lanes[lane].spare_list = collection.pages;
-        self.lanes[lane].erasing += 1;
+        self.space.release_promise(lane);
+        debug_assert!(self.pages.blocks().valid_count(collection.victim) == 0, "an emptied victim has no valid page");
+        self.space.lanes.cursor(lane).spare_list = collection.pages;
+        self.space.lanes.erase_begins(collection.victim);
         if flash.core().breaks(nand::LawBroken::EarlyReuse) {
-            self.empty_lanes -= usize::from(self.lanes[lane].free.is_empty());
-            self.lanes[lane].free.push(collection.victim, 0, true);
+            self.space.lanes.free(collection.victim, 0);
         }
         if flash.erase(self.owner, collection.victim, collection.cause) == Outcome::Done {
             self.count_erased(flash, collection.victim);
@@ -466,18 +499,15 @@ impl<S: Scheme> PageMap<S> {
     }
 
     fn count_erased<F: Flash>(&mut self, flash: &F, block: BlockId) {
-        let lane = self.lane_of_block(block);
-        let erases = flash.core().block(block).erases;
-        self.lanes[lane].erasing -= 1;
+        self.space.lanes.erase_ends(block);
         if !flash.core().breaks(nand::LawBroken::EarlyReuse) {
-            self.empty_lanes -= usize::from(self.lanes[lane].free.is_empty());
-            self.lanes[lane].free.push(block, erases, self.settings.level_dynamic);
+            self.space.lanes.free(block, flash.core().block(block).erases);
         }
     }
 
     /// A block is free now.
     pub(super) fn erased<F: Flash>(&mut self, flash: &mut F, block: BlockId) {
         self.count_erased(flash, block);
-        self.collect(flash, self.lane_of_block(block));
+        self.collect(flash, self.space.lanes.of_block(block));
     }
 }

@@ -18,16 +18,16 @@ mod old;
 mod pages;
 mod parameters;
 mod place;
-mod promise;
 mod recover;
 pub(super) mod scheme;
+mod space;
 mod state;
 mod translation;
 mod trim;
 mod trim_log;
 
 use crate::FtlContext;
-use crate::alloc::{Placement, plane_order};
+use crate::alloc::Placement;
 use crate::gc::{VictimPolicy, build_victim};
 use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
@@ -45,7 +45,7 @@ use pages::Pages;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
-use state::{Division, Lane};
+use space::Space;
 use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
 use trim_log::TrimLog;
@@ -62,13 +62,9 @@ pub(crate) struct PageMap<S> {
     policy: Box<dyn VictimPolicy>,
     stream: Stream,
     pages: Pages,
-    lanes: Vec<Lane>,
-    division: Division,
+    space: Space<S>,
     /// Planes collect one after the other.
     in_turn: bool,
-    /// Planes in striping order, and the next one's position in it.
-    order: Vec<u32>,
-    turn: usize,
     old: OldVersions,
     sequence: u64,
     trims: TrimLog,
@@ -79,10 +75,6 @@ pub(crate) struct PageMap<S> {
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
     idle: bool,
-    /// Erased blocks of each plane that the host does not get.
-    kept: usize,
-    /// Planes without a free block.
-    empty_lanes: usize,
     translation: Translation<S>,
     /// Bytes of map entries that may be cached.
     budget: u64,
@@ -128,10 +120,6 @@ impl<S: Scheme> PageMap<S> {
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
-        let bound =
-            settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
-        let division = Division::new(&geometry, context.stripes, bound);
-        let lanes = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
         let layout = Layout {
             page_bytes: geometry.page_bytes,
             pages_per_block: geometry.pages_per_block,
@@ -140,25 +128,19 @@ impl<S: Scheme> PageMap<S> {
         };
         let shape = parameters::translation_shape::<S>(context.values, &layout);
         let budget = parameters::cache_budget::<S>(context.values, shape);
-        let frontiers = if settings.one_translation_block { 1 } else { geometry.planes() as usize };
-        let mut map = Self {
+        Self {
             geometry,
             owner: context.owner,
             policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
             stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
             pages: Pages::new(geometry, context.user_pages + shape.count),
-            lanes,
-            division,
+            space: Space::new(context, core, &settings, shape),
             in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
-            order: context
-                .stripes
-                .map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
             old: OldVersions::new(
                 context.stripes,
                 (context.user_pages + shape.count) as usize,
                 core.contents.is_some(),
             ),
-            turn: 0,
             sequence: 1,
             trims: TrimLog::new(geometry.page_bytes, context.stripes.map_or(0, |stripes| stripes.may_fail)),
             homeless: VecDeque::new(),
@@ -168,25 +150,10 @@ impl<S: Scheme> PageMap<S> {
             retired_blocks: 0,
             trimmed_pages: 0,
             levelled_blocks: 0,
-            kept: 1,
-            empty_lanes: 0,
-            translation: Translation::new(S::new(shape, budget, context.values), shape, frontiers),
+            translation: Translation::new(S::new(shape, budget, context.values), shape),
             budget,
             settings,
-        };
-        map.empty_lanes = map.lanes.iter().filter(|lane| lane.free.is_empty()).count();
-        map.keep_reserve(core);
-        map
-    }
-
-    #[inline]
-    fn lane_of(&self, page: Ppn) -> usize {
-        self.lane_of_block(self.geometry.block_of(page))
-    }
-
-    #[inline]
-    fn lane_of_block(&self, block: units::BlockId) -> usize {
-        self.division.lane_of(block)
+        }
     }
 
     fn next_sequence(&mut self) -> u64 {
@@ -253,8 +220,8 @@ impl<S: Scheme> PageMap<S> {
         self.pages.place(logical, page);
         if S::DEMAND {
             self.translation.scheme.placed(logical.0, page.0);
-            let lane = self.lane_of(page);
-            self.lanes[lane].moved_full = false;
+            let lane = self.space.lanes.of(page);
+            self.space.lanes.cursor(lane).host_wrote();
         }
         let command = Command {
             page,
@@ -311,7 +278,7 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn starve<F: Flash>(&mut self, flash: &mut F) {
         self.starved = true;
-        if self.is_reclaiming() || self.awaiting_programs {
+        if self.space.lanes.are_reclaiming() || self.awaiting_programs {
             return;
         }
         let join = flash.open(self.owner, 0, Cancel::Never);
@@ -319,22 +286,10 @@ impl<S: Scheme> PageMap<S> {
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
     }
 
-    /// A lane of another plane is collecting, or its erase is under way.
-    fn another_collects(&self, lane: usize) -> bool {
-        let per_plane = self.lanes.len() / self.geometry.planes() as usize;
-        let busy = |lane: &Lane| lane.collection.is_some() || lane.erasing > 0 || lane.in_flight > 0;
-        self.lanes.iter().enumerate().any(|(other, entry)| other / per_plane != lane / per_plane && busy(entry))
-    }
-
-    /// Copies or erases are under way: their end will be heard.
-    pub(super) fn is_reclaiming(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0)
-    }
-
     /// The programs a starved operation waited for are on flash: their blocks may be collected.
     fn on_programs_done<F: Flash>(&mut self, flash: &mut F, outbox: &mut Outbox) {
         self.awaiting_programs = false;
-        for lane in 0..self.lanes.len() {
+        for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
         }
         self.announce_room(flash, outbox);
@@ -396,19 +351,18 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
                 self.tombstone_durable(flash, token & !TOMBSTONE_TOKEN);
             }
             Event::Notified { token, .. } => {
-                self.lanes[token as usize].in_flight -= 1;
+                self.space.lanes.cursor(token as usize).ended();
                 self.collect(flash, token as usize);
-                if self.starved && !self.is_reclaiming() {
+                if self.starved && !self.space.lanes.are_reclaiming() {
                     self.announce_room(flash, outbox);
                 }
             }
             Event::Erased { block } => self.on_erased(flash, block, outbox),
             Event::EraseFailed { block } => {
-                let lane = self.lane_of_block(block);
-                self.lanes[lane].erasing -= 1;
+                self.space.lanes.erase_ends(block);
                 self.retired_blocks += 1;
-                self.keep_reserve(flash.core());
-                self.collect(flash, lane);
+                self.space.withhold(flash.core(), self.pages.logical_pages());
+                self.collect(flash, self.space.lanes.of_block(block));
                 self.announce_room(flash, outbox);
             }
             Event::ProgramFailed(id) => {
@@ -424,11 +378,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn on_idle(&mut self, flash: &mut F) -> bool {
         self.idle = true;
         let before = flash.core().counters.clone();
-        let busy = |lanes: &[Lane]| lanes.iter().any(|lane| lane.in_flight > 0 || lane.erasing > 0);
-        for lane in 0..self.lanes.len() {
+        for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
         }
-        busy(&self.lanes) || before != flash.core().counters
+        self.space.lanes.are_reclaiming() || before != flash.core().counters
     }
 
     fn hint_map(&self, _: &F, soon: &[Request]) {
@@ -446,7 +399,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), &self.pages.blocks, next);
+        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), self.pages.blocks(), next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
@@ -457,7 +410,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
         let map = if S::DEMAND { self.translation_bytes() } else { self.pages.map_bytes() };
-        report.ram_bytes = map + self.old.ram_bytes() + self.pages.blocks.ram_bytes() + self.trims.ram_bytes();
+        report.ram_bytes = map + self.old.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
         self.report_translation(&mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trimmed_pages);
@@ -465,7 +418,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         report.counters.insert("tombstone_pages", self.trims.live_pages());
         report.counters.insert("tombstones_to_copy", self.trims.short.len() as u64);
         report.valid_pages =
-            (0..self.geometry.blocks()).map(|b| self.pages.blocks.valid_count(units::BlockId(b)) as u16).collect();
+            (0..self.geometry.blocks()).map(|b| self.pages.blocks().valid_count(units::BlockId(b)) as u16).collect();
         reports.push(report);
     }
 

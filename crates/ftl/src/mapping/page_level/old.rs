@@ -16,7 +16,7 @@ use crate::mapping::{FtlContext, Stripes};
 use layer::{Answer, Old, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, Versioned};
 use nand::{Contents, Flash, FlashCore, PageKind, ProgramFailure};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{BlockId, DieId, Lpn, Ppn};
+use units::{BlockId, Cause, DieId, Lpn, Ppn};
 
 /// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
 pub(super) const FRESH: u64 = 1 << 63;
@@ -136,17 +136,15 @@ pub(super) type OldCopies = BTreeMap<Lpn, Vec<Ppn>>;
 impl<S: Scheme> PageMap<S> {
     /// Collection met a valid page that is not the newest version. `None`: it stays where it is until it
     /// is dropped; otherwise whether it found room elsewhere in the plane.
-    pub(super) fn meet_old<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn) -> Option<bool> {
+    pub(super) fn meet_old<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, cause: Cause) -> Option<bool> {
         let back = self.pages.back(page);
         let logical = back.logical()?;
         debug_assert!(self.old.is(logical, page), "a valid page is the newest version or kept");
-        let collection = self.lanes[lane].collection.as_ref().expect("a page is met by a collection");
-        let cause = collection.cause;
         if !self.old.moves && !self.old.to_be_moved.contains(&logical) {
             self.old.wanted.push(logical.0);
             return None;
         }
-        let Some(target) = self.copy_page(lane, back) else { return Some(false) };
+        let Some(target) = self.space.copy_page(&mut self.pages, lane, back) else { return Some(false) };
         self.old.to_be_moved.remove(&logical);
         self.old.table[logical.index()] = Entry::page(target);
         self.pages.stand_in(page, target);
@@ -170,7 +168,7 @@ impl<S: Scheme> PageMap<S> {
         for (logical, entry) in (0..).map(Lpn).zip(&self.old.table) {
             let Some(page) = entry.on_flash() else { continue };
             pages += 1;
-            if !self.pages.blocks.is_valid(page)
+            if !self.pages.blocks().is_valid(page)
                 || self.pages.back(page) != Back::data(logical)
                 || self.pages.find(logical) == Some(page)
             {
@@ -252,7 +250,7 @@ impl<S: Scheme> PageMap<S> {
         };
         let live = |logical: u32| {
             let parities = stripes.shape.parities(logical).into_iter().flatten();
-            parities.filter(|parity| !self.lanes[self.home(Lpn(*parity))].dead)
+            parities.filter(|parity| !self.space.lanes[self.space.lanes.home(Lpn(*parity))].is_dead())
         };
         let is_torn = |logical: &u32| {
             live(*logical).any(|parity| parity == *logical)
@@ -302,19 +300,6 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// Lanes of a die.
-    pub(super) fn lanes_of_die(&self, die: DieId) -> std::ops::Range<usize> {
-        let lanes = (self.division.lanes / self.geometry.dies()) as usize;
-        die.index() * lanes..(die.index() + 1) * lanes
-    }
-
-    /// Forgets what a plane of a lost die had under way or to give.
-    pub(super) fn close_lane(&mut self, lane: usize) {
-        let entry = &mut self.lanes[lane];
-        self.empty_lanes += usize::from(!entry.free.is_empty());
-        entry.lose();
-    }
-
     /// A program for a lost die will never be done.
     pub(super) fn lose_program<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let back = self.pages.back(failure.page);
@@ -335,8 +320,8 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         self.old.to_be_moved.remove(&Lpn(logical));
         self.pages.drop(page);
         let block = self.geometry.block_of(page);
-        let lane = self.lane_of_block(block);
-        if self.lanes[lane].collection.as_ref().is_some_and(|collection| collection.victim == block) {
+        let lane = self.space.lanes.of_block(block);
+        if self.space.lanes[lane].cursor.victim() == Some(block) {
             self.collect(flash, lane);
         }
     }
@@ -377,20 +362,19 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         let Some(page) = self.old.entry(Lpn(logical)).and_then(Entry::on_flash) else { return };
         self.old.to_be_moved.insert(Lpn(logical));
         let block = self.geometry.block_of(page);
-        let lane = self.lane_of_block(block);
-        if let Some(collection) = self.lanes[lane].collection.as_mut().filter(|collection| collection.victim == block) {
-            collection.add(page);
+        let lane = self.space.lanes.of_block(block);
+        if self.space.lanes.cursor(lane).add(block, page) {
             self.collect(flash, lane);
         }
     }
 
     fn lose_die(&mut self, flash: &mut F, die: DieId) {
-        for lane in self.lanes_of_die(die) {
-            self.close_lane(lane);
+        for lane in self.space.lanes.of_die(die) {
+            self.space.lanes.lose(lane);
         }
-        self.keep_reserve(flash.core());
+        self.space.withhold(flash.core(), self.pages.logical_pages());
         for failure in std::mem::take(&mut self.homeless) {
-            if self.lanes[self.lane_of(failure.page)].dead {
+            if self.space.lanes[self.space.lanes.of(failure.page)].is_dead() {
                 self.lose_program(flash, &failure);
             } else {
                 self.homeless.push_back(failure);
@@ -403,25 +387,21 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
     }
 
     fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId) {
-        let (from, to) = (self.lanes_of_die(lost), self.lanes_of_die(spare));
-        for lane in &mut self.order {
-            if from.contains(&(*lane as usize)) {
-                *lane = (*lane as usize - from.start + to.start) as u32;
-            }
-        }
+        let (from, to) = (self.space.lanes.of_die(lost), self.space.lanes.of_die(spare));
+        self.space.lanes.replace(&from, &to);
         for logical in self.pages.all() {
-            if let Some(page) = self.pages.find(logical).filter(|page| from.contains(&self.lane_of(*page))) {
+            if let Some(page) = self.pages.find(logical).filter(|page| from.contains(&self.space.lanes.of(*page))) {
                 self.pages.unmap(logical, Entry::NOWHERE);
                 self.pages.drop(page);
             }
             let old = self.old.table[logical.index()].on_flash();
-            if let Some(page) = old.filter(|page| from.contains(&self.lane_of(*page))) {
+            if let Some(page) = old.filter(|page| from.contains(&self.space.lanes.of(*page))) {
                 self.old.table[logical.index()] = Entry::NOWHERE;
                 self.old.pages -= 1;
                 self.pages.drop(page);
             }
         }
-        self.keep_reserve(flash.core());
+        self.space.withhold(flash.core(), self.pages.logical_pages());
     }
 
     fn resume(&mut self, flash: &mut F) {

@@ -7,7 +7,7 @@ use super::entry::{Back, Entry, Place};
 use crate::blocks::BlockTable;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashCore;
-use units::{Geometry, Lpn, Ppn};
+use units::{BlockId, Geometry, Lpn, Ppn};
 
 /// The map, the back map and what is valid. 4 bytes a logical page, 4 bytes and a bit a flash page.
 pub(super) struct Pages {
@@ -16,7 +16,8 @@ pub(super) struct Pages {
     map: Vec<Entry>,
     /// Of each flash page; meaningful while the page is valid or being placed.
     back: Vec<Back>,
-    pub blocks: BlockTable,
+    /// What is valid, and which blocks may be collected.
+    blocks: BlockTable,
 }
 
 impl Pages {
@@ -28,6 +29,32 @@ impl Pages {
             back: units::table(geometry.pages() as usize, Back::NOTHING),
             blocks: BlockTable::new(geometry),
         }
+    }
+
+    /// Valid pages, and blocks that may be collected.
+    #[inline(always)]
+    pub fn blocks(&self) -> &BlockTable {
+        &self.blocks
+    }
+
+    /// Nothing more is programmed into a block: it may be collected.
+    pub fn close(&mut self, block: BlockId) {
+        self.blocks.close(block);
+    }
+
+    /// A closed block is opened again, emptied or given up: it may not be chosen.
+    pub fn withdraw(&mut self, block: BlockId) {
+        self.blocks.take(block);
+    }
+
+    /// A block withdrawn may be chosen again, as old as it was.
+    pub fn put_back(&mut self, block: BlockId) {
+        self.blocks.put_back(block);
+    }
+
+    /// Tombstones in a block that are still needed.
+    pub fn tombstones_in(&self, block: BlockId) -> u32 {
+        self.blocks.valid_pages_of(block).filter(|page| self.back(Ppn(*page)).is_tombstone()).count() as u32
     }
 
     /// Logical pages, translation pages included.

@@ -12,8 +12,8 @@
 use super::PageMap;
 use super::entry::{Back, Entry, Held};
 use super::old::{FRESH, Found, OldCopies};
-use super::place::Stream;
 use super::scheme::Scheme;
+use super::space::Stream;
 use super::trim_log::decode;
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::{written_blocks, written_pages};
@@ -56,7 +56,7 @@ impl<S: Scheme> PageMap<S> {
         }
         let mut ftl = PageMap::new(context, image);
         for die in (0..geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
-            ftl.lanes_of_die(die).for_each(|lane| ftl.close_lane(lane));
+            ftl.space.lanes.of_die(die).for_each(|lane| ftl.space.lanes.lose(lane));
         }
         let Scan { mut newest, fresh, metadata, copies } = ftl.scan(image, contents);
         let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| {
@@ -68,7 +68,7 @@ impl<S: Scheme> PageMap<S> {
             }
         }
         for block in written_blocks(image) {
-            ftl.pages.blocks.close(block);
+            ftl.pages.close(block);
         }
         if S::DEMAND {
             ftl.reopen_translation(image);
@@ -80,7 +80,7 @@ impl<S: Scheme> PageMap<S> {
         });
         let old_copies = ftl.recover_old(context, image, &found.collect::<Vec<_>>(), &fresh);
         let copies = Copies { newest: copies, old: old_copies };
-        for lane in 0..ftl.lanes.len() {
+        for lane in 0..ftl.space.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
         }
         ftl.trims.drop_dead();
@@ -129,7 +129,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Whether the open block of this page's stream goes on after a power cut.
     fn is_reopened(&self, logical: Lpn) -> bool {
-        matches!(self.copy_stream(Back::data(logical)), Stream::Translation | Stream::Own(_))
+        matches!(self.space.host_stream(Back::data(logical)), Stream::Translation | Stream::Own(_))
     }
 
     /// Goes on with open blocks of translation pages and of their data.
@@ -137,19 +137,19 @@ impl<S: Scheme> PageMap<S> {
         let mut pages = Vec::new();
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let done = u32::from(image.block(block).done);
-            if !self.pages.blocks.is_candidate(block) || done == self.geometry.pages_per_block {
+            if !self.pages.blocks().is_candidate(block) || done == self.geometry.pages_per_block {
                 continue;
             }
             pages.clear();
-            self.pages.blocks.valid_pages(block, &mut pages);
+            self.pages.blocks().valid_pages(block, &mut pages);
             if pages.is_empty() {
                 continue;
             }
-            let lane = self.lane_of_block(block);
-            let stream = self.stream_of(block);
-            let wider = self.geometry.pages_per_block - done > self.frontier(lane, stream).room();
+            let lane = self.space.lanes.of_block(block);
+            let stream = self.space.stream_of(&self.pages, block);
+            let wider = self.geometry.pages_per_block - done > self.space.frontier(lane, stream).room();
             if matches!(stream, Stream::Translation | Stream::Own(_)) && wider {
-                self.reopen(image, lane, stream, block);
+                self.space.reopen(&mut self.pages, image, lane, stream, block);
             }
         }
     }
@@ -169,28 +169,30 @@ impl<S: Scheme> PageMap<S> {
 
     /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
     fn keep_collectable(&mut self, lane: usize, image: &FlashCore, copies: &Copies) {
-        let closed = self.lanes[lane].blocks().filter(|block| self.pages.blocks.is_candidate(*block));
+        let closed = self.space.lanes[lane].blocks().filter(|block| self.pages.blocks().is_candidate(*block));
         let mut closed: Vec<BlockId> = closed.collect();
-        closed.sort_by_key(|block| (self.pages.blocks.valid_count(*block), image.block(*block).done));
+        closed.sort_by_key(|block| (self.pages.blocks().valid_count(*block), image.block(*block).done));
         let Some(&emptiest) = closed.first() else { return };
-        let ready = !self.lanes[lane].free.is_empty() || self.pages.blocks.valid_count(emptiest) == 0;
+        let ready = self.space.lanes[lane].free() > 0 || self.pages.blocks().valid_count(emptiest) == 0;
         if ready || closed.iter().any(|block| self.give_up_copies(*block, copies)) {
             return;
         }
         let pages = self.geometry.pages_per_block;
         let open = closed.iter().copied().filter(|block| {
             // A block of translation pages or of one's data was reopened already, if it had room.
-            u32::from(image.block(*block).done) < pages && self.frontier(lane, self.stream_of(*block)).is_full()
+            let stream = self.space.stream_of(&self.pages, *block);
+            u32::from(image.block(*block).done) < pages && self.space.frontier(lane, stream).is_full()
         });
         if let Some(block) = open.min_by_key(|block| image.block(*block).done) {
-            self.reopen(image, lane, self.stream_of(block), block);
+            let stream = self.space.stream_of(&self.pages, block);
+            self.space.reopen(&mut self.pages, image, lane, stream, block);
         }
     }
 
     /// Lets copies in other blocks stand for all valid pages of `block`. `false`: some have none.
     fn give_up_copies(&mut self, block: BlockId, copies: &Copies) -> bool {
         let mut pages = Vec::new();
-        self.pages.blocks.valid_pages(block, &mut pages);
+        self.pages.blocks().valid_pages(block, &mut pages);
         let other = |logical: Lpn| {
             let copies = copies.newest.get(&logical)?;
             copies.iter().copied().find(|copy| self.geometry.block_of(*copy) != block)

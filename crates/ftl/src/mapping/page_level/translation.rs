@@ -16,7 +16,7 @@ use super::entry::{Back, Entry};
 use super::scheme::{Access, Plan, Scheme};
 use layer::{LayerReport, PageOp};
 use nand::{Command, CommandId, Completion, Flash, JoinId, Outcome, PayloadId, Program, Read, RecordId};
-use units::{Cause, Lpn, Ppn};
+use units::{BlockId, Cause, Lpn, Ppn};
 
 /// Token of a translation program that nobody counts.
 pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
@@ -53,9 +53,9 @@ impl<S: Scheme> PageMap<S> {
     #[inline]
     pub(super) fn collect_opened<F: Flash>(&mut self, flash: &mut F) {
         while S::DEMAND
-            && let Some(lane) = self.translation.opened.pop()
+            && let Some(lane) = self.space.next_opened()
         {
-            self.collect(flash, lane as usize);
+            self.collect(flash, lane);
         }
     }
 
@@ -80,10 +80,10 @@ impl<S: Scheme> PageMap<S> {
                 return None;
             }
             let page = self.host_page(flash, logical)?;
-            if self.has_translation_room(S::WRITE_BACKS) {
+            if self.space.has_translation_room(S::WRITE_BACKS) {
                 return Some(page);
             }
-            self.put_back(logical, page);
+            self.space.give_back(&mut self.pages, logical, page);
         }
         None
     }
@@ -93,7 +93,7 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
         self.collect_opened(flash);
         !S::DEMAND
-            || self.has_translation_room(S::WRITE_BACKS)
+            || self.space.has_translation_room(S::WRITE_BACKS)
             || self.translation.scheme.is_free(logical.0)
             || self.make_translation_room(flash, S::WRITE_BACKS)
     }
@@ -154,7 +154,8 @@ impl<S: Scheme> PageMap<S> {
     ) -> Option<CommandId> {
         let mut wait = after;
         for back in plan.write_backs() {
-            let target = self.translation_page().expect("room was made before the cache was changed");
+            let target =
+                self.space.translation_page(&mut self.pages).expect("room was made before the cache was changed");
             let update = Update { page: back.page, read: !back.whole, completion, after: wait };
             wait = self.program_translation(flash, &update, target).pending().or(wait);
         }
@@ -284,6 +285,44 @@ impl<S: Scheme> PageMap<S> {
         })
     }
 
+    /// Keeps the host from what room for translation pages this collection was admitted with.
+    pub(super) fn promise<F: Flash>(&mut self, flash: &F, lane: usize, victim: BlockId, pages: &[u32]) {
+        let promised = self.emptying(flash, lane, victim).translation_pages();
+        let holds_translation = self.held_translation(flash, victim);
+        self.space.promise(lane, promised);
+        let counters = &mut self.translation.counters;
+        if holds_translation {
+            counters.translation_victims += 1;
+            counters.translation_victim_pages += pages.len() as u64;
+        } else {
+            counters.data_victims += 1;
+            let touched = self.touched(pages);
+            self.translation.counters.victim_translation_pages += touched;
+        }
+    }
+
+    /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without
+    /// a valid page this is not known: it counts as data.
+    fn held_translation<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
+        let programmed =
+            self.pages.backs(self.geometry.page_at(block, 0), usize::from(flash.core().block(block).issued));
+        let known = programmed.iter().find_map(|back| back.logical());
+        known.is_some_and(|logical| logical.index() >= self.user_pages())
+    }
+
+    /// Translation pages with entries of these pages. `pages`: of user data, in a block.
+    fn touched(&mut self, pages: &[u32]) -> u64 {
+        self.translation.look += 1;
+        let mut touched = 0;
+        for page in pages {
+            let Some(logical) = self.pages.back(Ppn(*page)).logical() else { continue };
+            let seen = &mut self.translation.seen[self.translation.shape.page_of(logical.0) as usize];
+            touched += u64::from(*seen != self.translation.look);
+            *seen = self.translation.look;
+        }
+        touched
+    }
+
     /// Collection moved a page: its entry changes in memory, or its translation page is noted.
     #[inline]
     pub(super) fn note_relocation(&mut self, lane: usize, logical: Lpn, to: Ppn) {
@@ -307,7 +346,7 @@ impl<S: Scheme> PageMap<S> {
             return;
         }
         self.translation.awaits_update[page as usize] = true;
-        self.lanes[lane].updates.push(page);
+        self.space.lanes.cursor(lane).update_later(page);
     }
 
     /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
@@ -315,15 +354,15 @@ impl<S: Scheme> PageMap<S> {
         let back = Back::data(self.translation_lpn(page));
         // In turn, as for the host: kept in the plane that is collected, translation pages would gather
         // where most is collected, and make for still more.
-        let Some(target) = self.translation_page().or_else(|| self.copy_page(lane, back)) else {
+        let target = self.space.translation_page(&mut self.pages);
+        let Some(target) = target.or_else(|| self.space.copy_page(&mut self.pages, lane, back)) else {
             return false;
         };
         self.translation.scheme.programmed(page);
         self.translation.counters.collection_updates += 1;
         let update = Update { page, read: true, completion: Completion::Notify(lane as u32), after: None };
-        if self.program_translation(flash, &update, target) != Outcome::Done {
-            self.lanes[lane].in_flight += 1;
-        }
+        let outcome = self.program_translation(flash, &update, target);
+        self.space.lanes.cursor(lane).issued(outcome);
         true
     }
 
@@ -335,10 +374,10 @@ impl<S: Scheme> PageMap<S> {
                 self.translation.repairs.pop();
             }
             let Some(&page) = self.translation.repairs.last() else { return };
-            if !self.has_translation_room(S::WRITE_BACKS + 1) {
+            if !self.space.has_translation_room(S::WRITE_BACKS + 1) {
                 return;
             }
-            let Some(target) = self.translation_page() else { return };
+            let Some(target) = self.space.translation_page(&mut self.pages) else { return };
             self.translation.scheme.programmed(page);
             self.translation.counters.repaired += 1;
             let completion = Completion::Notify(TRANSLATION_TOKEN);
@@ -367,7 +406,6 @@ impl<S: Scheme> PageMap<S> {
         }
         let counters = &self.translation.counters;
         report.cache = Some((counters.hits, counters.misses));
-        let unused: u64 = self.translation.own.iter().map(|frontier| u64::from(frontier.room())).sum();
         report.counters.extend([
             ("map_cache_bytes", self.translation.scheme.cached_bytes()),
             ("map_directory_bytes", u64::from(self.translation.shape.count) * S::DIRECTORY_BYTES),
@@ -383,7 +421,7 @@ impl<S: Scheme> PageMap<S> {
             ("translation_victim_valid_pages", counters.translation_victim_pages),
             ("data_victims", counters.data_victims),
             ("data_victim_translation_pages", counters.victim_translation_pages),
-            ("open_write_pointer_pages", unused),
+            ("open_write_pointer_pages", self.space.room_in_own()),
         ]);
         self.translation.scheme.report(report);
     }
@@ -399,9 +437,6 @@ impl<S: Scheme> PageMap<S> {
         let cached = self.translation.scheme.cached_bytes();
         if cached > budget {
             return Err(format!("the cache holds {cached} bytes of map entries, its budget is {budget}"));
-        }
-        if S::OWN_BLOCKS {
-            self.check_own_blocks()?;
         }
         let Some(contents) = core.contents.as_deref() else { return Ok(()) };
         for page in 0..self.translation.shape.count {
@@ -428,21 +463,6 @@ impl<S: Scheme> PageMap<S> {
                     "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean \
                      and at {known:?}"
                 ));
-            }
-        }
-        Ok(())
-    }
-
-    /// No block holds data of two translation pages, nor data beside translation pages.
-    fn check_own_blocks(&self) -> Result<(), String> {
-        let mut pages = Vec::new();
-        for block in (0..self.geometry.blocks()).map(units::BlockId) {
-            pages.clear();
-            self.pages.blocks.valid_pages(block, &mut pages);
-            let mut streams = pages.iter().map(|page| self.host_stream(self.pages.back(Ppn(*page))));
-            let first = streams.next();
-            if let Some(other) = streams.find(|stream| Some(*stream) != first) {
-                return Err(format!("block {block} holds pages of {first:?} and of {other:?}"));
             }
         }
         Ok(())

@@ -144,12 +144,7 @@ impl<S: Scheme> PageMap<S> {
         }
         while !self.trims.ranges.is_empty() {
             let page = match lane {
-                // What a full lane collects its tombstones for is room.
-                Some(lane) if self.division.sheds => {
-                    self.page_elsewhere(lane, Back::RECORD).or_else(|| self.copy_page(lane, Back::RECORD))
-                }
-                // Broken up by later writes the log may need more than the collection was promised.
-                Some(lane) => self.copy_page(lane, Back::RECORD).or_else(|| self.page_elsewhere(lane, Back::RECORD)),
+                Some(lane) => self.space.collection_record_page(&mut self.pages, lane),
                 None => self.record_page(flash).or_else(|| self.record_page_beyond_collection()),
             };
             let Some(page) = page else { return false };
@@ -162,8 +157,7 @@ impl<S: Scheme> PageMap<S> {
     /// some.
     #[cold]
     pub(super) fn shed_tombstones<F: Flash>(&mut self, flash: &mut F, lane: usize) {
-        let (first, count) = (self.lanes[lane].first.0, self.lanes[lane].count);
-        let here = |block: BlockId| (first..first + count).contains(&block.0);
+        let here = |block: BlockId| self.space.lanes.of_block(block) == lane;
         self.trims.shedding = true; // the lane they go to may be full of them as well
         for slot in self.trims.slots_where(here, &self.geometry) {
             if self.trims.is_durable(slot) && !self.relocate_tombstone(flash, lane, slot) {
@@ -172,24 +166,6 @@ impl<S: Scheme> PageMap<S> {
         }
         self.log_trims(flash, None);
         self.trims.shedding = false;
-    }
-
-    /// Emptying a block gives room in its lane: not all of it is valid, or some of it is a tombstone that another lane
-    /// can take.
-    #[inline]
-    pub(super) fn gains(&self, lane: usize, block: BlockId) -> bool {
-        self.pages.blocks.valid_count(block) < self.geometry.pages_per_block
-            || self.division.sheds && self.sheds_tombstones(lane, block)
-    }
-
-    #[cold]
-    fn sheds_tombstones(&self, lane: usize, block: BlockId) -> bool {
-        let spare = |other: usize| other != lane && self.lanes[other].free.len() > self.kept;
-        self.tombstones_in(block) > 0 && (0..self.lanes.len()).any(spare)
-    }
-
-    pub(super) fn tombstones_in(&self, block: BlockId) -> u32 {
-        self.pages.blocks.valid_pages_of(block).filter(|page| self.pages.back(Ppn(*page)).is_tombstone()).count() as u32
     }
 
     /// Nothing of the log is left to be written, so nothing has to wait for it.
@@ -239,7 +215,7 @@ impl<S: Scheme> PageMap<S> {
 
     /// Writes the copies that a tombstone still lacks, as far as there is room on other dies.
     fn complete_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
-        let lanes = self.order.iter().filter(|lane| !self.lanes[**lane as usize].dead).count() as u32;
+        let lanes = self.space.lanes.living().count() as u32;
         let wanted = self.trims.extra.min((lanes / self.geometry.planes_per_die).saturating_sub(1));
         loop {
             let Some(tombstone) = self.trims.tombstones[slot as usize].as_ref() else { return };
@@ -253,7 +229,7 @@ impl<S: Scheme> PageMap<S> {
                 self.geometry.die_of(self.geometry.block_of(page))
             });
             let dies: Vec<units::DieId> = dies.collect();
-            let Some(page) = self.record_page_off(&dies) else {
+            let Some(page) = self.space.record_page_off(&mut self.pages, &dies) else {
                 self.trims.short.insert(slot); // until there is
                 return;
             };
@@ -272,36 +248,11 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// A page for a record on a die that is none of these: from what a plane can spare, or what its next collection
-    /// leaves. Collects nothing.
-    fn record_page_off(&mut self, dies: &[units::DieId]) -> Option<Ppn> {
-        let lanes_per_die = self.division.lanes / self.geometry.dies();
-        let is_other = |lane: &usize| !dies.contains(&units::DieId(*lane as u32 / lanes_per_die));
-        let others: Vec<usize> = self.order.iter().map(|lane| *lane as usize).filter(is_other).collect();
-        let spared = others.iter().find_map(|lane| self.page_to_spare(*lane, Back::RECORD));
-        spared.or_else(|| others.iter().find_map(|lane| self.page_beyond_collection(*lane)))
-    }
-
     /// Where stripes wait for their trims, and collection for those stripes.
     #[cold]
     fn record_page_beyond_collection(&mut self) -> Option<Ppn> {
-        let lanes = if self.trims.extra > 0 { self.order.len() } else { 0 };
-        (0..lanes).find_map(|index| self.page_beyond_collection(self.order[index] as usize))
-    }
-
-    /// A page that neither the collection of a plane nor that of its cheapest victim needs.
-    #[cold]
-    fn page_beyond_collection(&mut self, lane: usize) -> Option<Ppn> {
-        let entry = &self.lanes[lane];
-        let candidates = entry.blocks().filter(|block| self.pages.blocks.is_candidate(*block));
-        let cheapest = candidates.map(|block| self.pages.blocks.valid_count(block)).min();
-        let promised =
-            entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
-        let room = self.frontier(lane, self.copy_stream(Back::RECORD)).room()
-            + entry.free.len() as u32 * self.geometry.pages_per_block;
-        // One for the trims that are logged on the way, and one for this.
-        let is_left = room >= promised.max(cheapest.unwrap_or(0)) + 2;
-        if is_left && !entry.dead { self.copy_page(lane, Back::RECORD) } else { None }
+        let waits = self.trims.extra > 0;
+        waits.then(|| self.space.record_page_beyond_collection(&mut self.pages)).flatten()
     }
 
     /// Programs a tombstone or a copy of one.
@@ -469,13 +420,12 @@ impl<S: Scheme> PageMap<S> {
     /// together. Whether there may be room now.
     #[cold]
     pub(super) fn make_way<F: Flash>(&mut self, flash: &mut F) -> bool {
-        let is_collecting = self.lanes.iter().any(|lane| lane.in_flight > 0 || lane.collection.is_some());
+        let is_collecting = self.space.lanes.iter().any(|lane| lane.cursor.is_busy());
         if !is_collecting && !self.trims.is_empty() {
-            let live: Vec<usize> =
-                self.order.iter().map(|lane| *lane as usize).filter(|lane| !self.lanes[*lane].dead).collect();
+            let live: Vec<usize> = self.space.lanes.living().collect();
             return live.into_iter().any(|lane| self.log_trims(flash, Some(lane)));
         }
-        !self.is_reclaiming() && self.merge_tombstones(flash)
+        !self.space.lanes.are_reclaiming() && self.merge_tombstones(flash)
     }
 
     /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
@@ -492,7 +442,7 @@ impl<S: Scheme> PageMap<S> {
             ranges += count;
             ranges <= self.trims.capacity
         });
-        let lane = self.order.iter().map(|lane| *lane as usize).find(|lane| !self.lanes[*lane].dead);
+        let lane = self.space.lanes.living().next();
         let Some(lane) = lane.filter(|_| few.len() > 1) else { return false };
         for (_, slot) in few {
             self.relocate_tombstone(flash, lane, slot);
