@@ -433,11 +433,19 @@ impl<S: Scheme> PageMap<S> {
     fn relocate<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, cause: Cause) -> bool {
         let back = self.pages.back(page);
         let logical = match back.held() {
-            Held::Tombstone(slot) => return self.relocate_tombstone(flash, lane, slot),
+            Held::Tombstone(slot) => {
+                return self.trims.relocate(flash, &mut self.pages, &mut self.space, lane, slot);
+            }
             Held::Version(logical) => logical,
         };
         if S::PINNED && self.pages.find(logical) != Some(page) {
-            return self.meet_old(flash, lane, page, cause).unwrap_or(true);
+            if !self.kept.is_moved(logical, page) {
+                return true;
+            }
+            let Some(target) = self.space.copy_page(&mut self.pages, lane, back) else { return false };
+            self.kept.relocate(&mut self.pages, logical, page, target);
+            self.issue_copy(flash, lane, page, target, cause);
+            return true;
         }
         let target = self.space.copy_page(&mut self.pages, lane, back);
         let Some(target) = target.or_else(|| self.space.page_elsewhere(&mut self.pages, lane, back)) else {
@@ -478,7 +486,7 @@ impl<S: Scheme> PageMap<S> {
     fn end_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let Some(collection) = self.space.lanes.cursor(lane).collection.take() else { return false };
         let held = flash.core().block(collection.victim).pins > 0 && !self.trims.is_empty();
-        if held && !self.log_trims(flash, Some(lane)) {
+        if held && !self.trims.log_in(flash, &mut self.pages, &mut self.space, lane) {
             self.space.lanes.cursor(lane).collection = Some(collection);
             return false;
         }

@@ -35,17 +35,17 @@ impl<S: Scheme> PageMap<S> {
     /// The page a failed copy was made from stands for it again.
     fn return_copy<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let source = failure.supersedes.expect("a copy has a source");
-        let held = self.is_held(failure.page);
+        let held = self.trims.is_held(failure.page);
         let newest =
             self.pages.back(failure.page).logical().filter(|logical| self.pages.find(*logical) == Some(failure.page));
         if let Some(logical) = newest {
             self.pages.relocate(logical, failure.page, source);
             self.entry_changed(self.space.lanes.of(source), logical, source);
             self.go_back_to(flash, source);
-        } else if self.return_old(failure, source) {
+        } else if self.kept.return_copy(&mut self.pages, failure.page, source) {
             self.go_back_to(flash, source);
         } else if held {
-            self.move_hold(flash, failure.page, source);
+            self.trims.move_hold(flash, failure.page, source);
             self.go_back_to(flash, source);
         } else {
             flash.retarget(failure.page, source);
@@ -105,9 +105,9 @@ impl<S: Scheme> PageMap<S> {
         let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));
         // An older version is still needed while what replaced it (a newer program, or a trim) is
         // not on flash yet; after that it is not.
-        let needed = newest || flash.is_being_superseded(failure.page) || self.is_held(failure.page);
+        let needed = newest || flash.is_being_superseded(failure.page) || self.trims.is_held(failure.page);
         if let Some(logical) = back.logical().filter(|_| !needed) {
-            let readers_to = self.page_that_stands_for(logical);
+            let readers_to = self.trims.page_that_stands_for(&self.pages, logical);
             flash.abandon(failure.id, readers_to);
             return true;
         }
@@ -121,7 +121,7 @@ impl<S: Scheme> PageMap<S> {
         let Some(target) = spared.or_else(rescued) else { return false };
         match back.held() {
             Held::Tombstone(slot) => {
-                self.move_tombstone(slot, target);
+                self.trims.move_tombstone(&mut self.pages, slot, target);
                 // Several writes may supersede one tombstone: all of them must keep its new block.
                 while flash.retarget(failure.page, target) {}
             }
@@ -131,13 +131,13 @@ impl<S: Scheme> PageMap<S> {
             }
             Held::Version(_) => {
                 flash.retarget(failure.page, target);
-                self.move_hold(flash, failure.page, target);
+                self.trims.move_hold(flash, failure.page, target);
                 self.pages.label(target, back);
             }
         }
         let outcome = flash.place_again(self.owner, failure.id, target);
         if let Held::Tombstone(slot) = back.held() {
-            self.if_done_durable(flash, outcome, target, slot);
+            self.trims.issued(flash, outcome, slot);
         }
         true
     }

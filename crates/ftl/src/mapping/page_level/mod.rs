@@ -14,7 +14,7 @@
 mod collect;
 mod entry;
 mod fail;
-mod old;
+mod kept;
 mod pages;
 mod parameters;
 mod place;
@@ -22,9 +22,11 @@ mod recover;
 pub(super) mod scheme;
 mod space;
 mod state;
+mod tombstones;
 mod translation;
 mod trim;
-mod trim_log;
+mod trims;
+mod versioned;
 
 use crate::FtlContext;
 use crate::alloc::Placement;
@@ -33,6 +35,7 @@ use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
 use engine::random::Stream;
 use entry::Entry;
+use kept::Kept;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
@@ -40,7 +43,6 @@ use nand::{
     Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
     ProgramFailure, Read,
 };
-use old::OldVersions;
 use pages::Pages;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
@@ -48,7 +50,7 @@ use scheme::Scheme;
 use space::Space;
 use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
-use trim_log::TrimLog;
+use trims::Trims;
 use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
 /// Tokens of commands this mapping hears of: a copy names its plane, a tombstone its slot.
@@ -65,9 +67,8 @@ pub(crate) struct PageMap<S> {
     space: Space<S>,
     /// Planes collect one after the other.
     in_turn: bool,
-    old: OldVersions,
-    sequence: u64,
-    trims: TrimLog,
+    kept: Kept,
+    trims: Trims,
     /// Programs that failed and found no room yet.
     homeless: VecDeque<ProgramFailure>,
     /// An operation was answered `Full` since the last room signal.
@@ -79,7 +80,6 @@ pub(crate) struct PageMap<S> {
     /// Bytes of map entries that may be cached.
     budget: u64,
     retired_blocks: u32,
-    trimmed_pages: u64,
     levelled_blocks: u64,
 }
 
@@ -136,19 +136,13 @@ impl<S: Scheme> PageMap<S> {
             pages: Pages::new(geometry, context.user_pages + shape.count),
             space: Space::new(context, core, &settings, shape),
             in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
-            old: OldVersions::new(
-                context.stripes,
-                (context.user_pages + shape.count) as usize,
-                core.contents.is_some(),
-            ),
-            sequence: 1,
-            trims: TrimLog::new(geometry.page_bytes, context.stripes.map_or(0, |stripes| stripes.may_fail)),
+            kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
+            trims: Trims::new(context),
             homeless: VecDeque::new(),
             starved: false,
             awaiting_programs: false,
             idle: false,
             retired_blocks: 0,
-            trimmed_pages: 0,
             levelled_blocks: 0,
             translation: Translation::new(S::new(shape, budget, context.values), shape),
             budget,
@@ -156,15 +150,10 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    fn next_sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
-    }
-
     /// The sequence number of a write under a stripe layer: `given`, or the next one.
     fn number_for(&mut self, logical: Lpn, given: Option<u64>) -> u64 {
-        let sequence = given.unwrap_or_else(|| self.next_sequence());
-        self.old.number(logical, sequence);
+        let sequence = given.unwrap_or_else(|| self.pages.next_sequence());
+        self.kept.number(logical, sequence);
         sequence
     }
 
@@ -191,12 +180,12 @@ impl<S: Scheme> PageMap<S> {
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
         let old = self.pages.entry(logical);
-        let mut sequence = if S::PINNED { self.number_for(logical, sequence) } else { self.next_sequence() };
+        let mut sequence = if S::PINNED { self.number_for(logical, sequence) } else { self.pages.next_sequence() };
         let mapped = old.is_page();
         let keep = S::PINNED && keep;
-        let kept = keep && self.old.keep(logical, old);
+        let kept = keep && self.kept.keep(logical, old);
         if keep {
-            sequence = self.old.mark(logical, sequence);
+            sequence = self.kept.mark(logical, sequence);
         }
         let merge = mapped && mask != self.geometry.full_mask();
         let mut after = if S::DATA_FIRST { None } else { known };
@@ -213,7 +202,7 @@ impl<S: Scheme> PageMap<S> {
         } else if old == Entry::NOWHERE {
             None
         } else {
-            let (page, held) = self.leave_trim(old.place());
+            let (page, held) = self.trims.leave(&mut self.pages, old.place());
             release = held;
             Some(page)
         };
@@ -252,7 +241,7 @@ impl<S: Scheme> PageMap<S> {
             let room = self.admits_access(flash, logical);
             let known = self.translate(flash, op, index, join, room);
             let entry = self.pages.entry(logical);
-            let entry = if S::PINNED && op.kept { self.old.entry(logical).unwrap_or(entry) } else { entry };
+            let entry = if S::PINNED && op.kept { self.kept.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             let Some(page) = entry.on_flash() else {
@@ -297,8 +286,8 @@ impl<S: Scheme> PageMap<S> {
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
         self.erased(flash, block);
-        if !self.trims.short.is_empty() {
-            self.complete_all_copies(flash);
+        if self.trims.short() > 0 {
+            self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
         self.announce_room(flash, outbox);
     }
@@ -348,7 +337,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         match *event {
             Event::Timer { .. } | Event::DieLost { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
             Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
-                self.tombstone_durable(flash, token & !TOMBSTONE_TOKEN);
+                self.trims.durable(flash, token & !TOMBSTONE_TOKEN);
             }
             Event::Notified { token, .. } => {
                 self.space.lanes.cursor(token as usize).ended();
@@ -390,7 +379,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             let logical = (request.first_sector / sectors) as usize;
             self.pages.prefetch_entry(logical);
             if S::PINNED {
-                self.old.prefetch(logical);
+                self.kept.prefetch(logical);
             }
             if S::DEMAND && logical < self.user_pages() {
                 self.translation.scheme.prefetch(logical as u32);
@@ -410,20 +399,20 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
         let map = if S::DEMAND { self.translation_bytes() } else { self.pages.map_bytes() };
-        report.ram_bytes = map + self.old.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
+        report.ram_bytes = map + self.kept.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
         self.report_translation(&mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
-        report.counters.insert("trimmed_pages", self.trimmed_pages);
+        report.counters.insert("trimmed_pages", self.trims.trimmed_pages);
         report.counters.insert("wear_levelled_blocks", self.levelled_blocks);
         report.counters.insert("tombstone_pages", self.trims.live_pages());
-        report.counters.insert("tombstones_to_copy", self.trims.short.len() as u64);
+        report.counters.insert("tombstones_to_copy", self.trims.short() as u64);
         report.valid_pages =
             (0..self.geometry.blocks()).map(|b| self.pages.blocks().valid_count(units::BlockId(b)) as u16).collect();
         reports.push(report);
     }
 
     fn reset_counters(&mut self) {
-        self.trimmed_pages = 0;
+        self.trims.trimmed_pages = 0;
         self.levelled_blocks = 0;
         self.translation.counters = translation::TranslationCounters::default();
         self.translation.scheme.reset_counters();

@@ -18,6 +18,8 @@ pub(super) struct Pages {
     back: Vec<Back>,
     /// What is valid, and which blocks may be collected.
     blocks: BlockTable,
+    /// Number of the newest version or trim.
+    sequence: u64,
 }
 
 impl Pages {
@@ -28,6 +30,7 @@ impl Pages {
             map: units::table(logical_pages as usize, Entry::NOWHERE),
             back: units::table(geometry.pages() as usize, Back::NOTHING),
             blocks: BlockTable::new(geometry),
+            sequence: 1,
         }
     }
 
@@ -55,6 +58,23 @@ impl Pages {
     /// Tombstones in a block that are still needed.
     pub fn tombstones_in(&self, block: BlockId) -> u32 {
         self.blocks.valid_pages_of(block).filter(|page| self.back(Ppn(*page)).is_tombstone()).count() as u32
+    }
+
+    /// The number of the next version or trim.
+    #[inline(always)]
+    pub fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// The number given last.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Numbers up to this one were given.
+    pub fn note_sequence(&mut self, given: u64) {
+        self.sequence = self.sequence.max(given);
     }
 
     /// Logical pages, translation pages included.

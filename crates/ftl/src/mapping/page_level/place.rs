@@ -8,6 +8,15 @@ use crate::alloc::Placement;
 use nand::Flash;
 use units::{Lpn, Ppn};
 
+/// What is done about a lane that is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WhenFull {
+    /// Its tombstones go to other lanes, where lanes do that.
+    ShedTombstones,
+    /// Nothing: it is tombstones that look for room.
+    GiveUp,
+}
+
 impl<S: Scheme> PageMap<S> {
     /// A page for the host, without touching anything if there is none.
     #[inline]
@@ -16,17 +25,17 @@ impl<S: Scheme> PageMap<S> {
             return self.own_page(flash, logical);
         }
         if self.settings.placement == Placement::Static {
-            return self.host_page_in(flash, self.space.lanes.home(logical));
+            return self.host_page_in(flash, self.space.lanes.home(logical), WhenFull::ShedTombstones);
         }
-        self.page_in_turn(flash)
+        self.page_in_turn(flash, WhenFull::ShedTombstones)
     }
 
     /// A page in the next lane that has room.
     #[inline]
-    fn page_in_turn<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
+    fn page_in_turn<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Option<Ppn> {
         for _ in 0..self.space.lanes.width() {
             let lane = self.space.lanes.next();
-            if let Some(page) = self.host_page_in(flash, lane) {
+            if let Some(page) = self.host_page_in(flash, lane, when_full) {
                 return Some(page);
             }
         }
@@ -65,22 +74,23 @@ impl<S: Scheme> PageMap<S> {
     }
 
     #[inline]
-    fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
+    fn host_page_in<F: Flash>(&mut self, flash: &mut F, lane: usize, when_full: WhenFull) -> Option<Ppn> {
         let page = self.space.host_page(lane);
-        if page.is_some() { page } else { self.host_page_in_next(flash, lane) }
+        if page.is_some() { page } else { self.host_page_in_next(flash, lane, when_full) }
     }
 
     /// As [`PageMap::host_page_in`] when the open block is full. What is withheld stays for
     /// collection: without an erased block no space could ever be reclaimed.
     #[cold]
-    fn host_page_in_next<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Option<Ppn> {
+    fn host_page_in_next<F: Flash>(&mut self, flash: &mut F, lane: usize, when_full: WhenFull) -> Option<Ppn> {
         while !self.space.host_may_fill(lane) {
             self.make_free_block(flash, lane);
             if self.space.host_may_fill(lane) {
                 break; // the rest of a shared block is no longer promised
             }
             if !self.space.lanes[lane].host_is_full() || !self.space.lanes.can_give(lane) {
-                if self.space.lanes.shed() && !self.space.lanes[lane].is_reclaiming() && !self.trims.shedding {
+                let sheds = when_full == WhenFull::ShedTombstones && self.space.lanes.shed();
+                if sheds && !self.space.lanes[lane].is_reclaiming() {
                     self.shed_tombstones(flash, lane);
                 }
                 return None;
@@ -92,13 +102,13 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// A page for a record that an operation of the host makes necessary.
-    pub(super) fn record_page<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
+    pub(super) fn record_page<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Option<Ppn> {
         if self.space.lanes.are_segments() {
             let roomiest = self.space.roomiest(&self.pages)?;
-            return self.host_page_in(flash, roomiest);
+            return self.host_page_in(flash, roomiest, when_full);
         }
         if !S::OWN_BLOCKS {
-            return self.page_in_turn(flash);
+            return self.page_in_turn(flash, when_full);
         }
         let room = self.make_translation_room(flash, 1);
         room.then(|| self.space.translation_page(&mut self.pages)).flatten()

@@ -11,10 +11,10 @@
 
 use super::PageMap;
 use super::entry::{Back, Entry, Held};
-use super::old::{FRESH, Found, OldCopies};
+use super::kept::{FRESH, Found, OldCopies, other_copy};
 use super::scheme::Scheme;
 use super::space::Stream;
-use super::trim_log::decode;
+use super::tombstones::decode;
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
@@ -78,12 +78,13 @@ impl<S: Scheme> PageMap<S> {
             Some(sequence) => Found::Trimmed(sequence),
             None => Found::Nothing,
         });
-        let old_copies = ftl.recover_old(context, image, &found.collect::<Vec<_>>(), &fresh);
+        let old_copies =
+            ftl.kept.recover(context, image, &mut ftl.pages, &ftl.space, &found.collect::<Vec<_>>(), &fresh);
         let copies = Copies { newest: copies, old: old_copies };
         for lane in 0..ftl.space.lanes.len() {
             ftl.keep_collectable(lane, image, &copies);
         }
-        ftl.trims.drop_dead();
+        ftl.trims.remove_dead();
         ftl.note_stale(image);
         Ok(ftl)
     }
@@ -98,7 +99,7 @@ impl<S: Scheme> PageMap<S> {
         };
         for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
             let oob = contents.oob(page.0);
-            self.sequence = self.sequence.max(oob.sequence & !FRESH);
+            self.pages.note_sequence(oob.sequence & !FRESH);
             match oob.kind {
                 PageKind::Metadata if oob.logical == UNMAPPED => scan.metadata.push(page),
                 PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob, image),
@@ -200,8 +201,8 @@ impl<S: Scheme> PageMap<S> {
         let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages.into_iter().map(Ppn) {
             match self.pages.back(page).held() {
-                Held::Version(logical) if self.is_old(page) => {
-                    let Some(other) = self.other_old(logical, block, &copies.old) else { return false };
+                Held::Version(logical) if self.kept.version_on(&self.pages, page).is_some() => {
+                    let Some(other) = other_copy(&self.geometry, logical, block, &copies.old) else { return false };
                     olds.push((page, other));
                 }
                 Held::Version(logical) => {
@@ -209,8 +210,8 @@ impl<S: Scheme> PageMap<S> {
                     moves.push((logical, page, other));
                 }
                 Held::Tombstone(slot) => {
-                    let Some(mut others) = self.other_tombstones(block, slot) else { return false };
-                    trims.append(&mut others);
+                    let Some(twins) = self.trims.twins(&self.pages, block, slot) else { return false };
+                    trims.extend(twins.into_iter().map(|(logical, twin)| (logical, slot, twin)));
                 }
             }
         }
@@ -218,32 +219,14 @@ impl<S: Scheme> PageMap<S> {
             self.pages.relocate(logical, page, other);
         }
         for (page, other) in olds {
-            self.exchange_old(page, other);
+            self.kept.exchange(&mut self.pages, page, other);
         }
         for (logical, from, slot) in trims {
-            self.bury_copy(from);
+            self.trims.bury_restored(&mut self.pages, from);
             self.pages.unmap(logical, Entry::tombstone(slot));
-            self.revive(slot);
+            self.trims.revive(&mut self.pages, slot);
         }
         true
-    }
-
-    /// For each page trimmed by tombstone `slot`: the page, that slot, and the slot of one in another block that says
-    /// the same.
-    fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(Lpn, u32, u32)>> {
-        if self.trims.has_copies(slot) {
-            return None; // they stay together
-        }
-        let trimmed = self.pages.all().filter(|logical| self.pages.entry(*logical) == Entry::tombstone(slot));
-        let outside = |page: u32| self.geometry.block_of(Ppn(page)) != block;
-        trimmed.map(|logical| Some((logical, slot, self.trims.twin(slot, logical.0, outside)?))).collect()
-    }
-
-    /// One more page is trimmed by a restored tombstone.
-    fn revive(&mut self, slot: u32) {
-        for (slot, page) in self.trims.revive(slot) {
-            self.pages.keep(page, Back::tombstone(slot));
-        }
     }
 
     /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone. Returns the number
@@ -261,8 +244,8 @@ impl<S: Scheme> PageMap<S> {
             let (record, number) = record(page);
             let ranges = decode(record);
             for range in &ranges {
-                for logical in range.first..range.first + range.count {
-                    let best = &mut by[logical as usize];
+                for logical in range.pages() {
+                    let best = &mut by[logical.index()];
                     if best.is_none_or(|(sequence, _)| range.sequence >= sequence) {
                         *best = Some((range.sequence, slots.len() as u32));
                     }
@@ -280,7 +263,7 @@ impl<S: Scheme> PageMap<S> {
             best.page = None;
             let slot = slots[index as usize];
             self.pages.unmap(Lpn(logical as u32), Entry::tombstone(slot));
-            self.revive(slot);
+            self.trims.revive(&mut self.pages, slot);
         }
         by.into_iter().map(|tombstone| Some(tombstone?.0)).collect()
     }

@@ -13,13 +13,13 @@ impl<S: Scheme> PageMap<S> {
         let mapped = self.pages.check(core, &mut trimmed)?;
         self.trims.check(&trimmed)?;
         let metadata = self.trims.live_pages();
-        let old = self.old.pages();
+        let old = self.kept.pages();
         if valid != mapped + metadata + old {
             return Err(format!(
                 "{valid} valid pages, but {mapped} mapped, {metadata} tombstones and {old} old versions"
             ));
         }
-        self.check_old()?;
+        self.kept.check(&self.pages)?;
         self.space.check(&self.pages)?;
         let total = |counter| FlashCore::total(counter);
         let (programs, erases) = (total(&core.counters.programs), total(&core.counters.erases));
@@ -33,10 +33,10 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
         self.pages.save(writer);
         self.trims.save(writer);
-        self.old.save(writer);
+        self.kept.save(writer);
         let numbers = [
             self.space.lanes.turn() as u64,
-            self.sequence,
+            self.pages.sequence(),
             u64::from(self.retired_blocks),
             self.space.lanes.withheld() as u64,
         ];
@@ -51,7 +51,7 @@ impl<S: Scheme> PageMap<S> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
         self.pages.load(reader)?;
         self.trims.load(reader)?;
-        self.old.load(reader)?;
+        self.kept.load(reader)?;
         let numbers = reader.get_u64("page.numbers")?;
         let [turn, sequence, retired, withheld, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
@@ -62,7 +62,7 @@ impl<S: Scheme> PageMap<S> {
             self.translation.load(reader)?;
         }
         self.space.lanes.restore(*turn as usize, *withheld as usize);
-        self.sequence = *sequence;
+        self.pages.note_sequence(*sequence);
         self.retired_blocks = *retired as u32;
         self.stream = engine::random::Stream::from_state(state);
         Ok(())

@@ -64,7 +64,7 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
         if !S::DEMAND {
             let page = self.host_page(flash, logical);
-            if S::PINNED && page.is_none() && self.trims.extra > 0 && self.make_way(flash) {
+            if S::PINNED && page.is_none() && self.trims.have_copies() && self.make_way(flash) {
                 return self.host_page(flash, logical);
             }
             return page;
@@ -225,7 +225,7 @@ impl<S: Scheme> PageMap<S> {
             self.pages.drop(old);
         }
         let record = self.record(flash, update.page);
-        let sequence = self.next_sequence();
+        let sequence = self.pages.next_sequence();
         self.pages.place(logical, target);
         self.translation.awaits_update[update.page as usize] = false;
         self.translation.stale[update.page as usize] = false;
