@@ -9,7 +9,51 @@ use super::PageMap;
 use super::entry::Held;
 use super::scheme::Scheme;
 use nand::{Flash, Program, ProgramFailure};
-use units::{BlockId, Ppn};
+use std::collections::VecDeque;
+use units::{BlockId, Geometry, Ppn};
+
+/// Programs that failed and found no room yet.
+pub(super) struct Homeless {
+    geometry: Geometry,
+    failures: VecDeque<ProgramFailure>,
+}
+
+impl Homeless {
+    /// None.
+    pub fn new(geometry: Geometry) -> Self {
+        Self { geometry, failures: VecDeque::new() }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// One more has no room.
+    pub fn add(&mut self, failure: ProgramFailure) {
+        self.failures.push_back(failure);
+    }
+
+    /// The one that waits longest.
+    pub fn take(&mut self) -> Option<ProgramFailure> {
+        self.failures.pop_front()
+    }
+
+    /// All of them.
+    pub fn take_all(&mut self) -> VecDeque<ProgramFailure> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// Whether one supersedes a page of this block, whose erase must wait for it.
+    pub fn pin(&self, block: BlockId) -> bool {
+        let supersedes = |failure: &ProgramFailure| failure.supersedes.map(|page| self.geometry.block_of(page));
+        self.failures.iter().any(|failure| supersedes(failure) == Some(block))
+    }
+}
 
 impl<S: Scheme> PageMap<S> {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
@@ -26,7 +70,7 @@ impl<S: Scheme> PageMap<S> {
         } else if self.house(flash, failure) {
             self.space.lanes.settle(block);
         } else {
-            self.homeless.push_back(*failure);
+            self.homeless.add(*failure);
         }
         self.collect(flash, self.space.lanes.of_block(block));
         self.collect_for_homeless(flash);
@@ -40,7 +84,8 @@ impl<S: Scheme> PageMap<S> {
             self.pages.back(failure.page).logical().filter(|logical| self.pages.find(*logical) == Some(failure.page));
         if let Some(logical) = newest {
             self.pages.relocate(logical, failure.page, source);
-            self.entry_changed(self.space.lanes.of(source), logical, source);
+            let lane = self.space.lanes.of(source);
+            self.translation.entry_changed(&mut self.space, lane, logical, source);
             self.go_back_to(flash, source);
         } else if self.kept.return_copy(&mut self.pages, failure.page, source) {
             self.go_back_to(flash, source);
@@ -70,11 +115,11 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
         for _ in 0..self.homeless.len() {
-            let Some(failure) = self.homeless.pop_front() else { return };
+            let Some(failure) = self.homeless.take() else { return };
             if self.house(flash, &failure) {
                 self.space.lanes.settle(self.geometry.block_of(failure.page));
             } else {
-                self.homeless.push_back(failure);
+                self.homeless.add(failure);
             }
         }
     }
@@ -91,12 +136,6 @@ impl<S: Scheme> PageMap<S> {
             self.collect(flash, lane);
         }
         self.house_homeless(flash);
-    }
-
-    /// Whether a program without a home supersedes a page of this block, whose erase must wait for it.
-    pub(super) fn pinned_by_homeless(&self, block: BlockId) -> bool {
-        let supersedes = |failure: &ProgramFailure| failure.supersedes.map(|page| self.geometry.block_of(page));
-        self.homeless.iter().any(|failure| supersedes(failure) == Some(block))
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
@@ -127,7 +166,8 @@ impl<S: Scheme> PageMap<S> {
             }
             Held::Version(logical) if newest => {
                 self.pages.relocate(logical, failure.page, target);
-                self.entry_changed(self.space.lanes.of(target), logical, target);
+                let lane = self.space.lanes.of(target);
+                self.translation.entry_changed(&mut self.space, lane, logical, target);
             }
             Held::Version(_) => {
                 flash.retarget(failure.page, target);

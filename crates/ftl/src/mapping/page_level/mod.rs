@@ -12,6 +12,8 @@
 //! from the map only in entries a scheme knows to be dirty.
 
 mod collect;
+mod collector;
+mod cursor;
 mod entry;
 mod fail;
 mod kept;
@@ -30,25 +32,23 @@ mod versioned;
 
 use crate::FtlContext;
 use crate::alloc::Placement;
-use crate::gc::{VictimPolicy, build_victim};
 use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
-use engine::random::Stream;
+use collector::Collector;
 use entry::Entry;
+use fail::Homeless;
 use kept::Kept;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{
-    Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program,
-    ProgramFailure, Read,
+    Cancel, Command, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Program, Read,
 };
 use pages::Pages;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
 use space::Space;
-use std::collections::VecDeque;
 use translation::{TRANSLATION_TOKEN, Translation};
 use trims::Trims;
 use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
@@ -61,26 +61,18 @@ pub(crate) struct PageMap<S> {
     geometry: Geometry,
     owner: Owner,
     settings: Settings,
-    policy: Box<dyn VictimPolicy>,
-    stream: Stream,
     pages: Pages,
     space: Space<S>,
-    /// Planes collect one after the other.
-    in_turn: bool,
     kept: Kept,
     trims: Trims,
-    /// Programs that failed and found no room yet.
-    homeless: VecDeque<ProgramFailure>,
+    homeless: Homeless,
+    collector: Collector,
     /// An operation was answered `Full` since the last room signal.
     starved: bool,
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
-    idle: bool,
     translation: Translation<S>,
-    /// Bytes of map entries that may be cached.
-    budget: u64,
     retired_blocks: u32,
-    levelled_blocks: u64,
 }
 
 /// A line of the table of mappings for a scheme.
@@ -131,21 +123,16 @@ impl<S: Scheme> PageMap<S> {
         Self {
             geometry,
             owner: context.owner,
-            policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
-            stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
             pages: Pages::new(geometry, context.user_pages + shape.count),
             space: Space::new(context, core, &settings, shape),
-            in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
             kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
             trims: Trims::new(context),
-            homeless: VecDeque::new(),
+            homeless: Homeless::new(geometry),
+            collector: Collector::new(context, &settings),
             starved: false,
             awaiting_programs: false,
-            idle: false,
             retired_blocks: 0,
-            levelled_blocks: 0,
-            translation: Translation::new(S::new(shape, budget, context.values), shape),
-            budget,
+            translation: Translation::new(S::new(shape, budget, context.values), shape, context, budget),
             settings,
         }
     }
@@ -168,7 +155,7 @@ impl<S: Scheme> PageMap<S> {
                 let (outcome, _) = flash.close(join);
                 return Answer::Full { taken: index, pending: outcome != Outcome::Done };
             };
-            let known = self.translate(flash, op, index, join, true);
+            let known = self.translation.translate(flash, &mut self.pages, &mut self.space, op, index, join, true);
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
@@ -239,7 +226,7 @@ impl<S: Scheme> PageMap<S> {
         for index in 0..op.pages {
             let logical = Lpn(op.first + index);
             let room = self.admits_access(flash, logical);
-            let known = self.translate(flash, op, index, join, room);
+            let known = self.translation.translate(flash, &mut self.pages, &mut self.space, op, index, join, room);
             let entry = self.pages.entry(logical);
             let entry = if S::PINNED && op.kept { self.kept.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);
@@ -286,7 +273,7 @@ impl<S: Scheme> PageMap<S> {
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
         self.erased(flash, block);
-        if self.trims.short() > 0 {
+        if !self.trims.tombstones().short().is_empty() {
             self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
         self.announce_room(flash, outbox);
@@ -319,9 +306,9 @@ struct Write {
 
 impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
-        self.idle = false;
+        self.collector.idle = false;
         if S::DEMAND && !self.translation.repairs.is_empty() {
-            self.repair(flash);
+            self.translation.repair(flash, &mut self.pages, &mut self.space);
         }
         let answer = match op.op {
             HostOp::Read => self.submit_read(flash, op),
@@ -365,7 +352,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     }
 
     fn on_idle(&mut self, flash: &mut F) -> bool {
-        self.idle = true;
+        self.collector.idle = true;
         let before = flash.core().counters.clone();
         for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
@@ -381,7 +368,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             if S::PINNED {
                 self.kept.prefetch(logical);
             }
-            if S::DEMAND && logical < self.user_pages() {
+            if S::DEMAND && logical < self.translation.shape.user_pages as usize {
                 self.translation.scheme.prefetch(logical as u32);
             }
         }
@@ -393,19 +380,19 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn check(&self, flash: &F) -> Result<(), String> {
         self.check_laws(flash.core())?;
-        self.check_translation(flash.core())
+        self.translation.check(flash.core(), &self.pages)
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
-        let map = if S::DEMAND { self.translation_bytes() } else { self.pages.map_bytes() };
+        let map = if S::DEMAND { self.translation.ram_bytes() } else { self.pages.map_bytes() };
         report.ram_bytes = map + self.kept.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
-        self.report_translation(&mut report);
+        self.translation.report(&self.space, &mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trims.trimmed_pages);
-        report.counters.insert("wear_levelled_blocks", self.levelled_blocks);
+        report.counters.insert("wear_levelled_blocks", self.collector.levelled_blocks);
         report.counters.insert("tombstone_pages", self.trims.live_pages());
-        report.counters.insert("tombstones_to_copy", self.trims.short() as u64);
+        report.counters.insert("tombstones_to_copy", self.trims.tombstones().short().len() as u64);
         report.valid_pages =
             (0..self.geometry.blocks()).map(|b| self.pages.blocks().valid_count(units::BlockId(b)) as u16).collect();
         reports.push(report);
@@ -413,7 +400,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn reset_counters(&mut self) {
         self.trims.trimmed_pages = 0;
-        self.levelled_blocks = 0;
+        self.collector.levelled_blocks = 0;
         self.translation.counters = translation::TranslationCounters::default();
         self.translation.scheme.reset_counters();
     }

@@ -131,4 +131,54 @@ impl<S: Scheme> PageMap<S> {
         }
         false
     }
+
+    /// Collects where blocks went to translation pages, as after a block of data: to be called where nothing is decided
+    /// yet about the cache, since collection takes room.
+    #[inline]
+    pub(super) fn collect_opened<F: Flash>(&mut self, flash: &mut F) {
+        while S::DEMAND
+            && let Some(lane) = self.space.next_opened()
+        {
+            self.collect(flash, lane);
+        }
+    }
+
+    /// A page for a host write, with room for the translation pages its entry may cost.
+    #[inline]
+    pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
+        if !S::DEMAND {
+            let page = self.host_page(flash, logical);
+            if S::PINNED && page.is_none() && self.trims.tombstones().have_copies() && self.make_way(flash) {
+                return self.host_page(flash, logical);
+            }
+            return page;
+        }
+        self.collect_opened(flash);
+        if self.translation.scheme.is_free(logical.0) {
+            return self.host_page(flash, logical);
+        }
+        // Finding a page may start a collection that uses up the room found before; what is decided
+        // about the cache after that still holds, as collections evict nothing.
+        for _ in 0..3 {
+            if !self.make_translation_room(flash, S::WRITE_BACKS) {
+                return None;
+            }
+            let page = self.host_page(flash, logical)?;
+            if self.space.has_translation_room(S::WRITE_BACKS) {
+                return Some(page);
+            }
+            self.space.give_back(&mut self.pages, logical, page);
+        }
+        None
+    }
+
+    /// Whether the entry of `logical` can be used, and brought in if it is missing.
+    #[inline]
+    pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
+        self.collect_opened(flash);
+        !S::DEMAND
+            || self.space.has_translation_room(S::WRITE_BACKS)
+            || self.translation.scheme.is_free(logical.0)
+            || self.make_translation_room(flash, S::WRITE_BACKS)
+    }
 }

@@ -85,7 +85,7 @@ impl<S: Scheme> PageMap<S> {
             ftl.keep_collectable(lane, image, &copies);
         }
         ftl.trims.remove_dead();
-        ftl.note_stale(image);
+        ftl.translation.note_stale(image, &ftl.pages);
         Ok(ftl)
     }
 
@@ -151,19 +151,6 @@ impl<S: Scheme> PageMap<S> {
             let wider = self.geometry.pages_per_block - done > self.space.frontier(lane, stream).room();
             if matches!(stream, Stream::Translation | Stream::Own(_)) && wider {
                 self.space.reopen(&mut self.pages, image, lane, stream, block);
-            }
-        }
-    }
-
-    /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
-    /// scan found what they said.
-    fn note_stale(&mut self, image: &FlashCore) {
-        for page in 0..self.translation.shape.count {
-            let at = self.pages.find(self.translation_lpn(page));
-            let record = at.and_then(|at| image.contents.as_deref()?.record(at.0));
-            if !self.record_agrees(page, record) {
-                self.translation.stale[page as usize] = true;
-                self.translation.repairs.push(page);
             }
         }
     }

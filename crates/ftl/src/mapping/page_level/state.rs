@@ -9,7 +9,7 @@ impl<S: Scheme> PageMap<S> {
     /// Every invariant of the mapping.
     pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
         let valid = self.pages.blocks().check()?;
-        let mut trimmed = vec![0_u32; self.trims.slots()];
+        let mut trimmed = vec![0_u32; self.trims.tombstones().slots()];
         let mapped = self.pages.check(core, &mut trimmed)?;
         self.trims.check(&trimmed)?;
         let metadata = self.trims.live_pages();
@@ -40,7 +40,10 @@ impl<S: Scheme> PageMap<S> {
             u64::from(self.retired_blocks),
             self.space.lanes.withheld() as u64,
         ];
-        writer.put_u64("page.numbers", numbers.into_iter().chain(self.stream.state()).collect::<Vec<_>>().into_iter());
+        writer.put_u64(
+            "page.numbers",
+            numbers.into_iter().chain(self.collector.stream.state()).collect::<Vec<_>>().into_iter(),
+        );
         self.space.save(writer);
         if S::DEMAND {
             self.translation.save(writer);
@@ -64,7 +67,7 @@ impl<S: Scheme> PageMap<S> {
         self.space.lanes.restore(*turn as usize, *withheld as usize);
         self.pages.note_sequence(*sequence);
         self.retired_blocks = *retired as u32;
-        self.stream = engine::random::Stream::from_state(state);
+        self.collector.stream = engine::random::Stream::from_state(state);
         Ok(())
     }
 }

@@ -127,6 +127,12 @@ impl Tombstones {
         std::iter::once(slot).chain(copies).collect()
     }
 
+    /// Each has copies on other dies.
+    #[inline]
+    pub fn have_copies(&self) -> bool {
+        self.extra > 0
+    }
+
     /// Whether there are several of a tombstone.
     pub fn has_copies(&self, slot: u32) -> bool {
         self.get(slot).is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())

@@ -27,7 +27,7 @@ impl<S: Scheme> PageMap<S> {
                 return Answer::Full { taken: index, pending };
             }
             if let Some(join) = join {
-                self.translate(flash, op, index, join, true);
+                self.translation.translate(flash, &mut self.pages, &mut self.space, op, index, join, true);
             }
             // Read only now: making room may have moved the page.
             let entry = self.pages.entry(logical);
@@ -65,7 +65,7 @@ impl<S: Scheme> PageMap<S> {
         while self.trims.has_log() {
             let mut page = self.record_page(flash, when_full);
             // Where stripes wait for their trims, and collection for those stripes.
-            if page.is_none() && self.trims.have_copies() {
+            if page.is_none() && self.trims.tombstones().have_copies() {
                 page = self.space.record_page_beyond_collection(&mut self.pages);
             }
             let Some(page) = page else { return false };
@@ -79,8 +79,9 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     pub(super) fn shed_tombstones<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let here = |block: BlockId| self.space.lanes.of_block(block) == lane;
-        for slot in self.trims.slots_where(here) {
-            if self.trims.is_durable(slot) && !self.trims.relocate(flash, &mut self.pages, &mut self.space, lane, slot)
+        for slot in self.trims.tombstones().slots_where(here) {
+            if self.trims.tombstones().is_durable(slot)
+                && !self.trims.relocate(flash, &mut self.pages, &mut self.space, lane, slot)
             {
                 break;
             }

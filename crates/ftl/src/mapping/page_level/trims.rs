@@ -94,15 +94,10 @@ impl Trims {
         self.live_pages
     }
 
-    /// Tombstones of which too few copies are on flash.
-    pub fn short(&self) -> usize {
-        self.tombstones.short().len()
-    }
-
-    /// Each tombstone has copies on other dies.
+    /// The tombstones.
     #[inline]
-    pub fn have_copies(&self) -> bool {
-        self.tombstones.extra() > 0
+    pub fn tombstones(&self) -> &Tombstones {
+        &self.tombstones
     }
 
     /// Bytes a controller needs for it.
@@ -483,16 +478,6 @@ impl Trims {
         Some(lost)
     }
 
-    /// Slots of tombstones still needed whose block is one of these.
-    pub fn slots_where(&self, is_one: impl Fn(BlockId) -> bool) -> Vec<u32> {
-        self.tombstones.slots_where(is_one)
-    }
-
-    /// Whether a tombstone is on flash, and so are its copies.
-    pub fn is_durable(&self, slot: u32) -> bool {
-        self.tombstones.is_durable(slot)
-    }
-
     /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
     /// takes several pages, and in a block of nothing else collection gains nothing. Whether there were several.
     #[cold]
@@ -555,11 +540,6 @@ impl Trims {
         } else {
             pages.label(to, Back::tombstone(slot));
         }
-    }
-
-    /// How many slots there are for what [`Trims::check`] needs.
-    pub fn slots(&self) -> usize {
-        self.tombstones.slots()
     }
 
     /// Tombstones count what the map says: `trimmed[slot]` map entries name each slot.

@@ -73,15 +73,15 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
             self.space.lanes.lose(lane);
         }
         self.space.withhold(flash.core(), self.pages.logical_pages());
-        for failure in std::mem::take(&mut self.homeless) {
+        for failure in self.homeless.take_all() {
             if self.space.lanes[self.space.lanes.of(failure.page)].is_dead() {
                 self.lose_program(flash, &failure);
             } else {
-                self.homeless.push_back(failure);
+                self.homeless.add(failure);
             }
         }
         let geometry = self.geometry;
-        for slot in self.trims.slots_where(|block| geometry.die_of(block) == die) {
+        for slot in self.trims.tombstones().slots_where(|block| geometry.die_of(block) == die) {
             self.log_again(flash, slot);
         }
     }

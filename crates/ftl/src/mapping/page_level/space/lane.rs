@@ -2,7 +2,7 @@
 
 use crate::mapping::Stripes;
 use crate::mapping::common::UNMAPPED;
-use crate::mapping::page_level::collect::Cursor;
+use crate::mapping::page_level::cursor::Cursor;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::BlockRow;
 use std::cmp::Reverse;

@@ -3,7 +3,7 @@
 use super::lane::{Division, Failing, Lane};
 use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
-use crate::mapping::page_level::collect::Cursor;
+use crate::mapping::page_level::cursor::Cursor;
 use crate::mapping::page_level::pages::Pages;
 use crate::mapping::page_level::parameters::Settings;
 use nand::FlashCore;

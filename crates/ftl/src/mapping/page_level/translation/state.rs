@@ -1,8 +1,10 @@
 //! State of the translation pages: open blocks, what is on its way, what waits for its update.
 
+use crate::FtlContext;
 use crate::mapping::page_level::scheme::{Scheme, TranslationShape};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::CommandId;
+use nand::{CommandId, Owner};
+use units::Geometry;
 
 /// What happened to translation pages since counting began.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +32,11 @@ pub(in crate::mapping::page_level) struct TranslationCounters {
 /// State of the translation pages.
 pub(in crate::mapping::page_level) struct Translation<S> {
     pub scheme: S,
+    pub(super) geometry: Geometry,
+    pub(super) owner: Owner,
     pub shape: TranslationShape,
+    /// Bytes of map entries that may be cached.
+    pub budget: u64,
     /// The read that brings a translation page, for those who use it before it is there.
     pub(super) loading: Vec<Option<CommandId>>,
     /// A collection moved pages whose entries are on this translation page; it will be programmed.
@@ -46,11 +52,14 @@ pub(in crate::mapping::page_level) struct Translation<S> {
 }
 
 impl<S: Scheme> Translation<S> {
-    pub fn new(scheme: S, shape: TranslationShape) -> Self {
+    pub fn new(scheme: S, shape: TranslationShape, context: &FtlContext<'_>, budget: u64) -> Self {
         let count = shape.count as usize;
         Self {
             scheme,
+            geometry: context.geometry,
+            owner: context.owner,
             shape,
+            budget,
             loading: vec![None; count],
             awaits_update: vec![false; count],
             seen: vec![0; count],
