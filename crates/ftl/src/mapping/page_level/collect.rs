@@ -5,7 +5,7 @@ use super::collector::{Collector, Ground};
 use super::entry::Held;
 use super::scheme::Scheme;
 use nand::{Command, Completion, Flash, Outcome, PayloadId, Program, Read};
-use units::{BlockId, Cause, Ppn};
+use units::{Cause, Ppn};
 
 /// Map entries fetched ahead of the copy that changes them.
 const LOOK_AHEAD: usize = 16;
@@ -62,7 +62,7 @@ impl<S: Scheme> PageMap<S> {
         let Some((victim, cause)) = collector.next_victim(flash, &mut ground, lane) else { return false };
         self.space.lanes.begin(&mut self.pages, victim);
         let mut pages = self.space.lanes.cursor(lane).page_list();
-        self.prefetch_back_entries(victim);
+        self.pages.prefetch_backs_of(victim);
         self.pages.blocks().valid_pages(victim, &mut pages);
         for page in pages.iter().take(LOOK_AHEAD) {
             self.pages.prefetch_entry_of(Ppn(*page));
@@ -74,14 +74,6 @@ impl<S: Scheme> PageMap<S> {
         }
         self.space.lanes.cursor(lane).begin(victim, cause, pages);
         true
-    }
-
-    /// Brings the back entries of a whole block: 64 bytes hold 16 of them.
-    fn prefetch_back_entries(&self, block: BlockId) {
-        let first = block.index() * self.geometry.pages_per_block as usize;
-        for page in (first..first + self.geometry.pages_per_block as usize).step_by(16) {
-            self.pages.prefetch_back(page);
-        }
     }
 
     /// Issues copies until the window is full or the victim is empty.
@@ -185,24 +177,11 @@ impl<S: Scheme> PageMap<S> {
             self.space.lanes.free(victim, 0);
         }
         if flash.erase(self.owner, victim, cause) == Outcome::Done {
-            self.count_erased(flash, victim);
+            self.space.lanes.erased(flash.core(), victim);
         }
         if !self.homeless.is_empty() {
             self.house_homeless(flash); // what this collection was promised and did not need
         }
         true
-    }
-
-    fn count_erased<F: Flash>(&mut self, flash: &F, block: BlockId) {
-        self.space.lanes.erase_ends(block);
-        if !flash.core().breaks(nand::LawBroken::EarlyReuse) {
-            self.space.lanes.free(block, flash.core().block(block).erases);
-        }
-    }
-
-    /// A block is free now.
-    pub(super) fn erased<F: Flash>(&mut self, flash: &mut F, block: BlockId) {
-        self.count_erased(flash, block);
-        self.collect(flash, self.space.lanes.of_block(block));
     }
 }

@@ -15,7 +15,7 @@ use units::{BlockId, Cause};
 
 /// Full blocks a policy may choose, where one may not be moved, before it is not asked any more.
 const FULL_PICKS: usize = 8;
-/// Full blocks in a row, for each block of a plane, after which a policy is told that it goes in circles: one that
+/// Full blocks in a row, for each block of a lane, after which a policy is overruled as it goes in circles: one that
 /// takes each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that
 /// evens out wear needs as many as the wear differs.
 const CIRCLES: u32 = 64;
@@ -37,6 +37,8 @@ pub(super) struct Collector {
     level_gap: u32,
     /// The host is idle.
     pub idle: bool,
+    /// Full blocks that the policy chose and that were not taken, as it chose nothing else, since counting began.
+    pub overruled: u64,
     /// Blocks moved to even out wear since counting began.
     pub levelled_blocks: u64,
 }
@@ -61,6 +63,7 @@ impl Collector {
             background_free_blocks: settings.background_free_blocks,
             level_gap: settings.level_gap,
             idle: false,
+            overruled: 0,
             levelled_blocks: 0,
         }
     }
@@ -154,7 +157,8 @@ impl Collector {
             if row.done == row.issued && (gains || may_move_full && harmless()) {
                 let full_in_a_row = ground.space.lanes.cursor(lane).picked(gains);
                 if full_in_a_row > CIRCLES * count {
-                    self.policy.goes_in_circles(full_in_a_row, count);
+                    self.overruled += 1;
+                    break ground.least_gaining(flash, lane);
                 }
                 break Some(block);
             }

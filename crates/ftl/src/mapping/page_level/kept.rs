@@ -65,9 +65,17 @@ impl Kept {
         }
     }
 
+    /// The sequence number of a write of `logical`: `given`, or the next one.
+    #[inline]
+    pub fn number_for(&mut self, pages: &mut Pages, logical: Lpn, given: Option<u64>) -> u64 {
+        let sequence = given.unwrap_or_else(|| pages.next_sequence());
+        self.number(logical, sequence);
+        sequence
+    }
+
     /// A page is written with this number.
     #[inline]
-    pub fn number(&mut self, logical: Lpn, sequence: u64) {
+    fn number(&mut self, logical: Lpn, sequence: u64) {
         if let Some(number) = self.numbers.get_mut(logical.index()) {
             *number = sequence;
         }

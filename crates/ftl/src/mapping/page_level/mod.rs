@@ -137,13 +137,6 @@ impl<S: Scheme> PageMap<S> {
         }
     }
 
-    /// The sequence number of a write under a stripe layer: `given`, or the next one.
-    fn number_for(&mut self, logical: Lpn, given: Option<u64>) -> u64 {
-        let sequence = given.unwrap_or_else(|| self.pages.next_sequence());
-        self.kept.number(logical, sequence);
-        sequence
-    }
-
     /// `sequence`: number of its writes, in place of the next ones.
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp, sequence: Option<u64>) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
@@ -167,7 +160,11 @@ impl<S: Scheme> PageMap<S> {
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
         let old = self.pages.entry(logical);
-        let mut sequence = if S::PINNED { self.number_for(logical, sequence) } else { self.pages.next_sequence() };
+        let mut sequence = if S::PINNED {
+            self.kept.number_for(&mut self.pages, logical, sequence)
+        } else {
+            self.pages.next_sequence()
+        };
         let mapped = old.is_page();
         let keep = S::PINNED && keep;
         let kept = keep && self.kept.keep(logical, old);
@@ -272,7 +269,8 @@ impl<S: Scheme> PageMap<S> {
     }
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
-        self.erased(flash, block);
+        self.space.lanes.erased(flash.core(), block);
+        self.collect(flash, self.space.lanes.of_block(block));
         if !self.trims.tombstones().short().is_empty() {
             self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
@@ -391,6 +389,9 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
         report.counters.insert("trimmed_pages", self.trims.trimmed_pages);
         report.counters.insert("wear_levelled_blocks", self.collector.levelled_blocks);
+        if self.collector.overruled > 0 {
+            report.counters.insert("overruled_victims", self.collector.overruled);
+        }
         report.counters.insert("tombstone_pages", self.trims.live_pages());
         report.counters.insert("tombstones_to_copy", self.trims.tombstones().short().len() as u64);
         report.valid_pages =
@@ -401,6 +402,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn reset_counters(&mut self) {
         self.trims.trimmed_pages = 0;
         self.collector.levelled_blocks = 0;
+        self.collector.overruled = 0;
         self.translation.counters = translation::TranslationCounters::default();
         self.translation.scheme.reset_counters();
     }

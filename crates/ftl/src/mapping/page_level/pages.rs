@@ -173,6 +173,14 @@ impl Pages {
         units::prefetch(&self.back, page);
     }
 
+    /// Brings what the pages of a block hold: 64 bytes are 16 of them.
+    pub fn prefetch_backs_of(&self, block: BlockId) {
+        let first = block.index() * self.geometry.pages_per_block as usize;
+        for page in (first..first + self.geometry.pages_per_block as usize).step_by(16) {
+            self.prefetch_back(page);
+        }
+    }
+
     /// Brings the entry of what a page holds.
     #[inline]
     pub fn prefetch_entry_of(&self, page: Ppn) {

@@ -148,7 +148,8 @@ impl<S: Scheme> PageMap<S> {
     pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
         if !S::DEMAND {
             let page = self.host_page(flash, logical);
-            if S::PINNED && page.is_none() && self.trims.tombstones().have_copies() && self.make_way(flash) {
+            let may_make_way = S::PINNED && page.is_none() && self.trims.tombstones().have_copies();
+            if may_make_way && self.trims.make_way(flash, &mut self.pages, &mut self.space) {
                 return self.host_page(flash, logical);
             }
             return page;

@@ -107,18 +107,4 @@ impl<S: Scheme> PageMap<S> {
         }
         self.log_trims(flash, WhenFull::ShedTombstones);
     }
-
-    /// Where nothing else makes room: trims of which a lost die took the tombstones hold up erases until they are
-    /// written again, into what is kept for collection, which waits for those erases; and tombstones are written
-    /// together. Whether there may be room now.
-    #[cold]
-    pub(super) fn make_way<F: Flash>(&mut self, flash: &mut F) -> bool {
-        let Self { pages, space, trims, .. } = self;
-        let is_collecting = space.lanes.iter().any(|lane| lane.cursor.is_busy());
-        if !is_collecting && !trims.is_empty() {
-            let living: Vec<usize> = space.lanes.living().collect();
-            return living.into_iter().any(|lane| trims.log_in(flash, pages, space, lane));
-        }
-        !space.lanes.are_reclaiming() && trims.merge(flash, pages, space)
-    }
 }

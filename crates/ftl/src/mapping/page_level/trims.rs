@@ -478,10 +478,23 @@ impl Trims {
         Some(lost)
     }
 
+    /// Where nothing else makes room: trims of which a lost die took the tombstones hold up erases until they are
+    /// written again, into what is kept for collection, which waits for those erases; and tombstones are written
+    /// together. Whether there may be room now.
+    #[cold]
+    pub fn make_way<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
+        let is_collecting = space.lanes.iter().any(|lane| lane.cursor.is_busy());
+        if !is_collecting && !self.is_empty() {
+            let living: Vec<usize> = space.lanes.living().collect();
+            return living.into_iter().any(|lane| self.log_in(flash, pages, space, lane));
+        }
+        !space.lanes.are_reclaiming() && self.merge(flash, pages, space)
+    }
+
     /// Writes tombstones of few pages together, with the copies of all of them as one: where dies may be lost each
     /// takes several pages, and in a block of nothing else collection gains nothing. Whether there were several.
     #[cold]
-    pub fn merge<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
+    fn merge<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
         let durable = self
             .tombstones
             .iter()

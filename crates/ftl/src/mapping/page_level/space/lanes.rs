@@ -6,7 +6,7 @@ use crate::alloc::{Placement, plane_order};
 use crate::mapping::page_level::cursor::Cursor;
 use crate::mapping::page_level::pages::Pages;
 use crate::mapping::page_level::parameters::Settings;
-use nand::FlashCore;
+use nand::{FlashCore, LawBroken};
 use std::ops::{Index, Range};
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 
@@ -199,7 +199,15 @@ impl Lanes {
         self.lanes[self.division.lane_of(block)].erasing -= 1;
     }
 
-    /// A block is erased, for the `erases`th time.
+    /// The erase of a block is done: it is free.
+    pub fn erased(&mut self, core: &FlashCore, block: BlockId) {
+        self.erase_ends(block);
+        if !core.breaks(LawBroken::EarlyReuse) {
+            self.free(block, core.block(block).erases);
+        }
+    }
+
+    /// A block is free, erased `erases` times.
     pub fn free(&mut self, block: BlockId, erases: u32) {
         let free = &mut self.lanes[self.division.lane_of(block)].free;
         self.empty -= usize::from(free.is_empty());
