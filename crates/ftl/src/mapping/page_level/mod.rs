@@ -49,7 +49,7 @@ use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
 use space::Space;
-use translation::{TRANSLATION_TOKEN, Translation};
+use translation::{TRANSLATION_TOKEN, Translation, Use};
 use trims::Trims;
 use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
@@ -148,7 +148,12 @@ impl<S: Scheme> PageMap<S> {
                 let (outcome, _) = flash.close(join);
                 return Answer::Full { taken: index, pending: outcome != Outcome::Done };
             };
-            let known = self.translation.translate(flash, &mut self.pages, &mut self.space, op, index, join, true);
+            let known = self.translation.translate(
+                flash,
+                &mut self.pages,
+                &mut self.space,
+                &Use { op, index, join, room: true },
+            );
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
@@ -223,7 +228,8 @@ impl<S: Scheme> PageMap<S> {
         for index in 0..op.pages {
             let logical = Lpn(op.first + index);
             let room = self.admits_access(flash, logical);
-            let known = self.translation.translate(flash, &mut self.pages, &mut self.space, op, index, join, room);
+            let known =
+                self.translation.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room });
             let entry = self.pages.entry(logical);
             let entry = if S::PINNED && op.kept { self.kept.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);

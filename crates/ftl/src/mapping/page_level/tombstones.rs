@@ -118,7 +118,9 @@ impl Tombstones {
     /// Forgets those that trim nothing.
     pub fn remove_dead(&mut self) {
         let dead: Vec<u32> = self.iter().filter(|(_, tombstone)| tombstone.live == 0).map(|(slot, _)| slot).collect();
-        dead.into_iter().for_each(|slot| self.remove(slot));
+        for slot in dead {
+            self.remove(slot);
+        }
     }
 
     /// Slots of a tombstone and its copies.

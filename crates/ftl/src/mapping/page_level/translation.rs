@@ -36,6 +36,17 @@ pub(super) struct Update {
     pub after: Option<CommandId>,
 }
 
+/// One use of a map entry by the host.
+#[derive(Clone, Copy)]
+pub(super) struct Use<'a> {
+    pub op: &'a PageOp,
+    /// Which page of the operation it is.
+    pub index: u32,
+    pub join: JoinId,
+    /// There is room to keep it; otherwise an entry that is missing is read and used, but not kept.
+    pub room: bool,
+}
+
 impl<S: Scheme> Translation<S> {
     /// Logical page of a translation page.
     #[inline]
@@ -43,22 +54,19 @@ impl<S: Scheme> Translation<S> {
         Lpn(self.shape.user_pages + page)
     }
 
-    /// Uses the entry of page `index` of an operation. Returns what its data must wait for. Without
-    /// `room` an entry that is missing is read and used, but not kept.
+    /// Uses a map entry. Returns what its data must wait for.
     #[inline]
     pub fn translate<F: Flash>(
         &mut self,
         flash: &mut F,
         pages: &mut Pages,
         space: &mut Space<S>,
-        op: &PageOp,
-        index: u32,
-        join: JoinId,
-        room: bool,
+        entry: &Use<'_>,
     ) -> Option<CommandId> {
         if !S::DEMAND {
             return None;
         }
+        let Use { op, index, join, room } = *entry;
         let logical = Lpn(op.first + index);
         let page = self.shape.page_of(logical.0);
         // What others may wait for must not go away with an operation that is taken back.

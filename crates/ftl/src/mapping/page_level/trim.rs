@@ -3,11 +3,11 @@
 use super::PageMap;
 use super::place::WhenFull;
 use super::scheme::Scheme;
+use super::translation::Use;
+use crate::mapping::common::answer;
 use layer::{Answer, PageOp};
 use nand::{Cancel, Flash, Outcome};
 use units::{BlockId, Lpn};
-
-use crate::mapping::common::answer;
 
 impl<S: Scheme> PageMap<S> {
     pub(super) fn submit_trim<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
@@ -27,7 +27,12 @@ impl<S: Scheme> PageMap<S> {
                 return Answer::Full { taken: index, pending };
             }
             if let Some(join) = join {
-                self.translation.translate(flash, &mut self.pages, &mut self.space, op, index, join, true);
+                self.translation.translate(
+                    flash,
+                    &mut self.pages,
+                    &mut self.space,
+                    &Use { op, index, join, room: true },
+                );
             }
             // Read only now: making room may have moved the page.
             let entry = self.pages.entry(logical);

@@ -13,7 +13,7 @@ use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 /// Every lane of a drive.
 pub(in crate::mapping::page_level) struct Lanes {
     geometry: Geometry,
-    lanes: Vec<Lane>,
+    all: Vec<Lane>,
     division: Division,
     /// Lanes in striping order, and the next one's position in it.
     order: Vec<u32>,
@@ -31,7 +31,7 @@ impl Index<usize> for Lanes {
 
     #[inline]
     fn index(&self, lane: usize) -> &Lane {
-        &self.lanes[lane]
+        &self.all[lane]
     }
 }
 
@@ -44,30 +44,29 @@ impl Lanes {
         let division = Division::new(&geometry, context.stripes, bound);
         let order =
             context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec());
-        let lanes: Vec<Lane> =
-            (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
-        let empty = lanes.iter().filter(|lane| lane.free.is_empty()).count();
-        Self { geometry, lanes, division, order, turn: 0, least_worn_first: settings.level_dynamic, withheld: 0, empty }
+        let all: Vec<Lane> = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
+        let empty = all.iter().filter(|lane| lane.free.is_empty()).count();
+        Self { geometry, all, division, order, turn: 0, least_worn_first: settings.level_dynamic, withheld: 0, empty }
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.lanes.len()
+        self.all.len()
     }
 
     pub fn iter(&self) -> std::slice::Iter<'_, Lane> {
-        self.lanes.iter()
+        self.all.iter()
     }
 
     #[inline]
     pub(super) fn at(&mut self, lane: usize) -> &mut Lane {
-        &mut self.lanes[lane]
+        &mut self.all[lane]
     }
 
     /// The cursor of a lane's collection.
     #[inline]
     pub fn cursor(&mut self, lane: usize) -> &mut Cursor {
-        &mut self.lanes[lane].cursor
+        &mut self.all[lane].cursor
     }
 
     #[inline]
@@ -104,7 +103,7 @@ impl Lanes {
 
     /// Lanes in striping order whose dies are there.
     pub fn living(&self) -> impl Iterator<Item = usize> + use<'_> {
-        self.in_order().filter(|lane| !self.lanes[*lane].dead)
+        self.in_order().filter(|lane| !self.all[*lane].dead)
     }
 
     /// How many lanes pages are striped over.
@@ -143,35 +142,35 @@ impl Lanes {
 
     /// A lane of another plane is collecting, or its erase is under way.
     pub fn another_collects(&self, lane: usize) -> bool {
-        let per_plane = self.lanes.len() / self.geometry.planes() as usize;
-        let mut others = self.lanes.iter().enumerate().filter(|(other, _)| other / per_plane != lane / per_plane);
+        let per_plane = self.all.len() / self.geometry.planes() as usize;
+        let mut others = self.all.iter().enumerate().filter(|(other, _)| other / per_plane != lane / per_plane);
         others.any(|(_, other)| other.is_collecting())
     }
 
     /// Copies or erases are under way: their end will be heard.
     pub fn are_reclaiming(&self) -> bool {
-        self.lanes.iter().any(Lane::is_reclaiming)
+        self.all.iter().any(Lane::is_reclaiming)
     }
 
     /// The lane has an erased block for others than collection.
     #[inline]
     pub fn can_give(&self, lane: usize) -> bool {
-        self.lanes[lane].free.len() > self.withheld
+        self.all[lane].free.len() > self.withheld
     }
 
     #[inline]
     pub fn any_can_give(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.free.len() > self.withheld)
+        self.all.iter().any(|lane| lane.free.len() > self.withheld)
     }
 
     /// Blocks that lanes can give away.
     pub fn spare_blocks(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.free.len().saturating_sub(self.withheld)).sum()
+        self.all.iter().map(|lane| lane.free.len().saturating_sub(self.withheld)).sum()
     }
 
     /// Blocks that all lanes but this one can give away.
     pub fn spare_blocks_beside(&self, lane: usize) -> usize {
-        self.spare_blocks() - self.lanes[lane].free.len().saturating_sub(self.withheld)
+        self.spare_blocks() - self.all[lane].free.len().saturating_sub(self.withheld)
     }
 
     /// Erased blocks of each lane that the host does not get.
@@ -183,7 +182,7 @@ impl Lanes {
     /// A free block of a lane that has one.
     #[inline]
     pub(super) fn pop(&mut self, lane: usize) -> BlockId {
-        let free = &mut self.lanes[lane].free;
+        let free = &mut self.all[lane].free;
         let block = free.pop().expect("room was checked before a block was opened");
         self.empty += usize::from(free.is_empty());
         block
@@ -191,12 +190,12 @@ impl Lanes {
 
     /// A block's erase is issued.
     pub fn erase_begins(&mut self, block: BlockId) {
-        self.lanes[self.division.lane_of(block)].erasing += 1;
+        self.all[self.division.lane_of(block)].erasing += 1;
     }
 
     /// The erase of a block will not make it free: it was taken back, or failed.
     pub fn erase_ends(&mut self, block: BlockId) {
-        self.lanes[self.division.lane_of(block)].erasing -= 1;
+        self.all[self.division.lane_of(block)].erasing -= 1;
     }
 
     /// The erase of a block is done: it is free.
@@ -209,7 +208,7 @@ impl Lanes {
 
     /// A block is free, erased `erases` times.
     pub fn free(&mut self, block: BlockId, erases: u32) {
-        let free = &mut self.lanes[self.division.lane_of(block)].free;
+        let free = &mut self.all[self.division.lane_of(block)].free;
         self.empty -= usize::from(free.is_empty());
         free.push(block, erases, self.least_worn_first);
     }
@@ -217,7 +216,7 @@ impl Lanes {
     /// Blocks that each lane has to spare beyond `reserve` and what `pages` logical pages need: whether there are any.
     pub(super) fn have_more_than(&self, core: &FlashCore, placement: Placement, reserve: u32, pages: u32) -> bool {
         let rooms = self.living().map(|lane| {
-            let rows = self.lanes[lane].blocks().map(|block| core.block(block));
+            let rows = self.all[lane].blocks().map(|block| core.block(block));
             let usable = rows.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
             usable.saturating_sub(reserve) * self.geometry.pages_per_block
         });
@@ -229,14 +228,13 @@ impl Lanes {
 
     /// A failed program of this block has another place now, or needs none.
     pub fn settle(&mut self, block: BlockId) {
-        let failing =
-            self.lanes[self.division.lane_of(block)].failing.iter_mut().find(|failing| failing.block == block);
+        let failing = self.all[self.division.lane_of(block)].failing.iter_mut().find(|failing| failing.block == block);
         failing.expect("a block is not emptied before its failed programs are settled").settled += 1;
     }
 
     /// A block is about to be emptied.
     pub fn begin(&mut self, pages: &mut Pages, block: BlockId) {
-        let failing = &mut self.lanes[self.division.lane_of(block)].failing;
+        let failing = &mut self.all[self.division.lane_of(block)].failing;
         match failing.iter().position(|failing| failing.block == block) {
             Some(index) => {
                 failing.remove(index);
@@ -250,7 +248,7 @@ impl Lanes {
         let row = core.block(block);
         if row.has_failed() {
             let settled = u32::from(row.issued - row.done);
-            self.lanes[self.division.lane_of(block)].failing.push(Failing { block, settled });
+            self.all[self.division.lane_of(block)].failing.push(Failing { block, settled });
         } else {
             pages.put_back(block);
         }
@@ -258,8 +256,8 @@ impl Lanes {
 
     /// Forgets what a lane of a lost die had under way or to give.
     pub fn lose(&mut self, lane: usize) {
-        self.empty += usize::from(!self.lanes[lane].free.is_empty());
-        self.lanes[lane].lose();
+        self.empty += usize::from(!self.all[lane].free.is_empty());
+        self.all[lane].lose();
     }
 
     /// The lanes `to` stand in the striping order where the lanes `from` stood.
@@ -276,7 +274,7 @@ impl Lanes {
     /// # Errors
     /// The counts, if they differ.
     pub fn check(&self) -> Result<(), String> {
-        let empty = self.lanes.iter().filter(|lane| lane.free.is_empty()).count();
+        let empty = self.all.iter().filter(|lane| lane.free.is_empty()).count();
         if empty == self.empty {
             Ok(())
         } else {
@@ -288,6 +286,6 @@ impl Lanes {
     pub fn restore(&mut self, turn: usize, withheld: usize) {
         self.turn = turn % self.order.len();
         self.withheld = withheld;
-        self.empty = self.lanes.iter().filter(|lane| lane.free.is_empty()).count();
+        self.empty = self.all.iter().filter(|lane| lane.free.is_empty()).count();
     }
 }
