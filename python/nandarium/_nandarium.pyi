@@ -141,7 +141,8 @@ class VictimView:
     """Blocks of one plane that may be collected; every array has the shape (n,) and ``uint32``, n = ``len(view)`` >= 1.
 
     Full blocks are among them (``valid == pages_per_block``): their pages can be moved, which gives no room. A policy
-    that chooses nothing else, 64 times as often in a row as the plane has blocks, ends the run with a `PolicyError`.
+    that chooses nothing else, 64 times as often in a row as the plane has blocks, is overruled: the block with the
+    fewest valid pages is collected, and ``ftl.overruled_victims`` counts it.
     """
 
     def __len__(self) -> int: ...

@@ -67,7 +67,9 @@ mod tests {
     #[test]
     fn work_goes_on_in_the_order_in_which_it_came() {
         let mut room = Room::default();
-        [5, 3, 4].into_iter().for_each(|number| room.stall(number));
+        for number in [5, 3, 4] {
+            room.stall(number);
+        }
         assert_eq!(std::iter::from_fn(|| room.next_stalled()).collect::<Vec<_>>(), [5, 3, 4]);
     }
 }

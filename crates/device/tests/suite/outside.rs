@@ -37,6 +37,15 @@ impl VictimPolicy for Greedy {
     }
 }
 
+/// Chooses what gains least.
+struct Fullest;
+
+impl VictimPolicy for Fullest {
+    fn pick(&mut self, view: &VictimView<'_>, _: &mut Stream) -> Option<usize> {
+        view.candidates().max_by_key(|(_, valid)| *valid).map(|(block, _)| block)
+    }
+}
+
 struct Oldest;
 
 impl EvictionPolicy for Oldest {
@@ -88,6 +97,13 @@ fn a_registered_policy_decides_as_the_built_in_one_it_copies() {
             .to_string()
             .contains("test-greedy")
     );
+}
+
+#[test]
+fn a_policy_that_chooses_full_blocks_for_ever_is_overruled() {
+    ftl::gc::register("test-fullest", "the fullest block", Arc::new(|_| Box::new(Fullest))).unwrap();
+    let result = run("page", &["ftl.gc.victim=test-fullest"]);
+    assert!(result.counters["ftl.overruled_victims"] > 0, "{:?}", result.counters);
 }
 
 #[test]

@@ -70,20 +70,9 @@ impl VictimView<'_> {
 
 /// Chooses the block to collect.
 pub trait VictimPolicy {
-    /// The block to collect, or `None` to wait. It must be a candidate.
+    /// The block to collect, or `None` to wait. It must be a candidate. Collecting a full block gives no room: a policy
+    /// that chooses nothing else while other blocks would give some is overruled in the end.
     fn pick(&mut self, view: &VictimView<'_>, stream: &mut Stream) -> Option<usize>;
-
-    /// Called when it has chosen so many blocks in a row whose collection gives no room, in a plane of so many blocks
-    /// where others would have given some: this would go on for ever. Ends the run.
-    ///
-    /// # Panics
-    /// By default always.
-    fn goes_in_circles(&self, picks: u32, blocks: u32) -> ! {
-        panic!(
-            "the victim policy chose {picks} full blocks in a row in a plane of {blocks} where others have invalid \
-             pages"
-        );
-    }
 }
 
 /// A line of [`VICTIMS`].

@@ -2,12 +2,11 @@
 
 use super::{InPython, asked};
 use crate::columns::array;
-use crate::errors::{ConfigError, PolicyError};
+use crate::errors::ConfigError;
 use engine::random::Stream;
 use ftl::gc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a policy sees: the blocks of one plane that may be collected, as they are at the moment of the call.
@@ -89,17 +88,6 @@ impl gc::VictimPolicy for InPython {
             stream.clone_from(&seen.stream.lock().unwrap_or_else(PoisonError::into_inner));
             Ok(Some(seen.blocks[index] as usize))
         })
-    }
-
-    fn goes_in_circles(&self, picks: u32, blocks: u32) -> ! {
-        let name = &self.name;
-        let problem = format!(
-            "policy `{name}` chose a full block {picks} times in a row in a plane of {blocks} blocks, where others \
-             have invalid pages; \
-             collecting a full block gives no room, so this would go on for ever. Choose blocks with view.valid below \
-             view.pages_per_block"
-        );
-        match asked(|_| Err::<Infallible, _>(PolicyError::new_err(problem))) {}
     }
 }
 

@@ -6,99 +6,91 @@
 //! from the controller, and every plane collects for them what it can without them.
 
 use super::PageMap;
-use super::entry::{Back, Held};
-use super::parameters::{kept, least_reserve};
+use super::entry::Held;
 use super::scheme::Scheme;
-use super::state::{Failing, Frontier};
-use crate::alloc::Placement;
-use nand::{Flash, FlashCore, Program, ProgramFailure};
-use units::{BlockId, Ppn};
+use nand::{Flash, Program, ProgramFailure};
+use std::collections::VecDeque;
+use units::{BlockId, Geometry, Ppn};
+
+/// Programs that failed and found no room yet.
+pub(super) struct Homeless {
+    geometry: Geometry,
+    failures: VecDeque<ProgramFailure>,
+}
+
+impl Homeless {
+    /// None.
+    pub fn new(geometry: Geometry) -> Self {
+        Self { geometry, failures: VecDeque::new() }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// One more has no room.
+    pub fn add(&mut self, failure: ProgramFailure) {
+        self.failures.push_back(failure);
+    }
+
+    /// The one that waits longest.
+    pub fn take(&mut self) -> Option<ProgramFailure> {
+        self.failures.pop_front()
+    }
+
+    /// All of them.
+    pub fn take_all(&mut self) -> VecDeque<ProgramFailure> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// Whether one supersedes a page of this block, whose erase must wait for it.
+    pub fn pin(&self, block: BlockId) -> bool {
+        let supersedes = |failure: &ProgramFailure| failure.supersedes.map(|page| self.geometry.block_of(page));
+        self.failures.iter().any(|failure| supersedes(failure) == Some(block))
+    }
+}
 
 impl<S: Scheme> PageMap<S> {
     pub(super) fn program_failed<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let block = self.geometry.block_of(failure.page);
-        if self.lanes[self.lane_of_block(block)].dead {
+        if self.space.lanes[self.space.lanes.of_block(block)].is_dead() {
             self.lose_program(flash, failure);
             return;
         }
-        self.give_up(block);
-        self.keep_reserve(flash.core());
+        self.space.give_up(&mut self.pages, block);
+        self.space.withhold(flash.core(), self.pages.logical_pages());
         if failure.what == Program::Copy {
             self.return_copy(flash, failure);
-            self.settle(failure);
+            self.space.lanes.settle(block);
         } else if self.house(flash, failure) {
-            self.settle(failure);
+            self.space.lanes.settle(block);
         } else {
-            self.homeless.push_back(*failure);
+            self.homeless.add(*failure);
         }
-        self.collect(flash, self.lane_of_block(block));
+        self.collect(flash, self.space.lanes.of_block(block));
         self.collect_for_homeless(flash);
-    }
-
-    /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
-    /// spare each plane keeps a second.
-    pub(super) fn keep_reserve(&mut self, core: &FlashCore) {
-        self.kept = kept::<S>() as usize;
-        if !core.may_fail() {
-            return;
-        }
-        let reserve = least_reserve::<S>(self.settings.frontiers);
-        let rooms = self.order.iter().map(|lane| &self.lanes[*lane as usize]).filter(|lane| !lane.dead).map(|lane| {
-            let blocks = (lane.first.0..lane.first.0 + lane.count).map(|block| core.block(BlockId(block)));
-            let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
-            usable.saturating_sub(reserve + 1) * self.geometry.pages_per_block
-        });
-        let pages = self.pages.logical_pages();
-        let spare = match self.settings.placement {
-            Placement::Static => rooms.min() >= Some(pages.div_ceil(self.order.len() as u32)),
-            Placement::Dynamic => rooms.sum::<u32>() >= pages,
-        };
-        self.kept += usize::from(spare);
-    }
-
-    /// Stops programming into a block and lists it to be emptied.
-    fn give_up(&mut self, block: BlockId) {
-        let lane = self.lane_of_block(block);
-        let entry = &mut self.lanes[lane];
-        if entry.failing.iter().any(|failing| failing.block == block) {
-            return;
-        }
-        entry.failing.push(Failing { block, settled: 0 });
-        let translation = self.translation.frontiers.iter_mut().chain(&mut self.translation.own);
-        for frontier in [&mut entry.host, &mut entry.copies].into_iter().chain(translation) {
-            if frontier.block == Some(block) {
-                *frontier = Frontier::NONE;
-                return;
-            }
-        }
-        if self.pages.blocks.is_candidate(block) {
-            self.pages.blocks.take(block);
-        }
-    }
-
-    /// A failed program has another place now, or needs none.
-    fn settle(&mut self, failure: &ProgramFailure) {
-        let block = self.geometry.block_of(failure.page);
-        let lane = self.lane_of_block(block);
-        let failing = &mut self.lanes[lane].failing;
-        let failing = failing.iter_mut().find(|failing| failing.block == block);
-        failing.expect("a block is not emptied before its failed programs are settled").settled += 1;
     }
 
     /// The page a failed copy was made from stands for it again.
     fn return_copy<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
         let source = failure.supersedes.expect("a copy has a source");
-        let held = self.is_held(failure.page);
+        let held = self.trims.is_held(failure.page);
         let newest =
             self.pages.back(failure.page).logical().filter(|logical| self.pages.find(*logical) == Some(failure.page));
         if let Some(logical) = newest {
             self.pages.relocate(logical, failure.page, source);
-            self.entry_changed(self.lane_of(source), logical, source);
+            let lane = self.space.lanes.of(source);
+            self.translation.entry_changed(&mut self.space, lane, logical, source);
             self.go_back_to(flash, source);
-        } else if self.return_old(failure, source) {
+        } else if self.kept.return_copy(&mut self.pages, failure.page, source) {
             self.go_back_to(flash, source);
         } else if held {
-            self.move_hold(flash, failure.page, source);
+            self.trims.move_hold(flash, failure.page, source);
             self.go_back_to(flash, source);
         } else {
             flash.failed(failure.id).retarget(source);
@@ -110,26 +102,12 @@ impl<S: Scheme> PageMap<S> {
     /// block, so its erase has not begun.
     fn go_back_to<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
         let block = self.geometry.block_of(page);
-        let lane = self.lane_of_block(block);
         if flash.take_back_erase(block) {
-            self.lanes[lane].erasing -= 1;
-            self.put_back_victim(flash, block);
-        } else if let Some(collection) = &mut self.lanes[lane].collection
-            && collection.victim == block
-        {
-            collection.add(page);
-        }
-    }
-
-    /// A victim not emptied may be chosen again.
-    pub(super) fn put_back_victim<F: Flash>(&mut self, flash: &F, block: BlockId) {
-        let row = flash.core().block(block);
-        if row.has_failed() {
-            let settled = u32::from(row.issued - row.done);
-            let lane = self.lane_of_block(block);
-            self.lanes[lane].failing.push(Failing { block, settled });
+            self.space.lanes.erase_ends(block);
+            self.space.lanes.put_back(&mut self.pages, flash.core(), block);
         } else {
-            self.pages.blocks.put_back(block);
+            let lane = self.space.lanes.of_block(block);
+            self.space.lanes.cursor(lane).add(block, page);
         }
     }
 
@@ -137,11 +115,11 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     pub(super) fn house_homeless<F: Flash>(&mut self, flash: &mut F) {
         for _ in 0..self.homeless.len() {
-            let Some(failure) = self.homeless.pop_front() else { return };
+            let Some(failure) = self.homeless.take() else { return };
             if self.house(flash, &failure) {
-                self.settle(&failure);
+                self.space.lanes.settle(self.geometry.block_of(failure.page));
             } else {
-                self.homeless.push_back(failure);
+                self.homeless.add(failure);
             }
         }
     }
@@ -154,27 +132,10 @@ impl<S: Scheme> PageMap<S> {
             return;
         }
         self.house_homeless(flash);
-        for lane in 0..self.lanes.len() {
+        for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
         }
         self.house_homeless(flash);
-    }
-
-    /// Whether a program without a home supersedes a page of this block, whose erase must wait for it.
-    pub(super) fn pinned_by_homeless(&self, block: BlockId) -> bool {
-        let supersedes = |failure: &ProgramFailure| failure.supersedes.map(|page| self.geometry.block_of(page));
-        self.homeless.iter().any(|failure| supersedes(failure) == Some(block))
-    }
-
-    /// A page of this plane for a failed program beyond what its collection was promised: when that
-    /// ends there is more room than before.
-    fn rescue_page(&mut self, lane: usize, back: Back) -> Option<Ppn> {
-        let entry = &self.lanes[lane];
-        let copies = self.frontier(lane, self.copy_stream(back));
-        let room = copies.room() + entry.free.len() as u32 * self.geometry.pages_per_block;
-        let promised =
-            entry.collection.as_ref().map_or(0, |collection| self.pages.blocks.valid_count(collection.victim));
-        if room > promised + entry.promised { self.copy_page(lane, back) } else { None }
     }
 
     /// Finds a new page for a failed program. `false`: there is no room in any plane.
@@ -183,40 +144,40 @@ impl<S: Scheme> PageMap<S> {
         let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));
         // An older version is still needed while what replaced it (a newer program, or a trim) is
         // not on flash yet; after that it is not.
-        let needed = newest || flash.failed(failure.id).is_superseded() || self.is_held(failure.page);
+        let needed = newest || flash.failed(failure.id).is_superseded() || self.trims.is_held(failure.page);
         if let Some(logical) = back.logical().filter(|_| !needed) {
-            let readers_to = self.page_that_stands_for(logical);
+            let readers_to = self.trims.page_that_stands_for(&self.pages, logical);
             flash.failed(failure.id).abandon(readers_to);
             return true;
         }
-        let start = self.lane_of(failure.page);
-        let count = self.lanes.len();
+        let start = self.space.lanes.of(failure.page);
+        let count = self.space.lanes.len();
         let steps = if S::PINNED && !back.is_tombstone() { 1 } else { count };
         let lanes = (0..steps).map(|step| (start + step) % count);
         // What is kept for collection is taken last.
-        let target = lanes.clone().find_map(|lane| self.page_to_spare(lane, back));
-        let Some(target) = target.or_else(|| lanes.clone().find_map(|lane| self.rescue_page(lane, back))) else {
-            return false;
-        };
+        let spared = lanes.clone().find_map(|lane| self.space.page_to_spare(&mut self.pages, lane, back));
+        let rescued = || lanes.clone().find_map(|lane| self.space.rescue_page(&mut self.pages, lane, back));
+        let Some(target) = spared.or_else(rescued) else { return false };
         match back.held() {
             Held::Tombstone(slot) => {
-                self.move_tombstone(slot, target);
+                self.trims.move_tombstone(&mut self.pages, slot, target);
                 // Several writes may supersede one tombstone: all of them must keep its new block.
                 while flash.failed(failure.id).retarget(target) {}
             }
             Held::Version(logical) if newest => {
                 self.pages.relocate(logical, failure.page, target);
-                self.entry_changed(self.lane_of(target), logical, target);
+                let lane = self.space.lanes.of(target);
+                self.translation.entry_changed(&mut self.space, lane, logical, target);
             }
             Held::Version(_) => {
                 flash.failed(failure.id).retarget(target);
-                self.move_hold(flash, failure.page, target);
+                self.trims.move_hold(flash, failure.page, target);
                 self.pages.label(target, back);
             }
         }
         let outcome = flash.failed(failure.id).place_again(self.owner, target);
         if let Held::Tombstone(slot) = back.held() {
-            self.if_done_durable(flash, outcome, target, slot);
+            self.trims.issued(flash, outcome, slot);
         }
         true
     }

@@ -12,43 +12,46 @@
 //! from the map only in entries a scheme knows to be dirty.
 
 mod collect;
+mod collector;
+mod cursor;
 mod entry;
 mod fail;
-mod old;
+mod kept;
 mod pages;
 mod parameters;
 mod place;
-mod promise;
 mod recover;
 pub(super) mod scheme;
+mod space;
 mod state;
+mod tombstones;
 mod translation;
 mod trim;
-mod trim_log;
+mod trims;
+mod versioned;
 
 use crate::FtlContext;
-use crate::alloc::{Placement, plane_order};
-use crate::gc::{VictimPolicy, build_victim};
+use crate::alloc::Placement;
 use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
-use engine::random::Stream;
+use collector::Collector;
 use entry::Entry;
+use fail::Homeless;
+use kept::Kept;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{
     Cancel, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
-    ProgramFailure, Read,
+    Read,
 };
-use old::OldVersions;
 use pages::Pages;
 use parameters::Settings;
 pub(super) use parameters::{common, demand};
 use scheme::Scheme;
-use state::{Division, Lane};
-use std::collections::VecDeque;
-use translation::{TRANSLATION_TOKEN, Translation};
-use trim_log::TrimLog;
+use space::Space;
+use translation::{TRANSLATION_TOKEN, Translation, Use};
+use trims::Trims;
 use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request};
 
 /// Tokens of commands this mapping hears of: a copy names its plane, a tombstone its slot.
@@ -59,36 +62,18 @@ pub(crate) struct PageMap<S> {
     geometry: Geometry,
     owner: Owner,
     settings: Settings,
-    policy: Box<dyn VictimPolicy>,
-    stream: Stream,
     pages: Pages,
-    lanes: Vec<Lane>,
-    division: Division,
-    /// Planes collect one after the other.
-    in_turn: bool,
-    /// Planes in striping order, and the next one's position in it.
-    order: Vec<u32>,
-    turn: usize,
-    old: OldVersions,
-    sequence: u64,
-    trims: TrimLog,
-    /// Programs that failed and found no room yet.
-    homeless: VecDeque<ProgramFailure>,
+    space: Space<S>,
+    kept: Kept,
+    trims: Trims,
+    homeless: Homeless,
+    collector: Collector,
     /// An operation was answered `Full` since the last room signal.
     starved: bool,
     /// A barrier is up that will wake the starved.
     awaiting_programs: bool,
-    idle: bool,
-    /// Erased blocks of each plane that the host does not get.
-    kept: usize,
-    /// Planes without a free block.
-    empty_lanes: usize,
     translation: Translation<S>,
-    /// Bytes of map entries that may be cached.
-    budget: u64,
     retired_blocks: u32,
-    trimmed_pages: u64,
-    levelled_blocks: u64,
 }
 
 /// A line of the table of mappings for a scheme.
@@ -128,10 +113,6 @@ impl<S: Scheme> PageMap<S> {
         if context.stripes.is_some() {
             settings.placement = Placement::Static;
         }
-        let bound =
-            settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
-        let division = Division::new(&geometry, context.stripes, bound);
-        let lanes = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
         let layout = Layout {
             page_bytes: geometry.page_bytes,
             pages_per_block: geometry.pages_per_block,
@@ -140,65 +121,21 @@ impl<S: Scheme> PageMap<S> {
         };
         let shape = parameters::translation_shape::<S>(context.values, &layout);
         let budget = parameters::cache_budget::<S>(context.values, shape);
-        let frontiers = if settings.one_translation_block { 1 } else { geometry.planes() as usize };
-        let mut map = Self {
+        Self {
             geometry,
             owner: context.owner,
-            policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
-            stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
             pages: Pages::new(geometry, context.user_pages + shape.count),
-            lanes,
-            division,
-            in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
-            order: context
-                .stripes
-                .map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec()),
-            old: OldVersions::new(
-                context.stripes,
-                (context.user_pages + shape.count) as usize,
-                core.contents.is_some(),
-            ),
-            turn: 0,
-            sequence: 1,
-            trims: TrimLog::new(geometry.page_bytes, context.stripes.map_or(0, |stripes| stripes.may_fail)),
-            homeless: VecDeque::new(),
+            space: Space::new(context, core, &settings, shape),
+            kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
+            trims: Trims::new(context),
+            homeless: Homeless::new(geometry),
+            collector: Collector::new(context, &settings),
             starved: false,
             awaiting_programs: false,
-            idle: false,
             retired_blocks: 0,
-            trimmed_pages: 0,
-            levelled_blocks: 0,
-            kept: 1,
-            empty_lanes: 0,
-            translation: Translation::new(S::new(shape, budget, context.values), shape, frontiers),
-            budget,
+            translation: Translation::new(S::new(shape, budget, context.values), shape, context, budget),
             settings,
-        };
-        map.empty_lanes = map.lanes.iter().filter(|lane| lane.free.is_empty()).count();
-        map.keep_reserve(core);
-        map
-    }
-
-    #[inline]
-    fn lane_of(&self, page: Ppn) -> usize {
-        self.lane_of_block(self.geometry.block_of(page))
-    }
-
-    #[inline]
-    fn lane_of_block(&self, block: units::BlockId) -> usize {
-        self.division.lane_of(block)
-    }
-
-    fn next_sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
-    }
-
-    /// The sequence number of a write under a stripe layer: `given`, or the next one.
-    fn number_for(&mut self, logical: Lpn, given: Option<u64>) -> u64 {
-        let sequence = given.unwrap_or_else(|| self.next_sequence());
-        self.old.number(logical, sequence);
-        sequence
+        }
     }
 
     /// `sequence`: number of its writes, in place of the next ones.
@@ -212,7 +149,12 @@ impl<S: Scheme> PageMap<S> {
                 let (outcome, _) = flash.close(join);
                 return Answer::Full { taken: index, pending: outcome != Outcome::Done };
             };
-            let known = self.translate(flash, op, index, join, true);
+            let known = self.translation.translate(
+                flash,
+                &mut self.pages,
+                &mut self.space,
+                &Use { op, index, join, room: true },
+            );
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
             self.write_page(flash, &write, join);
@@ -224,12 +166,16 @@ impl<S: Scheme> PageMap<S> {
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
         let old = self.pages.entry(logical);
-        let mut sequence = if S::PINNED { self.number_for(logical, sequence) } else { self.next_sequence() };
+        let mut sequence = if S::PINNED {
+            self.kept.number_for(&mut self.pages, logical, sequence)
+        } else {
+            self.pages.next_sequence()
+        };
         let mapped = old.is_page();
         let keep = S::PINNED && keep;
-        let kept = keep && self.old.keep(logical, old);
+        let kept = keep && self.kept.keep(logical, old);
         if keep {
-            sequence = self.old.mark(logical, sequence);
+            sequence = self.kept.mark(logical, sequence);
         }
         let merge = mapped && mask != self.geometry.full_mask();
         let mut after = if S::DATA_FIRST { None } else { known };
@@ -246,15 +192,15 @@ impl<S: Scheme> PageMap<S> {
         } else if old == Entry::NOWHERE {
             None
         } else {
-            let (page, held) = self.leave_trim(old.place());
+            let (page, held) = self.trims.leave(&mut self.pages, old.place());
             release = held;
             Some(page)
         };
         self.pages.place(logical, page);
         if S::DEMAND {
             self.translation.scheme.placed(logical.0, page.0);
-            let lane = self.lane_of(page);
-            self.lanes[lane].moved_full = false;
+            let lane = self.space.lanes.of(page);
+            self.space.lanes.cursor(lane).host_wrote();
         }
         let command = PageProgram {
             page,
@@ -283,9 +229,10 @@ impl<S: Scheme> PageMap<S> {
         for index in 0..op.pages {
             let logical = Lpn(op.first + index);
             let room = self.admits_access(flash, logical);
-            let known = self.translate(flash, op, index, join, room);
+            let known =
+                self.translation.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room });
             let entry = self.pages.entry(logical);
-            let entry = if S::PINNED && op.kept { self.old.entry(logical).unwrap_or(entry) } else { entry };
+            let entry = if S::PINNED && op.kept { self.kept.entry(logical).unwrap_or(entry) } else { entry };
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             let Some(page) = entry.on_flash() else {
@@ -311,7 +258,7 @@ impl<S: Scheme> PageMap<S> {
     #[cold]
     fn starve<F: Flash>(&mut self, flash: &mut F) {
         self.starved = true;
-        if self.is_reclaiming() || self.awaiting_programs {
+        if self.space.lanes.are_reclaiming() || self.awaiting_programs {
             return;
         }
         let join = flash.open(self.owner, 0, Cancel::Never);
@@ -319,31 +266,20 @@ impl<S: Scheme> PageMap<S> {
         self.awaiting_programs = flash.close(join).0 != Outcome::Done;
     }
 
-    /// A lane of another plane is collecting, or its erase is under way.
-    fn another_collects(&self, lane: usize) -> bool {
-        let per_plane = self.lanes.len() / self.geometry.planes() as usize;
-        let busy = |lane: &Lane| lane.collection.is_some() || lane.erasing > 0 || lane.in_flight > 0;
-        self.lanes.iter().enumerate().any(|(other, entry)| other / per_plane != lane / per_plane && busy(entry))
-    }
-
-    /// Copies or erases are under way: their end will be heard.
-    pub(super) fn is_reclaiming(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.erasing > 0 || lane.in_flight > 0)
-    }
-
     /// The programs a starved operation waited for are on flash: their blocks may be collected.
     fn on_programs_done<F: Flash>(&mut self, flash: &mut F, outbox: &mut Outbox) {
         self.awaiting_programs = false;
-        for lane in 0..self.lanes.len() {
+        for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
         }
         self.announce_room(flash, outbox);
     }
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
-        self.erased(flash, block);
-        if !self.trims.short.is_empty() {
-            self.complete_all_copies(flash);
+        self.space.lanes.erased(flash.core(), block);
+        self.collect(flash, self.space.lanes.of_block(block));
+        if !self.trims.tombstones().short().is_empty() {
+            self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
         }
         self.announce_room(flash, outbox);
     }
@@ -375,9 +311,9 @@ struct Write {
 
 impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
-        self.idle = false;
+        self.collector.idle = false;
         if S::DEMAND && !self.translation.repairs.is_empty() {
-            self.repair(flash);
+            self.translation.repair(flash, &mut self.pages, &mut self.space);
         }
         let answer = match op.op {
             HostOp::Read => self.submit_read(flash, op),
@@ -393,22 +329,21 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
         match *event {
             Event::Timer { .. } | Event::DieLost { .. } | Event::Notified { token: TRANSLATION_TOKEN, .. } => {}
             Event::Notified { token, .. } if token & TOMBSTONE_TOKEN != 0 => {
-                self.tombstone_durable(flash, token & !TOMBSTONE_TOKEN);
+                self.trims.durable(flash, token & !TOMBSTONE_TOKEN);
             }
             Event::Notified { token, .. } => {
-                self.lanes[token as usize].in_flight -= 1;
+                self.space.lanes.cursor(token as usize).ended();
                 self.collect(flash, token as usize);
-                if self.starved && !self.is_reclaiming() {
+                if self.starved && !self.space.lanes.are_reclaiming() {
                     self.announce_room(flash, outbox);
                 }
             }
             Event::Erased { block } => self.on_erased(flash, block, outbox),
             Event::EraseFailed { block } => {
-                let lane = self.lane_of_block(block);
-                self.lanes[lane].erasing -= 1;
+                self.space.lanes.erase_ends(block);
                 self.retired_blocks += 1;
-                self.keep_reserve(flash.core());
-                self.collect(flash, lane);
+                self.space.withhold(flash.core(), self.pages.logical_pages());
+                self.collect(flash, self.space.lanes.of_block(block));
                 self.announce_room(flash, outbox);
             }
             Event::ProgramFailed(id) => {
@@ -422,13 +357,12 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     }
 
     fn on_idle(&mut self, flash: &mut F) -> bool {
-        self.idle = true;
+        self.collector.idle = true;
         let before = flash.core().counters.clone();
-        let busy = |lanes: &[Lane]| lanes.iter().any(|lane| lane.in_flight > 0 || lane.erasing > 0);
-        for lane in 0..self.lanes.len() {
+        for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
         }
-        busy(&self.lanes) || before != flash.core().counters
+        self.space.lanes.are_reclaiming() || before != flash.core().counters
     }
 
     fn hint_map(&self, _: &F, soon: &[Request]) {
@@ -437,41 +371,45 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             let logical = (request.first_sector / sectors) as usize;
             self.pages.prefetch_entry(logical);
             if S::PINNED {
-                self.old.prefetch(logical);
+                self.kept.prefetch(logical);
             }
-            if S::DEMAND && logical < self.user_pages() {
+            if S::DEMAND && logical < self.translation.shape.user_pages as usize {
                 self.translation.scheme.prefetch(logical as u32);
             }
         }
     }
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
-        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), &self.pages.blocks, next);
+        prefetch_blocks(flash, &self.geometry, |logical| self.pages.find_soon(logical), self.pages.blocks(), next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
         self.check_laws(flash.core())?;
-        self.check_translation(flash.core())
+        self.translation.check(flash.core(), &self.pages)
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
         let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
-        let map = if S::DEMAND { self.translation_bytes() } else { self.pages.map_bytes() };
-        report.ram_bytes = map + self.old.ram_bytes() + self.pages.blocks.ram_bytes() + self.trims.ram_bytes();
-        self.report_translation(&mut report);
+        let map = if S::DEMAND { self.translation.ram_bytes() } else { self.pages.map_bytes() };
+        report.ram_bytes = map + self.kept.ram_bytes() + self.pages.blocks().ram_bytes() + self.trims.ram_bytes();
+        self.translation.report(&self.space, &mut report);
         report.counters.insert("retired_blocks", u64::from(self.retired_blocks));
-        report.counters.insert("trimmed_pages", self.trimmed_pages);
-        report.counters.insert("wear_levelled_blocks", self.levelled_blocks);
+        report.counters.insert("trimmed_pages", self.trims.trimmed_pages);
+        report.counters.insert("wear_levelled_blocks", self.collector.levelled_blocks);
+        if self.collector.overruled > 0 {
+            report.counters.insert("overruled_victims", self.collector.overruled);
+        }
         report.counters.insert("tombstone_pages", self.trims.live_pages());
-        report.counters.insert("tombstones_to_copy", self.trims.short.len() as u64);
+        report.counters.insert("tombstones_to_copy", self.trims.tombstones().short().len() as u64);
         report.valid_pages =
-            (0..self.geometry.blocks()).map(|b| self.pages.blocks.valid_count(units::BlockId(b)) as u16).collect();
+            (0..self.geometry.blocks()).map(|b| self.pages.blocks().valid_count(units::BlockId(b)) as u16).collect();
         reports.push(report);
     }
 
     fn reset_counters(&mut self) {
-        self.trimmed_pages = 0;
-        self.levelled_blocks = 0;
+        self.trims.trimmed_pages = 0;
+        self.collector.levelled_blocks = 0;
+        self.collector.overruled = 0;
         self.translation.counters = translation::TranslationCounters::default();
         self.translation.scheme.reset_counters();
     }

@@ -7,7 +7,7 @@ use super::entry::{Back, Entry, Place};
 use crate::blocks::BlockTable;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashCore;
-use units::{Geometry, Lpn, Ppn};
+use units::{BlockId, Geometry, Lpn, Ppn};
 
 /// The map, the back map and what is valid. 4 bytes a logical page, 4 bytes and a bit a flash page.
 pub(super) struct Pages {
@@ -16,7 +16,10 @@ pub(super) struct Pages {
     map: Vec<Entry>,
     /// Of each flash page; meaningful while the page is valid or being placed.
     back: Vec<Back>,
-    pub blocks: BlockTable,
+    /// What is valid, and which blocks may be collected.
+    blocks: BlockTable,
+    /// Number of the newest version or trim.
+    sequence: u64,
 }
 
 impl Pages {
@@ -27,7 +30,51 @@ impl Pages {
             map: units::table(logical_pages as usize, Entry::NOWHERE),
             back: units::table(geometry.pages() as usize, Back::NOTHING),
             blocks: BlockTable::new(geometry),
+            sequence: 1,
         }
+    }
+
+    /// Valid pages, and blocks that may be collected.
+    #[inline(always)]
+    pub fn blocks(&self) -> &BlockTable {
+        &self.blocks
+    }
+
+    /// Nothing more is programmed into a block: it may be collected.
+    pub fn close(&mut self, block: BlockId) {
+        self.blocks.close(block);
+    }
+
+    /// A closed block is opened again, emptied or given up: it may not be chosen.
+    pub fn withdraw(&mut self, block: BlockId) {
+        self.blocks.take(block);
+    }
+
+    /// A block withdrawn may be chosen again, as old as it was.
+    pub fn put_back(&mut self, block: BlockId) {
+        self.blocks.put_back(block);
+    }
+
+    /// Tombstones in a block that are still needed.
+    pub fn tombstones_in(&self, block: BlockId) -> u32 {
+        self.blocks.valid_pages_of(block).filter(|page| self.back(Ppn(*page)).is_tombstone()).count() as u32
+    }
+
+    /// The number of the next version or trim.
+    #[inline(always)]
+    pub fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// The number given last.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Numbers up to this one were given.
+    pub fn note_sequence(&mut self, given: u64) {
+        self.sequence = self.sequence.max(given);
     }
 
     /// Logical pages, translation pages included.
@@ -124,6 +171,14 @@ impl Pages {
     #[inline]
     pub fn prefetch_back(&self, page: usize) {
         units::prefetch(&self.back, page);
+    }
+
+    /// Brings what the pages of a block hold: 64 bytes are 16 of them.
+    pub fn prefetch_backs_of(&self, block: BlockId) {
+        let first = block.index() * self.geometry.pages_per_block as usize;
+        for page in (first..first + self.geometry.pages_per_block as usize).step_by(16) {
+            self.prefetch_back(page);
+        }
     }
 
     /// Brings the entry of what a page holds.

@@ -11,16 +11,18 @@
 
 use super::PageMap;
 use super::entry::{Back, Entry, Held};
-use super::old::{FRESH, Found, OldCopies};
-use super::place::Stream;
+use super::kept::{FRESH, Found, Kept, OldCopies, other_copy};
+use super::pages::Pages;
 use super::scheme::Scheme;
-use super::trim_log::decode;
+use super::space::{Space, Stream};
+use super::tombstones::decode;
+use super::trims::Trims;
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
 use nand::{Contents, FlashCore, Oob, PageKind};
 use std::collections::BTreeMap;
-use units::{BlockId, DieId, Lpn, Ppn};
+use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 
 /// Newest version of a logical page found so far.
 #[derive(Clone, Copy)]
@@ -56,52 +58,66 @@ impl<S: Scheme> PageMap<S> {
         }
         let mut ftl = PageMap::new(context, image);
         for die in (0..geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
-            ftl.lanes_of_die(die).for_each(|lane| ftl.close_lane(lane));
+            ftl.space.lanes.of_die(die).for_each(|lane| ftl.space.lanes.lose(lane));
         }
-        let Scan { mut newest, fresh, metadata, copies } = ftl.scan(image, contents);
-        let trims = ftl.apply_tombstones(&mut newest, &metadata, |page| {
-            (contents.record(page.0).unwrap_or_default(), contents.oob(page.0).sequence)
-        });
+        let PageMap { pages, space, trims, kept, .. } = &mut ftl;
+        let mut recovery = Recovery { geometry, image, contents, pages, space, trims, kept };
+        let Scan { mut newest, fresh, metadata, copies } = recovery.scan();
+        let trimmed = recovery.apply_tombstones(&mut newest, &metadata);
         for (logical, best) in (0..).map(Lpn).zip(&newest) {
             if let Some(page) = best.page {
-                ftl.pages.place(logical, page);
+                recovery.pages.place(logical, page);
             }
         }
         for block in written_blocks(image) {
-            ftl.pages.blocks.close(block);
+            recovery.pages.close(block);
         }
         if S::DEMAND {
-            ftl.reopen_translation(image);
+            recovery.reopen_translation();
         }
-        let found = newest.iter().zip(trims).map(|(newest, trim)| match trim {
+        let found = newest.iter().zip(trimmed).map(|(newest, trim)| match trim {
             _ if newest.page.is_some() => Found::Written(newest.sequence),
             Some(sequence) => Found::Trimmed(sequence),
             None => Found::Nothing,
         });
-        let old_copies = ftl.recover_old(context, image, &found.collect::<Vec<_>>(), &fresh);
-        let copies = Copies { newest: copies, old: old_copies };
-        for lane in 0..ftl.lanes.len() {
-            ftl.keep_collectable(lane, image, &copies);
+        let found: Vec<Found> = found.collect();
+        let old = recovery.kept.recover(context, image, recovery.pages, recovery.space, &found, &fresh);
+        let copies = Copies { newest: copies, old };
+        for lane in 0..recovery.space.lanes.len() {
+            recovery.keep_collectable(lane, &copies);
         }
-        ftl.trims.drop_dead();
-        ftl.note_stale(image);
+        ftl.trims.remove_dead();
+        ftl.translation.note_stale(image, &ftl.pages);
         Ok(ftl)
     }
+}
 
+/// A drive being rebuilt from what a power cut left.
+struct Recovery<'a, S> {
+    geometry: Geometry,
+    image: &'a FlashCore,
+    contents: &'a Contents,
+    pages: &'a mut Pages,
+    space: &'a mut Space<S>,
+    trims: &'a mut Trims,
+    kept: &'a mut Kept,
+}
+
+impl<S: Scheme> Recovery<'_, S> {
     /// Looks at the out-of-band area of every page there is.
-    fn scan(&mut self, image: &FlashCore, contents: &Contents) -> Scan {
+    fn scan(&mut self) -> Scan {
         let mut scan = Scan {
             newest: vec![Newest { sequence: 0, page: None }; self.pages.logical_pages() as usize],
             fresh: vec![0; self.pages.logical_pages() as usize],
             metadata: Vec::new(),
             copies: BTreeMap::new(),
         };
-        for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
-            let oob = contents.oob(page.0);
-            self.sequence = self.sequence.max(oob.sequence & !FRESH);
+        for page in written_blocks(self.image).flat_map(|block| written_pages(self.image, block)) {
+            let oob = self.contents.oob(page.0);
+            self.pages.note_sequence(oob.sequence & !FRESH);
             match oob.kind {
                 PageKind::Metadata if oob.logical == UNMAPPED => scan.metadata.push(page),
-                PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob, image),
+                PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob),
                 PageKind::Erased | PageKind::Torn => {}
             }
         }
@@ -109,8 +125,8 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// A version of a page was found on flash.
-    fn found_version(&self, scan: &mut Scan, page: Ppn, oob: Oob, image: &FlashCore) {
-        let done = |page: Ppn| image.block(self.geometry.block_of(page)).done;
+    fn found_version(&self, scan: &mut Scan, page: Ppn, oob: Oob) {
+        let done = |page: Ppn| self.image.block(self.geometry.block_of(page)).done;
         let sequence = oob.sequence & !FRESH;
         let best = &mut scan.newest[oob.logical as usize];
         let found = Newest { sequence, page: Some(page) };
@@ -129,68 +145,57 @@ impl<S: Scheme> PageMap<S> {
 
     /// Whether the open block of this page's stream goes on after a power cut.
     fn is_reopened(&self, logical: Lpn) -> bool {
-        matches!(self.copy_stream(Back::data(logical)), Stream::Translation | Stream::Own(_))
+        matches!(self.space.host_stream(Back::data(logical)), Stream::Translation | Stream::Own(_))
     }
 
     /// Goes on with open blocks of translation pages and of their data.
-    fn reopen_translation(&mut self, image: &FlashCore) {
+    fn reopen_translation(&mut self) {
         let mut pages = Vec::new();
         for block in (0..self.geometry.blocks()).map(BlockId) {
-            let done = u32::from(image.block(block).done);
-            if !self.pages.blocks.is_candidate(block) || done == self.geometry.pages_per_block {
+            let done = u32::from(self.image.block(block).done);
+            if !self.pages.blocks().is_candidate(block) || done == self.geometry.pages_per_block {
                 continue;
             }
             pages.clear();
-            self.pages.blocks.valid_pages(block, &mut pages);
+            self.pages.blocks().valid_pages(block, &mut pages);
             if pages.is_empty() {
                 continue;
             }
-            let lane = self.lane_of_block(block);
-            let stream = self.stream_of(block);
-            let wider = self.geometry.pages_per_block - done > self.frontier(lane, stream).room();
+            let lane = self.space.lanes.of_block(block);
+            let stream = self.space.stream_of(self.pages, block);
+            let wider = self.geometry.pages_per_block - done > self.space.frontier(lane, stream).room();
             if matches!(stream, Stream::Translation | Stream::Own(_)) && wider {
-                self.reopen(image, lane, stream, block);
-            }
-        }
-    }
-
-    /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
-    /// scan found what they said.
-    fn note_stale(&mut self, image: &FlashCore) {
-        for page in 0..self.translation.shape.count {
-            let at = self.pages.find(self.translation_lpn(page));
-            let record = at.and_then(|at| image.contents.as_deref()?.record(at.0));
-            if !self.record_agrees(page, record) {
-                self.translation.stale[page as usize] = true;
-                self.translation.repairs.push(page);
+                self.space.reopen(self.pages, self.image, lane, stream, block);
             }
         }
     }
 
     /// Sees to it that a plane has a free block, or one that can be erased at once, or room for copies.
-    fn keep_collectable(&mut self, lane: usize, image: &FlashCore, copies: &Copies) {
-        let closed = self.lanes[lane].blocks().filter(|block| self.pages.blocks.is_candidate(*block));
+    fn keep_collectable(&mut self, lane: usize, copies: &Copies) {
+        let closed = self.space.lanes[lane].blocks().filter(|block| self.pages.blocks().is_candidate(*block));
         let mut closed: Vec<BlockId> = closed.collect();
-        closed.sort_by_key(|block| (self.pages.blocks.valid_count(*block), image.block(*block).done));
+        closed.sort_by_key(|block| (self.pages.blocks().valid_count(*block), self.image.block(*block).done));
         let Some(&emptiest) = closed.first() else { return };
-        let ready = !self.lanes[lane].free.is_empty() || self.pages.blocks.valid_count(emptiest) == 0;
+        let ready = self.space.lanes[lane].free() > 0 || self.pages.blocks().valid_count(emptiest) == 0;
         if ready || closed.iter().any(|block| self.give_up_copies(*block, copies)) {
             return;
         }
         let pages = self.geometry.pages_per_block;
         let open = closed.iter().copied().filter(|block| {
             // A block of translation pages or of one's data was reopened already, if it had room.
-            u32::from(image.block(*block).done) < pages && self.frontier(lane, self.stream_of(*block)).is_full()
+            let stream = self.space.stream_of(self.pages, *block);
+            u32::from(self.image.block(*block).done) < pages && self.space.frontier(lane, stream).is_full()
         });
-        if let Some(block) = open.min_by_key(|block| image.block(*block).done) {
-            self.reopen(image, lane, self.stream_of(block), block);
+        if let Some(block) = open.min_by_key(|block| self.image.block(*block).done) {
+            let stream = self.space.stream_of(self.pages, block);
+            self.space.reopen(self.pages, self.image, lane, stream, block);
         }
     }
 
     /// Lets copies in other blocks stand for all valid pages of `block`. `false`: some have none.
     fn give_up_copies(&mut self, block: BlockId, copies: &Copies) -> bool {
         let mut pages = Vec::new();
-        self.pages.blocks.valid_pages(block, &mut pages);
+        self.pages.blocks().valid_pages(block, &mut pages);
         let other = |logical: Lpn| {
             let copies = copies.newest.get(&logical)?;
             copies.iter().copied().find(|copy| self.geometry.block_of(*copy) != block)
@@ -198,8 +203,8 @@ impl<S: Scheme> PageMap<S> {
         let (mut moves, mut trims, mut olds) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages.into_iter().map(Ppn) {
             match self.pages.back(page).held() {
-                Held::Version(logical) if self.is_old(page) => {
-                    let Some(other) = self.other_old(logical, block, &copies.old) else { return false };
+                Held::Version(logical) if self.kept.version_on(self.pages, page).is_some() => {
+                    let Some(other) = other_copy(&self.geometry, logical, block, &copies.old) else { return false };
                     olds.push((page, other));
                 }
                 Held::Version(logical) => {
@@ -207,8 +212,8 @@ impl<S: Scheme> PageMap<S> {
                     moves.push((logical, page, other));
                 }
                 Held::Tombstone(slot) => {
-                    let Some(mut others) = self.other_tombstones(block, slot) else { return false };
-                    trims.append(&mut others);
+                    let Some(twins) = self.trims.twins(self.pages, block, slot) else { return false };
+                    trims.extend(twins.into_iter().map(|(logical, twin)| (logical, slot, twin)));
                 }
             }
         }
@@ -216,51 +221,28 @@ impl<S: Scheme> PageMap<S> {
             self.pages.relocate(logical, page, other);
         }
         for (page, other) in olds {
-            self.exchange_old(page, other);
+            self.kept.exchange(self.pages, page, other);
         }
         for (logical, from, slot) in trims {
-            self.bury_copy(from);
+            self.trims.bury_restored(self.pages, from);
             self.pages.unmap(logical, Entry::tombstone(slot));
-            self.revive(slot);
+            self.trims.revive(self.pages, slot);
         }
         true
     }
 
-    /// For each page trimmed by tombstone `slot`: the page, that slot, and the slot of one in another block that says
-    /// the same.
-    fn other_tombstones(&self, block: BlockId, slot: u32) -> Option<Vec<(Lpn, u32, u32)>> {
-        if self.trims.has_copies(slot) {
-            return None; // they stay together
-        }
-        let trimmed = self.pages.all().filter(|logical| self.pages.entry(*logical) == Entry::tombstone(slot));
-        let outside = |page: u32| self.geometry.block_of(Ppn(page)) != block;
-        trimmed.map(|logical| Some((logical, slot, self.trims.twin(slot, logical.0, outside)?))).collect()
-    }
-
-    /// One more page is trimmed by a restored tombstone.
-    fn revive(&mut self, slot: u32) {
-        for (slot, page) in self.trims.revive(slot) {
-            self.pages.keep(page, Back::tombstone(slot));
-        }
-    }
-
     /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone. Returns the number
     /// of the trim that each page's state is due to.
-    fn apply_tombstones<'a>(
-        &mut self,
-        newest: &mut [Newest],
-        metadata: &[Ppn],
-        record: impl Fn(Ppn) -> (&'a [u8], u64),
-    ) -> Vec<Option<u64>> {
+    fn apply_tombstones(&mut self, newest: &mut [Newest], metadata: &[Ppn]) -> Vec<Option<u64>> {
         let mut by: Vec<Option<(u64, u32)>> = vec![None; newest.len()];
         let mut slots = Vec::new();
         let mut firsts = BTreeMap::new();
         for &page in metadata {
-            let (record, number) = record(page);
-            let ranges = decode(record);
+            let number = self.contents.oob(page.0).sequence;
+            let ranges = decode(self.contents.record(page.0).unwrap_or_default());
             for range in &ranges {
-                for logical in range.first..range.first + range.count {
-                    let best = &mut by[logical as usize];
+                for logical in range.pages() {
+                    let best = &mut by[logical.index()];
                     if best.is_none_or(|(sequence, _)| range.sequence >= sequence) {
                         *best = Some((range.sequence, slots.len() as u32));
                     }
@@ -278,7 +260,7 @@ impl<S: Scheme> PageMap<S> {
             best.page = None;
             let slot = slots[index as usize];
             self.pages.unmap(Lpn(logical as u32), Entry::tombstone(slot));
-            self.revive(slot);
+            self.trims.revive(self.pages, slot);
         }
         by.into_iter().map(|tombstone| Some(tombstone?.0)).collect()
     }

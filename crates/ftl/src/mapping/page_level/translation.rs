@@ -11,12 +11,13 @@ mod state;
 
 pub(super) use state::{Translation, TranslationCounters};
 
-use super::PageMap;
 use super::entry::{Back, Entry};
+use super::pages::Pages;
 use super::scheme::{Access, Plan, Scheme};
+use super::space::Space;
 use layer::{LayerReport, PageOp};
 use nand::{CommandId, Completion, Flash, JoinId, Outcome, PageProgram, PayloadId, Program, Read, RecordId};
-use units::{Cause, Lpn, Ppn};
+use units::{BlockId, Cause, Lpn, Ppn};
 
 /// Token of a translation program that nobody counts.
 pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
@@ -35,112 +36,66 @@ pub(super) struct Update {
     pub after: Option<CommandId>,
 }
 
-impl<S: Scheme> PageMap<S> {
-    /// The user's logical pages.
-    #[inline]
-    pub(super) fn user_pages(&self) -> usize {
-        (self.pages.logical_pages() - self.translation.shape.count) as usize
-    }
+/// One use of a map entry by the host.
+#[derive(Clone, Copy)]
+pub(super) struct Use<'a> {
+    pub op: &'a PageOp,
+    /// Which page of the operation it is.
+    pub index: u32,
+    pub join: JoinId,
+    /// There is room to keep it; otherwise an entry that is missing is read and used, but not kept.
+    pub room: bool,
+}
 
+impl<S: Scheme> Translation<S> {
     /// Logical page of a translation page.
     #[inline]
-    pub(super) fn translation_lpn(&self, page: u32) -> Lpn {
-        Lpn(self.pages.logical_pages() - self.translation.shape.count + page)
+    fn lpn(&self, page: u32) -> Lpn {
+        Lpn(self.shape.user_pages + page)
     }
 
-    /// Collects where blocks went to translation pages, as after a block of data: to be called where nothing is decided
-    /// yet about the cache, since collection takes room.
+    /// Uses a map entry. Returns what its data must wait for.
     #[inline]
-    pub(super) fn collect_opened<F: Flash>(&mut self, flash: &mut F) {
-        while S::DEMAND
-            && let Some(lane) = self.translation.opened.pop()
-        {
-            self.collect(flash, lane as usize);
-        }
-    }
-
-    /// A page for a host write, with room for the translation pages its entry may cost.
-    #[inline]
-    pub(super) fn host_page_with_room<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
-        if !S::DEMAND {
-            let page = self.host_page(flash, logical);
-            if S::PINNED && page.is_none() && self.trims.extra > 0 && self.make_way(flash) {
-                return self.host_page(flash, logical);
-            }
-            return page;
-        }
-        self.collect_opened(flash);
-        if self.translation.scheme.is_free(logical.0) {
-            return self.host_page(flash, logical);
-        }
-        // Finding a page may start a collection that uses up the room found before; what is decided
-        // about the cache after that still holds, as collections evict nothing.
-        for _ in 0..3 {
-            if !self.make_translation_room(flash, S::WRITE_BACKS) {
-                return None;
-            }
-            let page = self.host_page(flash, logical)?;
-            if self.has_translation_room(S::WRITE_BACKS) {
-                return Some(page);
-            }
-            self.put_back(logical, page);
-        }
-        None
-    }
-
-    /// Whether the entry of `logical` can be used, and brought in if it is missing.
-    #[inline]
-    pub(super) fn admits_access<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
-        self.collect_opened(flash);
-        !S::DEMAND
-            || self.has_translation_room(S::WRITE_BACKS)
-            || self.translation.scheme.is_free(logical.0)
-            || self.make_translation_room(flash, S::WRITE_BACKS)
-    }
-
-    /// Uses the entry of page `index` of an operation. Returns what its data must wait for. Without
-    /// `room` an entry that is missing is read and used, but not kept.
-    #[inline]
-    pub(super) fn translate<F: Flash>(
+    pub fn translate<F: Flash>(
         &mut self,
         flash: &mut F,
-        op: &PageOp,
-        index: u32,
-        join: JoinId,
-        room: bool,
+        pages: &mut Pages,
+        space: &mut Space<S>,
+        entry: &Use<'_>,
     ) -> Option<CommandId> {
         if !S::DEMAND {
             return None;
         }
+        let Use { op, index, join, room } = *entry;
         let logical = Lpn(op.first + index);
-        let page = self.translation.shape.page_of(logical.0);
+        let page = self.shape.page_of(logical.0);
         // What others may wait for must not go away with an operation that is taken back.
         let completion = if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
-        if !room && !self.translation.scheme.is_free(logical.0) {
-            self.translation.counters.misses += 1;
-            self.translation.counters.uncached += 1;
-            return self.fetch(flash, page, completion, None);
+        if !room && !self.scheme.is_free(logical.0) {
+            self.counters.misses += 1;
+            self.counters.uncached += 1;
+            return self.fetch(flash, pages, page, completion, None);
         }
         let access = Access {
             logical: logical.0,
             request_end: op.first + op.pages - 1,
             change: op.op != units::HostOp::Read,
-            at: self.pages.find(logical).map(|page| page.0),
+            at: pages.find(logical).map(|page| page.0),
         };
         let mut plan = Plan::default();
-        self.translation.scheme.access(&access, &mut plan);
+        self.scheme.access(&access, &mut plan);
         if plan.hit {
-            self.translation.counters.hits += 1;
+            self.counters.hits += 1;
         } else {
-            self.translation.counters.misses += 1;
+            self.counters.misses += 1;
         }
         // An entry that is in memory may still be on its way there.
-        let loading = self.translation.loading[page as usize].filter(|_| plan.hit);
+        let loading = self.loading[page as usize].filter(|_| plan.hit);
         // A read waits for what it evicts as long as that takes, but need not be there when a program
         // that failed finds no other place: the drive may be worn out.
         let evicted = if access.change { completion } else { Completion::Notify(TRANSLATION_TOKEN) };
-        let wait = self.write_back(flash, &plan, evicted, loading);
-        self.read_in(flash, &plan, completion, wait)
+        let wait = self.write_back(flash, pages, space, &plan, evicted, loading);
+        self.read_in(flash, pages, &plan, completion, wait)
     }
 
     /// Programs what a change of the cache evicts.
@@ -148,15 +103,17 @@ impl<S: Scheme> PageMap<S> {
     fn write_back<F: Flash>(
         &mut self,
         flash: &mut F,
+        pages: &mut Pages,
+        space: &mut Space<S>,
         plan: &Plan,
         completion: Completion,
         after: Option<CommandId>,
     ) -> Option<CommandId> {
         let mut wait = after;
         for back in plan.write_backs() {
-            let target = self.translation_page().expect("room was made before the cache was changed");
+            let target = space.translation_page(pages).expect("room was made before the cache was changed");
             let update = Update { page: back.page, read: !back.whole, completion, after: wait };
-            wait = self.program_translation(flash, &update, target).pending().or(wait);
+            wait = self.program(flash, pages, &update, target).pending().or(wait);
         }
         wait
     }
@@ -166,16 +123,17 @@ impl<S: Scheme> PageMap<S> {
     fn read_in<F: Flash>(
         &mut self,
         flash: &mut F,
+        pages: &Pages,
         plan: &Plan,
         completion: Completion,
         after: Option<CommandId>,
     ) -> Option<CommandId> {
         let mut wait = after;
         if let Some(page) = plan.fetch {
-            wait = self.fetch(flash, page, completion, wait);
+            wait = self.fetch(flash, pages, page, completion, wait);
         }
         if let Some(page) = plan.misread {
-            self.translation.counters.misreads += 1;
+            self.counters.misreads += 1;
             let read = self.mapping_read(Ppn(page), completion, wait);
             wait = flash.read(self.owner, read).pending();
         }
@@ -198,37 +156,38 @@ impl<S: Scheme> PageMap<S> {
     fn fetch<F: Flash>(
         &mut self,
         flash: &mut F,
+        pages: &Pages,
         page: u32,
         completion: Completion,
         after: Option<CommandId>,
     ) -> Option<CommandId> {
-        let Some(at) = self.pages.find(self.translation_lpn(page)) else { return after };
+        let Some(at) = pages.find(self.lpn(page)) else { return after };
         let read = self.mapping_read(at, completion, after);
         let loading = flash.read(self.owner, read).pending();
-        self.translation.counters.reads += 1;
-        self.translation.loading[page as usize] = loading;
+        self.counters.reads += 1;
+        self.loading[page as usize] = loading;
         loading
     }
 
     /// Programs a translation page with what memory knows.
-    pub(super) fn program_translation<F: Flash>(&mut self, flash: &mut F, update: &Update, target: Ppn) -> Outcome {
-        let logical = self.translation_lpn(update.page);
-        let supersedes = self.pages.find(logical);
+    fn program<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, update: &Update, target: Ppn) -> Outcome {
+        let logical = self.lpn(update.page);
+        let supersedes = pages.find(logical);
         let mut after = update.after;
         if let Some(old) = supersedes {
             if update.read {
                 let read = Read { completion: None, ..self.mapping_read(old, update.completion, after) };
                 after = flash.read(self.owner, read).pending();
-                self.translation.counters.reads += 1;
+                self.counters.reads += 1;
             }
-            self.pages.drop(old);
+            pages.drop(old);
         }
-        let record = self.record(flash, update.page);
-        let sequence = self.next_sequence();
-        self.pages.place(logical, target);
-        self.translation.awaits_update[update.page as usize] = false;
-        self.translation.stale[update.page as usize] = false;
-        self.translation.counters.writes += 1;
+        let record = self.record(flash, pages, update.page);
+        let sequence = pages.next_sequence();
+        pages.place(logical, target);
+        self.awaits_update[update.page as usize] = false;
+        self.stale[update.page as usize] = false;
+        self.counters.writes += 1;
         let command = PageProgram {
             page: target,
             supersedes,
@@ -243,19 +202,17 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// The entries of a translation page as they go to flash.
-    fn record<F: Flash>(&self, flash: &mut F, page: u32) -> Option<RecordId> {
+    fn record<F: Flash>(&self, flash: &mut F, pages: &Pages, page: u32) -> Option<RecordId> {
         let contents = flash.core_mut().contents.as_deref_mut()?;
-        let range = self.translation.shape.range(page);
-        Some(
-            contents.take_record(
-                range.flat_map(|logical| self.entry_on_flash(Lpn(logical)).bits().to_le_bytes()).collect(),
-            ),
-        )
+        let range = self.shape.range(page);
+        Some(contents.take_record(
+            range.flat_map(|logical| self.entry_on_flash(pages, Lpn(logical)).bits().to_le_bytes()).collect(),
+        ))
     }
 
-    fn entry_on_flash(&self, logical: Lpn) -> Entry {
-        let entry = self.pages.entry(logical);
-        if self.translation.scheme.is_dirty(logical.0) {
+    fn entry_on_flash(&self, pages: &Pages, logical: Lpn) -> Entry {
+        let entry = pages.entry(logical);
+        if self.scheme.is_dirty(logical.0) {
             OUTDATED
         } else if entry.is_page() {
             entry
@@ -265,113 +222,186 @@ impl<S: Scheme> PageMap<S> {
     }
 
     /// Whether a record on flash says what memory says about all entries that are not dirty.
-    pub(super) fn record_agrees(&self, page: u32, record: Option<&[u8]>) -> bool {
-        self.first_difference(page, record).is_none()
+    fn record_agrees(&self, pages: &Pages, page: u32, record: Option<&[u8]>) -> bool {
+        self.first_difference(pages, page, record).is_none()
     }
 
     /// The first entry of a translation page on flash that differs from a clean one in memory: its
     /// logical page, and both entries.
-    fn first_difference(&self, page: u32, record: Option<&[u8]>) -> Option<(u32, Entry, Entry)> {
-        let range = self.translation.shape.range(page);
+    fn first_difference(&self, pages: &Pages, page: u32, record: Option<&[u8]>) -> Option<(u32, Entry, Entry)> {
+        let range = self.shape.range(page);
         let mut words = record
             .unwrap_or_default()
             .chunks_exact(4)
             .map(|word| Entry::from_bits(u32::from_le_bytes(word.try_into().expect("four bytes"))));
         range.into_iter().find_map(|logical| {
             let on_flash = words.next().unwrap_or(Entry::NOWHERE);
-            let expected = self.entry_on_flash(Lpn(logical));
+            let expected = self.entry_on_flash(pages, Lpn(logical));
             (expected != OUTDATED && expected != on_flash).then_some((logical, on_flash, expected))
         })
     }
 
+    /// Counts a block that is about to be emptied. `valid`: its valid pages.
+    pub fn count_victim(&mut self, core: &nand::FlashCore, pages: &Pages, victim: BlockId, valid: &[u32]) {
+        if self.held_translation(core, pages, victim) {
+            self.counters.translation_victims += 1;
+            self.counters.translation_victim_pages += valid.len() as u64;
+        } else {
+            self.counters.data_victims += 1;
+            self.counters.victim_translation_pages += self.touched(pages, valid);
+        }
+    }
+
+    /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without
+    /// a valid page this is not known: it counts as data.
+    fn held_translation(&self, core: &nand::FlashCore, pages: &Pages, block: BlockId) -> bool {
+        let programmed = pages.backs(self.geometry.page_at(block, 0), usize::from(core.block(block).issued));
+        programmed.iter().find_map(|back| back.logical()).is_some_and(|logical| logical.0 >= self.shape.user_pages)
+    }
+
+    /// Translation pages with entries of these pages of user data.
+    fn touched(&mut self, pages: &Pages, valid: &[u32]) -> u64 {
+        self.look += 1;
+        let mut touched = 0;
+        for page in valid {
+            let Some(logical) = pages.back(Ppn(*page)).logical() else { continue };
+            let seen = &mut self.seen[self.shape.page_of(logical.0) as usize];
+            touched += u64::from(*seen != self.look);
+            *seen = self.look;
+        }
+        touched
+    }
+
+    /// Programs the next translation page that a lane's collection left behind the map. `false`:
+    /// there is none, or no room; then it stays behind until a later collection, which is safe as long
+    /// as memory knows.
+    #[inline]
+    pub fn next_update<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        pages: &mut Pages,
+        space: &mut Space<S>,
+        lane: usize,
+    ) -> bool {
+        let Some(page) = space.lanes.cursor(lane).next_update() else { return false };
+        // Whatever programmed it meanwhile wrote all that is known.
+        if !self.awaits_update[page as usize] {
+            return true;
+        }
+        let is_done = self.update_after_collection(flash, pages, space, lane, page);
+        if !is_done {
+            space.lanes.cursor(lane).update_later(page);
+        }
+        is_done
+    }
+
+    /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
+    /// scan found what they said.
+    pub fn note_stale(&mut self, image: &nand::FlashCore, pages: &Pages) {
+        for page in 0..self.shape.count {
+            let at = pages.find(self.lpn(page));
+            let record = at.and_then(|at| image.contents.as_deref()?.record(at.0));
+            if !self.record_agrees(pages, page, record) {
+                self.stale[page as usize] = true;
+                self.repairs.push(page);
+            }
+        }
+    }
+
     /// Collection moved a page: its entry changes in memory, or its translation page is noted.
     #[inline]
-    pub(super) fn note_relocation(&mut self, lane: usize, logical: Lpn, to: Ppn) {
+    pub fn note_relocation(&mut self, space: &mut Space<S>, lane: usize, logical: Lpn, to: Ppn) {
         if !S::DEMAND {
             return;
         }
-        if logical.index() >= self.user_pages() {
-            self.translation.counters.copies += 1;
+        if logical.index() >= self.shape.user_pages as usize {
+            self.counters.copies += 1;
         }
-        self.entry_changed(lane, logical, to);
+        self.entry_changed(space, lane, logical, to);
     }
 
     /// A page is somewhere else without the host's doing; `lane` sees to its translation page.
     #[inline]
-    pub(super) fn entry_changed(&mut self, lane: usize, logical: Lpn, to: Ppn) {
-        if !S::DEMAND || logical.index() >= self.user_pages() {
+    pub fn entry_changed(&mut self, space: &mut Space<S>, lane: usize, logical: Lpn, to: Ppn) {
+        if !S::DEMAND || logical.index() >= self.shape.user_pages as usize {
             return;
         }
-        let page = self.translation.shape.page_of(logical.0);
-        if self.translation.scheme.relocated(logical.0, to.0) || self.translation.awaits_update[page as usize] {
+        let page = self.shape.page_of(logical.0);
+        if self.scheme.relocated(logical.0, to.0) || self.awaits_update[page as usize] {
             return;
         }
-        self.translation.awaits_update[page as usize] = true;
-        self.lanes[lane].updates.push(page);
+        self.awaits_update[page as usize] = true;
+        space.lanes.cursor(lane).update_later(page);
     }
 
     /// Programs one translation page whose entries this plane's collection changed. `false`: no room.
-    pub(super) fn update_after_collection<F: Flash>(&mut self, flash: &mut F, lane: usize, page: u32) -> bool {
-        let back = Back::data(self.translation_lpn(page));
+    fn update_after_collection<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        pages: &mut Pages,
+        space: &mut Space<S>,
+        lane: usize,
+        page: u32,
+    ) -> bool {
+        let back = Back::data(self.lpn(page));
         // In turn, as for the host: kept in the plane that is collected, translation pages would gather
         // where most is collected, and make for still more.
-        let Some(target) = self.translation_page().or_else(|| self.copy_page(lane, back)) else {
+        let target = space.translation_page(pages);
+        let Some(target) = target.or_else(|| space.copy_page(pages, lane, back)) else {
             return false;
         };
-        self.translation.scheme.programmed(page);
-        self.translation.counters.collection_updates += 1;
+        self.scheme.programmed(page);
+        self.counters.collection_updates += 1;
         let update = Update { page, read: true, completion: Completion::Notify(lane as u32), after: None };
-        if self.program_translation(flash, &update, target) != Outcome::Done {
-            self.lanes[lane].in_flight += 1;
-        }
+        let outcome = self.program(flash, pages, &update, target);
+        space.lanes.cursor(lane).issued(outcome);
         true
     }
 
     /// Programs a few of the translation pages that a power cut left behind.
     #[cold]
-    pub(super) fn repair<F: Flash>(&mut self, flash: &mut F) {
+    pub fn repair<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) {
         for _ in 0..2 {
-            while self.translation.repairs.last().is_some_and(|page| !self.translation.stale[*page as usize]) {
-                self.translation.repairs.pop();
+            while self.repairs.last().is_some_and(|page| !self.stale[*page as usize]) {
+                self.repairs.pop();
             }
-            let Some(&page) = self.translation.repairs.last() else { return };
-            if !self.has_translation_room(S::WRITE_BACKS + 1) {
+            let Some(&page) = self.repairs.last() else { return };
+            if !space.has_translation_room(S::WRITE_BACKS + 1) {
                 return;
             }
-            let Some(target) = self.translation_page() else { return };
-            self.translation.scheme.programmed(page);
-            self.translation.counters.repaired += 1;
+            let Some(target) = space.translation_page(pages) else { return };
+            self.scheme.programmed(page);
+            self.counters.repaired += 1;
             let completion = Completion::Notify(TRANSLATION_TOKEN);
             let update = Update { page, read: true, completion, after: None };
-            self.program_translation(flash, &update, target);
+            self.program(flash, pages, &update, target);
         }
     }
 
     /// Bytes of the entries that a scan after a power cut found and flash does not have yet.
     fn repair_bytes(&self) -> u64 {
-        let stale = self.translation.repairs.iter().filter(|page| self.translation.stale[**page as usize]);
-        stale.count() as u64 * u64::from(self.translation.shape.entries()) * 4
+        let stale = self.repairs.iter().filter(|page| self.stale[**page as usize]);
+        stale.count() as u64 * u64::from(self.shape.entries()) * 4
     }
 
     /// Memory a controller needs for translation: directory, cache, and what the scheme adds.
-    pub(super) fn translation_bytes(&self) -> u64 {
-        let directory = u64::from(self.translation.shape.count) * S::DIRECTORY_BYTES;
-        let scheme = &self.translation.scheme;
+    pub fn ram_bytes(&self) -> u64 {
+        let directory = u64::from(self.shape.count) * S::DIRECTORY_BYTES;
+        let scheme = &self.scheme;
         directory + scheme.cached_bytes() + scheme.overhead_bytes() + self.repair_bytes()
     }
 
     /// Adds what happened to translation pages to the counters of the mapping.
-    pub(super) fn report_translation(&self, report: &mut LayerReport) {
+    pub fn report(&self, space: &Space<S>, report: &mut LayerReport) {
         if !S::DEMAND {
             return;
         }
-        let counters = &self.translation.counters;
+        let counters = &self.counters;
         report.cache = Some((counters.hits, counters.misses));
-        let unused: u64 = self.translation.own.iter().map(|frontier| u64::from(frontier.room())).sum();
         report.counters.extend([
-            ("map_cache_bytes", self.translation.scheme.cached_bytes()),
-            ("map_directory_bytes", u64::from(self.translation.shape.count) * S::DIRECTORY_BYTES),
-            ("translation_pages", u64::from(self.translation.shape.count)),
+            ("map_cache_bytes", self.scheme.cached_bytes()),
+            ("map_directory_bytes", u64::from(self.shape.count) * S::DIRECTORY_BYTES),
+            ("translation_pages", u64::from(self.shape.count)),
             ("translation_reads", counters.reads),
             ("translation_writes", counters.writes),
             ("translation_gc_updates", counters.collection_updates),
@@ -383,39 +413,36 @@ impl<S: Scheme> PageMap<S> {
             ("translation_victim_valid_pages", counters.translation_victim_pages),
             ("data_victims", counters.data_victims),
             ("data_victim_translation_pages", counters.victim_translation_pages),
-            ("open_write_pointer_pages", unused),
+            ("open_write_pointer_pages", space.room_in_own()),
         ]);
-        self.translation.scheme.report(report);
+        self.scheme.report(report);
     }
 
     /// Every law of translation: the directory names the newest version of each translation page, and
     /// what flash holds differs from memory only in entries known to be dirty.
-    pub(super) fn check_translation(&self, core: &nand::FlashCore) -> Result<(), String> {
+    pub fn check(&self, core: &nand::FlashCore, pages: &Pages) -> Result<(), String> {
         if !S::DEMAND {
             return Ok(());
         }
-        self.translation.scheme.check()?;
+        self.scheme.check()?;
         let budget = self.budget;
-        let cached = self.translation.scheme.cached_bytes();
+        let cached = self.scheme.cached_bytes();
         if cached > budget {
             return Err(format!("the cache holds {cached} bytes of map entries, its budget is {budget}"));
         }
-        if S::OWN_BLOCKS {
-            self.check_own_blocks()?;
-        }
         let Some(contents) = core.contents.as_deref() else { return Ok(()) };
-        for page in 0..self.translation.shape.count {
-            if self.translation.stale[page as usize] || self.translation.awaits_update[page as usize] {
+        for page in 0..self.shape.count {
+            if self.stale[page as usize] || self.awaits_update[page as usize] {
                 continue;
             }
-            let at = self.pages.find(self.translation_lpn(page));
+            let at = pages.find(self.lpn(page));
             if let Some(at) = at {
                 let position = self.geometry.page_in_block(at);
                 if position >= u32::from(core.block(self.geometry.block_of(at)).done) {
                     continue; // on its way
                 }
                 let oob = contents.oob(at.0);
-                if oob.logical != self.translation_lpn(page).0 {
+                if oob.logical != self.lpn(page).0 {
                     return Err(format!(
                         "the directory says translation page {page} is at {at}, which holds logical page {}",
                         oob.logical
@@ -423,26 +450,11 @@ impl<S: Scheme> PageMap<S> {
                 }
             }
             let record = at.and_then(|at| contents.record(at.0));
-            if let Some((logical, on_flash, known)) = self.first_difference(page, record) {
+            if let Some((logical, on_flash, known)) = self.first_difference(pages, page, record) {
                 return Err(format!(
                     "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean \
                      and at {known:?}"
                 ));
-            }
-        }
-        Ok(())
-    }
-
-    /// No block holds data of two translation pages, nor data beside translation pages.
-    fn check_own_blocks(&self) -> Result<(), String> {
-        let mut pages = Vec::new();
-        for block in (0..self.geometry.blocks()).map(units::BlockId) {
-            pages.clear();
-            self.pages.blocks.valid_pages(block, &mut pages);
-            let mut streams = pages.iter().map(|page| self.host_stream(self.pages.back(Ppn(*page))));
-            let first = streams.next();
-            if let Some(other) = streams.find(|stream| Some(*stream) != first) {
-                return Err(format!("block {block} holds pages of {first:?} and of {other:?}"));
             }
         }
         Ok(())

@@ -1,0 +1,260 @@
+//! Which block is emptied next: the policy's choice, or what there is room for.
+
+use super::fail::Homeless;
+use super::pages::Pages;
+use super::parameters::{Frontiers, Settings};
+use super::scheme::Scheme;
+use super::space::Space;
+use super::space::admission::Emptying;
+use super::trims::Trims;
+use crate::FtlContext;
+use crate::gc::{VictimPolicy, VictimView, build_victim};
+use engine::random::Stream;
+use nand::Flash;
+use units::{BlockId, Cause};
+
+/// Full blocks a policy may choose, where one may not be moved, before it is not asked any more.
+const FULL_PICKS: usize = 8;
+/// Full blocks in a row, for each block of a lane, after which a policy is overruled as it goes in circles: one that
+/// takes each in turn needs one, one that draws lots finds another block before but once in e^64 times, and one that
+/// evens out wear needs as many as the wear differs.
+const CIRCLES: u32 = 64;
+/// Collections between two looks at the spread of wear.
+const LEVEL_EVERY: u32 = 8;
+
+/// What decides about victims.
+pub(super) struct Collector {
+    policy: Box<dyn VictimPolicy>,
+    pub stream: Stream,
+    /// Planes collect one after the other.
+    in_turn: bool,
+    frontiers: Frontiers,
+    /// Collection begins when a lane has this many erased (or being erased) blocks or fewer.
+    free_blocks: u32,
+    /// The same while the host is idle; 0: no background collection.
+    background_free_blocks: u32,
+    /// Difference of erase counts that starts static wear levelling; 0: never.
+    level_gap: u32,
+    /// The host is idle.
+    pub idle: bool,
+    /// Full blocks that the policy chose and that were not taken, as it chose nothing else, since counting began.
+    pub overruled: u64,
+    /// Blocks moved to even out wear since counting began.
+    pub levelled_blocks: u64,
+}
+
+/// What a collector looks at and may change.
+pub(super) struct Ground<'a, S> {
+    pub pages: &'a mut Pages,
+    pub space: &'a mut Space<S>,
+    pub trims: &'a Trims,
+    pub homeless: &'a Homeless,
+    pub pages_per_block: u32,
+}
+
+impl Collector {
+    pub fn new(context: &FtlContext<'_>, settings: &Settings) -> Self {
+        Self {
+            policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
+            stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
+            in_turn: context.stripes.is_some_and(|stripes| stripes.in_turn),
+            frontiers: settings.frontiers,
+            free_blocks: settings.free_blocks,
+            background_free_blocks: settings.background_free_blocks,
+            level_gap: settings.level_gap,
+            idle: false,
+            overruled: 0,
+            levelled_blocks: 0,
+        }
+    }
+
+    fn wanted_free<S: Scheme>(&self, space: &Space<S>, lane: usize) -> u32 {
+        let background = if self.idle { self.background_free_blocks } else { 0 };
+        // As long as a shared block has room nothing is short but what collection itself must have. Where a plane has
+        // one block to spare, collecting for more would go on until nothing in it is invalid.
+        let shares = !S::DEMAND && self.frontiers == Frontiers::Shared && !space.lanes[lane].host_is_full();
+        // Room that the host will need is made when it asks for it: until then nothing is due.
+        let needed = if self.idle { 0 } else { (space.lanes.withheld() as u32).saturating_sub(u32::from(shares)) };
+        background.max(self.free_blocks).max(needed)
+    }
+
+    /// The block of a lane to be emptied next, if there is need and room for what it holds.
+    pub fn next_victim<F: Flash, S: Scheme>(
+        &mut self,
+        flash: &F,
+        ground: &mut Ground<'_, S>,
+        lane: usize,
+    ) -> Option<(BlockId, Cause)> {
+        let entry = &ground.space.lanes[lane];
+        let wanted = entry.free() as u32 + entry.erasing() <= self.wanted_free(ground.space, lane)
+            || !ground.homeless.is_empty();
+        let erasing = entry.erasing() > 0;
+        let settled = entry.failing().iter().find(|failing| {
+            let row = flash.core().block(failing.block);
+            u32::from(row.issued - row.done) <= failing.settled
+                && ground.emptying(flash, lane, failing.block).is_admitted(true)
+        });
+        if let Some(failing) = settled
+            && ground.homeless.is_empty()
+        {
+            return Some((failing.block, Cause::Wear));
+        }
+        // Whoever waits for its turn has been refused room, and is told when an erase makes some anywhere.
+        if !wanted || self.in_turn && ground.homeless.is_empty() && ground.space.lanes.another_collects(lane) {
+            return None;
+        }
+        let (block, cause) = self.choose(flash, ground, lane)?;
+        if ground.emptying(flash, lane, block).is_admitted(true) && !ground.homeless.pin(block) {
+            return Some((block, cause));
+        }
+        if erasing && ground.homeless.is_empty() {
+            return None; // an erase already issued will make room; failed programs may hold it up
+        }
+        // Nothing else will make room (this happens right after a power cut): the cheapest victim.
+        let least = ground.least_admitted(flash, lane);
+        let found = least.or_else(|| ground.evacuated(flash, lane)).map(|block| (block, Cause::Gc));
+        if found.is_none() && ground.reopen_closed(flash, lane) {
+            return self.next_victim(flash, ground, lane);
+        }
+        found
+    }
+
+    fn choose<F: Flash, S: Scheme>(
+        &mut self,
+        flash: &F,
+        ground: &mut Ground<'_, S>,
+        lane: usize,
+    ) -> Option<(BlockId, Cause)> {
+        // Moving a full block makes garbage of translation pages, which is worth collecting, which
+        // gives room to move a full block: once is enough until the host has written.
+        let may_move_full = !S::DEMAND || !ground.space.lanes[lane].cursor.has_moved_full();
+        if may_move_full && let Some(cold) = self.cold_block(flash, ground, lane) {
+            ground.space.lanes.cursor(lane).levels();
+            self.levelled_blocks += 1;
+            return Some((cold, Cause::Wear));
+        }
+        let (first, count) = (ground.space.lanes[lane].first(), ground.space.lanes[lane].count());
+        // Blocks with programs still under way are no victims yet; they are set aside for this pick.
+        let mut aside = Vec::new();
+        let mut full = 0;
+        let choice = loop {
+            let view = VictimView {
+                keys: ground.pages.blocks().keys(first, count),
+                closed_at: ground.pages.blocks().closed_at(first, count),
+                closings: ground.pages.blocks().closings(),
+                rows: &flash.core().blocks()[first.index()..first.index() + count as usize],
+                pages_per_block: ground.pages_per_block,
+            };
+            let Some(pick) = self.policy.pick(&view, &mut self.stream) else { break None };
+            let block = BlockId(first.0 + pick as u32);
+            assert!(ground.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
+            let row = flash.core().block(block);
+            let gains = ground.space.gains(ground.pages, lane, block);
+            // A policy may waste a copy of a full block (random does), as long as some other block
+            // has something to gain; otherwise collection would go round in circles.
+            let least = || view.least_valid().and_then(|block| view.valid(block));
+            let harmless = || least().is_some_and(|least| least < ground.pages_per_block);
+            if row.done == row.issued && (gains || may_move_full && harmless()) {
+                let full_in_a_row = ground.space.lanes.cursor(lane).picked(gains);
+                if full_in_a_row > CIRCLES * count {
+                    self.overruled += 1;
+                    break ground.least_gaining(flash, lane);
+                }
+                break Some(block);
+            }
+            full += usize::from(!gains);
+            if full == FULL_PICKS {
+                break ground.least_gaining(flash, lane);
+            }
+            ground.pages.withdraw(block);
+            aside.push(block);
+        };
+        for block in aside {
+            ground.pages.put_back(block);
+        }
+        choice.map(|block| (block, Cause::Gc))
+    }
+
+    /// The least worn closed block, when the plane's wear has drifted apart.
+    fn cold_block<F: Flash, S: Scheme>(&self, flash: &F, ground: &Ground<'_, S>, lane: usize) -> Option<BlockId> {
+        let gap = self.level_gap;
+        if gap == 0 || !ground.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
+            return None;
+        }
+        let erases = |block: BlockId| flash.core().block(block).erases;
+        let most = ground.space.lanes[lane].blocks().map(erases).max()?;
+        let cold = ground.settled(flash, lane).min_by_key(|block| erases(*block))?;
+        (most - erases(cold) > gap).then_some(cold)
+    }
+}
+
+impl<S: Scheme> Ground<'_, S> {
+    /// A block of a lane that may be emptied.
+    pub fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_, S> {
+        let held = !self.trims.is_empty() && flash.core().block(block).pins > 0;
+        Emptying { space: self.space, pages: self.pages, lane, block, held }
+    }
+
+    /// The blocks of a plane that collection may take and where no program is under way.
+    fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
+        self.space.lanes[lane].blocks().filter(|block| {
+            let row = flash.core().block(*block);
+            self.pages.blocks().is_candidate(*block) && row.done == row.issued
+        })
+    }
+
+    /// The block with the fewest valid pages among those whose copies find room.
+    fn least_admitted<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pin(*block));
+        let valid = |block: &BlockId| self.pages.blocks().valid_count(*block);
+        // Mostly the first choice is admitted; asking every block would be slow.
+        let least = blocks.clone().min_by_key(valid)?;
+        if self.emptying(flash, lane, least).is_admitted(false) {
+            return Some(least);
+        }
+        blocks.filter(|block| self.emptying(flash, lane, *block).is_admitted(false)).min_by_key(valid)
+    }
+
+    /// Goes on filling a block that a power cut left closed with pages to spare: all that is left
+    /// when the blocks kept for collection failed. `false`: there is none, or other room will come.
+    #[cold]
+    fn reopen_closed<F: Flash>(&mut self, flash: &F, lane: usize) -> bool {
+        let pages = self.pages_per_block;
+        let entry = &self.space.lanes[lane];
+        if entry.free() > 0 || entry.is_reclaiming() {
+            return false;
+        }
+        let blocks = self.settled(flash, lane).filter(|block| {
+            let row = flash.core().block(*block);
+            let stream = self.space.stream_of(self.pages, *block);
+            u32::from(row.done) < pages && !row.has_failed() && self.space.frontier(lane, stream).is_full()
+        });
+        let Some(block) = blocks.min_by_key(|block| flash.core().block(*block).done) else { return false };
+        let stream = self.space.stream_of(self.pages, block);
+        self.space.reopen(self.pages, flash.core(), lane, stream, block);
+        true
+    }
+
+    /// The cheapest victim of a plane without any room, if other planes can take what it holds.
+    fn evacuated<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        if self.space.lanes[lane].cursor.copies_under_way() > 0 || S::PINNED {
+            return None;
+        }
+        let pages = self.pages_per_block;
+        let room = self.space.lanes.spare_blocks_beside(lane) as u32 * pages;
+        let blocks = self.settled(flash, lane).filter(|block| !self.homeless.pin(*block));
+        let least = blocks.min_by_key(|block| self.pages.blocks().valid_count(*block))?;
+        (self.pages.blocks().valid_count(least) < room.min(pages)).then_some(least)
+    }
+
+    /// The block with the fewest valid pages, if one gives room.
+    #[cold]
+    fn least_gaining<F: Flash>(&self, flash: &F, lane: usize) -> Option<BlockId> {
+        let mut blocks = self.settled(flash, lane);
+        let least = blocks.clone().min_by_key(|block| self.pages.blocks().valid_count(*block))?;
+        if self.pages.blocks().valid_count(least) < self.pages_per_block {
+            return Some(least);
+        }
+        blocks.find(|block| self.space.gains(self.pages, lane, *block))
+    }
+}

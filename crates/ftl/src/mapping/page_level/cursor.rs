@@ -1,0 +1,175 @@
+//! How far the collection of one lane is.
+
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::Outcome;
+use units::{BlockId, CAUSES, Cause, Ppn};
+
+/// A block being emptied: the pages that were valid when it was chosen, and how far we are. A page
+/// that became invalid since is skipped.
+#[derive(Clone, Debug)]
+pub(super) struct Collection {
+    pub victim: BlockId,
+    pub cause: Cause,
+    pages: Vec<u32>,
+    next: usize,
+}
+
+impl Collection {
+    /// The page that is `ahead` pages behind the next one in its list.
+    #[inline(always)]
+    pub fn page(&self, ahead: usize) -> Option<Ppn> {
+        self.pages.get(self.next + ahead).copied().map(Ppn)
+    }
+}
+
+/// The collection of one lane. Only this file writes it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cursor {
+    collection: Option<Collection>,
+    /// Copies under way, and translation pages that go with them.
+    in_flight: u32,
+    /// Translation pages to be programmed with the end of a collection.
+    updates: Vec<u32>,
+    /// A block without invalid pages was moved since the host last wrote here.
+    moved_full: bool,
+    /// Such blocks that the policy has chosen since it chose another one.
+    full_in_a_row: u32,
+    /// Memory of the last collection's page list, to be used again.
+    spare_list: Vec<u32>,
+}
+
+impl Cursor {
+    /// The block being emptied, and how far that is.
+    #[inline(always)]
+    pub fn collection(&self) -> Option<&Collection> {
+        self.collection.as_ref()
+    }
+
+    /// The block being emptied.
+    #[inline]
+    pub fn victim(&self) -> Option<BlockId> {
+        self.collection.as_ref().map(|collection| collection.victim)
+    }
+
+    #[inline]
+    pub fn copies_under_way(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// A block is being emptied, or copies of one are under way.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight > 0 || self.collection.is_some()
+    }
+
+    /// An empty list for the pages of the next victim.
+    pub fn page_list(&mut self) -> Vec<u32> {
+        let mut list = std::mem::take(&mut self.spare_list);
+        list.clear();
+        list
+    }
+
+    /// `victim`, of which these pages are valid, is emptied from now on.
+    pub fn begin(&mut self, victim: BlockId, cause: Cause, pages: Vec<u32>) {
+        self.collection = Some(Collection { victim, cause, pages, next: 0 });
+    }
+
+    /// The next page is dealt with.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        if let Some(collection) = &mut self.collection {
+            collection.next += 1;
+        }
+    }
+
+    /// One more page of `block` is to be moved. `false`: that block is not being emptied.
+    pub fn add(&mut self, block: BlockId, page: Ppn) -> bool {
+        let collection = self.collection.as_mut().filter(|collection| collection.victim == block);
+        collection.map(|collection| collection.pages.push(page.0)).is_some()
+    }
+
+    /// The collection is over, or given up. What was emptied, and why.
+    pub fn end(&mut self) -> Option<(BlockId, Cause)> {
+        let collection = self.collection.take()?;
+        self.spare_list = collection.pages;
+        Some((collection.victim, collection.cause))
+    }
+
+    /// A program of this collection was issued, and ends later unless it is `Done`.
+    #[inline]
+    pub fn issued(&mut self, outcome: Outcome) {
+        self.in_flight += u32::from(outcome != Outcome::Done);
+    }
+
+    /// A program of this collection ended.
+    pub fn ended(&mut self) {
+        self.in_flight -= 1;
+    }
+
+    /// The host wrote here.
+    #[inline]
+    pub fn host_wrote(&mut self) {
+        self.moved_full = false;
+    }
+
+    /// A block without invalid pages was moved since the host last wrote here.
+    pub fn has_moved_full(&self) -> bool {
+        self.moved_full
+    }
+
+    /// A block without invalid pages is chosen to even out wear.
+    pub fn levels(&mut self) {
+        self.moved_full = true;
+    }
+
+    /// The policy's choice is taken, which gains room or not. How many in a row gained none.
+    pub fn picked(&mut self, gains: bool) -> u32 {
+        self.moved_full |= !gains;
+        self.full_in_a_row = if gains { 0 } else { self.full_in_a_row.saturating_add(1) };
+        self.full_in_a_row
+    }
+
+    /// A translation page is to be programmed with the end of this collection.
+    pub fn update_later(&mut self, page: u32) {
+        self.updates.push(page);
+    }
+
+    /// The next translation page to be programmed with the end of this collection.
+    pub fn next_update(&mut self) -> Option<u32> {
+        self.updates.pop()
+    }
+
+    /// Nothing more is collected here.
+    pub fn lose(&mut self) {
+        self.collection = None;
+    }
+
+    /// `promised`: translation pages that its lane promises it.
+    pub fn save(&self, writer: &mut SnapshotWriter, promised: u32) {
+        let numbers = |collection: &Collection| {
+            let head = [collection.victim.0, collection.cause.index() as u32, collection.next as u32];
+            head.into_iter().chain(collection.pages.iter().copied()).collect()
+        };
+        let collection: Vec<u32> = self.collection.as_ref().map(numbers).unwrap_or_default();
+        writer.put_u32("lane.collection", collection.into_iter());
+        let updates = [promised, u32::from(self.moved_full)].into_iter().chain(self.updates.iter().copied());
+        writer.put_u32("lane.updates", updates.collect::<Vec<_>>().into_iter());
+    }
+
+    /// What [`Cursor::save`] wrote, and what was promised.
+    pub fn load(reader: &mut SnapshotReader<'_>) -> Result<(Self, u32), SnapshotError> {
+        let problem = "its promise is missing".to_owned();
+        let collection = match reader.get_u32("lane.collection")?.as_slice() {
+            [victim, cause, next, pages @ ..] => {
+                let cause = CAUSES[*cause as usize % CAUSES.len()];
+                Some(Collection { victim: BlockId(*victim), cause, pages: pages.to_vec(), next: *next as usize })
+            }
+            _ => None,
+        };
+        let updates = reader.get_u32("lane.updates")?;
+        let [promised, moved_full, updates @ ..] = updates.as_slice() else {
+            return Err(SnapshotError::Unfit { section: "lane", problem });
+        };
+        let (updates, moved_full) = (updates.to_vec(), *moved_full == 1);
+        Ok((Self { collection, updates, moved_full, ..Self::default() }, *promised))
+    }
+}

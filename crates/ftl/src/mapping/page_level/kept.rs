@@ -1,0 +1,370 @@
+//! Old versions of pages, kept for a stripe layer: what a parity that is not up to date still covers.
+//!
+//! A page that is kept stays valid in its block, so it is counted, moved and protected like any other. When
+//! collection meets it, it says so and waits for it to be dropped, or moves it (`stripe.semi_valid`).
+//!
+//! ```text
+//! map     -> newest version      back entry of both: the logical page
+//! kept    -> kept version        a page in `kept` is never in `map`
+//! ```
+//!
+//! *Protects*: each kept version is a valid page of its own that is not the newest version. Without a stripe layer
+//! nothing is kept, and this costs nothing.
+
+use super::entry::{Back, Entry};
+use super::pages::Pages;
+use super::scheme::Scheme;
+use super::space::Space;
+use crate::mapping::common::{written_blocks, written_pages};
+use crate::mapping::{FtlContext, Stripes};
+use layer::{Old, SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Contents, FlashCore, PageKind};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{BlockId, Geometry, Lpn, Ppn};
+
+/// In a sequence number on flash: the parity covers nothing of the page, whatever older versions of it are there.
+pub(super) const FRESH: u64 = 1 << 63;
+
+/// What a logical page of a mapping was when power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Never written, or on a chip that is lost.
+    Nothing,
+    /// Its newest version carries this sequence number.
+    Written(u64),
+    /// It was trimmed, by a tombstone with this number.
+    Trimmed(u64),
+}
+
+/// Old versions by logical page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    /// A flash page, [`Entry::ZEROS`] of a page that was never written or trimmed, or [`Entry::NOWHERE`] for none;
+    /// empty where nothing is ever kept.
+    table: Vec<Entry>,
+    /// Flash pages in it.
+    pages: u64,
+    /// Collection moves them at once instead of waiting.
+    moves: bool,
+    /// Logical pages of which it does in any case.
+    to_be_moved: BTreeSet<Lpn>,
+    wanted: Vec<u32>,
+    /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
+    numbers: Vec<u64>,
+}
+
+impl Kept {
+    pub fn new(stripes: Option<Stripes<'_>>, logical_pages: usize, has_contents: bool) -> Self {
+        let Some(stripes) = stripes else { return Self::default() };
+        let numbers = if has_contents { vec![0; logical_pages] } else { Vec::new() };
+        Self {
+            table: units::table(logical_pages, Entry::NOWHERE),
+            moves: stripes.moves_old,
+            numbers,
+            ..Self::default()
+        }
+    }
+
+    /// The sequence number of a write of `logical`: `given`, or the next one.
+    #[inline]
+    pub fn number_for(&mut self, pages: &mut Pages, logical: Lpn, given: Option<u64>) -> u64 {
+        let sequence = given.unwrap_or_else(|| pages.next_sequence());
+        self.number(logical, sequence);
+        sequence
+    }
+
+    /// A page is written with this number.
+    #[inline]
+    fn number(&mut self, logical: Lpn, sequence: u64) {
+        if let Some(number) = self.numbers.get_mut(logical.index()) {
+            *number = sequence;
+        }
+    }
+
+    /// What `logical` mapped to until now is its old version, if it has none. `true`: the page stays valid.
+    #[inline]
+    pub fn keep(&mut self, logical: Lpn, entry: Entry) -> bool {
+        let old = &mut self.table[logical.index()];
+        if *old != Entry::NOWHERE {
+            return false;
+        }
+        let mapped = entry.is_page();
+        *old = if mapped { entry } else { Entry::ZEROS };
+        self.pages += u64::from(mapped);
+        mapped
+    }
+
+    /// Brings the place of `logical` into the processor's cache.
+    #[inline]
+    pub fn prefetch(&self, logical: usize) {
+        units::prefetch(&self.table, logical);
+    }
+
+    /// The number of a write as it goes to flash.
+    #[inline]
+    pub fn mark(&self, logical: Lpn, sequence: u64) -> u64 {
+        if self.table[logical.index()] == Entry::ZEROS { sequence | FRESH } else { sequence }
+    }
+
+    /// The entry to read for the old version, if there is one.
+    #[inline]
+    pub fn entry(&self, logical: Lpn) -> Option<Entry> {
+        self.table.get(logical.index()).copied().filter(|entry| *entry != Entry::NOWHERE)
+    }
+
+    /// Valid pages that are nobody's newest version.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    fn is(&self, logical: Lpn, page: Ppn) -> bool {
+        self.table.get(logical.index()) == Some(&Entry::page(page))
+    }
+
+    /// Bytes a controller needs for it.
+    pub fn ram_bytes(&self) -> u64 {
+        self.table.len() as u64 * 4
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u32("page.old", self.table.iter().map(|entry| entry.bits()));
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let table = reader.get_u32("page.old")?;
+        if table.len() != self.table.len() {
+            let problem = "the number of pages differs".to_owned();
+            return Err(SnapshotError::Unfit { section: "page.old", problem });
+        }
+        self.table = table.into_iter().map(Entry::from_bits).collect();
+        self.pages = self.table.iter().filter(|entry| entry.is_page()).count() as u64;
+        Ok(())
+    }
+}
+
+/// Copies of old versions that were not chosen, by logical page.
+pub(super) type OldCopies = BTreeMap<Lpn, Vec<Ppn>>;
+
+impl Kept {
+    /// Collection met this page, which is an old version. `false`: it stays where it is until it is dropped, and the
+    /// stripe layer is told; otherwise it is moved.
+    pub fn is_moved(&mut self, logical: Lpn, page: Ppn) -> bool {
+        debug_assert!(self.is(logical, page), "a valid page is the newest version or kept");
+        let moves = self.moves || self.to_be_moved.contains(&logical);
+        if !moves {
+            self.wanted.push(logical.0);
+        }
+        moves
+    }
+
+    /// The old version moves from one page to another.
+    pub fn relocate(&mut self, pages: &mut Pages, logical: Lpn, from: Ppn, to: Ppn) {
+        self.to_be_moved.remove(&logical);
+        self.stand_in(pages, logical, from, to);
+    }
+
+    fn stand_in(&mut self, pages: &mut Pages, logical: Lpn, from: Ppn, to: Ppn) {
+        self.table[logical.index()] = Entry::page(to);
+        pages.stand_in(from, to);
+    }
+
+    /// A copy of an old version failed: the page it was made from stands for it again. `false`: it was no old version.
+    pub fn return_copy(&mut self, pages: &mut Pages, copy: Ppn, source: Ppn) -> bool {
+        let logical = self.version_on(pages, copy);
+        if let Some(logical) = logical {
+            self.stand_in(pages, logical, copy, source);
+        }
+        logical.is_some()
+    }
+
+    /// The logical page whose old version this page holds.
+    pub fn version_on(&self, pages: &Pages, page: Ppn) -> Option<Lpn> {
+        pages.back(page).logical().filter(|logical| self.is(*logical, page))
+    }
+
+    /// The page of an old version that is kept no longer: the caller's to drop.
+    pub fn drop(&mut self, logical: Lpn) -> Option<Ppn> {
+        let page = self.replace(logical, Entry::NOWHERE)?;
+        self.to_be_moved.remove(&logical);
+        Some(page)
+    }
+
+    /// The page of an old version that counts as zeros from now on: the caller's to drop.
+    pub fn forget(&mut self, logical: Lpn) -> Option<Ppn> {
+        self.replace(logical, Entry::ZEROS)
+    }
+
+    /// The page of an old version that was lost: the caller's to drop.
+    pub fn lose(&mut self, logical: Lpn) -> Option<Ppn> {
+        self.replace(logical, Entry::NOWHERE)
+    }
+
+    fn replace(&mut self, logical: Lpn, entry: Entry) -> Option<Ppn> {
+        let page = std::mem::replace(&mut self.table[logical.index()], entry).on_flash();
+        self.pages -= u64::from(page.is_some());
+        page
+    }
+
+    /// Collection is to move the old version of a page, if it is on flash: where it is.
+    pub fn move_soon(&mut self, logical: Lpn) -> Option<Ppn> {
+        let page = self.page(logical)?;
+        self.to_be_moved.insert(logical);
+        Some(page)
+    }
+
+    /// The page with an old version.
+    pub fn page(&self, logical: Lpn) -> Option<Ppn> {
+        self.entry(logical).and_then(Entry::on_flash)
+    }
+
+    /// What is kept of a page.
+    pub fn version(&self, logical: Lpn) -> Old {
+        match self.entry(logical) {
+            None => Old::None,
+            Some(Entry::ZEROS) => Old::Zero,
+            Some(_) => Old::Page,
+        }
+    }
+
+    /// Sequence number of the newest version of a page, where flash keeps contents; 0: none.
+    pub fn sequence_of(&self, logical: Lpn) -> u64 {
+        self.numbers.get(logical.index()).copied().unwrap_or(0)
+    }
+
+    /// Appends the logical pages whose old versions collection waits for.
+    pub fn take_wanted(&mut self, wanted: &mut Vec<u32>) {
+        wanted.append(&mut self.wanted);
+    }
+
+    /// Every kept page is valid, its own and not the newest version.
+    ///
+    /// # Errors
+    /// The first of which that is not so, in words.
+    pub fn check(&self, pages: &Pages) -> Result<(), String> {
+        let mut count = 0;
+        for (logical, entry) in (0..).map(Lpn).zip(&self.table) {
+            let Some(page) = entry.on_flash() else { continue };
+            count += 1;
+            let is_its_own = pages.blocks().is_valid(page) && pages.back(page) == Back::data(logical);
+            if !is_its_own || pages.find(logical) == Some(page) {
+                return Err(format!("the old version of logical page {logical} is page {page}, which is not its own"));
+            }
+        }
+        if count == self.pages { Ok(()) } else { Err(format!("{count} old versions, but {} counted", self.pages)) }
+    }
+
+    /// Finds old versions after a power cut: of every page newer than its parity, the newest one that is not.
+    /// `found`: what each logical page is, `fresh`: number of its newest version if that says that nothing of it is
+    /// covered. Returns copies of them that were not chosen.
+    pub fn recover<S: Scheme>(
+        &mut self,
+        context: &FtlContext<'_>,
+        image: &FlashCore,
+        pages: &mut Pages,
+        space: &Space<S>,
+        found: &[Found],
+        fresh: &[u64],
+    ) -> OldCopies {
+        let mut copies = OldCopies::new();
+        let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
+        pages.note_sequence(stripes.given);
+        let bounds = bounds(&stripes, image, contents, pages, space, found);
+        let mut best = vec![0_u64; pages.logical_pages() as usize];
+        for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
+            let oob = contents.oob(page.0);
+            let logical = oob.logical as usize;
+            let sequence = oob.sequence & !FRESH;
+            let covered = matches!(oob.kind, PageKind::Data | PageKind::Lost)
+                && bounds[logical].is_some_and(|bound| sequence <= bound && fresh[logical] <= bound);
+            if !covered || sequence < best[logical] {
+                continue;
+            }
+            let others = copies.entry(Lpn(oob.logical)).or_default();
+            if sequence > best[logical] {
+                others.clear();
+            } else {
+                others.extend(self.table[logical].on_flash());
+            }
+            (best[logical], self.table[logical]) = (sequence, Entry::page(page));
+        }
+        for (logical, bound) in bounds.iter().enumerate() {
+            let entry = self.table[logical];
+            if bound.is_none() {
+                continue;
+            }
+            let Some(page) = entry.on_flash() else {
+                self.table[logical] = Entry::ZEROS;
+                continue;
+            };
+            pages.keep(page, Back::data(Lpn(logical as u32)));
+            self.pages += 1;
+        }
+        copies.retain(|_, others| !others.is_empty());
+        for (logical, found) in (0..).map(Lpn).zip(found) {
+            if let Found::Written(sequence) = found {
+                self.number(logical, *sequence);
+            }
+        }
+        copies
+    }
+
+    /// Lets another copy of the old version on `page` stand for it.
+    pub fn exchange(&mut self, pages: &mut Pages, page: Ppn, other: Ppn) {
+        if let Some(logical) = pages.back(page).logical() {
+            self.stand_in(pages, logical, page, other);
+        }
+    }
+}
+
+/// Another copy of an old version, outside of `block`.
+pub(super) fn other_copy(geometry: &Geometry, logical: Lpn, block: BlockId, copies: &OldCopies) -> Option<Ppn> {
+    copies.get(&logical)?.iter().copied().find(|copy| geometry.block_of(*copy) != block)
+}
+
+/// Of each page that is newer than its parity, the sequence number of that parity. Of several parities, the
+/// newest number that all of them had: power may have been cut between one and the other, more than once.
+fn bounds<S: Scheme>(
+    stripes: &Stripes<'_>,
+    image: &FlashCore,
+    contents: &Contents,
+    pages: &Pages,
+    space: &Space<S>,
+    found: &[Found],
+) -> Vec<Option<u64>> {
+    let number = |logical: u32| match found[logical as usize] {
+        Found::Nothing => 0,
+        Found::Written(sequence) | Found::Trimmed(sequence) => sequence,
+    };
+    let live = |logical: u32| {
+        let parities = stripes.shape.parities(logical).into_iter().flatten();
+        parities.filter(|parity| !space.lanes[space.lanes.home(Lpn(*parity))].is_dead())
+    };
+    let is_torn = |logical: &u32| {
+        live(*logical).any(|parity| parity == *logical)
+            && live(*logical).any(|parity| number(parity) != number(*logical))
+    };
+    // Before the first one there was nothing.
+    let mut torn: BTreeMap<u32, BTreeSet<u64>> =
+        (0..pages.logical_pages()).filter(is_torn).map(|logical| (logical, [0].into())).collect();
+    if !torn.is_empty() {
+        for page in written_blocks(image).flat_map(|block| written_pages(image, block)) {
+            let oob = contents.oob(page.0);
+            if let Some(numbers) =
+                torn.get_mut(&oob.logical).filter(|_| matches!(oob.kind, PageKind::Data | PageKind::Lost))
+            {
+                numbers.insert(oob.sequence & !FRESH);
+            }
+        }
+    }
+    let bound = |logical: u32| {
+        let common = |first: u32| match torn.get(&first) {
+            Some(numbers) => {
+                numbers.iter().rev().copied().find(|number| live(first).all(|other| torn[&other].contains(number)))
+            }
+            None => Some(number(first)),
+        };
+        let bound = stripes.shape.covered_until(logical).or_else(|| common(live(logical).next()?))?;
+        (number(logical) > bound).then_some(bound)
+    };
+    (0..pages.logical_pages()).map(bound).collect()
+}

@@ -1,0 +1,291 @@
+//! The lanes of a drive: their free blocks, the order in which pages are striped over them, blocks that failed.
+
+use super::lane::{Division, Failing, Lane};
+use crate::FtlContext;
+use crate::alloc::{Placement, plane_order};
+use crate::mapping::page_level::cursor::Cursor;
+use crate::mapping::page_level::pages::Pages;
+use crate::mapping::page_level::parameters::Settings;
+use nand::{FlashCore, LawBroken};
+use std::ops::{Index, Range};
+use units::{BlockId, DieId, Geometry, Lpn, Ppn};
+
+/// Every lane of a drive.
+pub(in crate::mapping::page_level) struct Lanes {
+    geometry: Geometry,
+    all: Vec<Lane>,
+    division: Division,
+    /// Lanes in striping order, and the next one's position in it.
+    order: Vec<u32>,
+    turn: usize,
+    /// Free blocks are used least worn first.
+    least_worn_first: bool,
+    /// Erased blocks of each lane that the host does not get.
+    pub(super) withheld: usize,
+    /// Lanes without a free block.
+    pub(super) empty: usize,
+}
+
+impl Index<usize> for Lanes {
+    type Output = Lane;
+
+    #[inline]
+    fn index(&self, lane: usize) -> &Lane {
+        &self.all[lane]
+    }
+}
+
+impl Lanes {
+    /// Every erased block is free.
+    pub fn new(context: &FtlContext<'_>, core: &FlashCore, settings: &Settings) -> Self {
+        let geometry = context.geometry;
+        let bound =
+            settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
+        let division = Division::new(&geometry, context.stripes, bound);
+        let order =
+            context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec());
+        let all: Vec<Lane> = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
+        let empty = all.iter().filter(|lane| lane.free.is_empty()).count();
+        Self { geometry, all, division, order, turn: 0, least_worn_first: settings.level_dynamic, withheld: 0, empty }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Lane> {
+        self.all.iter()
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, lane: usize) -> &mut Lane {
+        &mut self.all[lane]
+    }
+
+    /// The cursor of a lane's collection.
+    #[inline]
+    pub fn cursor(&mut self, lane: usize) -> &mut Cursor {
+        &mut self.all[lane].cursor
+    }
+
+    #[inline]
+    pub fn of(&self, page: Ppn) -> usize {
+        self.of_block(self.geometry.block_of(page))
+    }
+
+    #[inline]
+    pub fn of_block(&self, block: BlockId) -> usize {
+        self.division.lane_of(block)
+    }
+
+    /// Lanes of a die.
+    pub fn of_die(&self, die: DieId) -> Range<usize> {
+        let lanes = (self.division.lanes / self.geometry.dies()) as usize;
+        die.index() * lanes..(die.index() + 1) * lanes
+    }
+
+    /// The die of a lane.
+    pub fn die_of(&self, lane: usize) -> DieId {
+        DieId(lane as u32 / (self.division.lanes / self.geometry.dies()))
+    }
+
+    /// The lane that a page never leaves, where pages have one.
+    #[inline]
+    pub fn home(&self, logical: Lpn) -> usize {
+        self.order[self.division.run_of(logical) % self.order.len()] as usize
+    }
+
+    /// Lanes in striping order.
+    pub fn in_order(&self) -> impl Iterator<Item = usize> + use<'_> {
+        self.order.iter().map(|lane| *lane as usize)
+    }
+
+    /// Lanes in striping order whose dies are there.
+    pub fn living(&self) -> impl Iterator<Item = usize> + use<'_> {
+        self.in_order().filter(|lane| !self.all[*lane].dead)
+    }
+
+    /// How many lanes pages are striped over.
+    #[inline]
+    pub fn width(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The next lane in striping order.
+    #[inline]
+    pub fn next(&mut self) -> usize {
+        let lane = self.order[self.turn] as usize;
+        self.turn += 1;
+        if self.turn == self.order.len() {
+            self.turn = 0;
+        }
+        lane
+    }
+
+    /// Position of the next lane in striping order.
+    pub fn turn(&self) -> usize {
+        self.turn
+    }
+
+    /// Pages have a lane that they cannot leave, and tombstones none: a full lane gives its tombstones to others.
+    #[inline]
+    pub fn shed(&self) -> bool {
+        self.division.sheds
+    }
+
+    /// Lanes are segments, each with room for its data and a block or two.
+    #[inline]
+    pub fn are_segments(&self) -> bool {
+        self.division.of_segments
+    }
+
+    /// A lane of another plane is collecting, or its erase is under way.
+    pub fn another_collects(&self, lane: usize) -> bool {
+        let per_plane = self.all.len() / self.geometry.planes() as usize;
+        let mut others = self.all.iter().enumerate().filter(|(other, _)| other / per_plane != lane / per_plane);
+        others.any(|(_, other)| other.is_collecting())
+    }
+
+    /// Copies or erases are under way: their end will be heard.
+    pub fn are_reclaiming(&self) -> bool {
+        self.all.iter().any(Lane::is_reclaiming)
+    }
+
+    /// The lane has an erased block for others than collection.
+    #[inline]
+    pub fn can_give(&self, lane: usize) -> bool {
+        self.all[lane].free.len() > self.withheld
+    }
+
+    #[inline]
+    pub fn any_can_give(&self) -> bool {
+        self.all.iter().any(|lane| lane.free.len() > self.withheld)
+    }
+
+    /// Blocks that lanes can give away.
+    pub fn spare_blocks(&self) -> usize {
+        self.all.iter().map(|lane| lane.free.len().saturating_sub(self.withheld)).sum()
+    }
+
+    /// Blocks that all lanes but this one can give away.
+    pub fn spare_blocks_beside(&self, lane: usize) -> usize {
+        self.spare_blocks() - self.all[lane].free.len().saturating_sub(self.withheld)
+    }
+
+    /// Erased blocks of each lane that the host does not get.
+    #[inline]
+    pub fn withheld(&self) -> usize {
+        self.withheld
+    }
+
+    /// A free block of a lane that has one.
+    #[inline]
+    pub(super) fn pop(&mut self, lane: usize) -> BlockId {
+        let free = &mut self.all[lane].free;
+        let block = free.pop().expect("room was checked before a block was opened");
+        self.empty += usize::from(free.is_empty());
+        block
+    }
+
+    /// A block's erase is issued.
+    pub fn erase_begins(&mut self, block: BlockId) {
+        self.all[self.division.lane_of(block)].erasing += 1;
+    }
+
+    /// The erase of a block will not make it free: it was taken back, or failed.
+    pub fn erase_ends(&mut self, block: BlockId) {
+        self.all[self.division.lane_of(block)].erasing -= 1;
+    }
+
+    /// The erase of a block is done: it is free.
+    pub fn erased(&mut self, core: &FlashCore, block: BlockId) {
+        self.erase_ends(block);
+        if !core.breaks(LawBroken::EarlyReuse) {
+            self.free(block, core.block(block).erases);
+        }
+    }
+
+    /// A block is free, erased `erases` times.
+    pub fn free(&mut self, block: BlockId, erases: u32) {
+        let free = &mut self.all[self.division.lane_of(block)].free;
+        self.empty -= usize::from(free.is_empty());
+        free.push(block, erases, self.least_worn_first);
+    }
+
+    /// Blocks that each lane has to spare beyond `reserve` and what `pages` logical pages need: whether there are any.
+    pub(super) fn have_more_than(&self, core: &FlashCore, placement: Placement, reserve: u32, pages: u32) -> bool {
+        let rooms = self.living().map(|lane| {
+            let rows = self.all[lane].blocks().map(|block| core.block(block));
+            let usable = rows.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
+            usable.saturating_sub(reserve) * self.geometry.pages_per_block
+        });
+        match placement {
+            Placement::Static => rooms.min() >= Some(pages.div_ceil(self.order.len() as u32)),
+            Placement::Dynamic => rooms.sum::<u32>() >= pages,
+        }
+    }
+
+    /// A failed program of this block has another place now, or needs none.
+    pub fn settle(&mut self, block: BlockId) {
+        let failing = self.all[self.division.lane_of(block)].failing.iter_mut().find(|failing| failing.block == block);
+        failing.expect("a block is not emptied before its failed programs are settled").settled += 1;
+    }
+
+    /// A block is about to be emptied.
+    pub fn begin(&mut self, pages: &mut Pages, block: BlockId) {
+        let failing = &mut self.all[self.division.lane_of(block)].failing;
+        match failing.iter().position(|failing| failing.block == block) {
+            Some(index) => {
+                failing.remove(index);
+            }
+            None => pages.withdraw(block),
+        }
+    }
+
+    /// A block not emptied may be chosen again.
+    pub fn put_back(&mut self, pages: &mut Pages, core: &FlashCore, block: BlockId) {
+        let row = core.block(block);
+        if row.has_failed() {
+            let settled = u32::from(row.issued - row.done);
+            self.all[self.division.lane_of(block)].failing.push(Failing { block, settled });
+        } else {
+            pages.put_back(block);
+        }
+    }
+
+    /// Forgets what a lane of a lost die had under way or to give.
+    pub fn lose(&mut self, lane: usize) {
+        self.empty += usize::from(!self.all[lane].free.is_empty());
+        self.all[lane].lose();
+    }
+
+    /// The lanes `to` stand in the striping order where the lanes `from` stood.
+    pub fn replace(&mut self, from: &Range<usize>, to: &Range<usize>) {
+        for lane in &mut self.order {
+            if from.contains(&(*lane as usize)) {
+                *lane = (*lane as usize - from.start + to.start) as u32;
+            }
+        }
+    }
+
+    /// Each lane without a free block is counted.
+    ///
+    /// # Errors
+    /// The counts, if they differ.
+    pub fn check(&self) -> Result<(), String> {
+        let empty = self.all.iter().filter(|lane| lane.free.is_empty()).count();
+        if empty == self.empty {
+            Ok(())
+        } else {
+            Err(format!("{empty} lanes have no free block, but {} are counted", self.empty))
+        }
+    }
+
+    /// Takes what [`Lane::load`] and the numbers of a snapshot say.
+    pub fn restore(&mut self, turn: usize, withheld: usize) {
+        self.turn = turn % self.order.len();
+        self.withheld = withheld;
+        self.empty = self.all.iter().filter(|lane| lane.free.is_empty()).count();
+    }
+}

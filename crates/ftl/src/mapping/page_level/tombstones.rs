@@ -1,0 +1,274 @@
+//! The tombstones on flash or on their way there, in slots that map entries name.
+
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use units::{BlockId, Geometry, Lpn, Ppn};
+
+/// Bytes of one entry of a tombstone: first page, count, sequence number.
+pub(super) const RANGE_BYTES: usize = 16;
+
+/// Consecutive logical pages trimmed by one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub first: Lpn,
+    pub count: u32,
+    pub sequence: u64,
+}
+
+impl Range {
+    /// Its logical pages.
+    pub fn pages(self) -> impl Iterator<Item = Lpn> {
+        (self.first.0..self.first.0 + self.count).map(Lpn)
+    }
+}
+
+/// A tombstone page on flash or on its way there. Where chips may fail there are copies of it on other chips: map
+/// entries name the first, which counts for all.
+#[derive(Clone, Debug)]
+pub(super) struct Tombstone {
+    pub page: Ppn,
+    /// Its sequence number, which its copies have as well.
+    pub sequence: u64,
+    /// Logical pages that are trimmed by this one and not written since.
+    pub live: u32,
+    /// Programs under way: its own, and of the first those of the copies.
+    pub waiting: u32,
+    pub ranges: Vec<Range>,
+    /// Pages whose blocks are held until this and its copies are durable.
+    pub held: Vec<Ppn>,
+    /// Slot of the first.
+    pub first: u32,
+    /// Of the first: slots of the others.
+    pub copies: Vec<u32>,
+}
+
+/// Every tombstone that is still needed.
+#[derive(Debug)]
+pub(super) struct Tombstones {
+    geometry: Geometry,
+    slots: Vec<Option<Tombstone>>,
+    /// Slots without one, lowest first.
+    free: BinaryHeap<Reverse<u32>>,
+    /// Copies of each tombstone besides itself.
+    extra: u32,
+    /// Tombstones that have fewer, because there was no room on another chip or power was cut.
+    short: BTreeSet<u32>,
+}
+
+impl Tombstones {
+    /// None yet. `extra`: copies of each besides itself.
+    pub fn new(geometry: Geometry, extra: u32) -> Self {
+        Self { geometry, slots: Vec::new(), free: BinaryHeap::new(), extra, short: BTreeSet::new() }
+    }
+
+    /// Slots so far, with a tombstone or without.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn get(&self, slot: u32) -> Option<&Tombstone> {
+        self.slots[slot as usize].as_ref()
+    }
+
+    pub fn at(&mut self, slot: u32) -> &mut Tombstone {
+        self.slots[slot as usize].as_mut().expect("a map entry names a living tombstone")
+    }
+
+    /// All tombstones with their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Tombstone)> {
+        (0..).zip(&self.slots).filter_map(|(slot, tombstone)| Some((slot, tombstone.as_ref()?)))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tombstone> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// Adds a tombstone, or a copy of the one in slot `first`. `waiting`: programs of it under way.
+    pub fn add(&mut self, page: Ppn, sequence: u64, ranges: Vec<Range>, waiting: u32, first: Option<u32>) -> u32 {
+        let slot = self.free.pop().map_or(self.slots.len() as u32, |Reverse(slot)| slot);
+        if slot as usize == self.slots.len() {
+            self.slots.push(None);
+        }
+        let tombstone = Tombstone {
+            page,
+            sequence,
+            live: 0,
+            waiting,
+            ranges,
+            held: Vec::new(),
+            first: first.unwrap_or(slot),
+            copies: Vec::new(),
+        };
+        self.slots[slot as usize] = Some(tombstone);
+        if let Some(first) = first {
+            self.at(first).copies.push(slot);
+            self.at(first).waiting += waiting;
+        }
+        slot
+    }
+
+    /// A tombstone is needed no longer.
+    pub fn remove(&mut self, slot: u32) {
+        self.slots[slot as usize] = None;
+        self.short.remove(&slot);
+        self.free.push(Reverse(slot));
+    }
+
+    /// Forgets those that trim nothing.
+    pub fn remove_dead(&mut self) {
+        let dead: Vec<u32> = self.iter().filter(|(_, tombstone)| tombstone.live == 0).map(|(slot, _)| slot).collect();
+        for slot in dead {
+            self.remove(slot);
+        }
+    }
+
+    /// Slots of a tombstone and its copies.
+    pub fn group(&mut self, slot: u32) -> Vec<u32> {
+        let copies = self.at(slot).copies.iter().copied();
+        std::iter::once(slot).chain(copies).collect()
+    }
+
+    /// Each has copies on other dies.
+    #[inline]
+    pub fn have_copies(&self) -> bool {
+        self.extra > 0
+    }
+
+    /// Whether there are several of a tombstone.
+    pub fn has_copies(&self, slot: u32) -> bool {
+        self.get(slot).is_some_and(|tombstone| tombstone.first != slot || !tombstone.copies.is_empty())
+    }
+
+    /// Whether a tombstone is on flash, and so are its copies.
+    pub fn is_durable(&self, slot: u32) -> bool {
+        self.get(slot).is_some_and(|tombstone| tombstone.waiting == 0)
+    }
+
+    /// Slots of those still needed whose block is one of these.
+    pub fn slots_where(&self, is_one: impl Fn(BlockId) -> bool) -> Vec<u32> {
+        let needed = self.iter().filter(|(_, tombstone)| tombstone.live > 0);
+        needed.filter(|(_, tombstone)| is_one(self.geometry.block_of(tombstone.page))).map(|(slot, _)| slot).collect()
+    }
+
+    /// Another tombstone, outside of `block`, with the trim of `logical` that `slot` holds.
+    pub fn twin(&self, slot: u32, logical: Lpn, block: BlockId) -> Option<u32> {
+        let names = |tombstone: &Tombstone| {
+            let named = tombstone.ranges.iter().filter(|range| range.pages().any(|page| page == logical));
+            named.map(|range| range.sequence).max()
+        };
+        let wanted = self.get(slot).and_then(names);
+        let is_twin = |(slot, other): &(u32, &Tombstone)| {
+            other.first == *slot && self.geometry.block_of(other.page) != block && names(other) == wanted
+        };
+        self.iter().find(is_twin).map(|(slot, _)| slot)
+    }
+
+    /// Copies of each tombstone besides itself.
+    pub fn extra(&self) -> u32 {
+        self.extra
+    }
+
+    /// Slots of those that have too few copies.
+    pub fn short(&self) -> &BTreeSet<u32> {
+        &self.short
+    }
+
+    /// Notes whether a tombstone has too few copies.
+    pub fn set_short(&mut self, slot: u32, is_short: bool) {
+        if is_short {
+            self.short.insert(slot);
+        } else {
+            self.short.remove(&slot);
+        }
+    }
+
+    /// Finds those of which a power cut left too few copies.
+    pub fn find_short(&mut self) {
+        let is_short = |(slot, tombstone): &(u32, &Tombstone)| {
+            tombstone.live > 0 && tombstone.first == *slot && (tombstone.copies.len() as u32) < self.extra
+        };
+        self.short = self.iter().filter(is_short).map(|(slot, _)| slot).collect();
+    }
+
+    /// Compares the live counts with what the map says: `trimmed[slot]` map entries name each slot.
+    ///
+    /// # Errors
+    /// The first slot where they differ, in words.
+    pub fn check(&self, trimmed: &[u32]) -> Result<(), String> {
+        for (slot, tombstone) in self.slots.iter().enumerate() {
+            let first = tombstone.as_ref().map_or(slot, |tombstone| tombstone.first as usize);
+            // A copy whose first is gone counts nothing any more.
+            let (live, count) = (tombstone.as_ref().map_or(0, |t| t.live), trimmed[first]);
+            if live != count && (slot == first || live != 0) {
+                return Err(format!("tombstone {slot} counts {live} pages, the map names {count}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u32("trims.slots", [self.slots.len() as u32].into_iter());
+        for (slot, tombstone) in self.iter() {
+            assert!(tombstone.waiting == 0, "a drive is drained before its state is saved");
+            let Tombstone { page, sequence, live, first, .. } = *tombstone;
+            writer.put_u32("trims.head", [slot, page.0, live, first].into_iter());
+            writer.put_u64("trims.number", [sequence].into_iter());
+            let numbers = tombstone.ranges.iter().flat_map(|r| [u64::from(r.first.0), u64::from(r.count), r.sequence]);
+            writer.put_u64("trims.ranges", numbers.collect::<Vec<_>>().into_iter());
+        }
+        writer.put_u32("trims.head", std::iter::empty());
+    }
+
+    /// Reads what [`Tombstones::save`] wrote.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let unfit = |problem: &str| SnapshotError::Unfit { section: "trims", problem: problem.to_owned() };
+        let slots = reader.get_u32("trims.slots")?;
+        let slots = slots.first().copied().ok_or_else(|| unfit("their number is missing"))? as usize;
+        let mut tombstones: Vec<Option<Tombstone>> = vec![None; slots];
+        loop {
+            let head = reader.get_u32("trims.head")?;
+            let &[slot, page, live, first] = head.as_slice() else { break };
+            let sequence = *reader.get_u64("trims.number")?.first().ok_or_else(|| unfit("a number is missing"))?;
+            let ranges = reader.get_u64("trims.ranges")?;
+            let ranges = ranges.chunks_exact(3);
+            let ranges =
+                ranges.map(|r| Range { first: Lpn(r[0] as u32), count: r[1] as u32, sequence: r[2] }).collect();
+            let place = tombstones.get_mut(slot as usize).ok_or_else(|| unfit("a slot is out of range"))?;
+            let (held, copies) = (Vec::new(), Vec::new());
+            *place = Some(Tombstone { page: Ppn(page), sequence, live, waiting: 0, ranges, held, first, copies });
+        }
+        for slot in 0..slots {
+            let first = tombstones[slot].as_ref().map_or(slot, |tombstone| tombstone.first as usize);
+            if first != slot {
+                let first = tombstones.get_mut(first).and_then(Option::as_mut);
+                first.ok_or_else(|| unfit("the first of several is missing"))?.copies.push(slot as u32);
+            }
+        }
+        let free = (0..).zip(&tombstones).filter(|(_, tombstone)| tombstone.is_none());
+        self.free = free.map(|(slot, _)| Reverse(slot)).collect();
+        self.slots = tombstones;
+        self.find_short();
+        Ok(())
+    }
+}
+
+/// Writes ranges as a tombstone's record.
+pub(super) fn encode(ranges: &[Range]) -> Box<[u8]> {
+    let bytes = ranges.iter().flat_map(|range| {
+        let words = [range.first.0.to_le_bytes(), range.count.to_le_bytes()];
+        words.into_iter().flatten().chain(range.sequence.to_le_bytes())
+    });
+    bytes.collect()
+}
+
+/// Reads a tombstone's record.
+pub(super) fn decode(record: &[u8]) -> Vec<Range> {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let ranges = record.chunks_exact(RANGE_BYTES).map(|entry| Range {
+        first: Lpn(word(&entry[..4])),
+        count: word(&entry[4..8]),
+        sequence: u64::from_le_bytes(entry[8..].try_into().expect("eight bytes")),
+    });
+    ranges.collect()
+}

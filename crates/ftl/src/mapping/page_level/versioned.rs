@@ -1,0 +1,115 @@
+//! What a stripe layer asks of the mapping below it: old versions, and lost dies.
+
+use super::PageMap;
+use super::entry::{Back, Entry, Held};
+use super::scheme::Scheme;
+use layer::{Answer, Old, PageOp, Versioned};
+use nand::{Flash, ProgramFailure};
+use units::{DieId, Lpn, Ppn};
+
+impl<S: Scheme> PageMap<S> {
+    /// A program for a lost die will never be done.
+    pub(super) fn lose_program<F: Flash>(&mut self, flash: &mut F, failure: &ProgramFailure) {
+        let back = self.pages.back(failure.page);
+        if let Held::Tombstone(slot) = back.held()
+            && back != Back::NOTHING
+        {
+            self.log_again(flash, slot);
+        }
+        flash.failed(failure.id).abandon(failure.page);
+    }
+}
+
+impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
+    fn drop_old(&mut self, flash: &mut F, logical: u32) {
+        let Some(page) = self.kept.drop(Lpn(logical)) else { return };
+        self.pages.drop(page);
+        let block = self.geometry.block_of(page);
+        let lane = self.space.lanes.of_block(block);
+        if self.space.lanes[lane].cursor.victim() == Some(block) {
+            self.collect(flash, lane);
+        }
+    }
+
+    fn old(&self, logical: u32) -> Old {
+        self.kept.version(Lpn(logical))
+    }
+
+    fn is_written(&self, logical: u32) -> bool {
+        self.pages.find(Lpn(logical)).is_some()
+    }
+
+    fn place_of(&self, logical: u32) -> Option<Ppn> {
+        self.pages.find(Lpn(logical))
+    }
+
+    fn sequence(&self) -> u64 {
+        self.pages.sequence()
+    }
+
+    fn sequence_of(&self, logical: u32) -> u64 {
+        self.kept.sequence_of(Lpn(logical))
+    }
+
+    fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer {
+        self.submit_write(flash, op, Some(sequence))
+    }
+
+    fn take_wanted(&mut self, wanted: &mut Vec<u32>) {
+        self.kept.take_wanted(wanted);
+    }
+
+    fn move_old(&mut self, flash: &mut F, logical: u32) {
+        let Some(page) = self.kept.move_soon(Lpn(logical)) else { return };
+        let block = self.geometry.block_of(page);
+        let lane = self.space.lanes.of_block(block);
+        if self.space.lanes.cursor(lane).add(block, page) {
+            self.collect(flash, lane);
+        }
+    }
+
+    fn lose_die(&mut self, flash: &mut F, die: DieId) {
+        for lane in self.space.lanes.of_die(die) {
+            self.space.lanes.lose(lane);
+        }
+        self.space.withhold(flash.core(), self.pages.logical_pages());
+        for failure in self.homeless.take_all() {
+            if self.space.lanes[self.space.lanes.of(failure.page)].is_dead() {
+                self.lose_program(flash, &failure);
+            } else {
+                self.homeless.add(failure);
+            }
+        }
+        let geometry = self.geometry;
+        for slot in self.trims.tombstones().slots_where(|block| geometry.die_of(block) == die) {
+            self.log_again(flash, slot);
+        }
+    }
+
+    fn replace_die(&mut self, flash: &mut F, lost: DieId, spare: DieId) {
+        let (from, to) = (self.space.lanes.of_die(lost), self.space.lanes.of_die(spare));
+        self.space.lanes.replace(&from, &to);
+        for logical in self.pages.all() {
+            if let Some(page) = self.pages.find(logical).filter(|page| from.contains(&self.space.lanes.of(*page))) {
+                self.pages.unmap(logical, Entry::NOWHERE);
+                self.pages.drop(page);
+            }
+            let old = self.kept.page(logical).filter(|page| from.contains(&self.space.lanes.of(*page)));
+            if let Some(page) = old.and_then(|_| self.kept.lose(logical)) {
+                self.pages.drop(page);
+            }
+        }
+        self.space.withhold(flash.core(), self.pages.logical_pages());
+    }
+
+    fn resume(&mut self, flash: &mut F) {
+        self.trims.find_short();
+        self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
+    }
+
+    fn forget_old(&mut self, logical: u32) {
+        if let Some(page) = self.kept.forget(Lpn(logical)) {
+            self.pages.drop(page);
+        }
+    }
+}
