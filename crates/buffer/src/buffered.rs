@@ -34,7 +34,7 @@ layer::tag_kinds! {
 }
 pub(crate) type Tag = layer::Tag<Asked>;
 
-/// A piece of a write of which only the beginning found room.
+/// A piece of a write whose beginning alone found room.
 #[derive(Clone, Copy, Debug)]
 struct Stalled {
     owner: Owner,
@@ -91,7 +91,7 @@ pub(crate) struct Buffered<F: Flash, P> {
     pub store: Store,
     pub policy: P,
     pub write_back: WriteBack,
-    /// Reads of the host of which some parts are read below.
+    /// Reads of the host that are read below in part.
     pub reads: Ops<PageOp>,
     pub flushes: Slots<PageOp>,
     pub lost: Lost,

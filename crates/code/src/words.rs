@@ -23,7 +23,7 @@ pub(crate) fn words(columns: u32) -> usize {
     1 << columns.saturating_sub(COVERED)
 }
 
-/// Calls `change` for each pair of words of which the second has one more column, beyond those that a word covers.
+/// Calls `change` for each pair of words that differ in one column beyond those that a word covers; the second has it.
 fn pairs(sets: usize, column: u32, mut change: impl FnMut(usize, usize)) {
     let step = 1 << (column - COVERED);
     for from in (0..sets).step_by(2 * step) {

@@ -512,7 +512,7 @@ pub fn reserve_blocks(config: &Config, user_pages: u32) -> Result<u32, ConfigErr
     mapping_reserve(config, planes, pages, stripes.as_ref())
 }
 
-/// As [`reserve_blocks`] for so many planes in use and pages with their parity: what the mapping keeps, and room
+/// As [`reserve_blocks`] for `planes` in use and pages with their parity: what the mapping keeps, and room
 /// for the old versions that delayed parities need.
 fn mapping_reserve(config: &Config, planes: u32, pages: u32, stripes: Option<&StripePlan>) -> Result<u32, ConfigError> {
     let values = &config.values;

@@ -100,7 +100,7 @@ impl Condition {
     }
 }
 
-/// Conditions of a key, all of which must hold; the first one is looked at first.
+/// Conditions of a key. All must hold; they are looked at in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions([Option<Condition>; Self::MOST]);
 

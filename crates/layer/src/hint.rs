@@ -5,7 +5,7 @@ use units::{HostOp, Request};
 /// Requests translated at once.
 const MOST: usize = 16;
 
-/// Calls `hint` with requests of which the first page has the number that `page_of` gives it.
+/// Calls `hint` with requests whose first page is what `page_of` makes of it.
 pub fn translated(
     requests: &[Request],
     sectors_per_page: u64,

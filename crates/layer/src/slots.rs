@@ -14,7 +14,7 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// An empty table with memory for so many things.
+    /// An empty table with memory for `things`.
     pub fn with_capacity(things: usize) -> Self {
         Self { all: Vec::with_capacity(things), free: Vec::new() }
     }

@@ -17,7 +17,7 @@ pub fn closest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<
     let has_word = |name: &str| words(name).any(|word| word == wanted);
     let alike = || {
         let scored = names.iter().map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), *name));
-        // A word of which every letter would change says nothing.
+        // A word whose letters would all change says nothing.
         let is_near =
             |distance: usize, name: &str| distance <= 2.max(name.len() / 4) && distance < wanted.chars().count();
         scored.min().filter(|(distance, name)| is_near(*distance, name)).map(|(_, name)| name)

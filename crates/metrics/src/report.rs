@@ -155,6 +155,7 @@ impl RunResult {
             latency.insert(op.name().into(), latency_json(&self.latency[op.index()], self.sim_ns > 0));
         }
         let both = waits_of(&both, self.sim_ns > 0);
+        let ram_bytes = self.ram_bytes.iter().map(|(name, bytes)| (name.clone(), json!(bytes)));
         json!({
             "schema": SCHEMA,
             "hash": format!("{:016x}", self.hash),
@@ -187,7 +188,7 @@ impl RunResult {
             "merges": {"switch": self.merges[0], "partial": self.merges[1], "full": self.merges[2]},
             "cache": self.cache_json(),
             "wear": self.wear_json(),
-            "ram_bytes": Value::Object(self.ram_bytes.iter().map(|(name, bytes)| (name.clone(), json!(bytes))).collect()),
+            "ram_bytes": Value::Object(ram_bytes.collect()),
             "counters": self.counters,
             "series": self.series_json(),
             "heatmaps": self.heatmaps_json(),

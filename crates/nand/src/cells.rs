@@ -16,7 +16,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// None of so many pages has memory; each `pages_per_chunk` of them will get it together.
+    /// No page has memory yet; `pages_per_chunk` of them get it together.
     pub fn new(pages: usize, pages_per_chunk: usize, page_bytes: usize) -> Self {
         let chunks = vec![None; pages.div_ceil(pages_per_chunk)];
         Self { page_bytes, pages_per_chunk, chunks, spare: Vec::new(), zeros: vec![0; page_bytes].into() }

@@ -78,7 +78,7 @@ pub struct RecordId(pub(crate) u32);
 pub trait Mirror: std::fmt::Debug + Send + Sync {
     /// A page holds this now. A record stands for cells.
     fn page(&self, page: u32, oob: Oob, cells: &[u8], record: Option<&[u8]>);
-    /// A block was erased so many times by now and holds nothing, or is bad and must not be used again.
+    /// A block was erased and holds nothing, or is bad and must not be used again; with the erases it has had.
     fn block(&self, block: BlockId, erases: u32, bad: bool);
 }
 
@@ -98,7 +98,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Contents of so many pages; memory for their cells is had for `pages_per_chunk` together.
+    /// Contents of `pages`; memory for their cells is had for `pages_per_chunk` together.
     pub(crate) fn new(pages: usize, pages_per_chunk: usize, sectors_per_page: usize, cell_bytes: usize) -> Self {
         Self {
             sectors_per_page,

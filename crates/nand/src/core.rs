@@ -477,7 +477,7 @@ impl FlashCore {
     /// programmed, some passed over or not. What the drive of then ran or waited for is forgotten.
     ///
     /// # Panics
-    /// If the block has no so many pages.
+    /// If a block has fewer pages.
     pub fn restore_block(&mut self, block: BlockId, done: u32, gaps: bool, erases: u32, bad: bool) {
         assert!(
             done <= self.geometry.pages_per_block,

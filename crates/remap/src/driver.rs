@@ -148,7 +148,7 @@ pub trait DriverOptions: Copy + Debug + Send + Sync + 'static {
     /// What they say that every driver's say.
     fn terms(&self) -> Terms;
 
-    /// The layout on a device of so many sectors.
+    /// The layout on a device of `device_sectors`.
     ///
     /// # Errors
     /// The options do not fit the device.
@@ -201,8 +201,8 @@ pub struct PageWrite<'a> {
 
 /// A driver of a host in its [`crate::Shell`]: it says where pages are, places them, makes them durable, and cleans up.
 ///
-/// All changes are numbered in the order in which they are issued ([`Driver::issued`]); a request that has to last waits
-/// until all up to a number are durable.
+/// All changes are numbered in the order in which they are issued ([`Driver::issued`]); a request that has to last
+/// waits until all up to a number are durable.
 pub trait Driver: Debug + Send + Sized + 'static {
     /// Its options.
     type Options: DriverOptions<Driver = Self>;

@@ -27,7 +27,7 @@ pub trait Shape: Copy + Debug + Send + Sync {
     fn own_sectors(&self) -> u64;
 }
 
-/// Whether pages and superpages of so many sectors can be.
+/// Whether pages and superpages may have these sizes, in sectors.
 pub(crate) fn check_sizes(page_sectors: u32, superpage_sectors: u32) -> Result<(), LayoutError> {
     if !page_sectors.is_power_of_two() || page_sectors > 128 {
         return Err(LayoutError::Page(page_sectors));

@@ -83,7 +83,7 @@ impl BlockStore for File {
     }
 }
 
-/// Bytes in memory, of which a part of a sector at the end is left over.
+/// Bytes in memory. A part of a sector at the end is left over.
 impl BlockStore for Vec<u8> {
     fn sectors(&self) -> u64 {
         self.len() as u64 / SECTOR_BYTES

@@ -1,7 +1,7 @@
 //! The table of drivers.
 //!
-//! To add one: a file or folder here and a line in the table below. From that line come its name in a configuration, its
-//! parameters, the help texts, how it is built and opened over a drive, and the model with power cuts.
+//! To add one: a file or folder here and a line in the table below. From that line come its name in a configuration,
+//! its parameters, the help texts, how it is built and opened over a drive, and the model with power cuts.
 
 use crate::parameters::does_not_fit;
 use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site};
@@ -27,7 +27,7 @@ pub struct HostDriverEntry {
     pub parameters: fn() -> Vec<Parameter>,
     /// What a configuration comes to over a drive; the error says in words what does not fit.
     pub plan: fn(&Values, &Site) -> Result<RemapPlan, String>,
-    /// A plan of a small shape, over a device that shows the host so many superpages or a few more: for the model with
+    /// A plan of a small shape, over a device that shows the host these superpages or a few more: for the model with
     /// power cuts. The last argument draws a number below the one it is given.
     pub small: fn(u32, &mut dyn FnMut(u32) -> u32) -> RemapPlan,
 }
@@ -58,8 +58,8 @@ fn choices() -> Vec<Named> {
 const READ: Condition =
     Condition::one_of(KEY, |key| declaring(key, HOST_DRIVERS.iter().map(|entry| (entry.name, (entry.parameters)()))));
 
-/// Every key of every driver, in display order: one that an earlier driver does not have stands where its own driver has
-/// it.
+/// Every key of every driver, in display order: one that an earlier driver does not have stands where its own driver
+/// has it.
 pub fn keys() -> Vec<Parameter> {
     let mut all = vec![Parameter::new(
         KEY,
@@ -122,7 +122,7 @@ pub trait DriverPlan: Debug + Send + Sync {
     /// A fresh driver that will format its device; `id` tells it from any other that the device held.
     fn format(&self, id: u64) -> Box<dyn HostDriver>;
 
-    /// The driver that a device of so many sectors holds.
+    /// The driver that a device of `device_sectors` holds.
     ///
     /// # Errors
     /// There is none, or it is damaged.
@@ -139,7 +139,7 @@ pub struct Plan<O: DriverOptions> {
 }
 
 impl<O: DriverOptions> Plan<O> {
-    /// Over a device of so many sectors.
+    /// Over a device of `device_sectors`.
     ///
     /// # Errors
     /// The options do not fit it.
@@ -147,7 +147,7 @@ impl<O: DriverOptions> Plan<O> {
         Ok(Self { options, layout: options.layout(device_sectors)? })
     }
 
-    /// Over the smallest device of whole superpages that shows the host so many superpages.
+    /// Over the smallest device of whole superpages that shows the host `superpages`.
     ///
     /// # Panics
     /// The options fit no device at all.

@@ -24,7 +24,7 @@ pub(crate) struct Array<F: Flash> {
     pub code: Code,
     pub cache: Cache,
     pub chips: Chips,
-    /// Pages of which nothing is left, and stripes that a power cut tore.
+    /// Pages that are lost for good, and stripes that a power cut tore.
     pub gone: Gone,
     pub torn: Torn,
     /// An old version was dropped: there may be room now.

@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     pub stripe: u32,
     /// Data pages newer than the parity on flash.
     pub newer: u64,
-    /// Of those, the ones of which that parity covers nothing.
+    /// Of those, the pages that this parity does not cover.
     pub zeros: u64,
     /// Of those, the ones whose trim memory knows of, but perhaps not yet flash.
     pub trims: u64,

@@ -1,4 +1,4 @@
-//! Pages of the user of which nothing is left: they read as errors until they are written again, power cuts or not.
+//! The user's pages that are lost for good: they read as errors until they are written again, power cuts or not.
 
 use layer::STRIPE_OWNER;
 use nand::{Nvram, NvramId, PayloadId};

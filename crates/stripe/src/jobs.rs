@@ -74,7 +74,7 @@ pub(crate) enum Phase {
 pub(crate) struct Shards {
     /// Newest versions of data pages.
     pub newest: u64,
-    /// What the parity on flash covers of data pages of which an old version is kept.
+    /// What the parity on flash covers of data pages whose old version is kept.
     pub old: u64,
     /// Rows of the parity on flash.
     pub parity: u64,
@@ -296,7 +296,7 @@ impl Jobs {
         if job.kind == Kind::Write { job.pages } else { 0 }
     }
 
-    /// Pages of a job of which only some sectors are written.
+    /// Pages of a job that are written in part.
     pub fn partial(&self, number: u32, full: u64) -> u64 {
         let Job { pages, trims, .. } = *self.at(number);
         let partial = members(pages & !trims).filter(|index| self.part(number, *index).mask != full);

@@ -177,7 +177,7 @@ impl<F: Flash> Array<F> {
         }
     }
 
-    /// Lost pages of stripes of which memory may have known a newer version read as errors from now on.
+    /// Memory may have known a newer version of some stripes: their lost pages read as errors from now on.
     #[cold]
     pub fn give_up_doubtful(&mut self, flash: &mut F) {
         for stripe in self.torn.doubtful() {

@@ -60,7 +60,8 @@ impl<F: Flash> Zoned<F> {
         self.ops.answer(number)
     }
 
-    /// Of the blocks asked for of a group, whose first one this is, those that writes on their way do not hold.
+    /// Takes the blocks that a write on its way holds from there. Returns those that have to be read. `group`: its
+    /// first block.
     fn ask_jobs(
         &mut self,
         flash: &mut F,

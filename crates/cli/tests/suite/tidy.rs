@@ -111,3 +111,28 @@ fn no_line_is_wider_than_the_formatter_makes_it() {
     }
     assert!(problems.is_empty(), "break strings and comments, which cargo fmt leaves:\n{}", problems.join("\n"));
 }
+
+/// Code spans of a text, in order.
+fn spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn the_routes_of_the_architecture_name_functions_that_are_there() {
+    let text = include_str!("../../../../ARCHITECTURE.md");
+    let routes = text.split("## Routes").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("there are routes");
+    let sources = all_sources();
+    let (mut file, mut named, mut problems) = (None, 0, Vec::new());
+    for span in spans(routes).filter(|span| *span != "crates/") {
+        if span.contains('/') {
+            file = sources.iter().find(|(name, _)| name == span);
+            problems.extend(file.is_none().then(|| format!("{span}: no such file")));
+        } else if let Some((name, source)) = file {
+            named += 1;
+            let is_there = functions(source).iter().any(|(function, _)| function == span);
+            problems.extend((!is_there).then(|| format!("{name} has no function {span}")));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(named > 50, "the routes name {named} functions");
+}

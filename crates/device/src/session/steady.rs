@@ -25,9 +25,9 @@ const ROUND_SHARE: u64 = 4;
 const RANGE_MAX: f64 = 0.20;
 /// Largest change of the trend line over a window, as a share of the mean.
 const TREND_MAX: f64 = 0.10;
-/// A round ends at the latest after so many requests, or
+/// Most requests of a round of few pages.
 const ROUND_REQUESTS: u64 = 1 << 20;
-/// after so many times the pages it should write.
+/// Most requests of a round of many pages, for each page it should write.
 const ROUND_REQUESTS_PER_PAGE: u64 = 4;
 /// A generator that sends no write among this many requests is taken to be read-only.
 const READ_ONLY_AFTER: u64 = 1 << 20;

@@ -83,18 +83,3 @@ pub(super) fn read_missing<F: Flash>(
     };
     flash.read(owner, read).pending()
 }
-
-/// Answers a read of a page that is nowhere.
-pub(super) fn read_zeros<F: Flash>(flash: &mut F, payload: PayloadId, mask: u64) {
-    if payload == PayloadId::NONE {
-        return;
-    }
-    if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-        let cell = contents.cell_bytes();
-        for (sector, bytes) in contents.payload_mut(payload).chunks_exact_mut(cell).enumerate() {
-            if mask >> sector & 1 == 1 {
-                bytes.fill(0);
-            }
-        }
-    }
-}

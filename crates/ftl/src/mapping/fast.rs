@@ -2,7 +2,7 @@
 //!
 //! Faithful to: one log block for sequential writes, which begins with the first page of a logical block and
 //! goes on as long as the pages follow each other; an overwrite of its logical block out of sequence merges it;
-//! all other overwrites appended to log blocks that logical blocks share, the oldest of which is reclaimed by a
+//! all other overwrites appended to log blocks that logical blocks share; the oldest one is reclaimed by a
 //! full merge of each logical block with a valid page in it.
 //! Simplified: see [`super::log_block`]. The page out of sequence goes where any other page would go after that
 //! merge; an option leaves the log block as it is instead.

@@ -2,8 +2,8 @@
 //!
 //! Faithful to: what two parts of a window agree in (their covariance) lasts, the rest is a random walk. Blocks that
 //! hold cold data are found out slowly: where quarters late in the window agree in more than early ones do, the second
-//! half counts. Simplified: a spread that still grows is projected as it was in the second half, all of which may last.
-//! Protects: the cautious share of what lasts is never below the likely one.
+//! half counts. Simplified: a spread that still grows is projected as it was in the second half, as if all of it
+//! lasted. Protects: the cautious share of what lasts is never below the likely one.
 
 use super::WearWindow;
 
@@ -99,7 +99,7 @@ impl Spread {
 mod tests {
     use super::*;
 
-    /// 200 blocks of which so many in a thousand hold cold data and are not erased in each of four quarters; the others
+    /// 200 blocks. Some, in a thousand, hold cold data and are not erased in each of four quarters; the others
     /// are, by turns.
     fn window(cold: [usize; 4]) -> WearWindow {
         let block = |index: usize| {

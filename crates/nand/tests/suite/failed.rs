@@ -7,7 +7,7 @@ use crate::rig::{
 use nand::{Cancel, CopyWay, Event, Flash, FlashCore, Outcome, PageProgram, Program, Read};
 use units::{BlockId, Cause};
 
-/// Blocks of which every program fails here.
+/// Blocks whose programs all fail here.
 const BAD: [BlockId; 1] = [BlockId(0)];
 
 #[test]

@@ -145,7 +145,7 @@ fn contents_change_when_a_program_completes_and_not_when_it_is_issued() {
     assert_eq!(stamps_of(&mut flash, into), [2, 1], "the sector that was not written is that of the page before");
 }
 
-/// Programs of three blocks, some of which wait for one issued earlier.
+/// Programs of three blocks; some wait for one issued earlier.
 fn programs() -> impl Strategy<Value = Vec<(u32, Option<usize>)>> {
     proptest::collection::vec((0..3_u32, proptest::option::of(0..12_usize)), 1..12)
 }

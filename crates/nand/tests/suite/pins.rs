@@ -162,7 +162,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 /// What a caller can know of the pins of block 0.
 #[derive(Default)]
 struct Known {
-    /// Commands of which no end was told.
+    /// Commands whose end was not told.
     unfinished: usize,
     holds: usize,
     erasing: bool,

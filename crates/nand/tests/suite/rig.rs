@@ -206,7 +206,7 @@ pub fn contents(flash: &mut impl Flash) -> &mut Contents {
     flash.core_mut().contents.as_deref_mut().expect("contents are on")
 }
 
-/// A payload of two stamps, of which `mask` names those that are meant.
+/// A payload of two stamps; `mask` names those that are meant.
 pub fn stamps(flash: &mut impl Flash, stamp: u64, mask: u64) -> PayloadId {
     let contents = contents(flash);
     let payload = contents.take_payload(1);

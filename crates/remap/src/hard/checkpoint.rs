@@ -36,7 +36,7 @@ pub(super) enum Startup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Pieces,
-    /// Waits until so many entries are durable, by a cycle of this number or a later one.
+    /// Waits until `entries` are durable, by a cycle of this number or a later one.
     Settle {
         target: u64,
         cycle: u64,

@@ -153,7 +153,7 @@ impl Journal {
         self.number - self.from
     }
 
-    /// There is room for so many records more than the `made` ones, which are all that were made so far.
+    /// There is room for `more` records beyond the `made` ones, which are all that were made so far.
     pub fn has_records(&self, made: u64, more: u64) -> bool {
         let capacity = self.layout.records() as u64;
         let used = self.used() * capacity + self.sent as u64 + (made - self.durable);

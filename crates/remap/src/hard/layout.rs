@@ -33,7 +33,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for a device of so many sectors of 512 bytes. A part of a superpage at its end is left over.
+    /// The layout for a device of `device_sectors`, 512 bytes each. A part of a superpage at its end is left over.
     ///
     /// # Errors
     /// An option is out of range, or the device has too few or too many sectors.

@@ -85,7 +85,7 @@ impl Hard {
         &self.options
     }
 
-    /// The journal has room for so many records more than are made already.
+    /// The journal has room for `more` records beyond those made already.
     fn has_records(&self, more: usize) -> bool {
         self.journal.has_records(self.gather.made(), more as u64 + self.reclaim.records())
     }

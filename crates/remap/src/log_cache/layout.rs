@@ -37,7 +37,7 @@ pub struct LogLayout {
 }
 
 impl LogLayout {
-    /// The layout for a device of so many sectors of 512 bytes. A part of a page at its end is left over.
+    /// The layout for a device of `device_sectors`, 512 bytes each. A part of a page at its end is left over.
     ///
     /// # Errors
     /// An option is out of range, or the device has too few or too many sectors.
@@ -130,7 +130,7 @@ impl LogLayout {
         self.home_sector() + u64::from(page) * u64::from(self.page_sectors)
     }
 
-    /// Sectors to write for a segment with so many pages of data: whole superpages.
+    /// Sectors to write for a segment with `filled` pages of data: whole superpages.
     pub(crate) fn written_sectors(&self, filled: u32) -> u32 {
         ((self.header_pages() + filled) * self.page_sectors).next_multiple_of(self.superpage_sectors)
     }

@@ -9,7 +9,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Buffers of so many bytes each, which may be none.
+    /// Buffers of `bytes` each, which may be 0.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { all: Vec::new(), unused: Vec::new(), bytes }
     }
@@ -44,7 +44,7 @@ impl Buffers {
         &mut self.all[number as usize]
     }
 
-    /// Copies so many bytes from one buffer to another one, or to another place of the same.
+    /// Copies `bytes` from one buffer to another one, or to another place of the same.
     pub fn copy(&mut self, from: (u32, usize), to: (u32, usize), bytes: usize) {
         if bytes == 0 {
             return;

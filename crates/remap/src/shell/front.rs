@@ -37,7 +37,7 @@ impl<W> Default for Front<W> {
 }
 
 impl<W> Front<W> {
-    /// Takes a request of a drive of so many sectors; its number.
+    /// Takes a request of a drive of `drive_sectors`; its number.
     pub fn open(&mut self, submit: &Submit, data: usize, cell_bytes: u32, drive_sectors: u64) -> u32 {
         let Submit { tag, op, first_sector, sectors, fua } = *submit;
         let moved = if op == HostOp::Write { sectors as usize * cell_bytes as usize } else { 0 };

@@ -20,7 +20,7 @@ pub struct RequestId(pub(crate) u32);
 pub(crate) enum Work<W> {
     /// A read of the host: where its data go.
     Read { request: RequestId, cell: usize },
-    /// The old contents of a page of which a part is written.
+    /// The old contents of a page that is written in part.
     Merge { page: u32 },
     /// The driver's own.
     Own(W),
@@ -77,7 +77,7 @@ impl<W: Copy> Host<W> {
         &self.terms
     }
 
-    /// Bytes of data of so many sectors.
+    /// Bytes of data of `sectors`.
     pub fn bytes(&self, sectors: u32) -> usize {
         sectors as usize * self.terms.cell_bytes as usize
     }

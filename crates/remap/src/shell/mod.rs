@@ -34,8 +34,8 @@ pub struct Shell<D: Driver> {
 }
 
 impl<D: Driver> Shell<D> {
-    /// A fresh driver. Its first commands write the metadata; until they are completed, writes and trims wait. `id` must
-    /// differ from that of any driver that the device held before, or old metadata might be taken for new.
+    /// A fresh driver. Its first commands write the metadata; until they are completed, writes and trims wait. `id`
+    /// must differ from that of any driver that the device held before, or old metadata might be taken for new.
     ///
     /// # Panics
     /// `cell_bytes` is neither 0 nor 512.
@@ -47,7 +47,7 @@ impl<D: Driver> Shell<D> {
         shell
     }
 
-    /// The driver that a device of so many sectors holds: see [`Driver::open`].
+    /// The driver that a device of `device_sectors` holds: see [`Driver::open`].
     ///
     /// # Errors
     /// The device cannot be read, or holds no such driver that can be trusted.

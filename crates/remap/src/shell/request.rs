@@ -78,7 +78,7 @@ pub(crate) struct Job {
     /// Sectors of the page that it has.
     pub first: u32,
     pub sectors: u32,
-    /// A page, of which these sectors are meant.
+    /// A page, and which of its sectors are meant.
     data: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ impl Job {
         Self { request, trim: true, first: 0, sectors: 0, data: Vec::new() }
     }
 
-    /// A write of `sectors` of a page of so many bytes, from `first` on.
+    /// A write of `sectors` of a page of `bytes`, from `first` on.
     pub fn write(
         request: RequestId,
         (first, sectors): (u32, u32),

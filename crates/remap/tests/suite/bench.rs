@@ -63,14 +63,14 @@ pub struct Bench<P: Subject> {
     pub random: Stream,
     pub now: u64,
     pub failures: u64,
-    /// Sectors the host uses are among the first ones, so many.
+    /// The host uses sectors among this number of first ones.
     pub hot: u64,
     asked: BTreeMap<u64, Asked>,
     tag: u64,
 }
 
 impl<D: Driver<Options = O>, O: DriverOptions<Driver = D>> Bench<Plan<O>> {
-    /// Over a device that shows the host so many superpages.
+    /// Over a device that shows the host `superpages`.
     pub fn new(options: O, superpages: u32, seed: u64) -> Self {
         Self::over(Plan::with_superpages(options, superpages), seed)
     }

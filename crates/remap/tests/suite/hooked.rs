@@ -1,4 +1,4 @@
-//! A store in memory, each command of which a test may look at or refuse.
+//! A store in memory. A test may look at each command, or refuse it.
 
 use remap::BlockStore;
 use std::io;

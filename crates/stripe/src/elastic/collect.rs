@@ -49,7 +49,7 @@ impl<F: Flash> Elastic<F> {
         places.filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some())
     }
 
-    /// Places that so many pages take with their parities.
+    /// Places that `pages` take with their parities.
     fn with_parity(&self, pages: u32) -> u32 {
         let data = self.data.min(self.blocks.live_dies().saturating_sub(1)).max(1);
         pages + pages.div_ceil(data)

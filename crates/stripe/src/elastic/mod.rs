@@ -82,7 +82,7 @@ pub(crate) struct Elastic<F: Flash> {
     data: u32,
     page_bytes: u32,
     full_mask: u64,
-    /// Collection begins when so many superblocks are free, or fewer.
+    /// Free superblocks at which collection begins.
     free_blocks: usize,
     /// Pages collection copies at once.
     window: u32,
@@ -94,7 +94,7 @@ pub(crate) struct Elastic<F: Flash> {
     under_way: u32,
     /// Stripe of each place being programmed.
     flying: BTreeMap<u32, u32>,
-    /// Places just programmed, and stripes of which every program has ended.
+    /// Places just programmed, and stripes whose programs have all ended.
     landed: VecDeque<u32>,
     ended: VecDeque<u32>,
     /// Pages of failed stripes, and who waits for them: place, operation, superblock.
@@ -113,7 +113,7 @@ pub(crate) struct Elastic<F: Flash> {
     repairs_under_way: u32,
     /// Power cuts have used up what is kept for collection: it goes on without parities until a superblock is free.
     pressed: bool,
-    /// Superblocks of which everything was moved.
+    /// Superblocks whose pages were all moved.
     emptied: Vec<u32>,
     /// Superblocks with a failed block, and those with pages on lost dies, to be collected.
     failing: Vec<u32>,
@@ -139,7 +139,7 @@ pub(crate) struct Elastic<F: Flash> {
 }
 
 impl<F: Flash> Elastic<F> {
-    /// Over flash of which nothing is used yet.
+    /// Over flash that nobody has used yet.
     pub fn new(context: &FtlContext<'_>, data: u32, spares: u32) -> Self {
         let geometry = context.geometry;
         let mut blocks = Superblocks::new(geometry, data + 1);

@@ -170,7 +170,7 @@ impl<F: Flash> Elastic<F> {
         }
     }
 
-    /// The sum of pages on flash, the last of which is a parity.
+    /// The sum of pages on flash; the last one is a parity.
     fn sum_of(&self, flash: &mut F, places: &[u32]) -> PayloadId {
         let cells = cells::take(flash, 1, self.full_mask);
         let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return cells };

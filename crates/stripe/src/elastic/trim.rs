@@ -1,7 +1,7 @@
 //! Trims: a tombstone and a copy of it on another die are written at once.
 //!
 //! A tombstone names the pages it trims; it is valid as long as one of them was not written since. Collection
-//! writes those it meets as one. A page of which nothing is left is named by a tombstone as well, which says so.
+//! writes those it meets as one. A page that is lost for good is named by a tombstone as well, which says so.
 
 use super::stripes::Member;
 use super::superblocks::Stream;

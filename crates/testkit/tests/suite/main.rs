@@ -12,5 +12,6 @@ mod stripe_costs;
 mod stripe_spares;
 mod striped;
 mod stripes;
+mod toys;
 mod zone_times;
 mod zones;

@@ -137,7 +137,7 @@ impl Leaftl {
         self.units[page as usize].charged = charge;
     }
 
-    /// Bytes charged once a unit has so many entries more in the batch and is as dirty as said.
+    /// Bytes charged once a unit has `entries` more in the batch and is as dirty as said.
     fn charged_with(&self, page: u32, entries: u32, is_dirty: bool) -> u64 {
         let unit = &self.units[page as usize];
         let bytes = unit.bytes() + u64::from(entries * ENTRY_BYTES);

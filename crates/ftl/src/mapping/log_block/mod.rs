@@ -31,13 +31,13 @@ mod wear;
 
 use crate::FtlContext;
 use crate::blocks::BlockTable;
-use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing, read_zeros};
+use crate::mapping::common::{TRIMMED, UNMAPPED, answer, prefetch_blocks, read_missing};
 use crate::mapping::{Builder, Mapping};
 use fail::Rescue;
 use layer::recency::{Links, List};
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
-    Values,
+    Values, cells,
 };
 use merge::{Kind, Merge, MergeCounters};
 use nand::{
@@ -335,7 +335,7 @@ impl<S: Scheme> LogMap<S> {
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             if entry >= TRIMMED {
-                read_zeros(flash, payload, mask);
+                cells::clear(flash, payload, mask);
                 continue;
             }
             let read = Read {

@@ -68,7 +68,7 @@ impl Cursor {
         list
     }
 
-    /// `victim`, of which these pages are valid, is emptied from now on.
+    /// `victim` is emptied from now on; these pages of it are valid.
     pub fn begin(&mut self, victim: BlockId, cause: Cause, pages: Vec<u32>) {
         self.collection = Some(Collection { victim, cause, pages, next: 0 });
     }

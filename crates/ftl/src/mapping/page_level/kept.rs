@@ -46,7 +46,7 @@ pub(super) struct Kept {
     pages: u64,
     /// Collection moves them at once instead of waiting.
     moves: bool,
-    /// Logical pages of which it does in any case.
+    /// Logical pages whose old version is kept in any case.
     to_be_moved: BTreeSet<Lpn>,
     wanted: Vec<u32>,
     /// Sequence number of the newest version of each page, as its out-of-band area has it or will have it.
@@ -239,7 +239,7 @@ impl Kept {
     /// Every kept page is valid, its own and not the newest version.
     ///
     /// # Errors
-    /// The first of which that is not so, in words.
+    /// The first one that breaks the law, in words.
     pub fn check(&self, pages: &Pages) -> Result<(), String> {
         let mut count = 0;
         for (logical, entry) in (0..).map(Lpn).zip(&self.table) {

@@ -32,7 +32,7 @@ mod versioned;
 
 use crate::FtlContext;
 use crate::alloc::Placement;
-use crate::mapping::common::{answer, prefetch_blocks, read_missing, read_zeros};
+use crate::mapping::common::{answer, prefetch_blocks, read_missing};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
 use collector::Collector;
 use entry::Entry;
@@ -40,6 +40,7 @@ use fail::Homeless;
 use kept::Kept;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
+    cells,
 };
 use nand::{
     Cancel, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
@@ -236,7 +237,7 @@ impl<S: Scheme> PageMap<S> {
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             let Some(page) = entry.on_flash() else {
-                read_zeros(flash, payload, mask);
+                cells::clear(flash, payload, mask);
                 continue;
             };
             let read = Read {

@@ -196,7 +196,7 @@ impl Pages {
     /// `trimmed` what each tombstone trims.
     ///
     /// # Errors
-    /// The first logical page of which that is not so, in words.
+    /// The first logical page that breaks the law, in words.
     pub fn check(&self, core: &FlashCore, trimmed: &mut [u32]) -> Result<u64, String> {
         let mut mapped = 0;
         for logical in self.all() {

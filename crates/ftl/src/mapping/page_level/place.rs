@@ -114,7 +114,7 @@ impl<S: Scheme> PageMap<S> {
         room.then(|| self.space.translation_page(&mut self.pages)).flatten()
     }
 
-    /// Room for so many translation pages, made by collecting where that may help. `false`: there is none.
+    /// Room for `pages` translation pages, made by collecting where that may help. `false`: there is none.
     pub(super) fn make_translation_room<F: Flash>(&mut self, flash: &mut F, pages: u32) -> bool {
         if self.space.translation_room_in(self.space.translation_lane()) >= pages {
             return true;

@@ -312,7 +312,7 @@ impl<S: Scheme> Space<S> {
         (0..self.lanes.len()).min_by_key(valid)
     }
 
-    /// What a lane has for the next translation page, of which its open block has `room` and which has `free` blocks.
+    /// What a lane has for the next translation page: its open block has `room`, and `free` blocks are free.
     #[inline]
     fn offer(&self, lane: usize, room: u32, free: usize, any_can_give: impl FnOnce() -> bool) -> Option<Offer> {
         let empty = if self.translation.is_single() { self.lanes.empty > 0 } else { free == 0 };
@@ -419,7 +419,7 @@ impl<S: Scheme> Space<S> {
         self.translation.own.iter().map(|frontier| u64::from(frontier.room())).sum()
     }
 
-    /// A collection in this lane will program at most so many translation pages: they are kept from the host.
+    /// A collection in this lane will program at most these translation pages: they are kept from the host.
     pub fn promise(&mut self, lane: usize, translation_pages: u32) {
         self.lanes.at(lane).promised = translation_pages;
         self.translation.promise(lane, translation_pages);

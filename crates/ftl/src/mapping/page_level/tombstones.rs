@@ -183,7 +183,7 @@ impl Tombstones {
         }
     }
 
-    /// Finds those of which a power cut left too few copies.
+    /// Finds those that a power cut left with too few copies.
     pub fn find_short(&mut self) {
         let is_short = |(slot, tombstone): &(u32, &Tombstone)| {
             tombstone.live > 0 && tombstone.first == *slot && (tombstone.copies.len() as u32) < self.extra

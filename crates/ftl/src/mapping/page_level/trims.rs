@@ -312,7 +312,7 @@ impl Trims {
         }
     }
 
-    /// Finds the tombstones of which a power cut left too few copies.
+    /// Finds the tombstones that a power cut left with too few copies.
     pub fn find_short(&mut self) {
         self.tombstones.find_short();
     }

@@ -25,7 +25,7 @@ impl Frontier {
         Self { block: Some(block), next, end: next + geometry.pages_per_block }
     }
 
-    /// A block of which `done` pages are programmed, to be filled up.
+    /// A block with `done` pages programmed, to be filled up.
     pub fn reopen(geometry: &Geometry, block: BlockId, done: u32) -> Self {
         let mut frontier = Self::open(geometry, block);
         frontier.next += done;

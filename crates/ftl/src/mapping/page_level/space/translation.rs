@@ -76,7 +76,7 @@ impl TranslationBlocks {
     /// What is promised of each open block is what the lanes that use it were promised.
     ///
     /// # Errors
-    /// The first open block of which that is not so, in words.
+    /// The first open block that breaks the law, in words.
     pub fn check(&self, lanes: &Lanes) -> Result<(), String> {
         for (index, promised) in self.promised.iter().enumerate() {
             let users = (0..lanes.len()).filter(|lane| self.index(*lane) == index);
