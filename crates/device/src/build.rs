@@ -365,14 +365,14 @@ impl DrivePlan {
 
     /// Whether commands take time.
     pub fn is_timed(&self) -> bool {
-        keys::TIME.read(&self.config.values)
+        layer::TIME.read(&self.config.values)
     }
 
     /// How requests are served.
     pub fn service(&self) -> Service {
         if !self.is_timed() {
             Service::Counted
-        } else if keys::SERVICE.read(&self.config.values) {
+        } else if layer::SERVICE.read(&self.config.values) {
             Service::Serial
         } else {
             Service::Parallel

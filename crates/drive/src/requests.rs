@@ -446,14 +446,7 @@ impl Drive {
 
     /// Serves one request by itself; what it read is in `self.completions`.
     fn serve(&mut self, op: HostOp, offset: u64, length: u64, cells: &[u8], fua: bool) -> Result<(), DriveError> {
-        let request = Request {
-            arrival: 0,
-            first_sector: offset / SECTOR_BYTES,
-            sectors: (length / SECTOR_BYTES) as u32,
-            op,
-            fua,
-        };
-        self.submit(u32::MAX, &request, cells)?;
+        self.submit(u32::MAX, &Request::of_bytes(op, offset, length, fua), cells)?;
         let mut completions = std::mem::take(&mut self.completions);
         let done = self.wait_for_it(&mut completions);
         self.completions = completions;

@@ -150,17 +150,7 @@ impl Curve {
                 path.join(" ")
             ),
         );
-        put(
-            &mut svg,
-            format_args!(
-                "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \
-                 \u{2192}</text>",
-                12.0 - area.left,
-                escape(&self.axes[1]),
-                HEIGHT + 40.0,
-                escape(&self.axes[0])
-            ),
-        );
+        area.axes(&mut svg, &self.axes[0], &self.axes[1]);
         let spoken = [0, 1, 2].map(|which| self.interval.said(which)).join(", ");
         area.svg(&format!("{}: {spoken}", self.title), &svg)
     }

@@ -116,6 +116,21 @@ impl Area {
         );
     }
 
+    /// Names of both axes: `across` below the end of the lower one, `up` above the left one.
+    pub fn axes(&self, svg: &mut String, across: &str, up: &str) {
+        put(
+            svg,
+            format_args!(
+                "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \
+                 \u{2192}</text>",
+                12.0 - self.left,
+                escape(up),
+                self.height + 40.0,
+                escape(across)
+            ),
+        );
+    }
+
     /// Names below the area: all of them, or as many as a narrow and a wide picture have room for.
     pub fn names(self, svg: &mut String, kind: Names, names: &[Name]) {
         let names: Vec<&Name> = names.iter().filter(|name| !name.text.is_empty()).collect();

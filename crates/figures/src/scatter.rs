@@ -209,17 +209,7 @@ impl Scatter {
             across.ticks.iter().zip(below).map(|(value, text)| Name { place: across.place(*value), text }).collect();
         area.names(&mut svg, Names::Scale, &names);
         let [across_name, up_name] = &self.axes;
-        put(
-            &mut svg,
-            format_args!(
-                "<text x=\"{:.0}\" y=\"-16\">\u{2191} {}</text><text x=\"100%\" y=\"{}\" text-anchor=\"end\">{} \
-                 \u{2192}</text>",
-                12.0 - area.left,
-                escape(&up.named(up_name)),
-                height + 40.0,
-                escape(&across.named(across_name))
-            ),
-        );
+        area.axes(&mut svg, &across.named(across_name), &up.named(up_name));
         // What stands out lies over the others, and small points over large ones.
         let mut points: Vec<(usize, &Point)> = self.points().collect();
         points.sort_by(|(_, a), (_, b)| a.is_marked.cmp(&b.is_marked).then(b.size.total_cmp(&a.size)));

@@ -22,6 +22,7 @@ mod slots;
 mod snapshot;
 pub mod spelling;
 mod tag;
+mod timing;
 mod waited;
 
 pub use below::Below;
@@ -35,6 +36,7 @@ pub use room::Room;
 pub use slots::Slots;
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotWriter};
 pub use tag::{Tag, TagKind};
+pub use timing::{IN_TIME, SERVICE, SIDE_BY_SIDE, TIME};
 pub use waited::{Waited, charge, charge_space};
 
 use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};

@@ -88,6 +88,11 @@ impl<T> Slots<T> {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0..).zip(&self.all).filter_map(|(number, entry)| Some((number, entry.as_ref()?)))
     }
+
+    /// As [`Slots::iter`], to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        (0..).zip(&mut self.all).filter_map(|(number, entry)| Some((number, entry.as_mut()?)))
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +107,8 @@ mod tests {
         assert_eq!((slots.len(), slots.numbers(), slots.get(1)), (1, 3, None));
         assert_eq!([slots.insert('d'), slots.insert('e'), slots.insert('f')], [1, 0, 3]);
         assert_eq!(slots.iter().map(|(_, entry)| *entry).collect::<String>(), "edcf");
+        slots.iter_mut().for_each(|(number, entry)| *entry = if number == 1 { '-' } else { *entry });
+        assert_eq!(slots.iter().map(|(_, entry)| *entry).collect::<String>(), "e-cf");
     }
 
     #[test]

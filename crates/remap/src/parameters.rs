@@ -1,16 +1,13 @@
 //! Keys that several drivers read.
 
 use crate::{LayoutError, Site, WriteCache};
-use layer::{Choices, Condition, Parameter, ParameterKind as Kind, Values};
+use layer::{Choices, IN_TIME, Parameter, ParameterKind as Kind, Values};
 use units::{HOUR, SECTOR_BYTES, quantity};
 
 /// Bytes of a page, the unit of the map of a driver over a simulated drive.
 pub const PAGE_BYTES: u64 = 4096;
 /// Bytes of a virtual superpage over a drive that maps no larger unit than a page of the driver.
 const USUAL_SUPERPAGE: u64 = 16 << 10;
-
-/// What waits for a time is read where time passes.
-const IN_TIME: Condition = Condition::one_of("engine.time", |_| vec!["virtual"]).otherwise("no time passes");
 
 const CACHES: Choices<WriteCache> = Choices {
     key: "remap.write_cache",

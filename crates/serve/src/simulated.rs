@@ -130,14 +130,7 @@ impl SimulatedDrive {
         length: u64,
         fua: bool,
     ) -> Result<(), DriveError> {
-        let request = Request {
-            arrival: 0,
-            first_sector: offset / SECTOR_BYTES,
-            sectors: (length / SECTOR_BYTES) as u32,
-            op,
-            fua,
-        };
-        self.drive.submit(slot, &request, bytes)?;
+        self.drive.submit(slot, &Request::of_bytes(op, offset, length, fua), bytes)?;
         self.entries[slot as usize].left += 1;
         Ok(())
     }

@@ -57,6 +57,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request addressed in bytes, whole sectors of them, that arrives at 0.
+    pub fn of_bytes(op: HostOp, offset: u64, length: u64, fua: bool) -> Self {
+        let (first_sector, sectors) = (offset / SECTOR_BYTES, (length / SECTOR_BYTES) as u32);
+        Self { arrival: 0, first_sector, sectors, op, fua }
+    }
+
     /// Bytes the request moves over the host link (0 for trim and flush).
     pub fn bytes_moved(&self) -> u64 {
         match self.op {

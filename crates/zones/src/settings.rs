@@ -4,7 +4,7 @@ use crate::layout::ZoneLayout;
 use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
 use code::{DECODERS, Decoder, GroupCode};
 use ftl::alloc::{FRONTIERS, Frontiers};
-use layer::{Choices, Condition, Parameter, ParameterKind, Values};
+use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind, SIDE_BY_SIDE, Values};
 use units::{Nanos, quantity};
 
 /// What becomes of a code block when one of its sources is written.
@@ -73,9 +73,6 @@ const CODED: Condition = Condition::above_zero("zones.code_zones").otherwise("th
 const IN_GROUPS: Condition = Condition::one_of(QUEUES.key, |_| QUEUES.names(|queues| queues != Queues::Lockstep))
     .otherwise("all banks work in step");
 const READS_AHEAD: Condition = Condition::above_zero("zones.read_ahead.after").otherwise("nothing is read ahead");
-const IN_TIME: Condition = Condition::one_of("engine.time", |_| vec!["virtual"]).otherwise("no time passes");
-const SIDE_BY_SIDE: Condition =
-    Condition::one_of("engine.service", |_| vec!["parallel"]).otherwise("one server does everything in order");
 
 /// Settings read once.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::presets::part_choices;
 use ftl::mapping;
-use layer::{Choices, Condition, Parameter, ParameterKind as Kind};
+use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::{ContentsKind, SuspendOption};
 use trace::formats::{Fit, Order};
 use units::HOUR;
@@ -35,28 +35,6 @@ pub const PRECONDITION: Choices<Precondition> = Choices {
             "as overwrite, then the workload itself in rounds until write amplification is steady; exit code 4 if it \
              does not become so",
             Precondition::Steady,
-        ),
-    ],
-};
-/// Whether commands take time.
-pub const TIME: Choices<bool> = Choices {
-    key: "engine.time",
-    table: &[
-        ("none", "commands complete at once and are only counted", false),
-        ("virtual", "discrete events in integer nanoseconds", true),
-    ],
-};
-/// How requests share the drive: whether one at a time holds all of it.
-pub(crate) const SERVICE: Choices<bool> = Choices {
-    key: "engine.service",
-    table: &[
-        ("parallel", "dies and channels work side by side", false),
-        (
-            "serial",
-            "the drive is a single server, one request at a time in order of arrival; each holds it for the sum of the \
-             times of all flash commands it causes, collection and mapping included, so response = waiting for the \
-             server + service. A host link takes no time then, and idle time starts no work",
-            true,
         ),
     ],
 };
@@ -122,9 +100,6 @@ pub(crate) const ORDER: Choices<Order> = Choices {
     ],
 };
 
-const IN_TIME: Condition = Condition::one_of(TIME.key, |_| TIME.names(|timed| timed)).otherwise("no time passes");
-const SIDE_BY_SIDE: Condition = Condition::one_of(SERVICE.key, |_| SERVICE.names(|serial| !serial))
-    .otherwise("one server does everything in order");
 const SUSPENDS: Condition = Condition::one_of(SUSPEND.key, |_| SUSPEND.names(|what| what != SuspendOption::Off));
 const IN_CLOSED_LOOP: Condition = Condition::one_of(CLOSED.key, |_| CLOSED.names(|closed| closed == Some(true)))
     .otherwise("requests arrive at their own time");

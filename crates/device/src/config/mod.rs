@@ -6,7 +6,8 @@ pub(crate) mod keys;
 mod presets;
 
 pub use error::ConfigError;
-pub use keys::{PRECONDITION, Precondition, TIME, all_keys, find_key};
+pub use keys::{PRECONDITION, Precondition, all_keys, find_key};
+pub use layer::TIME;
 pub use layer::spelling::did_you_mean;
 pub use presets::{Preset, parts, stacks};
 

@@ -1,7 +1,7 @@
 //! What the keys of a driver of the host come to over a drive.
 
-use crate::config::keys::{CONTENTS, SERVICE, TIME};
-use layer::Values;
+use crate::config::keys::CONTENTS;
+use layer::{SERVICE, TIME, Values};
 use nand::ContentsKind;
 use remap::{RemapPlan, Site};
 use units::{Geometry, SECTOR_BYTES};

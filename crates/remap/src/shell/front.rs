@@ -2,8 +2,9 @@
 //!
 //! Protects: each request is answered once; a command's number is used again only when it was completed.
 
-use crate::shell::request::{Request, Table};
+use crate::shell::request::Request;
 use crate::{Command, Done, Submit};
+use layer::Slots;
 use std::collections::VecDeque;
 use units::HostOp;
 
@@ -13,24 +14,24 @@ const MOST_SPARE: usize = 64;
 /// Requests and commands; `W` is what a command is for.
 #[derive(Debug)]
 pub(crate) struct Front<W> {
-    pub requests: Table<Request>,
+    pub requests: Slots<Request>,
     dones: VecDeque<u32>,
     /// The answer handed out last, whose data may be looked at.
     taken: Option<u32>,
     /// Memory of reads that were answered, to be used again.
     spare: Vec<Vec<u8>>,
-    pub commands: Table<(W, Command)>,
+    pub commands: Slots<(W, Command)>,
     outgoing: VecDeque<u32>,
 }
 
 impl<W> Default for Front<W> {
     fn default() -> Self {
         Self {
-            requests: Table::default(),
+            requests: Slots::default(),
             dones: VecDeque::new(),
             taken: None,
             spare: Vec::new(),
-            commands: Table::default(),
+            commands: Slots::default(),
             outgoing: VecDeque::new(),
         }
     }
@@ -60,7 +61,7 @@ impl<W> Front<W> {
 
     /// A part of a request is done; whether it was the last one.
     pub fn part_done(&mut self, request: u32, failed: bool) -> bool {
-        let entry = self.requests.at(request);
+        let entry = self.requests.at_mut(request);
         if entry.ended {
             return false;
         }
@@ -71,7 +72,7 @@ impl<W> Front<W> {
 
     /// A request is answered.
     pub fn end(&mut self, request: u32, failed: bool) {
-        let entry = self.requests.at(request);
+        let entry = self.requests.at_mut(request);
         (entry.ended, entry.failed) = (true, failed);
         self.dones.push_back(request);
     }
@@ -96,7 +97,7 @@ impl<W> Front<W> {
     /// Sectors of a read are there: they go behind the first `cell` of the request.
     pub fn fill(&mut self, request: u32, cell: usize, sectors: u32, cell_bytes: u32, data: &[u8]) {
         let (at, length) = (cell * cell_bytes as usize, sectors as usize * cell_bytes as usize);
-        self.requests.at(request).data[at..at + length].copy_from_slice(&data[..length]);
+        self.requests.at_mut(request).data[at..at + length].copy_from_slice(&data[..length]);
     }
 
     pub fn next_done(&mut self) -> Option<Done> {
@@ -108,7 +109,7 @@ impl<W> Front<W> {
         }
         let request = self.dones.pop_front()?;
         self.taken = Some(request);
-        let Request { tag, op, failed, .. } = *self.requests.at(request);
+        let Request { tag, op, failed, .. } = *self.requests.at_mut(request);
         Some(Done { tag, op, failed })
     }
 
@@ -121,13 +122,13 @@ impl<W> Front<W> {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.outstanding() == 0 && self.dones.is_empty() && self.commands.len() == 0
+        self.outstanding() == 0 && self.dones.is_empty() && self.commands.is_empty()
     }
 
     /// A command for the device.
     pub fn send(&mut self, work: W, op: HostOp, first_sector: u64, sectors: u32) {
         let id = self.commands.insert((work, Command { id: 0, op, first_sector, sectors, fua: false }));
-        self.commands.at(id).1.id = id;
+        self.commands.at_mut(id).1.id = id;
         self.outgoing.push_back(id);
     }
 

@@ -125,7 +125,7 @@ impl<W: Copy> Host<W> {
 
     /// Commands are under way, those for reads of the host included.
     pub fn has_commands(&self) -> bool {
-        self.front.commands.len() > 0
+        !self.front.commands.is_empty()
     }
 
     /// Commands are under way that are no reads of the host.
@@ -153,7 +153,7 @@ impl<W: Copy> Host<W> {
         if !self.front.part_done(request.0, failed) {
             return;
         }
-        let entry = self.front.requests.at(request.0);
+        let entry = self.front.requests.at_mut(request.0);
         let failed = entry.failed;
         if entry.fua && !failed && entry.op == HostOp::Write {
             self.waiters.push(request);
@@ -164,7 +164,7 @@ impl<W: Copy> Host<W> {
 
     /// What has to be durable for a request that wants to last: see [`crate::Driver::issued`].
     pub fn set_target(&mut self, request: RequestId, target: u64) {
-        self.front.requests.at(request.0).target = target;
+        self.front.requests.at_mut(request.0).target = target;
     }
 
     pub(super) fn wait_until_durable(&mut self, request: RequestId) {
@@ -183,7 +183,7 @@ impl<W: Copy> Host<W> {
         let before = self.waiters.len();
         let front = &mut self.front;
         self.waiters.retain(|request| {
-            let waits = front.requests.at(request.0).target > up_to;
+            let waits = front.requests.at_mut(request.0).target > up_to;
             if !waits {
                 front.end(request.0, failed);
             }
@@ -215,7 +215,7 @@ impl<W: Copy> Host<W> {
 
     /// A page is placed for a request; who has to hear when it is on the device, if it is not answered before.
     pub(super) fn owner_of(&mut self, request: RequestId) -> Option<RequestId> {
-        let is_answered = self.terms.write_cache == WriteCache::Volatile && !self.front.requests.at(request.0).fua;
+        let is_answered = self.terms.write_cache == WriteCache::Volatile && !self.front.requests.at_mut(request.0).fua;
         (!is_answered).then_some(request)
     }
 }

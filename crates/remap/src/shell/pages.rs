@@ -72,14 +72,14 @@ impl<D: Driver> Shell<D> {
         self.host.counts.reads += 1;
         self.host.counts.read_commands += commands;
         self.host.counts.reads_split += u64::from(commands > 1);
-        self.host.front.requests.at(request.0).data = data;
+        self.host.front.requests.at_mut(request.0).data = data;
         self.host.part_done(request, false);
     }
 
     /// Commands that a run takes.
     fn read_run(&mut self, request: RequestId, run: Option<Run>) -> u64 {
         let Some(Run { sector, sectors, cell, .. }) = run else { return 0 };
-        self.host.front.requests.at(request.0).pending += 1;
+        self.host.front.requests.at_mut(request.0).pending += 1;
         self.driver.hold(sector, sectors);
         self.host.send_any(Work::Read { request, cell }, HostOp::Read, sector, sectors);
         1
@@ -95,7 +95,7 @@ impl<D: Driver> Shell<D> {
     /// Begins a write or a trim; false if it has to wait.
     pub(super) fn begin(&mut self, request: RequestId, first_sector: u64, sectors: u32, data: &[u8]) -> bool {
         let (op, fua) = {
-            let request = self.host.front.requests.at(request.0);
+            let request = self.host.front.requests.at_mut(request.0);
             (request.op, request.fua)
         };
         if op == HostOp::Write {
@@ -120,7 +120,7 @@ impl<D: Driver> Shell<D> {
         while done < sectors {
             let piece = self.piece(first_sector + u64::from(done), sectors - done);
             let rest = &data[self.host.bytes(done)..];
-            self.host.front.requests.at(request.0).pending += 1;
+            self.host.front.requests.at_mut(request.0).pending += 1;
             let at_its_beginning = piece.first == 0;
             let in_place =
                 if at_its_beginning { self.write_in_place(request, piece.page, sectors - done, rest) } else { 0 };
@@ -242,7 +242,7 @@ impl<D: Driver> Shell<D> {
     fn place(&mut self, request: RequestId, piece: Piece, data: &[u8]) {
         let owner = self.host.owner_of(request);
         self.host.counts.host_pages += 1;
-        self.host.close_wanted |= self.host.front.requests.at(request.0).fua;
+        self.host.close_wanted |= self.host.front.requests.at_mut(request.0).fua;
         let Piece { page, first, sectors } = piece;
         self.driver.place(&mut self.host, PageWrite { page, first, sectors, data, owner });
         if owner.is_none() {
@@ -264,7 +264,7 @@ impl<D: Driver> Shell<D> {
         for page in locked {
             self.driver.trim(&mut self.host, from..page);
             from = page + 1;
-            self.host.front.requests.at(request.0).pending += 1;
+            self.host.front.requests.at_mut(request.0).pending += 1;
             self.host.waits.push(page, Job::trim(request));
         }
         self.driver.trim(&mut self.host, from..pages.end);
@@ -276,7 +276,7 @@ impl<D: Driver> Shell<D> {
         if !self.host.front.part_done(request.0, false) {
             return;
         }
-        let entry = self.host.front.requests.at(request.0);
+        let entry = self.host.front.requests.at_mut(request.0);
         if entry.fua && !entry.failed {
             self.end_when_durable(request);
         } else {
