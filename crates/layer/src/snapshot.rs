@@ -42,8 +42,10 @@ macro_rules! section {
             /// Appends a table.
             pub fn $put(&mut self, section: &'static str, values: impl ExactSizeIterator<Item = $type>) {
                 self.header(section, size_of::<$type>(), values.len());
-                for value in values {
-                    self.bytes.extend_from_slice(&value.to_le_bytes());
+                let begin = self.bytes.len();
+                self.bytes.resize(begin + values.len() * size_of::<$type>(), 0);
+                for (bytes, value) in self.bytes[begin..].chunks_exact_mut(size_of::<$type>()).zip(values) {
+                    bytes.copy_from_slice(&value.to_le_bytes());
                 }
             }
         }

@@ -105,8 +105,8 @@ fn a_file_larger_than_the_drive_is_refused_before_anything_runs() {
 
 #[test]
 fn the_table_says_what_was_published_and_what_was_measured() {
-    let said = small("striping", "1/4096", &[]);
-    for text in ["0.1 ", "published", "measured", "generated", "recorded", "pass", "note: Size 1/4096"] {
+    let said = small("hard", "1/128", &[]);
+    for text in ["4.1 ", "published", "measured", "generated", "recorded", "pass", "note: Size 1/128"] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
     }
 }

@@ -88,14 +88,11 @@ mod tests {
     fn the_first_day_may_be_known_before() {
         let mut options = Options { scale: STUDY.least, ..Options::default() };
         let trace = loads::trace(&options).unwrap();
-        let before = runs::run(&options, &trace, &()).unwrap();
+        let record = (drives::RECORD, loads::Length::Record);
+        let before = runs::run_one(&options, &trace, &record, &()).unwrap();
         options.settings.insert(HISTORY.name.to_owned(), FORESIGHT.to_owned());
-        let oracle = runs::run(&options, &trace, &()).unwrap();
-        let requests = |results: &runs::Results| results.of(&drives::RECORD, loads::Length::Record).requests;
-        assert_eq!(requests(&before), requests(&oracle));
-        assert_ne!(
-            before.of(&drives::RECORD, loads::Length::Record).hash,
-            oracle.of(&drives::RECORD, loads::Length::Record).hash
-        );
+        let oracle = runs::run_one(&options, &trace, &record, &()).unwrap();
+        assert_eq!(before.requests, oracle.requests);
+        assert_ne!(before.hash, oracle.hash);
     }
 }

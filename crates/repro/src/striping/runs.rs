@@ -90,7 +90,7 @@ pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Re
     Ok(results)
 }
 
-fn run_one(
+pub(super) fn run_one(
     options: &Options,
     trace: &Trace,
     (place, length): &Run,

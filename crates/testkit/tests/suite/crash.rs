@@ -59,7 +59,7 @@ fn every_stripe_scheme_outlives_power_cuts() {
 
 #[test]
 fn dies_that_die_between_power_cuts_take_nothing_along() {
-    let cuts = from_environment("CRASH_CUTS", 200_000);
+    let cuts = from_environment("CRASH_CUTS", 100_000);
     let campaign = Campaign { faults: Faults::Deaths, ..Campaign::new(cuts, from_environment("CRASH_SEED", 1)) };
     let tally = run(campaign);
     assert!(tally.restarts > tally.cuts / 200, "life must go on from many cuts: {tally:?}");

@@ -244,7 +244,7 @@ fn a_stale_code_block_is_never_used() {
     for (index, (stale, policy)) in
         STALE.into_iter().flat_map(|stale| POLICIES.map(|policy| (stale, policy))).enumerate()
     {
-        for seed in 0..60 {
+        for seed in 0..30 {
             let mut stream = Stream::new(seed, "stale");
             let mut stack = Stack::draw(
                 &mut stream,
