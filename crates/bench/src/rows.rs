@@ -51,7 +51,7 @@ struct Measured {
 }
 
 fn commands<F: Clocked>(drive: &Drive<F>) -> u64 {
-    let counters = &drive.flash().core().counters;
+    let counters = &drive.flash().state().counters;
     [counters.reads, counters.programs, counters.erases].iter().flatten().sum()
 }
 
@@ -73,12 +73,12 @@ fn drive_with<F: Clocked>(
     let plan = RunPlan {
         arrivals: Loop::Closed { depth: depth.max(1) },
         limit: requests,
-        sectors_per_page: drive.flash().core().geometry.sectors_per_page(),
+        sectors_per_page: drive.flash().state().geometry.sectors_per_page(),
         timed: depth > 0,
     };
     let before = commands(drive);
     let start = Instant::now();
-    let programs = |drive: &Drive<F>| drive.flash().core().counters.programs;
+    let programs = |drive: &Drive<F>| drive.flash().state().counters.programs;
     let (ended, _) = run(drive, &mut *source, plan, &mut (), programs).expect("benchmark requests fit the drive");
     let seconds = start.elapsed().as_secs_f64();
     assert_eq!(ended, Ended::Complete, "{workload} did not complete");
@@ -155,7 +155,7 @@ impl Scale {
 fn start_up(_: Scale) -> Vec<Row> {
     let start = Instant::now();
     let plan = plan(8.0);
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     drive_it(&mut drive, "uniform-write", 1, 1, 1);
     vec![Row {
         name: "start-up, 8 GiB",
@@ -165,7 +165,7 @@ fn start_up(_: Scale) -> Vec<Row> {
         smaller_is_better: true,
         commands_per_second: 0.0,
         bytes_per_page: None,
-        hash: drive.flash().core().hash(),
+        hash: drive.flash().state().hash(),
     }]
 }
 
@@ -185,12 +185,12 @@ fn rate(name: &'static str, target: f64, measured: &Measured, bytes: Option<f64>
 /// Fill, then random overwrites until greedy cleaning is steady, counted only.
 fn counted(scale: Scale) -> Vec<Row> {
     let plan = plan(scale.gib().0);
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 0, 1);
     drive_it(&mut drive, "uniform-write", pages * 2, 0, 2);
     let measured = drive_it(&mut drive, "uniform-write", scale.requests() * 2, 0, 3);
-    let hash = drive.flash().core().hash();
+    let hash = drive.flash().state().hash();
     vec![rate("counted overwrites", 12.0, &measured, None, hash)]
 }
 
@@ -198,12 +198,12 @@ fn preconditioning(scale: Scale) -> Vec<Row> {
     let (_, gib) = scale.gib();
     let before = resident();
     let plan = plan(gib);
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     let pages = u64::from(plan.user_pages);
     let fill = drive_it(&mut drive, "sequential-write", pages / 32, 0, 1);
     let bytes = (resident() - before) as f64 / pages as f64;
     let overwrite = drive_it(&mut drive, "uniform-write", pages * 2, 0, 2);
-    let hash = drive.flash().core().hash();
+    let hash = drive.flash().state().hash();
     let time = Row {
         name: "fill and overwrite twice",
         measured: fill.seconds + overwrite.seconds,
@@ -231,17 +231,17 @@ fn preconditioning(scale: Scale) -> Vec<Row> {
 fn timed(scale: Scale) -> Vec<Row> {
     let requests = scale.requests();
     let plan = plan(scale.gib().1);
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
     let reads = drive_it(&mut drive, "uniform-read", requests, 32, 2);
-    let mut rows = vec![rate("random reads, depth 32", 8.0, &reads, None, drive.flash().core().hash())];
+    let mut rows = vec![rate("random reads, depth 32", 8.0, &reads, None, drive.flash().state().hash())];
     let spare = u64::from(plan.geometry.pages()) - pages;
     let writes = drive_it(&mut drive, "uniform-write", spare / 2, 128, 3);
-    rows.push(rate("random writes, no cleaning", 6.0, &writes, None, drive.flash().core().hash()));
+    rows.push(rate("random writes, no cleaning", 6.0, &writes, None, drive.flash().state().hash()));
     drive_it(&mut drive, "uniform-write", pages * 2, 128, 4);
     let steady = drive_it(&mut drive, "uniform-write", requests / 2, 128, 5);
-    rows.push(rate("random writes, steady", 1.5, &steady, None, drive.flash().core().hash()));
+    rows.push(rate("random writes, steady", 1.5, &steady, None, drive.flash().state().hash()));
     rows
 }
 
@@ -251,14 +251,14 @@ fn demand(scale: Scale, stack: &str, names: [&'static str; 2], target: f64) -> V
     let map = (gib * f64::from(1 << 18)) as u64 * 4;
     let cache = (map / 100).next_multiple_of(4096);
     let plan = plan_of(stack, gib, &[format!("ftl.map_cache={cache}B")]);
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
     let reads = drive_it(&mut drive, "uniform-read", requests, 32, 2);
-    let mut rows = vec![rate(names[0], target, &reads, None, drive.flash().core().hash())];
+    let mut rows = vec![rate(names[0], target, &reads, None, drive.flash().state().hash())];
     drive_it(&mut drive, "uniform-write", pages, 32, 3);
     let writes = drive_it(&mut drive, "uniform-write", requests, 32, 4);
-    rows.push(rate(names[1], target, &writes, None, drive.flash().core().hash()));
+    rows.push(rate(names[1], target, &writes, None, drive.flash().state().hash()));
     rows
 }
 
@@ -269,19 +269,19 @@ fn hybrid(scale: Scale) -> Vec<Row> {
     let gib = scale.gib().0 / 2.0;
     for (stack, name) in [("bast", "bast, steady writes"), ("fast", "fast, steady writes")] {
         let plan = plan_of(stack, gib, &[]);
-        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
         let pages = u64::from(plan.user_pages);
         drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
         // More than log blocks take without a merge.
         drive_it(&mut drive, "uniform-write", u64::from(plan.geometry.pages()) - pages, 32, 2);
         let writes = drive_it(&mut drive, "uniform-write", scale.requests() / 200, 32, 3);
-        rows.push(rate(name, 0.04, &writes, None, drive.flash().core().hash()));
+        rows.push(rate(name, 0.04, &writes, None, drive.flash().state().hash()));
     }
     let plan = plan_of("two-level", gib, &[]);
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     drive_it(&mut drive, "sequential-write", u64::from(plan.user_pages) / 32, 32, 1);
     let laptop = drive_it(&mut drive, "desktop-ntfs", scale.requests() / 4, 32, 2);
-    rows.push(rate("two-level over bast, laptop", 1.0, &laptop, None, drive.flash().core().hash()));
+    rows.push(rate("two-level over bast, laptop", 1.0, &laptop, None, drive.flash().state().hash()));
     rows
 }
 
@@ -290,14 +290,14 @@ fn hybrid(scale: Scale) -> Vec<Row> {
 fn buffered(scale: Scale) -> Vec<Row> {
     let plan =
         plan_of("page", scale.gib().0 / 2.0, &["buffer.kind=two-level".to_owned(), "buffer.size=64MiB".to_owned()]);
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     let pages = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", pages / 32, 32, 1);
     let spare = u64::from(plan.geometry.pages()) - pages;
     let zipf = drive_it(&mut drive, "zipf", spare / 4, 32, 2);
-    let mut rows = vec![rate("buffered writes, zipf", 1.0, &zipf, None, drive.flash().core().hash())];
+    let mut rows = vec![rate("buffered writes, zipf", 1.0, &zipf, None, drive.flash().state().hash())];
     let uniform = drive_it(&mut drive, "uniform-write", spare / 4, 32, 3);
-    rows.push(rate("buffered writes, uniform", 1.0, &uniform, None, drive.flash().core().hash()));
+    rows.push(rate("buffered writes, uniform", 1.0, &uniform, None, drive.flash().state().hash()));
     rows
 }
 
@@ -308,22 +308,22 @@ fn buffered(scale: Scale) -> Vec<Row> {
 fn striped(scale: Scale) -> Vec<Row> {
     let filled = |settings: &[String]| {
         let plan = plan_of("raid5-ppc", scale.gib().0 / 2.0, settings);
-        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
         drive_it(&mut drive, "sequential-write", u64::from(plan.user_pages) / 32, 32, 1);
         (drive, u64::from(plan.user_pages))
     };
     // With more spare flash nothing is collected in a run that is long enough to be repeated.
     let (mut roomy, pages) = filled(&["drive.over_provisioning=100%".to_owned()]);
     let writes = drive_it(&mut roomy, "uniform-write", pages / 4, 32, 2);
-    let mut rows = vec![rate("raid5-ppc, no cleaning", 0.5, &writes, None, roomy.flash().core().hash())];
+    let mut rows = vec![rate("raid5-ppc, no cleaning", 0.5, &writes, None, roomy.flash().state().hash())];
     drop(roomy);
     let (mut drive, pages) = filled(&[]);
     drive_it(&mut drive, "uniform-write", pages, 32, 3);
     let steady = drive_it(&mut drive, "uniform-write", scale.requests() / 4, 32, 4);
-    rows.push(rate("raid5-ppc, steady writes", 0.5, &steady, None, drive.flash().core().hash()));
+    rows.push(rate("raid5-ppc, steady writes", 0.5, &steady, None, drive.flash().state().hash()));
     // What the scheme is for: pages that are written again soon.
     let skewed = drive_it(&mut drive, "zipf", scale.requests() / 4, 32, 5);
-    rows.push(rate("raid5-ppc, skewed writes", 0.5, &skewed, None, drive.flash().core().hash()));
+    rows.push(rate("raid5-ppc, skewed writes", 0.5, &skewed, None, drive.flash().state().hash()));
     rows
 }
 
@@ -340,7 +340,7 @@ fn coded(scale: Scale) -> Vec<Row> {
             "zones.read_ahead.after=0B".to_owned(),
         ];
         let plan = plan_of("striping-coded", gib, &settings);
-        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
         drive_it(&mut drive, "sequential-write", u64::from(plan.user_pages) / 32, 32, 1);
         drive.prepare();
         drive.top_mut().reset_counters();
@@ -355,7 +355,7 @@ fn coded(scale: Scale) -> Vec<Row> {
         let counter = |name| reports.iter().find_map(|report| report.counters.get(name)).copied().unwrap_or(0);
         let asked = counter("blocks_read") + counter("code_blocks_read");
         let measured = Measured { per_second: asked as f64 / measured.seconds, ..measured };
-        rate(name, 1.0, &measured, None, drive.flash().core().hash())
+        rate(name, 1.0, &measured, None, drive.flash().state().hash())
     });
     rows.to_vec()
 }

@@ -17,7 +17,7 @@ use layer::{
     Answer, Below, LayerReport, Ops, Outbox, PageLayer, PageOp, Signal, Slots, SnapshotError, SnapshotReader,
     SnapshotWriter,
 };
-use nand::{Event, Flash, FlashCore, Owner, Token};
+use nand::{Event, Flash, FlashState, Owner, Token};
 use units::{HostOp, Request};
 
 layer::tag_kinds! {
@@ -104,7 +104,7 @@ pub(crate) struct Buffered<F: Flash, P> {
 }
 
 impl<F: Flash, P: Policy> Buffered<F, P> {
-    pub fn new(context: &BufferContext<'_>, below: Box<dyn PageLayer<F>>, core: &FlashCore) -> Self {
+    pub fn new(context: &BufferContext<'_>, below: Box<dyn PageLayer<F>>, flash: &FlashState) -> Self {
         let values = context.values;
         let shape = parameters::shape::<P>(context);
         let nonvolatile = values.on("buffer.nonvolatile");
@@ -124,7 +124,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             window: if window == 0 { context.geometry.planes() } else { window },
             stalled: None,
         };
-        buffer.adopt(core);
+        buffer.adopt(flash);
         buffer.count_anew();
         buffer
     }
@@ -220,7 +220,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.forget(flash, Area::Pages, slot);
                 continue;
             }
-            self.store.move_to_blocks(flash.core_mut(), slot);
+            self.store.move_to_blocks(flash.memory_mut(), slot);
             self.policy.left(&self.store, Area::Pages, slot, logical);
             self.policy.put(&self.store, Area::Blocks, slot, true);
             self.counters.moved_pages += 1;
@@ -245,14 +245,14 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             self.counters.cleans_written +=
                 u64::from(found.is_some_and(|slot| self.store.slot(slot).state != State::Dirty));
-            let slot = found.unwrap_or_else(|| self.store.insert(flash.core_mut(), area, logical));
+            let slot = found.unwrap_or_else(|| self.store.insert(flash.memory_mut(), area, logical));
             let counter = if found.is_some() { &mut self.counters.hits } else { &mut self.counters.misses };
             counter[area.index()] += 1;
             let mask = op.mask_at(index + page, self.store.shape.full_mask);
-            self.store.put(flash.core_mut(), area, slot, mask, op.payload.offset(index + page));
+            self.store.put(flash.memory_mut(), area, slot, mask, op.payload.offset(index + page));
             self.policy.put(&self.store, area, slot, found.is_none());
             if !self.lost.is_empty() && self.store.slot(slot).mask == self.store.shape.full_mask {
-                self.lost.forget(flash.core_mut(), logical);
+                self.lost.forget(flash.memory_mut(), logical);
             }
         }
         piece.pages
@@ -276,8 +276,8 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// Takes over what non-volatile memory holds. A page there twice is on its way in its older version.
-    fn adopt(&mut self, core: &FlashCore) {
-        for (place, page) in core.nvram.of(self.owner) {
+    fn adopt(&mut self, flash: &FlashState) {
+        for (place, page) in flash.memory.nvram.of(self.owner) {
             if page.note == LOST {
                 self.lost.adopt(page.logical, place);
                 continue;

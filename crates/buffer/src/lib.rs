@@ -18,7 +18,7 @@ pub use parameters::ACKNOWLEDGED_ON_FLASH;
 pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register};
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, declaring, of_table};
-use nand::{Flash, FlashCore, Owner};
+use nand::{Flash, FlashState, Owner};
 use units::Geometry;
 
 /// What a buffer is built from.
@@ -51,7 +51,7 @@ pub struct Buffer {
 }
 
 /// Puts a buffer over a layer, empty, or with what non-volatile memory holds after a power cut.
-pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashCore) -> Box<dyn PageLayer<F>>;
+pub type Build<F> = fn(&BufferContext<'_>, Box<dyn PageLayer<F>>, &FlashState) -> Box<dyn PageLayer<F>>;
 
 /// Every buffer, alphabetically; behind them the registered ones.
 pub fn buffers() -> Vec<Buffer> {

@@ -7,7 +7,7 @@ use crate::buffered::Buffered;
 use crate::policy::Policy;
 use crate::read::versions;
 use layer::PageOp;
-use nand::{Flash, FlashCore, NvramId, PayloadId};
+use nand::{Flash, Memory, NvramId, PayloadId};
 use std::collections::BTreeMap;
 
 /// In the note of an entry of non-volatile memory: the page is lost.
@@ -46,9 +46,9 @@ impl Lost {
     }
 
     /// A page is as the host wants it again.
-    pub fn forget(&mut self, core: &mut FlashCore, logical: u32) {
+    pub fn forget(&mut self, memory: &mut Memory, logical: u32) {
         if let Some(Some(place)) = self.pages.remove(&logical) {
-            core.nvram.remove(place);
+            memory.nvram.remove(place);
         }
     }
 }
@@ -68,8 +68,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         }
         self.lost.since_flush = true;
         if !self.lost.pages.contains_key(&logical) {
-            let remembers = self.store.nonvolatile && flash.core().contents.is_some();
-            let place = remembers.then(|| flash.core_mut().nvram.insert(self.owner, logical, 0, PayloadId::NONE, LOST));
+            let remembers = self.store.nonvolatile && flash.state().holds_contents();
+            let place =
+                remembers.then(|| flash.memory_mut().nvram.insert(self.owner, logical, 0, PayloadId::NONE, LOST));
             self.lost.pages.insert(logical, place);
         }
     }

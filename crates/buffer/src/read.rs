@@ -4,8 +4,8 @@ use crate::buffered::{Asked, Buffered, Tag};
 use crate::parameters::Area;
 use crate::policy::Policy;
 use crate::store::{NONE, State, Store};
-use layer::{Answer, Op, Outbox, PageOp, cells};
-use nand::Flash;
+use layer::{Answer, Op, Outbox, PageOp};
+use nand::{Flash, PayloadId};
 
 /// Versions of a page in memory, the newest first. Several may be on their way one behind the other.
 pub(crate) fn versions(store: &Store, logical: u32) -> impl Iterator<Item = u32> + use<'_> {
@@ -64,7 +64,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             }
             below.last_mask = op.mask_at(index + below.pages - 1, full);
         } else {
-            cells::set_mask(flash, below.payload, rest);
+            flash.memory_mut().payloads.set_mask(below.payload, rest);
         }
         self.counters.read_misses += u64::from(below.pages);
         if P::KEEPS_READS {
@@ -92,9 +92,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             if given == 0 {
                 continue;
             }
-            if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-                contents.copy_sectors(entry.payload, op.payload.offset(index), given);
-            }
+            flash.memory_mut().payloads.copy(entry.payload, op.payload.offset(index), given);
             rest &= !given;
         }
         if P::KEEPS_READS {
@@ -117,7 +115,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             let Some(slot) = self.policy.read_victim(&self.store) else { return };
             self.forget(flash, Area::Pages, slot);
         }
-        let slot = self.store.insert(flash.core_mut(), Area::Pages, logical);
+        let slot = self.store.insert(flash.memory_mut(), Area::Pages, logical);
         self.store.slot_mut(slot).state = State::Filling(number);
         self.policy.put(&self.store, Area::Pages, slot, true);
     }
@@ -135,20 +133,14 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 continue;
             }
             // Only whole pages are kept: what a part of one leaves out is not known.
-            let whole = flash
-                .core()
-                .contents
-                .as_deref()
-                .is_none_or(|contents| contents.payload_mask(payload.offset(page)) == full);
+            let whole = payload == PayloadId::NONE || flash.state().memory.payloads.mask(payload.offset(page)) == full;
             if read.failed || !whole {
                 self.forget(flash, Area::Pages, slot);
                 continue;
             }
             let own = self.store.slot(slot).payload;
-            if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-                contents.copy_sectors(payload.offset(page), own, full);
-                contents.set_payload_mask(own, full);
-            }
+            flash.memory_mut().payloads.copy(payload.offset(page), own, full);
+            flash.memory_mut().payloads.set_mask(own, full);
             let entry = self.store.slot_mut(slot);
             (entry.state, entry.mask) = (State::Clean, full);
         }

@@ -2,7 +2,7 @@
 
 use crate::parameters::{Area, Shape};
 use layer::Slots;
-use nand::{FlashCore, NvramId, Owner, PayloadId};
+use nand::{Memory, NvramId, Owner, PayloadId};
 
 /// No slot. Tables hold numbers one higher, so that an untouched table is all zeros and takes no memory.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -168,15 +168,15 @@ impl Store {
         area == Area::Blocks && self.shape.frames
     }
 
-    fn new_slot(&mut self, core: &mut FlashCore, logical: u32) -> u32 {
-        let payload = core.contents.as_deref_mut().map_or(PayloadId::NONE, |contents| contents.take_payload(1));
+    fn new_slot(&mut self, memory: &mut Memory, logical: u32) -> u32 {
+        let payload = memory.payloads.take(1, 0);
         self.slots.insert(Slot::dirty(logical, 0, payload))
     }
 
     /// A new slot for a page that has none in this area.
     #[inline]
-    pub fn insert(&mut self, core: &mut FlashCore, area: Area, logical: u32) -> u32 {
-        let slot = self.new_slot(core, logical);
+    pub fn insert(&mut self, memory: &mut Memory, area: Area, logical: u32) -> u32 {
+        let slot = self.new_slot(memory, logical);
         self.enter(area, logical, slot);
         slot
     }
@@ -223,7 +223,7 @@ impl Store {
 
     /// Writes sectors of a payload into a slot.
     #[inline]
-    pub fn put(&mut self, core: &mut FlashCore, area: Area, slot: u32, mask: u64, payload: PayloadId) {
+    pub fn put(&mut self, memory: &mut Memory, area: Area, slot: u32, mask: u64, payload: PayloadId) {
         let (nonvolatile, owner) = (self.nonvolatile, self.owner);
         let entry = self.slots.at_mut(slot);
         if entry.state != State::Dirty && entry.state != State::Clean {
@@ -231,22 +231,24 @@ impl Store {
         }
         entry.mask |= mask;
         entry.state = State::Dirty;
-        let Some(contents) = core.contents.as_deref_mut() else { return };
+        if entry.payload == PayloadId::NONE {
+            return;
+        }
         if payload == PayloadId::NONE {
             // Zeros: what a trim leaves in memory that must not forget.
-            contents.payload_mut(entry.payload).fill(0);
+            memory.payloads.clear(entry.payload, self.shape.full_mask);
         } else {
-            contents.copy_sectors(payload, entry.payload, mask);
+            memory.payloads.copy(payload, entry.payload, mask);
         }
-        contents.set_payload_mask(entry.payload, entry.mask);
+        memory.payloads.set_mask(entry.payload, entry.mask);
         if !nonvolatile {
             return;
         }
         match entry.place {
-            Some(place) => core.nvram.set_mask(place, entry.mask),
+            Some(place) => memory.nvram.set_mask(place, entry.mask),
             None => {
                 entry.place =
-                    Some(core.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64));
+                    Some(memory.nvram.insert(owner, entry.logical, entry.mask, entry.payload, area.index() as u64));
             }
         }
     }
@@ -260,19 +262,19 @@ impl Store {
     }
 
     /// Moves a page from the area for pages to the one for blocks, which does not have it. Nothing is copied.
-    pub fn move_to_blocks(&mut self, core: &mut FlashCore, slot: u32) {
+    pub fn move_to_blocks(&mut self, memory: &mut Memory, slot: u32) {
         let Slot { logical, place, .. } = *self.slots.at(slot);
         self.leave(Area::Pages, logical);
         self.used[Area::Pages.index()] -= 1;
         self.enter(Area::Blocks, logical, slot);
         if let Some(place) = place {
-            core.nvram.set_note(place, Area::Blocks.index() as u64);
+            memory.nvram.set_note(place, Area::Blocks.index() as u64);
         }
     }
 
     /// A slot only for completing a block.
-    pub fn insert_padding(&mut self, core: &mut FlashCore, logical: u32, job: u32) -> u32 {
-        let slot = self.new_slot(core, logical);
+    pub fn insert_padding(&mut self, memory: &mut Memory, logical: u32, job: u32) -> u32 {
+        let slot = self.new_slot(memory, logical);
         let entry = self.slots.at_mut(slot);
         (entry.is_padding, entry.state, entry.job) = (true, State::Queued, job);
         slot
@@ -290,7 +292,7 @@ impl Store {
     }
 
     /// A page on its way is on flash, or its program is no longer needed; its room is free, but for frames.
-    pub fn arrive(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
+    pub fn arrive(&mut self, memory: &mut Memory, area: Area, slot: u32) {
         let Slot { logical, newer, is_padding, .. } = *self.slots.at(slot);
         if !is_padding {
             if self.away[logical as usize] == slot + 1 {
@@ -304,7 +306,7 @@ impl Store {
                 self.used[area.index()] -= 1;
             }
         }
-        self.release(core, slot);
+        self.release(memory, slot);
     }
 
     /// The frame of a block whose pages have all left is free.
@@ -315,7 +317,7 @@ impl Store {
     }
 
     /// Forgets a page in an area.
-    pub fn drop_page(&mut self, core: &mut FlashCore, area: Area, slot: u32) {
+    pub fn drop_page(&mut self, memory: &mut Memory, area: Area, slot: u32) {
         let logical = self.slots.at(slot).logical;
         let last = self.leave(area, logical);
         self.used[area.index()] -= match self.by_frame(area) {
@@ -323,17 +325,15 @@ impl Store {
             true if last => self.shape.block_pages,
             true => 0,
         };
-        self.release(core, slot);
+        self.release(memory, slot);
     }
 
-    fn release(&mut self, core: &mut FlashCore, slot: u32) {
+    fn release(&mut self, memory: &mut Memory, slot: u32) {
         let entry = self.slots.remove(slot);
         if let Some(place) = entry.place {
-            core.nvram.remove(place);
+            memory.nvram.remove(place);
         }
-        if let Some(contents) = core.contents.as_deref_mut() {
-            contents.release_payload(entry.payload, 1);
-        }
+        memory.payloads.release(entry.payload, 1);
     }
 
     /// Takes over a page that non-volatile memory held through a power cut.
@@ -358,13 +358,11 @@ impl Store {
     }
 
     /// Takes sectors away from a page; `true`: none are left.
-    pub fn take_sectors(&mut self, core: &mut FlashCore, slot: u32, mask: u64) -> bool {
+    pub fn take_sectors(&mut self, memory: &mut Memory, slot: u32, mask: u64) -> bool {
         let entry = self.slots.at_mut(slot);
         entry.mask &= !mask;
         let rest = entry.mask;
-        if let Some(contents) = core.contents.as_deref_mut() {
-            contents.set_payload_mask(entry.payload, rest);
-        }
+        memory.payloads.set_mask(entry.payload, rest);
         rest == 0
     }
 

@@ -41,12 +41,12 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             let mask = op.mask_at(page, self.store.shape.full_mask);
             self.store.outdate(op.first + page, mask);
             if mask == self.store.shape.full_mask {
-                self.lost.forget(flash.core_mut(), op.first + page);
+                self.lost.forget(flash.memory_mut(), op.first + page);
             }
             for area in Area::ALL {
                 if let Some(slot) = self.store.find(area, op.first + page) {
                     let is_filling = matches!(self.store.slot(slot).state, State::Filling(_));
-                    if self.store.take_sectors(flash.core_mut(), slot, mask) || is_filling {
+                    if self.store.take_sectors(flash.memory_mut(), slot, mask) || is_filling {
                         self.forget(flash, area, slot);
                     }
                 }
@@ -62,11 +62,11 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let full = self.store.shape.full_mask;
         for page in (0..taken).filter(|page| op.mask_at(*page, full) == full) {
             self.store.outdate(op.first + page, full);
-            self.lost.forget(flash.core_mut(), op.first + page);
+            self.lost.forget(flash.memory_mut(), op.first + page);
             for area in Area::ALL {
                 let Some(slot) = self.store.find(area, op.first + page) else { continue };
                 if self.store.nonvolatile && self.store.slot(slot).state == State::Dirty {
-                    self.store.put(flash.core_mut(), area, slot, full, PayloadId::NONE);
+                    self.store.put(flash.memory_mut(), area, slot, full, PayloadId::NONE);
                 } else {
                     self.forget(flash, area, slot);
                 }

@@ -14,7 +14,7 @@ use crate::buffered::{Asked, Buffered, Tag};
 use crate::parameters::Area;
 use crate::policy::{Policy, Victim};
 use crate::store::{NONE, Slot, State, Store};
-use layer::{Answer, Outbox, PageOp, Slots, cells};
+use layer::{Answer, Outbox, PageOp, Slots};
 use nand::Flash;
 use std::collections::VecDeque;
 use units::{Cause, HostOp};
@@ -157,7 +157,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 Some(slot) if self.store.slot(slot).state == State::Dirty => self.take_along(flash, area, slot, job),
                 Some(slot) => self.forget(flash, area, slot),
                 None if pad => {
-                    let slot = self.store.insert_padding(flash.core_mut(), logical, job);
+                    let slot = self.store.insert_padding(flash.memory_mut(), logical, job);
                     self.write_back.add(job, slot);
                     self.counters.padding += 1;
                 }
@@ -205,14 +205,14 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             return;
         }
         let payload = self.store.slot(older).payload;
-        self.store.put(flash.core_mut(), Area::Blocks, newer, lacks, payload);
+        self.store.put(flash.memory_mut(), Area::Blocks, newer, lacks, payload);
     }
 
     /// Drops a page that flash, or a newer version, stands for.
     pub fn forget(&mut self, flash: &mut F, area: Area, slot: u32) {
         let Slot { logical, state, .. } = *self.store.slot(slot);
         self.counters.forgotten += u64::from(state == State::Dirty);
-        self.store.drop_page(flash.core_mut(), area, slot);
+        self.store.drop_page(flash.memory_mut(), area, slot);
         self.policy.left(&self.store, area, slot, logical);
     }
 
@@ -345,7 +345,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let area = Area::ALL[job.area];
         let (under_way, next) = (job.under_way, job.next);
         let ended = under_way == 0 && next == self.write_back.slots(number).len();
-        self.store.arrive(flash.core_mut(), area, slot);
+        self.store.arrive(flash.memory_mut(), area, slot);
         if ended {
             self.end_job(area, number);
         }
@@ -368,7 +368,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
                 self.counters.merged += u64::from(is_padding);
                 continue;
             }
-            cells::set_mask(flash, payload, lacks);
+            flash.memory_mut().payloads.set_mask(payload, lacks);
             let op = PageOp {
                 payload,
                 cause: Cause::Padding,
@@ -397,9 +397,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         let Some(clean) = clean.filter(|clean| clean.state == State::Clean) else { return lacks };
         let given = clean.mask & lacks;
         let (from, to) = (clean.payload, self.store.slot(slot).payload);
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.copy_sectors(from, to, given);
-        }
+        flash.memory_mut().payloads.copy(from, to, given);
         lacks & !given
     }
 
@@ -425,7 +423,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             for index in 0..self.write_back.slots(number).len() {
                 let slot = self.write_back.slots(number)[index];
                 self.store.slot_mut(slot).mask = full;
-                cells::set_mask(flash, self.store.slot(slot).payload, full);
+                flash.memory_mut().payloads.set_mask(self.store.slot(slot).payload, full);
             }
         }
         self.write_back.queue.push_front(Item::Job(number));
@@ -440,9 +438,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         for slot in slots {
             if self.store.slot(slot).is_padding {
                 self.counters.padding -= 1;
-                self.store.arrive(flash.core_mut(), area, slot);
+                self.store.arrive(flash.memory_mut(), area, slot);
             } else {
-                cells::set_mask(flash, self.store.slot(slot).payload, self.store.slot(slot).mask);
+                flash.memory_mut().payloads.set_mask(self.store.slot(slot).payload, self.store.slot(slot).mask);
                 kept.push(slot);
             }
         }

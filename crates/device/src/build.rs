@@ -9,7 +9,7 @@ use engine::random::Stream;
 use ftl::mapping::{self, Layout, Lockstep, Mapping, mappings};
 use layer::{Value, Values};
 use nand::{
-    CommandOptions, ContentsKind, FaultPlan, FlashCore, MeteredFlash, Part, ServiceMeter, SuspendOption, TimedFlash,
+    CommandOptions, ContentsKind, FaultPlan, FlashState, MeteredFlash, Part, ServiceMeter, SuspendOption, TimedFlash,
 };
 use stack::{Layers, StackPlan, Stacked as _};
 use stripe::StripePlan;
@@ -380,17 +380,17 @@ impl DrivePlan {
     }
 
     /// Factory-fresh flash.
-    pub fn fresh_core(&self) -> FlashCore {
-        let mut core = FlashCore::new(self.geometry, keys::CONTENTS.read(&self.config.values));
+    pub fn fresh_state(&self) -> FlashState {
+        let mut flash = FlashState::new(self.geometry, keys::CONTENTS.read(&self.config.values));
         let bad = self.config.values.real("flash.fault.factory_bad");
         let mut stream = Stream::new(self.seed(), "flash.factory");
         for block in (0..self.geometry.blocks()).map(BlockId) {
             if bad > 0.0 && stream.chance(bad) {
-                core.mark_bad(block);
+                flash.mark_bad(block);
             }
         }
-        core.set_faults(self.fault_plan(), self.seed());
-        core
+        flash.set_faults(self.fault_plan(), self.seed());
+        flash
     }
 
     /// Bytes of memory that the tables of a drive take at least: at once, and in all when everything has been written,
@@ -407,14 +407,14 @@ impl DrivePlan {
     }
 
     /// Timed flash over a state.
-    pub fn timed(&self, core: FlashCore) -> TimedFlash {
-        TimedFlash::new(core, self.part, self.options, HOST_TIMERS + LAYER_TIMERS)
+    pub fn timed(&self, flash: FlashState) -> TimedFlash {
+        TimedFlash::new(flash, self.part, self.options, HOST_TIMERS + LAYER_TIMERS)
     }
 
     /// Counted flash over a state that tells what its commands would cost one after the other.
-    pub fn metered(&self, core: FlashCore) -> MeteredFlash {
+    pub fn metered(&self, flash: FlashState) -> MeteredFlash {
         let meter = ServiceMeter::new(&self.part, &self.geometry);
-        MeteredFlash::with_meter(core, meter)
+        MeteredFlash::with_meter(flash, meter)
     }
 
     /// What the layers are built from.
@@ -475,7 +475,7 @@ impl DrivePlan {
     ///
     /// # Errors
     /// The mapping cannot be rebuilt.
-    pub fn recover(&self, image: FlashCore) -> Result<Drive<TimedFlash>, ftl::RecoverError> {
+    pub fn recover(&self, image: FlashState) -> Result<Drive<TimedFlash>, ftl::RecoverError> {
         let top = TimedFlash::recovered(&self.stack(), &image)?;
         Ok(self.drive(self.timed(image), top))
     }

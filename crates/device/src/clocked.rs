@@ -1,13 +1,20 @@
 //! Flash with time and without.
 
-use nand::{CountedFlash, Flash, MeteredFlash, TimedFlash};
+use nand::{CountedFlash, Flash, FlashState, MeteredFlash, TimedFlash};
 use stack::Stacked;
 use units::Nanos;
 
-/// Flash that can let time pass.
+/// Flash in the hands of the drive: it lets time pass, takes what there is to tell, and breaks what is to break. Layers
+/// are generic over [`Flash`] alone and reach none of this.
 pub trait Clocked: Stacked {
     /// Whether time passes at all.
     const HAS_TIME: bool;
+
+    /// All of the flash, for whoever owns it.
+    fn state_mut(&mut self) -> &mut FlashState;
+
+    /// Arms timer `timer` for `time`, or disarms it; nothing without time.
+    fn set_timer(&mut self, _timer: u32, _time: Option<Nanos>) {}
 
     /// Runs until there is an event for a layer; `false`: nothing is pending.
     fn advance(&mut self) -> bool;
@@ -22,8 +29,13 @@ impl Clocked for CountedFlash {
     const HAS_TIME: bool = false;
 
     #[inline]
+    fn state_mut(&mut self) -> &mut FlashState {
+        CountedFlash::state_mut(self)
+    }
+
+    #[inline]
     fn advance(&mut self) -> bool {
-        !self.core().events.is_empty()
+        !self.state().events.is_empty()
     }
 }
 
@@ -31,13 +43,28 @@ impl Clocked for MeteredFlash {
     const HAS_TIME: bool = false;
 
     #[inline]
+    fn state_mut(&mut self) -> &mut FlashState {
+        MeteredFlash::state_mut(self)
+    }
+
+    #[inline]
     fn advance(&mut self) -> bool {
-        !self.core().events.is_empty()
+        !self.state().events.is_empty()
     }
 }
 
 impl Clocked for TimedFlash {
     const HAS_TIME: bool = true;
+
+    #[inline]
+    fn state_mut(&mut self) -> &mut FlashState {
+        TimedFlash::state_mut(self)
+    }
+
+    #[inline]
+    fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {
+        TimedFlash::set_timer(self, timer, time);
+    }
 
     #[inline]
     fn advance(&mut self) -> bool {

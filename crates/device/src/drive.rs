@@ -87,13 +87,13 @@ pub struct Drive<F: Clocked> {
 impl<F: Clocked> Drive<F> {
     /// A drive of `user_pages` over `flash`, served by `top`.
     pub fn new(flash: F, top: Box<dyn PageLayer<F>>, user_pages: u32, options: HostOptions) -> Self {
-        let geometry = flash.core().geometry;
+        let geometry = flash.state().geometry;
         let sectors_per_page = geometry.sectors_per_page();
         let sectors = u64::from(user_pages) * u64::from(sectors_per_page);
         // Without time a link has no bandwidth, no timer fires, and a drive is never idle.
         let timeless = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
         let options = if F::HAS_TIME { options } else { timeless };
-        let oracle = flash.core().contents.is_some().then(|| Box::new(Oracle::new(sectors, sectors_per_page)));
+        let oracle = flash.state().holds_contents().then(|| Box::new(Oracle::new(sectors, sectors_per_page)));
         Self {
             flash,
             top,
@@ -150,9 +150,9 @@ impl<F: Clocked> Drive<F> {
 
     /// A die fails now: it answers nothing any more, and the layers are told.
     pub fn kill_die(&mut self, die: DieId) {
-        let core = self.flash.core_mut();
-        core.kill_die(die);
-        core.events.push((0, Event::DieLost { die }));
+        let state = self.flash.state_mut();
+        state.kill_die(die);
+        state.events.push((0, Event::DieLost { die }));
     }
 
     /// Dies fail when `requests` more requests have been taken.
@@ -299,7 +299,7 @@ impl<F: Clocked> Drive<F> {
         let time = link_time(slot.request.bytes_moved(), self.options.link_bytes_per_second);
         slot.queue_ns += self.link_out.free_at.saturating_sub(now);
         self.link_out.free_at = self.link_out.free_at.max(now) + time;
-        let wait = wait.map(|index| self.flash.core().waits[index as usize]);
+        let wait = wait.map(|index| self.flash.state().memory.waits[index as usize]);
         self.link_out.queue.push_back((self.link_out.free_at, id, wait));
         if self.link_out.queue.len() == 1 {
             self.flash.set_timer(LINK_OUT, Some(self.link_out.free_at));
@@ -334,7 +334,7 @@ impl<F: Clocked> Drive<F> {
     #[cold]
     fn space_of(&self, id: u32, wait: Option<u32>) -> Nanos {
         let slot = &self.slots[id as usize];
-        let explained = wait.map_or(0, |index| self.flash.core().waits[index as usize].total()) + slot.queue_ns;
+        let explained = wait.map_or(0, |index| self.flash.state().memory.waits[index as usize].total()) + slot.queue_ns;
         slot.space_ns.min((self.flash.now() - slot.request.arrival).saturating_sub(explained))
     }
 
@@ -369,7 +369,7 @@ impl<F: Clocked> Drive<F> {
     #[inline]
     fn handle_events(&mut self) {
         let mut index = 0;
-        while let Some((owner, event)) = self.flash.core().events.get(index) {
+        while let Some((owner, event)) = self.flash.state().events.get(index) {
             index += 1;
             // Taken field by field: loading the whole entry right after its fields were stored one by
             // one stalls the processor.
@@ -389,10 +389,10 @@ impl<F: Clocked> Drive<F> {
                 self.drain_outbox();
             }
         }
-        let core = self.flash.core_mut();
-        core.events.clear();
+        let state = self.flash.state_mut();
+        state.events.clear();
         if self.done.is_empty() {
-            core.waits.clear();
+            state.memory.waits.clear();
         }
     }
 
@@ -430,11 +430,7 @@ impl<F: Clocked> Drive<F> {
                 return;
             }
             self.link_out.queue.pop_front();
-            let wait = wait.map(|wait| {
-                let waits = &mut self.flash.core_mut().waits;
-                waits.push(wait);
-                waits.len() as u32 - 1
-            });
+            let wait = wait.map(|wait| self.flash.memory_mut().note_wait(wait));
             self.complete(id, wait);
         }
     }
@@ -512,7 +508,7 @@ impl<F: Clocked> BlockDevice for Drive<F> {
             self.drain_outbox();
         }
         // Without time, what happened has happened before the next request.
-        while !F::HAS_TIME && !self.flash.core().events.is_empty() {
+        while !F::HAS_TIME && !self.flash.state().events.is_empty() {
             self.handle_events();
         }
     }
@@ -528,12 +524,12 @@ impl<F: Clocked> BlockDevice for Drive<F> {
                     std::mem::swap(&mut completions.cells, &mut self.read_cells);
                     self.read_cells.clear();
                 }
-                let core = self.flash.core_mut();
-                std::mem::swap(&mut completions.waits, &mut core.waits);
-                core.waits.clear();
+                let waits = &mut self.flash.memory_mut().waits;
+                std::mem::swap(&mut completions.waits, waits);
+                waits.clear();
                 return Progress::Worked;
             }
-            if self.flash.core().events.is_empty() && !self.flash.advance() {
+            if self.flash.state().events.is_empty() && !self.flash.advance() {
                 return Progress::Idle;
             }
             self.handle_events();
@@ -554,7 +550,7 @@ impl<F: Clocked> BlockDevice for Drive<F> {
 impl Drive<TimedFlash> {
     /// Runs exactly one event (the crash campaign cuts power after each). `false`: none is pending.
     pub fn step(&mut self) -> bool {
-        if self.flash.core().events.is_empty() && !self.flash.step() {
+        if self.flash.state().events.is_empty() && !self.flash.step() {
             return false;
         }
         self.handle_events();
@@ -570,7 +566,7 @@ impl Drive<TimedFlash> {
     /// come whatever the drive does.
     pub fn is_quiet(&mut self) -> bool {
         self.flash.set_timer(WAKE, None);
-        !self.has_news() && self.flash.core().events.is_empty() && !self.flash.is_pending()
+        !self.has_news() && self.flash.state().events.is_empty() && !self.flash.is_pending()
     }
 
     /// Takes what completed since the last look.

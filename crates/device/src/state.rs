@@ -7,7 +7,7 @@ use crate::clocked::Clocked;
 use crate::drive::Drive;
 use crate::{BlockDevice, DrivePlan};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{CountedFlash, Flash, FlashCore};
+use nand::{CountedFlash, Flash, FlashState};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
@@ -19,7 +19,7 @@ impl DriveState {
     /// The state of a drive that has nothing under way.
     pub fn of(drive: &Drive<CountedFlash>) -> Self {
         let mut writer = SnapshotWriter::new();
-        let (rows, faults) = drive.flash().core().export();
+        let (rows, faults) = drive.flash().state().export();
         writer.put_u32("flash.blocks", rows.into_iter().flatten().collect::<Vec<_>>().into_iter());
         writer.put_u64("flash.faults", faults.into_iter());
         drive.top().save(&mut writer);
@@ -36,7 +36,7 @@ impl DriveState {
         &self.0
     }
 
-    /// A drive of `plan` in this state, with all counters at zero. `core`: fresh flash, or the flash itself
+    /// A drive of `plan` in this state, with all counters at zero. `state`: fresh flash, or the flash itself
     /// where contents moved with it.
     ///
     /// # Errors
@@ -44,26 +44,26 @@ impl DriveState {
     pub fn resume<F: Clocked>(
         &self,
         plan: &DrivePlan,
-        mut core: FlashCore,
-        flash: impl FnOnce(FlashCore) -> F,
+        mut state: FlashState,
+        flash: impl FnOnce(FlashState) -> F,
     ) -> Result<Drive<F>, SnapshotError> {
         let mut reader = SnapshotReader::new(&self.0);
-        load_flash(&mut core, &mut reader)?;
-        core.reset_counters();
-        let mut drive = plan.assemble(flash(core));
+        load_flash(&mut state, &mut reader)?;
+        state.reset_counters();
+        let mut drive = plan.assemble(flash(state));
         drive.top_mut().load(&mut reader)?;
         drive.top_mut().reset_counters();
         Ok(drive)
     }
 }
 
-fn load_flash(core: &mut FlashCore, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+fn load_flash(flash: &mut FlashState, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
     let unfit = |problem: &str| SnapshotError::Unfit { section: "flash.blocks", problem: problem.to_owned() };
     let rows = reader.get_u32("flash.blocks")?;
     let rows: Vec<[u32; 3]> = rows.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect();
     let faults = reader.get_u64("flash.faults")?;
     let faults = faults.try_into().map_err(|_| unfit("the state of the fault stream is missing"))?;
-    if core.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
+    if flash.import(&rows, faults) { Ok(()) } else { Err(unfit("the number of blocks or a page count differs")) }
 }
 
 /// The drive, or a share of it, written once, in order.
@@ -81,7 +81,7 @@ impl Fill {
 
     /// The fill of a drive: the same `share` of each stretch is written, 0 to 1.
     pub fn new<F: Clocked>(drive: &Drive<F>, share: f64) -> Self {
-        Self::of(drive.sectors(), drive.flash().core().geometry.sectors_per_page(), share)
+        Self::of(drive.sectors(), drive.flash().state().geometry.sectors_per_page(), share)
     }
 
     /// The same for anything with `sectors`, in pages of `sectors_per_page`.

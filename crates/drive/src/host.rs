@@ -3,7 +3,7 @@
 use crate::error::DriveError;
 use device::{BlockDevice, DrivePlan, Driver, Remapped};
 use layer::LayerReport;
-use nand::{FlashCore, TimedFlash};
+use nand::{FlashState, TimedFlash};
 use remap::HostReport;
 
 type Simulated = device::Drive<TimedFlash>;
@@ -15,8 +15,8 @@ pub(crate) enum Host {
 
 impl Host {
     /// Over fresh flash. A driver formats the drive before this returns.
-    pub fn fresh(plan: &DrivePlan, core: FlashCore) -> Self {
-        let mut drive = plan.assemble(plan.timed(core));
+    pub fn fresh(plan: &DrivePlan, state: FlashState) -> Self {
+        let mut drive = plan.assemble(plan.timed(state));
         drive.carry_cells();
         let Some(remap) = plan.remap.as_deref() else { return Self::Drive(Box::new(drive)) };
         let mut driven = Remapped::new(drive, Driver::format(remap, plan.config.values.whole("engine.seed")));
@@ -26,8 +26,8 @@ impl Host {
     }
 
     /// Over what a power cut left.
-    pub fn recover(plan: &DrivePlan, core: FlashCore) -> Result<Self, DriveError> {
-        let mut drive = plan.recover(core).map_err(|error| DriveError::Recovery(error.to_string()))?;
+    pub fn recover(plan: &DrivePlan, state: FlashState) -> Result<Self, DriveError> {
+        let mut drive = plan.recover(state).map_err(|error| DriveError::Recovery(error.to_string()))?;
         drive.carry_cells();
         let Some(remap) = plan.remap.as_deref() else { return Ok(Self::Drive(Box::new(drive))) };
         let driver = Driver::open(remap, &mut drive)

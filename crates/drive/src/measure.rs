@@ -7,7 +7,7 @@ use device::run::{Counting, HostMeasurements};
 use device::session::{Inside, Measured, served};
 use layer::LayerReport;
 use metrics::{RunResult, Status};
-use nand::{Counters, Flash as _, FlashCore};
+use nand::{Counters, Flash as _};
 use units::Nanos;
 
 /// Measurements under way.
@@ -28,7 +28,7 @@ impl Measuring {
         let elapsed = before + now - self.sheet.started;
         let (drive, so_far) = (host.drive(), &self.before.programs);
         self.sheet.take(completions, now, elapsed, outstanding, self.counting, || {
-            let programs = &drive.flash().core().counters.programs;
+            let programs = &drive.flash().state().counters.programs;
             std::array::from_fn(|cause| (programs[cause] - so_far[cause]) * chips)
         });
     }
@@ -41,7 +41,7 @@ impl Drive {
         self.measuring = Some(Box::new(Measuring {
             sheet: HostMeasurements::new(self.plan.host_sectors(), self.now()),
             counting: Counting { page_shift: sectors_per_page.trailing_zeros(), timed: true },
-            before: self.flash().map_or_else(Counters::default, |core| core.counters.clone()),
+            before: self.flash().map_or_else(Counters::default, |state| state.counters.clone()),
             cuts_before: self.power_cuts(),
         }));
     }
@@ -50,7 +50,7 @@ impl Drive {
     /// `wall_s`: seconds by the clock. Flash commands and requests count across power cuts; counters of layers begin
     /// when power comes. `None`: nothing is measured.
     pub fn result(&self, workload: &str, wall_s: f64) -> Option<RunResult> {
-        let (measuring, core) = (self.measuring.as_ref()?, self.flash()?);
+        let (measuring, state) = (self.measuring.as_ref()?, self.flash()?);
         let mut notes = Vec::new();
         let cuts = self.power_cuts() - measuring.cuts_before;
         if cuts > 0 {
@@ -63,8 +63,13 @@ impl Drive {
             Power::On(host) => (host.reports(), host.driver_report()),
             Power::Off(_) | Power::Between => (Vec::new(), None),
         };
-        let inside =
-            Inside { core, counters: since(&core.counters, &measuring.before), reports, server_busy_ns: None, remap };
+        let inside = Inside {
+            flash: state,
+            counters: since(&state.counters, &measuring.before),
+            reports,
+            server_busy_ns: None,
+            remap,
+        };
         let mut sheet = measuring.sheet.clone();
         sheet.ended = self.now();
         let measured = Measured {
@@ -122,8 +127,8 @@ impl Smart {
 impl Drive {
     /// Wear and health, as a drive's self-report has it; nothing while it is between on and off.
     pub fn smart(&self) -> Smart {
-        let Some(core) = self.flash() else { return Smart::default() };
-        let rows = core.blocks();
+        let Some(state) = self.flash() else { return Smart::default() };
+        let rows = state.blocks();
         let erases = || rows.iter().map(|row| u64::from(row.erases));
         let this_cycle = self.now() - self.before;
         Smart {
@@ -143,9 +148,9 @@ impl Drive {
             since_start: vec![
                 ("power_cuts", self.power_cuts()),
                 ("simulated_ns", self.now()),
-                ("programs_failed", core.counters.failed_programs),
-                ("erases_failed", core.counters.failed_erases),
-                ("reads_failed", core.counters.failed_reads),
+                ("programs_failed", state.counters.failed_programs),
+                ("erases_failed", state.counters.failed_erases),
+                ("reads_failed", state.counters.failed_reads),
                 ("file_pages_damaged", self.damage.pages),
                 ("file_records_mended", self.damage.mended),
                 ("file_writes_missing", self.damage.writes),
@@ -168,17 +173,17 @@ impl Drive {
     /// [`Drive::layer_counters`]; nothing without power.
     pub fn counters(&self) -> Vec<(String, u64)> {
         let Power::On(host) = &self.power else { return Vec::new() };
-        let core = host.drive().flash().core();
+        let state = host.drive().flash().state();
         // Chips in lockstep are one to the flash, and as many as there are to the user.
         let chips = self.plan.lockstep.chips();
         let kinds = [
-            ("flash.reads", &core.counters.reads),
-            ("flash.programs", &core.counters.programs),
-            ("flash.erases", &core.counters.erases),
+            ("flash.reads", &state.counters.reads),
+            ("flash.programs", &state.counters.programs),
+            ("flash.erases", &state.counters.erases),
         ];
         let mut all = Vec::new();
         for (kind, counts) in kinds {
-            all.push((format!("{kind}.total"), FlashCore::total(counts) * chips));
+            all.push((format!("{kind}.total"), Counters::total(counts) * chips));
             let causes = units::CAUSES.iter().filter(|cause| counts[cause.index()] > 0);
             all.extend(causes.map(|cause| (format!("{kind}.{}", cause.name()), counts[cause.index()] * chips)));
         }

@@ -7,7 +7,7 @@ use crate::image::{self, FileDamage, Image};
 use crate::measure::Measuring;
 use device::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Setting};
 use engine::random::Stream;
-use nand::{Flash as _, FlashCore};
+use nand::{Flash as _, FlashState};
 use std::path::Path;
 use std::sync::Arc;
 use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
@@ -18,7 +18,7 @@ const PIECE: u32 = 512;
 /// What a drive is while power is on, and what is left of it when it is off.
 pub(crate) enum Power {
     On(Host),
-    Off(Box<FlashCore>),
+    Off(Box<FlashState>),
     /// Only while one turns into the other.
     Between,
 }
@@ -71,8 +71,8 @@ impl Drive {
     /// The configuration cannot be used.
     pub fn from_config(config: Config) -> Result<Self, DriveError> {
         let plan = DrivePlan::new(config)?;
-        let core = plan.fresh_core();
-        Ok(Self::assemble(plan, core, None, true))
+        let state = plan.fresh_state();
+        Ok(Self::assemble(plan, state, None, true))
     }
 
     /// The drive kept in a file, which is made if there is none. What a killed program left is recovered as after a
@@ -92,17 +92,17 @@ impl Drive {
                  buffer.nonvolatile = false, or keep the drive in memory";
             return Err(DriveError::Unsupported(problem.to_owned()));
         }
-        let mut core = plan.fresh_core();
+        let mut state = plan.fresh_state();
         let (image, holds) = Image::open(path, plan.geometry, &description)?;
         let mut damage = FileDamage::default();
         if holds {
-            damage = image.load(&mut core)?;
+            damage = image.load(&mut state)?;
             image.settle();
         }
-        if let Some(contents) = core.contents.as_deref_mut() {
+        if let Some(contents) = state.contents_mut() {
             contents.set_mirror(image.clone());
         }
-        let mut drive = Self::assemble(plan, core, Some(image.clone()), !holds);
+        let mut drive = Self::assemble(plan, state, Some(image.clone()), !holds);
         drive.damage = damage;
         if holds {
             drive.reopen()?;
@@ -130,9 +130,9 @@ impl Drive {
         let lasting = lines.map(|(key, value)| Setting::new(key, value, &place));
         let plan =
             DrivePlan::new(Config::resolve(place.clone(), &lasting.chain(Self::own_settings()).collect::<Vec<_>>())?)?;
-        let mut core = plan.fresh_core();
-        let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut core)?;
-        let mut drive = Self::assemble(plan, core, None, false);
+        let mut state = plan.fresh_state();
+        let damage = Image::to_look_at(path, file, plan.geometry)?.load(&mut state)?;
+        let mut drive = Self::assemble(plan, state, None, false);
         drive.damage = damage;
         drive.reopen()?;
         Ok((drive, damage))
@@ -143,10 +143,10 @@ impl Drive {
         self.damage
     }
 
-    fn assemble(plan: DrivePlan, core: FlashCore, image: Option<Arc<Image>>, fresh: bool) -> Self {
+    fn assemble(plan: DrivePlan, state: FlashState, image: Option<Arc<Image>>, fresh: bool) -> Self {
         let values = &plan.config.values;
         let chances = ["flash.fault.program", "flash.fault.erase", "flash.fault.read"].map(|key| values.real(key));
-        let power = if fresh { Power::On(Host::fresh(&plan, core)) } else { Power::Off(Box::new(core)) };
+        let power = if fresh { Power::On(Host::fresh(&plan, state)) } else { Power::Off(Box::new(state)) };
         Self {
             plan,
             power,
@@ -301,7 +301,7 @@ impl Drive {
     pub fn reopen(&mut self) -> Result<(), DriveError> {
         let Power::Off(image) = &self.power else { return Ok(()) };
         // Layers are rebuilt from a copy, so that what is left stays if they cannot be.
-        self.power = Power::On(Host::recover(&self.plan, FlashCore::clone(image))?);
+        self.power = Power::On(Host::recover(&self.plan, FlashState::clone(image))?);
         Ok(())
     }
 
@@ -317,8 +317,8 @@ impl Drive {
             Fault::Die(_) | Fault::Channel(_) | Fault::Block(_) => return self.lose(fault),
         }
         match &mut self.power {
-            Power::On(host) => host.drive_mut().flash_mut().core_mut().set_fault_chances(self.chances),
-            Power::Off(core) => core.set_fault_chances(self.chances),
+            Power::On(host) => host.drive_mut().flash_mut().state_mut().set_fault_chances(self.chances),
+            Power::Off(state) => state.set_fault_chances(self.chances),
             Power::Between => {}
         }
         Ok(())
@@ -339,7 +339,7 @@ impl Drive {
         }
         let drive = self.host()?.drive_mut();
         if let Fault::Block(block) = fault {
-            drive.flash_mut().core_mut().lose_block(BlockId(block));
+            drive.flash_mut().state_mut().lose_block(BlockId(block));
             return Ok(());
         }
         let is_meant =
@@ -489,15 +489,15 @@ impl Drive {
     }
 
     pub(crate) fn dead_dies(&self) -> u32 {
-        let Some(core) = self.flash() else { return 0 };
-        (0..self.plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u32
+        let Some(state) = self.flash() else { return 0 };
+        (0..self.plan.geometry.dies()).filter(|die| state.die_is_dead(DieId(*die))).count() as u32
     }
 
     /// The flash, unless it is on its way from on to off.
-    pub(crate) fn flash(&self) -> Option<&FlashCore> {
+    pub(crate) fn flash(&self) -> Option<&FlashState> {
         match &self.power {
-            Power::On(host) => Some(host.drive().flash().core()),
-            Power::Off(core) => Some(core),
+            Power::On(host) => Some(host.drive().flash().state()),
+            Power::Off(state) => Some(state),
             Power::Between => None,
         }
     }

@@ -8,7 +8,6 @@
 //! empties, so layers never re-enter each other.
 
 mod below;
-pub mod cells;
 mod choices;
 mod condition;
 mod flushes;

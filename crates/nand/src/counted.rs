@@ -8,19 +8,20 @@
 //! A [`Meter`] may listen to the commands; that it does not, by default, is known when this is
 //! compiled, because counting is the fastest thing the simulator does.
 
-use crate::contents::PayloadId;
-use crate::core::{FlashCore, PageContent};
 use crate::flash::{
     Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
-    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Token, oob_of,
+    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token, oob_of,
 };
+use crate::memory::Memory;
 use crate::meter::Meter;
-use units::{BlockId, Cause, Nanos, Ppn};
+use crate::payloads::PayloadId;
+use crate::state::{Base, FlashState, PageContent};
+use units::{BlockId, Cause, Ppn};
 
 /// Counted flash: see the module description.
 #[derive(Clone, Debug)]
 pub struct CountedFlash<M: Meter = ()> {
-    core: FlashCore,
+    state: FlashState,
     meter: M,
     join_failed: bool,
     failed: Vec<Option<PageProgram>>,
@@ -29,15 +30,15 @@ pub struct CountedFlash<M: Meter = ()> {
 
 impl CountedFlash {
     /// Counted flash over a given state.
-    pub fn new(core: FlashCore) -> Self {
-        Self::with_meter(core, ())
+    pub fn new(state: FlashState) -> Self {
+        Self::with_meter(state, ())
     }
 }
 
 impl<M: Meter> CountedFlash<M> {
     /// Counted flash over a given state that tells `meter` of its commands.
-    pub fn with_meter(core: FlashCore, meter: M) -> Self {
-        Self { core, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
+    pub fn with_meter(state: FlashState, meter: M) -> Self {
+        Self { state, meter, join_failed: false, failed: Vec::new(), waiting_erases: Vec::new() }
     }
 
     /// What listens to the commands.
@@ -45,15 +46,21 @@ impl<M: Meter> CountedFlash<M> {
         &mut self.meter
     }
 
+    /// The state, for whoever owns the flash: the drive, and no layer.
+    #[inline]
+    pub fn state_mut(&mut self) -> &mut FlashState {
+        &mut self.state
+    }
+
     /// Gives the state back.
-    pub fn into_core(self) -> FlashCore {
-        self.core
+    pub fn into_state(self) -> FlashState {
+        self.state
     }
 
     /// Programs a page; `charge` is how the meter hears of it.
     #[inline(always)]
     fn execute(&mut self, owner: Owner, command: PageProgram, charge: fn(&mut M, Cause)) -> Outcome {
-        if self.core.program_plain(command.page, command.cause) {
+        if self.state.program_plain(command.page, command.cause) {
             charge(&mut self.meter, command.cause);
             return Outcome::Done;
         }
@@ -62,28 +69,28 @@ impl<M: Meter> CountedFlash<M> {
 
     #[inline(never)]
     fn copy_in_plane(&mut self, owner: Owner, copy: &PageCopy) -> Outcome {
-        self.core.complete_read(copy.from, copy.cause, PayloadId::NONE);
+        self.state.complete_read(copy.from, copy.cause, PayloadId::NONE);
         self.execute(owner, copy.program(None), M::copyback)
     }
 
     #[inline(never)]
     fn execute_carefully(&mut self, owner: Owner, command: PageProgram, charge: fn(&mut M, Cause)) -> Outcome {
-        let block = self.core.claim_page(command.page);
-        if self.core.block(block).has_failed() {
+        let block = self.state.claim_page(command.page);
+        if self.state.block(block).has_failed() {
             return self.hand_back(owner, command, block); // it never reaches the die, so it costs nothing
         }
         charge(&mut self.meter, command.cause);
-        if self.core.program_fails(block) {
+        if self.state.program_fails(block) {
             return self.hand_back(owner, command, block);
         }
         // Only a page whose block has failed keeps its pin; here it is put and taken at once.
-        self.core.row(block).pins -= 1;
+        self.state.row(block).pins -= 1;
         if let Program::Data { payload, merge: true } = command.what
             && self.failed_at(command.supersedes).is_some()
         {
             let kept = self.keep(payload, command.supersedes);
             let outcome = self.store(PageProgram { what: Program::Data { payload: kept, merge: false }, ..command });
-            self.release_kept(kept);
+            self.state.memory.payloads.release(kept, 1);
             return outcome;
         }
         self.store(command)
@@ -93,23 +100,23 @@ impl<M: Meter> CountedFlash<M> {
         let mut base_lost = false;
         if command.what == Program::Copy {
             let source = command.supersedes.expect("a copy has a source");
-            base_lost = self.core.block_is_dead(source);
+            base_lost = self.state.block_is_dead(source);
         }
         let content =
             PageContent { what: command.what, supersedes: command.supersedes, oob: oob_of(&command), base_lost };
-        self.core.count_program(command.page, command.cause);
-        self.core.store(command.page, content);
-        self.core.mix(u64::from(command.page.0));
+        self.state.count_program(command.page, command.cause);
+        self.state.store(command.page, content);
+        self.state.mix(u64::from(command.page.0));
         Outcome::Done
     }
 
     #[cold]
     #[inline(never)]
     fn hand_back(&mut self, owner: Owner, command: PageProgram, block: BlockId) -> Outcome {
-        self.core.row(block).set_failed();
+        self.state.row(block).set_failed();
         if let Some(old) = command.supersedes {
-            let old = self.core.geometry.block_of(old);
-            self.core.row(old).pins += 1;
+            let old = self.state.geometry.block_of(old);
+            self.state.row(old).pins += 1;
         }
         let slot = self.failed.iter().position(Option::is_none).unwrap_or_else(|| {
             self.failed.push(None);
@@ -125,7 +132,7 @@ impl<M: Meter> CountedFlash<M> {
         };
         self.failed[slot] = Some(PageProgram { what, ..command });
         let id = CommandId { slot: slot as u32, generation: 0 };
-        self.core.events.push((owner, Event::ProgramFailed(id)));
+        self.state.events.push((owner, Event::ProgramFailed(id)));
         Outcome::Done
     }
 
@@ -135,15 +142,13 @@ impl<M: Meter> CountedFlash<M> {
         while let Some(copy) = self.failed_at(base).filter(|command| command.what == Program::Copy) {
             base = copy.supersedes;
         }
-        let failed = self.failed_at(base).and_then(Self::payload_of);
-        let base = base.map(|page| failed.map_or(Ok(page.0), Err));
-        self.core.contents.as_deref_mut().expect("a payload has contents").keep(payload, base)
-    }
-
-    fn release_kept(&mut self, payload: PayloadId) {
-        if let Some(contents) = self.core.contents.as_deref_mut() {
-            contents.release_payload(payload, 1);
-        }
+        let base = match (base, self.failed_at(base).and_then(Self::payload_of)) {
+            (_, Some(payload)) => Base::Payload(payload),
+            (Some(page), None) => Base::Page(page),
+            (None, None) => Base::Zeros,
+        };
+        let base = self.state.base_cells(base);
+        self.state.memory.payloads.keep(payload, &base)
     }
 
     fn payload_of(command: &PageProgram) -> Option<PayloadId> {
@@ -167,13 +172,10 @@ impl<M: Meter> CountedFlash<M> {
         if command.what == Program::Copy {
             return Some(Read { page: command.supersedes.expect("a copy has a source"), ..read });
         }
-        if let Some(from) = Self::payload_of(&command)
-            && read.payload != PayloadId::NONE
-            && let Some(contents) = self.core.contents.as_deref_mut()
-        {
-            contents.copy_payload(from, read.payload);
+        if let Some(from) = Self::payload_of(&command) {
+            self.state.memory.payloads.read_from(from, read.payload);
         }
-        self.core.counters.in_flight_reads += 1;
+        self.state.counters.in_flight_reads += 1;
         None
     }
 
@@ -182,14 +184,14 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     fn unpin_both(&mut self, command: &PageProgram) {
-        self.unpin(self.core.geometry.block_of(command.page));
+        self.unpin(self.state.geometry.block_of(command.page));
         if let Some(old) = command.supersedes {
-            self.unpin(self.core.geometry.block_of(old));
+            self.unpin(self.state.geometry.block_of(old));
         }
     }
 
     fn unpin(&mut self, block: BlockId) {
-        let row = self.core.row(block);
+        let row = self.state.row(block);
         row.pins -= 1;
         if row.pins == 0 && row.erase_pending() {
             let at = self.waiting_erases.iter().position(|waiting| waiting.1 == block);
@@ -200,9 +202,12 @@ impl<M: Meter> CountedFlash<M> {
 
     fn finish_erase(&mut self, owner: Owner, block: BlockId, cause: Cause) {
         self.meter.erase(cause);
-        let event =
-            if self.core.complete_erase(block, cause) { Event::Erased { block } } else { Event::EraseFailed { block } };
-        self.core.events.push((owner, event));
+        let event = if self.state.complete_erase(block, cause) {
+            Event::Erased { block }
+        } else {
+            Event::EraseFailed { block }
+        };
+        self.state.events.push((owner, event));
     }
 }
 
@@ -218,7 +223,7 @@ impl<M: Meter> FailedPrograms for CountedFlash<M> {
         let outcome = self.execute(owner, PageProgram { page, ..command }, M::program);
         self.unpin_both(&command);
         if let Some(kept) = Self::payload_of(&command) {
-            self.release_kept(kept);
+            self.state.memory.payloads.release(kept, 1);
         }
         outcome
     }
@@ -227,7 +232,7 @@ impl<M: Meter> FailedPrograms for CountedFlash<M> {
         let command = self.take_failed(failed);
         self.unpin_both(&command);
         if let Some(kept) = Self::payload_of(&command) {
-            self.release_kept(kept);
+            self.state.memory.payloads.release(kept, 1);
         }
     }
 
@@ -239,27 +244,24 @@ impl<M: Meter> FailedPrograms for CountedFlash<M> {
         let found = self.failed.iter_mut().flatten().find(|command| command.supersedes == Some(from));
         let Some(command) = found else { return false };
         command.supersedes = Some(to);
-        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
-        self.core.row(to).pins += 1;
+        let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
+        self.state.row(to).pins += 1;
         self.unpin(from);
         true
     }
 }
 
+impl<M: Meter> Time for CountedFlash<M> {}
+
 impl<M: Meter> Flash for CountedFlash<M> {
     #[inline]
-    fn core(&self) -> &FlashCore {
-        &self.core
+    fn state(&self) -> &FlashState {
+        &self.state
     }
 
     #[inline]
-    fn core_mut(&mut self) -> &mut FlashCore {
-        &mut self.core
-    }
-
-    #[inline]
-    fn now(&self) -> Nanos {
-        0
+    fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.state.memory
     }
 
     #[inline]
@@ -288,13 +290,13 @@ impl<M: Meter> Flash for CountedFlash<M> {
             read = source;
         }
         self.meter.read(read.cause, read.sectors);
-        let failed = self.core.complete_read(read.page, read.cause, read.payload);
+        let failed = self.state.complete_read(read.page, read.cause, read.payload);
         self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
         Outcome::Done
     }
 
     fn skip_to(&mut self, page: Ppn) {
-        self.core.pass_over(page);
+        self.state.pass_over(page);
     }
 
     fn await_program(&mut self, _: Owner, _: Ppn, _: Token) -> Outcome {
@@ -310,7 +312,7 @@ impl<M: Meter> Flash for CountedFlash<M> {
     fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
         match copy.way {
             CopyWay::Channel => {
-                self.read(owner, copy.read(self.core.geometry.sectors_per_page()));
+                self.read(owner, copy.read(self.state.geometry.sectors_per_page()));
                 self.program(owner, copy.program(None))
             }
             CopyWay::Plane => self.copy_in_plane(owner, &copy),
@@ -319,25 +321,25 @@ impl<M: Meter> Flash for CountedFlash<M> {
 
     #[inline]
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
-        let row = self.core.row(block);
+        let row = self.state.row(block);
         assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
         row.set_erase_pending(true);
         let waits = row.pins > 0;
         if !waits {
             self.meter.erase(cause);
         }
-        if !waits && !row.has_failed() && self.core.complete_erase(block, cause) {
-            self.core.mix(u64::from(block.0) | 1 << 40);
+        if !waits && !row.has_failed() && self.state.complete_erase(block, cause) {
+            self.state.mix(u64::from(block.0) | 1 << 40);
             return Outcome::Done;
         }
         if waits {
             self.waiting_erases.push((owner, block, cause));
         } else {
             // Failed here, or the block was given up earlier: it is bad now.
-            if !self.core.block(block).is_bad() {
-                self.core.complete_erase(block, cause);
+            if !self.state.block(block).is_bad() {
+                self.state.complete_erase(block, cause);
             }
-            self.core.events.push((owner, Event::EraseFailed { block }));
+            self.state.events.push((owner, Event::EraseFailed { block }));
         }
         Outcome::Pending(CommandId { slot: block.0, generation: 0 })
     }
@@ -345,12 +347,12 @@ impl<M: Meter> Flash for CountedFlash<M> {
     fn take_back_erase(&mut self, block: BlockId) -> bool {
         let Some(at) = self.waiting_erases.iter().position(|waiting| waiting.1 == block) else { return false };
         self.waiting_erases.swap_remove(at);
-        self.core.row(block).set_erase_pending(false);
+        self.state.row(block).set_erase_pending(false);
         true
     }
 
     fn hold(&mut self, block: BlockId) {
-        self.core.row(block).pins += 1;
+        self.state.row(block).pins += 1;
     }
 
     fn release(&mut self, block: BlockId) {
@@ -361,6 +363,4 @@ impl<M: Meter> Flash for CountedFlash<M> {
     fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
         FailedProgram { flash: self, id }
     }
-
-    fn set_timer(&mut self, _: u32, _: Option<Nanos>) {}
 }

@@ -1,7 +1,9 @@
 //! The narrow waist: the commands a layer may give to flash, and what it hears back.
 
-use crate::contents::{Oob, PayloadId, RecordId};
-use crate::core::FlashCore;
+use crate::contents::Oob;
+use crate::memory::Memory;
+use crate::payloads::{PayloadId, RecordId};
+use crate::state::FlashState;
 use units::{BlockId, Cause, DieId, Nanos, Ppn, WAIT_KINDS, Wait};
 
 /// The unit above flash that issued something and hears of its end; 0 when there is only one.
@@ -263,7 +265,7 @@ pub enum Event {
         token: Token,
         /// A read of the join was uncorrectable.
         failed: bool,
-        /// Index into [`FlashCore::waits`] valid until the events are cleared; `None`: no waiting.
+        /// Index into [`Memory::waits`] valid until the events are cleared; `None`: no waiting.
         wait: Option<u32>,
     },
     /// A command with [`Completion::Notify`] completed.
@@ -290,7 +292,7 @@ pub enum Event {
         /// The die.
         die: DieId,
     },
-    /// A timer armed with [`Flash::set_timer`] fired.
+    /// A timer of the drive fired.
     Timer {
         /// Its number.
         timer: u32,
@@ -306,18 +308,38 @@ pub struct Backlog {
     pub cleaning: u32,
 }
 
-/// Commands flash understands.
+/// Time, as far as a layer sees it. What only counts has none.
+pub trait Time {
+    /// Simulated time, ns.
+    #[inline]
+    fn now(&self) -> Nanos {
+        0
+    }
+    /// What stands before a new command on a die. Commands that wait for others, and erases that wait for pins, are not
+    /// queued yet.
+    fn backlog(&self, _die: DieId) -> Backlog {
+        Backlog::default()
+    }
+    /// Time that what stands before a new command on a die takes, ns, with the programs that only wait for reads among
+    /// it. A walk over the queue.
+    fn backlog_ns(&self, _die: DieId) -> Nanos {
+        0
+    }
+    /// From now on commands start, move and end without taking time, or take theirs again. For work whose cost is
+    /// left out of account; it is counted all the same.
+    fn set_instant(&mut self, _instant: bool) {}
+}
+
+/// Commands flash understands, what a layer may look at, and what it may write.
 ///
 /// Laws every caller may rely on: commands of a block's pages start in issue order; a read of a
 /// page in flight waits for it; an erase waits for every unfinished command in its block, every
 /// unfinished program that supersedes one of its pages, and every hold.
-pub trait Flash: 'static {
-    /// State common to all implementations.
-    fn core(&self) -> &FlashCore;
-    /// State common to all implementations.
-    fn core_mut(&mut self) -> &mut FlashCore;
-    /// Simulated time, ns; always 0 when commands only count.
-    fn now(&self) -> Nanos;
+pub trait Flash: Time + 'static {
+    /// Shape, blocks, contents, counters: what a layer may look at.
+    fn state(&self) -> &FlashState;
+    /// Memory of the controller: what a layer may write besides giving commands.
+    fn memory_mut(&mut self) -> &mut Memory;
     /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
     /// [`Flash::close`] says that there will be no more.
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
@@ -352,21 +374,6 @@ pub trait Flash: 'static {
     fn release(&mut self, block: BlockId);
     /// A failed program, which is placed again or given up.
     fn failed(&mut self, id: CommandId) -> FailedProgram<'_>;
-    /// Arms timer `timer` for `time`, or disarms it.
-    fn set_timer(&mut self, timer: u32, time: Option<Nanos>);
-    /// What stands before a new command on a die; nothing without time. Commands
-    /// that wait for others, and erases that wait for pins, are not queued yet.
-    fn backlog(&self, _die: DieId) -> Backlog {
-        Backlog::default()
-    }
-    /// Time that what stands before a new command on a die takes, ns, with the programs that only wait for reads among
-    /// it; nothing without time. A walk over the queue.
-    fn backlog_ns(&self, _die: DieId) -> Nanos {
-        0
-    }
-    /// From now on commands start, move and end without taking time, or take theirs again. For work whose cost is
-    /// left out of account; it is counted all the same.
-    fn set_instant(&mut self, _instant: bool) {}
 }
 
 /// Whether an operation may be taken back (its commands are then remembered).

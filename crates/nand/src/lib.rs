@@ -1,4 +1,4 @@
-//! Flash: state of blocks and pages, commands, timing, wear, faults.
+//! Flash: state of blocks and pages, commands, timing, wear, faults; and the memory of the controller beside it.
 //!
 //! Two implementations of one trait, [`Flash`]: [`CountedFlash`] completes every command where it
 //! is issued (counting studies, ageing), [`TimedFlash`] lets commands queue on dies and channels in
@@ -8,26 +8,30 @@
 
 mod cells;
 pub mod contents;
-mod core;
 mod counted;
 mod fault;
 mod flash;
+mod memory;
 mod meter;
 mod nvram;
 mod part;
+mod payloads;
+mod state;
 mod timed;
 
-pub use crate::core::{BlockRow, Counters, FlashCore, LawBroken, Running};
-pub use contents::{Contents, ContentsKind, Mirror, Oob, PageKind, PayloadId, RecordId};
+pub use contents::{Contents, ContentsKind, Mirror, Oob, PageKind};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
     Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, Event, FailedProgram, Flash, JoinId, Outcome, Owner,
-    PageCopy, PageProgram, Program, ProgramFailure, Read, Token, WaitVector,
+    PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token, WaitVector,
 };
+pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};
 pub use nvram::{Nvram, NvramId, NvramPage};
 pub use part::{CommandOptions, Part, SuspendOption};
+pub use payloads::{PayloadId, Payloads, RecordId};
+pub use state::{BlockRow, Counters, FlashState, LawBroken, Running};
 pub use timed::TimedFlash;
 
 /// "No such page, command or slot" inside packed records; outside them it is an `Option`.

@@ -4,8 +4,8 @@
 //! here at any moment is what a power cut finds. Only kept when contents are on: without them nothing is
 //! recovered.
 
-use crate::contents::PayloadId;
 use crate::flash::Owner;
+use crate::payloads::PayloadId;
 
 /// A place in non-volatile memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct NvramPage {
     pub logical: u32,
     /// Sectors held.
     pub mask: u64,
-    /// Payload slot with their cells; [`PayloadId::NONE`] for an entry of its note alone.
+    /// Payload with their cells; [`PayloadId::NONE`] for an entry of its note alone.
     pub payload: PayloadId,
     /// Pages entered later are newer.
     pub order: u64,

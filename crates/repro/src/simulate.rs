@@ -11,7 +11,7 @@ use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use metrics::{Histogram, OpTotals};
-use nand::{CountedFlash, Counters, Flash, FlashCore, TimedFlash};
+use nand::{CountedFlash, Counters, Flash, FlashState, TimedFlash};
 use std::collections::BTreeMap;
 use trace::Workload;
 use units::{Cause, DIE_CAUSES, HostOp, Request};
@@ -118,7 +118,7 @@ impl Measurement {
 
     /// Blocks erased, for any cause.
     pub fn erases(&self) -> u64 {
-        FlashCore::total(&self.flash.erases)
+        Counters::total(&self.flash.erases)
     }
 }
 
@@ -257,7 +257,7 @@ impl Bench {
 
     /// A factory-fresh drive in virtual time, without a driver of the host.
     pub(crate) fn factory_fresh(&self) -> Drive<TimedFlash> {
-        self.plan.assemble(self.plan.timed(self.plan.fresh_core()))
+        self.plan.assemble(self.plan.timed(self.plan.fresh_state()))
     }
 
     /// The value of a key that counts something.
@@ -272,7 +272,7 @@ impl Bench {
 
     /// A factory-fresh drive in counted time.
     pub fn fresh(&self) -> Drive<CountedFlash> {
-        self.plan.assemble(CountedFlash::new(self.plan.fresh_core()))
+        self.plan.assemble(CountedFlash::new(self.plan.fresh_state()))
     }
 
     /// A drive that was written once in order.
@@ -309,14 +309,14 @@ impl Bench {
         let step = (u64::from(self.plan.user_pages) / 256).max(16);
         let mut workload = reopen()?;
         loop {
-            let erases = |drive: &Drive<CountedFlash>| FlashCore::total(&drive.flash().core().counters.erases);
-            let before = FlashCore::total(&drive.flash().core().counters.programs);
+            let erases = |drive: &Drive<CountedFlash>| Counters::total(&drive.flash().state().counters.erases);
+            let before = Counters::total(&drive.flash().state().counters.programs);
             let done = self.pour(&mut drive, &mut *workload, step, monitor)?;
             if erases(&drive) > 0 {
                 return Ok(DriveState::of(&drive));
             }
             if done < step {
-                if FlashCore::total(&drive.flash().core().counters.programs) == before {
+                if Counters::total(&drive.flash().state().counters.programs) == before {
                     let name = &self.name;
                     return Err(StudyError::Usage(format!(
                         "{name}: a trace without writes cannot use up the spare blocks"
@@ -382,7 +382,7 @@ impl Bench {
         monitor: &dyn Monitor,
     ) -> Result<Measurement, StudyError> {
         let limit = self.plan.config.values.whole("host.queue_limit") as u32;
-        let mut drive = self.load(state, |core| self.plan.timed(core))?;
+        let mut drive = self.load(state, |flash| self.plan.timed(flash))?;
         drive.prepare();
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Open { limit }, monitor)?;
         Ok(self.measurement(&drive, &sheet))
@@ -399,7 +399,7 @@ impl Bench {
         depth: u32,
         monitor: &dyn Monitor,
     ) -> Result<Measurement, StudyError> {
-        let mut drive = self.load(state, |core| self.plan.timed(core))?;
+        let mut drive = self.load(state, |flash| self.plan.timed(flash))?;
         let sheet = self.run(&mut drive, workload, u64::MAX, Loop::Closed { depth }, monitor)?;
         Ok(self.measurement(&drive, &sheet))
     }
@@ -413,12 +413,12 @@ impl Bench {
             at.map_or_else(LayerReport::default, |at| reports.swap_remove(at))
         };
         let (report, buffer, stripe, zones) = (layer("ftl"), layer("buffer"), layer("stripe"), layer("zones"));
-        let core = drive.flash().core();
+        let flash = drive.flash().state();
         let named = |counters: BTreeMap<&'static str, u64>| {
             counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
         };
         Measurement {
-            flash: core.counters.clone(),
+            flash: flash.counters.clone(),
             cache: report.cache.unwrap_or((0, 0)),
             merges: report.merges,
             counters: named(report.counters),
@@ -427,7 +427,7 @@ impl Bench {
             buffer_ram_bytes: buffer.ram_bytes,
             stripe: named(stripe.counters),
             zones: named(zones.counters),
-            hash: core.hash(),
+            hash: flash.hash(),
             ..Measurement::default()
         }
     }
@@ -461,8 +461,12 @@ impl Bench {
         }
     }
 
-    fn load<F: Clocked>(&self, state: &DriveState, flash: impl FnOnce(FlashCore) -> F) -> Result<Drive<F>, StudyError> {
-        Ok(state.resume(&self.plan, self.plan.fresh_core(), flash)?)
+    fn load<F: Clocked>(
+        &self,
+        state: &DriveState,
+        flash: impl FnOnce(FlashState) -> F,
+    ) -> Result<Drive<F>, StudyError> {
+        Ok(state.resume(&self.plan, self.plan.fresh_state(), flash)?)
     }
 
     fn measurement<F: Clocked>(&self, drive: &Drive<F>, sheet: &HostMeasurements) -> Measurement {
@@ -473,7 +477,7 @@ impl Bench {
         let mut latency = read.clone();
         latency.merge(write);
         let measurement = Bench::counters(drive);
-        let time = |counts, each| FlashCore::total(counts) as f64 * each as f64;
+        let time = |counts, each| Counters::total(counts) as f64 * each as f64;
         let (flash, part) = (&measurement.flash, &self.plan.part);
         let flash_ns = time(&flash.reads, part.read_ns)
             + time(&flash.programs, part.program_ns)
@@ -493,7 +497,7 @@ impl Bench {
 
 /// Serves one request to its end and says what it cost.
 pub(crate) fn serve(drive: &mut Drive<CountedFlash>, request: &Request) -> Measurement {
-    drive.flash_mut().core_mut().reset_counters();
+    drive.flash_mut().state_mut().reset_counters();
     drive.top_mut().reset_counters();
     drive.submit(0, request);
     let mut completions = Completions::default();

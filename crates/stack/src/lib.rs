@@ -8,7 +8,7 @@ use buffer::BufferContext;
 use ftl::RecoverError;
 use ftl::mapping::{self, Builder, FtlContext};
 use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Values};
-use nand::{CountedFlash, Flash, FlashCore, MeteredFlash, TimedFlash};
+use nand::{CountedFlash, Flash, FlashState, MeteredFlash, TimedFlash};
 use stripe::StripePlan;
 use units::Geometry;
 use zones::ZonePlan;
@@ -47,7 +47,7 @@ pub trait Stacked: Flash + Sized {
     ///
     /// # Errors
     /// The mapping cannot be rebuilt.
-    fn recovered(plan: &StackPlan<'_>, image: &FlashCore) -> Result<Layers<Self>, RecoverError>;
+    fn recovered(plan: &StackPlan<'_>, image: &FlashState) -> Result<Layers<Self>, RecoverError>;
 }
 
 macro_rules! stacked {
@@ -57,7 +57,7 @@ macro_rules! stacked {
                 plan.over(self)
             }
 
-            fn recovered(plan: &StackPlan<'_>, image: &FlashCore) -> Result<Layers<Self>, RecoverError> {
+            fn recovered(plan: &StackPlan<'_>, image: &FlashState) -> Result<Layers<Self>, RecoverError> {
                 plan.recover(image)
             }
         }
@@ -74,10 +74,10 @@ impl StackPlan<'_> {
             (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, flash),
             _ => (entry.build)(&self.context(), flash),
         };
-        self.buffered(below, flash.core())
+        self.buffered(below, flash.state())
     }
 
-    fn recover<F: Flash>(&self, image: &FlashCore) -> Result<Layers<F>, RecoverError> {
+    fn recover<F: Flash>(&self, image: &FlashState) -> Result<Layers<F>, RecoverError> {
         let entry = self.builder::<F>();
         let below = match (self.stripes, self.zones, &entry.versioned) {
             (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
@@ -114,17 +114,17 @@ impl StackPlan<'_> {
     }
 
     /// Puts the buffers, if there are any, over the layers below.
-    fn buffered<F: Flash>(&self, below: Layers<F>, core: &FlashCore) -> Layers<F> {
+    fn buffered<F: Flash>(&self, below: Layers<F>, state: &FlashState) -> Layers<F> {
         let below = match self.gather {
             Some(values) => {
                 let build = buffer::build(GATHER_KIND).expect("the table has the buffer that gathers");
                 let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
-                build(&context, below, core)
+                build(&context, below, state)
             }
             None => below,
         };
         match buffer::build(self.values.name(buffer::KEY)) {
-            Some(build) => build(&self.buffer_context(), below, core),
+            Some(build) => build(&self.buffer_context(), below, state),
             None => below,
         }
     }

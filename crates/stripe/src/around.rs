@@ -17,7 +17,7 @@ use crate::settings::Reads;
 use crate::striped::Striped;
 use crate::token::{Asked, Tag};
 use crate::work::Work;
-use layer::{Answer, OpHandle, Outbox, PageOp, Slots, cells};
+use layer::{Answer, OpHandle, Outbox, PageOp, Slots};
 use nand::{Backlog, Flash, PayloadId};
 use units::{Cause, HostOp, members};
 
@@ -68,7 +68,7 @@ impl<F: Flash> Striped<F> {
         let (stripe, at) = self.work.array.layout.place(op.first + index);
         let chips = self.work.array.layout.chips();
         let mask = op.mask_at(index, self.work.array.full_mask);
-        let cells = cells::take(flash, chips, mask);
+        let cells = flash.memory_mut().payloads.take(chips, mask);
         let around = Around { op: number, index, at, mask, have: 0, pending: 0, cells };
         let slot = self.arounds.begin(around, chips);
         self.work.array.counters.around.pages += 1;
@@ -127,16 +127,14 @@ impl<F: Flash> Striped<F> {
         } else {
             self.ops.at_mut(around.op).about.again = true;
         }
-        cells::release(flash, around.cells, self.work.array.layout.chips());
+        flash.memory_mut().payloads.release(around.cells, self.work.array.layout.chips());
         self.arounds.all.remove(slot);
         self.pages_done(around.op, 1, false, outbox);
     }
 
     fn deliver_around(&self, flash: &mut F, around: &Around) {
         let into = self.ops.at(around.op).about.op.payload;
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.copy_sectors(around.cells.offset(around.at), into.offset(around.index), around.mask);
-        }
+        flash.memory_mut().payloads.copy(around.cells.offset(around.at), into.offset(around.index), around.mask);
     }
 }
 
@@ -161,7 +159,7 @@ impl<F: Flash> Work<F> {
 impl<F: Flash> Array<F> {
     /// What stands before a read of a page of the mapping.
     pub fn backlog_of(&self, flash: &F, page: u32) -> Backlog {
-        let geometry = &flash.core().geometry;
+        let geometry = &flash.state().geometry;
         self.below.place_of(page).map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))
     }
 
@@ -194,14 +192,17 @@ impl<F: Flash> Array<F> {
 
     /// Computes the page from the others.
     fn compute_around(&self, flash: &mut F, around: &Around) {
-        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
+        if around.cells == PayloadId::NONE {
+            return;
+        }
+        let payloads = &mut flash.memory_mut().payloads;
         let shard = |member: u32| {
-            (around.have >> member & 1 == 1).then(|| contents.payload(around.cells.offset(member)).to_vec())
+            (around.have >> member & 1 == 1).then(|| payloads.cells(around.cells.offset(member)).to_vec())
         };
         let mut shards: Vec<Option<Vec<u8>>> = (0..self.layout.chips()).map(shard).collect();
         assert!(self.code.solve(&mut shards), "as many pages as a stripe has data pages are enough");
         let found = shards[around.at as usize].as_deref().expect("solved for");
-        contents.payload_mut(around.cells.offset(around.at)).copy_from_slice(found);
+        payloads.cells_mut(around.cells.offset(around.at)).copy_from_slice(found);
     }
 }
 

@@ -16,8 +16,8 @@ use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::token::{Asked, Tag};
 use crate::work::Work;
-use layer::{Answer, cells};
-use nand::{Flash, PayloadId};
+use layer::Answer;
+use nand::Flash;
 use units::{Cause, members};
 
 impl<F: Flash> Striped<F> {
@@ -129,10 +129,14 @@ impl<F: Flash> Work<F> {
         self.jobs.set_cell(number, Cell::Fresh(row), fresh);
         let full = entry != NONE && self.array.cache.at(entry).full;
         if entry != NONE && !whole && (full || self.array.scheme.gathers()) {
-            cells::copy(flash, self.array.cache.at(entry).parity[row as usize], fresh, self.array.full_mask);
+            flash.memory_mut().payloads.copy(
+                self.array.cache.at(entry).parity[row as usize],
+                fresh,
+                self.array.full_mask,
+            );
         }
         if sum.parity >> row & 1 == 1 {
-            cells::add(flash, self.jobs.cell(number, Cell::Parity(row)), fresh);
+            flash.memory_mut().payloads.add(self.jobs.cell(number, Cell::Parity(row)), fresh);
         }
         members(sum.old)
             .for_each(|index| self.array.add(flash, row, index, self.jobs.cell(number, Cell::Old(index)), fresh));
@@ -199,7 +203,7 @@ impl<F: Flash> Work<F> {
         if entry != NONE {
             self.array.drop_entry(flash, entry);
         }
-        self.array.torn.mend(&mut flash.core_mut().nvram, stripe);
+        self.array.torn.mend(&mut flash.memory_mut().nvram, stripe);
         let job = self.jobs.at_mut(number);
         job.entry = NONE;
         job.phase = if kind == Kind::Rebuild { Phase::Restore } else { Phase::End };
@@ -213,9 +217,8 @@ impl<F: Flash> Work<F> {
 
     /// A job needs what it holds in memory no longer.
     pub fn release_cells(&mut self, flash: &mut F, number: u32) {
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            self.jobs.take_cells(number).for_each(|cell| contents.release_payload(cell, 1));
-        }
+        let payloads = &mut flash.memory_mut().payloads;
+        self.jobs.take_cells(number).for_each(|cell| payloads.release(cell, 1));
     }
 }
 
@@ -231,14 +234,8 @@ impl<F: Flash> Array<F> {
     /// A stripe leaves memory.
     pub fn drop_entry(&mut self, flash: &mut F, entry: u32) {
         let entry = self.cache.remove(entry);
-        let core = flash.core_mut();
-        entry.places.into_iter().flatten().for_each(|place| core.nvram.remove(place));
-        if let Some(contents) = core.contents.as_deref_mut() {
-            entry
-                .parity
-                .into_iter()
-                .filter(|page| *page != PayloadId::NONE)
-                .for_each(|page| contents.release_payload(page, 1));
-        }
+        let memory = flash.memory_mut();
+        entry.places.into_iter().flatten().for_each(|place| memory.nvram.remove(place));
+        entry.parity.into_iter().for_each(|page| memory.payloads.release(page, 1));
     }
 }

@@ -39,7 +39,7 @@ use elastic::Elastic;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};
 use layout::Shape;
-use nand::{Flash, FlashCore};
+use nand::{Flash, FlashState};
 use rebuild::Chips;
 use settings::{Plan, Settings};
 use striped::Striped;
@@ -118,9 +118,9 @@ impl StripePlan {
             return Box::new(Elastic::new(context, self.0.layout.data, self.0.spares));
         }
         let chips = self.chips(&context.geometry);
-        let below = self.with_mapping(context, &chips, flash.core(), |context| (entry.build)(context, flash));
+        let below = self.with_mapping(context, &chips, flash.state(), |context| (entry.build)(context, flash));
         let mut array = self.over(context, chips, below);
-        array.adopt_all(flash.core());
+        array.adopt_all(flash.state());
         Box::new(Striped::new(array))
     }
 
@@ -132,7 +132,7 @@ impl StripePlan {
         &self,
         context: &FtlContext<'_>,
         entry: &VersionedEntry<F>,
-        image: &FlashCore,
+        image: &FlashState,
     ) -> Result<Box<dyn PageLayer<F>>, RecoverError> {
         if self.0.scheme.elastic {
             return Ok(Box::new(Elastic::recover(context, self.0.layout.data, self.0.spares, image)?));
@@ -151,7 +151,7 @@ impl StripePlan {
         &self,
         context: &FtlContext<'_>,
         chips: &Chips,
-        image: &FlashCore,
+        image: &FlashState,
         build: impl FnOnce(&FtlContext<'_>) -> T,
     ) -> T {
         let shape = &Shape { layout: self.0.layout, chips, covered: recover::covered(image) };

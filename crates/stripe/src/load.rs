@@ -154,20 +154,24 @@ impl<F: Flash> Work<F> {
 
     /// Solves one equation for some pages; `zeros`: data pages that are no part of it.
     pub fn solve(&mut self, flash: &mut F, number: u32, wanted: u64, shards: &[Option<PayloadId>], zeros: u64) {
-        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
-        let bytes = contents.payload(self.jobs.cell(number, Cell::Newest(wanted.trailing_zeros()))).len();
+        let first = self.jobs.cell(number, Cell::Newest(wanted.trailing_zeros()));
+        if first == PayloadId::NONE {
+            return;
+        }
+        let payloads = &mut flash.memory_mut().payloads;
+        let bytes = payloads.cells(first).len();
         let shard = |(index, payload): (u32, &Option<PayloadId>)| {
             if zeros >> index & 1 == 1 && index < self.array.layout.data {
                 return Some(vec![0; bytes]);
             }
-            payload.map(|payload| contents.payload(payload).to_vec())
+            payload.map(|payload| payloads.cells(payload).to_vec())
         };
         let mut shards: Vec<Option<Vec<u8>>> = (0..).zip(shards).map(shard).collect();
         assert!(self.array.code.solve(&mut shards), "enough pages were read to compute the missing ones");
         for index in members(wanted) {
             let into = self.jobs.cell(number, Cell::Newest(index));
             let found = shards[index as usize].as_deref().expect("solved for");
-            contents.payload_mut(into).copy_from_slice(found);
+            payloads.cells_mut(into).copy_from_slice(found);
         }
     }
 }
@@ -223,8 +227,6 @@ impl<F: Flash> Array<F> {
     /// Adds a page to a row of a parity, where contents are on.
     #[inline]
     pub fn add(&self, flash: &mut F, row: u32, index: u32, from: PayloadId, into: PayloadId) {
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.combine(from, into, |from, into| self.code.add(row, index, from, into));
-        }
+        flash.memory_mut().payloads.combine(from, into, |from, into| self.code.add(row, index, from, into));
     }
 }

@@ -135,20 +135,16 @@ impl<F: Flash> Work<F> {
                 continue; // it changes nothing
             }
             held |= part.mask;
-            let Some(contents) = flash.core_mut().contents.as_deref_mut() else { continue };
+            let payloads = &mut flash.memory_mut().payloads;
             if is_trim {
-                let cell = contents.cell_bytes();
-                let cells = contents.payload_mut(into).chunks_exact_mut(cell).enumerate();
-                cells.filter(|(sector, _)| wanted >> sector & 1 == 1).for_each(|(_, cell)| cell.fill(0));
+                payloads.clear(into, wanted);
             } else {
-                contents.copy_sectors(part.payload, into, part.mask & wanted);
+                payloads.copy(part.payload, into, part.mask & wanted);
             }
         }
         let rest = wanted & !held;
-        if rest != 0
-            && let Some(contents) = flash.core_mut().contents.as_deref_mut()
-        {
-            contents.set_payload_mask(into, rest);
+        if rest != 0 {
+            flash.memory_mut().payloads.set_mask(into, rest);
         }
         rest
     }

@@ -254,7 +254,7 @@ impl<F: Flash> Striped<F> {
             refill.next += 1;
             let (data, rows) = self.work.array.chips.to_be_filled(&self.work.array.layout, stripe);
             if data | rows == 0 {
-                self.work.array.chips.filled(&mut flash.core_mut().nvram, stripe);
+                self.work.array.chips.filled(&mut flash.memory_mut().nvram, stripe);
                 continue;
             }
             self.work.array.chips.under_way += 1;
@@ -297,7 +297,7 @@ impl<F: Flash> Work<F> {
     }
 
     pub fn end_rebuild(&mut self, flash: &mut F, number: u32) {
-        self.array.chips.filled(&mut flash.core_mut().nvram, self.jobs.at(number).stripe);
+        self.array.chips.filled(&mut flash.memory_mut().nvram, self.jobs.at(number).stripe);
         self.array.chips.under_way -= 1;
         self.array.counters.rebuilt_stripes += 1;
         self.jobs.at_mut(number).phase = Phase::End;
@@ -419,9 +419,7 @@ impl<F: Flash> Work<F> {
             return true;
         }
         let (part, newest) = (*self.jobs.part(number, index), self.jobs.cell(number, Cell::Newest(index)));
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-            contents.copy_sectors(newest, part.payload, part.mask);
-        }
+        flash.memory_mut().payloads.copy(newest, part.payload, part.mask);
         if !self.array.torn.is_quiet() {
             self.note_seen(stripe, index);
         }
@@ -460,7 +458,7 @@ impl<F: Flash> Array<F> {
         let Some(spare) = self.chips.spares.last().copied() else { return };
         self.below.replace_die(flash, die, spare);
         let place =
-            flash.core_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
+            flash.memory_mut().nvram.insert(STRIPE_OWNER, die.0, 0, PayloadId::NONE, REPLACED | u64::from(spare.0));
         let replaced = Replaced { lost: die, spare, place, filled: 0, beyond: BTreeMap::new() };
         self.chips.replace(&replaced, self.layout.stripes());
     }
@@ -469,7 +467,7 @@ impl<F: Flash> Array<F> {
     #[cold]
     pub fn give_up(&mut self, flash: &mut F, stripe: u32, index: u32) {
         let Some(user) = self.layout.user_page(stripe, index) else { return };
-        let is_new = self.gone.give_up(&mut flash.core_mut().nvram, user);
+        let is_new = self.gone.give_up(&mut flash.memory_mut().nvram, user);
         self.counters.lost_pages += u64::from(is_new);
     }
 
@@ -504,7 +502,7 @@ impl<F: Flash> Array<F> {
         if !self.gone.is_empty()
             && let Some(user) = self.layout.user_page(stripe, index)
         {
-            self.gone.forget(&mut flash.core_mut().nvram, user);
+            self.gone.forget(&mut flash.memory_mut().nvram, user);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::scheme::Delay;
 use crate::striped::Striped;
 use crate::torn::Torn;
 use layer::{Old, STRIPE_OWNER};
-use nand::{Flash, FlashCore, NvramPage, PayloadId};
+use nand::{Flash, FlashState, NvramPage, PayloadId};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{DieId, members};
 
@@ -28,14 +28,14 @@ const WHOLE: u64 = 1 << 61;
 const PAGES: u64 = (1 << MOST_DATA) - 1;
 
 /// Of stripes in memory: the last write that the parity covers, be it the one on flash or a full one in memory.
-pub(crate) fn covered(image: &FlashCore) -> BTreeMap<u32, u64> {
-    let pages = image.nvram.of(STRIPE_OWNER);
+pub(crate) fn covered(image: &FlashState) -> BTreeMap<u32, u64> {
+    let pages = image.memory.nvram.of(STRIPE_OWNER);
     pages.iter().filter(|(_, page)| page.note & REPLACED == 0).map(|(_, page)| (page.logical, page.number)).collect()
 }
 
 /// Spares in the place of lost dies, oldest first.
-pub(crate) fn replacements(image: &FlashCore) -> Vec<Replaced> {
-    let pages = image.nvram.of(STRIPE_OWNER);
+pub(crate) fn replacements(image: &FlashState) -> Vec<Replaced> {
+    let pages = image.memory.nvram.of(STRIPE_OWNER);
     let die = |note: u64| DieId((note & !KIND) as u32);
     let notes = pages.iter().filter(|(_, page)| page.note & KIND == REPLACED);
     let beyond = |spare: DieId| {
@@ -57,7 +57,7 @@ impl<F: Flash> Striped<F> {
         self.work.array.below.resume(flash);
         self.work.array.trim_again(flash);
         self.work.array.give_up_doubtful(flash);
-        self.work.array.torn.settle(&mut flash.core_mut().nvram);
+        self.work.array.torn.settle(&mut flash.memory_mut().nvram);
         for die in self.work.array.chips.lost_with_spares() {
             self.work.array.replace_die(flash, die);
         }
@@ -71,7 +71,7 @@ impl<F: Flash> Striped<F> {
 impl<F: Flash> Array<F> {
     /// Enters a stripe in non-volatile memory, or what changed of it.
     pub fn remember(&mut self, flash: &mut F, slot: u32) {
-        if !self.scheme.is_nonvolatile() || flash.core().contents.is_none() {
+        if !self.scheme.is_nonvolatile() || flash.state().contents().is_none() {
             return;
         }
         let (mask, Entry { stripe, newer, zeros, trims, parity, full, .. }) = (self.full_mask, *self.cache.at(slot));
@@ -83,7 +83,7 @@ impl<F: Flash> Array<F> {
             let note = note | if row == 1 { SECOND } else { 0 };
             let payload = if self.scheme.delay == Delay::Idle { PayloadId::NONE } else { parity[row as usize] };
             let place = &mut self.cache.at_mut(slot).places[row as usize];
-            let nvram = &mut flash.core_mut().nvram;
+            let nvram = &mut flash.memory_mut().nvram;
             let place = *place.get_or_insert_with(|| nvram.insert(STRIPE_OWNER, stripe, mask, payload, note));
             nvram.set_note(place, note);
             nvram.set_number(place, number);
@@ -91,8 +91,8 @@ impl<F: Flash> Array<F> {
     }
 
     /// Takes over what non-volatile memory holds.
-    pub fn adopt_all(&mut self, core: &FlashCore) {
-        let rows = core.nvram.of(STRIPE_OWNER);
+    pub fn adopt_all(&mut self, state: &FlashState) {
+        let rows = state.memory.nvram.of(STRIPE_OWNER);
         for (place, page) in rows {
             if page.note & REPLACED == 0 {
                 self.adopt(place, &page);
@@ -103,7 +103,7 @@ impl<F: Flash> Array<F> {
     }
 
     /// Takes over what a power cut left.
-    pub fn recover(&mut self, image: &FlashCore) {
+    pub fn recover(&mut self, image: &FlashState) {
         for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
             self.chips.lose_quietly(die);
         }
@@ -119,7 +119,7 @@ impl<F: Flash> Array<F> {
         let replaced =
             self.cache.all().filter(|entry| entry.full && self.scheme.delay != Delay::Full).map(|entry| entry.stripe);
         let torn: BTreeSet<u32> = kept.into_iter().filter(|stripe| !is_known(stripe)).chain(replaced).collect();
-        self.torn = Torn::new(torn, image.nvram.is_lost() && self.scheme.delays());
+        self.torn = Torn::new(torn, image.memory.nvram.is_lost() && self.scheme.delays());
     }
 
     /// One row that memory holds of a stripe.

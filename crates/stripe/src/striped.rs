@@ -391,13 +391,10 @@ impl<F: Flash> Work<F> {
 impl<F: Flash> Array<F> {
     /// A page of memory, if contents are on.
     pub fn take_page(&self, flash: &mut F) -> PayloadId {
-        let mask = self.full_mask;
-        flash.core_mut().contents.as_deref_mut().map_or(PayloadId::NONE, |contents| {
-            let payload = contents.take_payload(1);
-            contents.set_payload_mask(payload, mask);
-            contents.payload_mut(payload).fill(0);
-            payload
-        })
+        let payloads = &mut flash.memory_mut().payloads;
+        let page = payloads.take(1, self.full_mask);
+        payloads.clear(page, self.full_mask);
+        page
     }
 
     /// A page of its own for the mapping.

@@ -7,7 +7,7 @@ use crate::scheme::Delay;
 use crate::striped::{Striped, Wanted};
 use crate::token::{Asked, Tag};
 use crate::work::Work;
-use layer::{Answer, Old, Outbox, PageOp, cells};
+use layer::{Answer, Old, Outbox, PageOp};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp, members};
 
@@ -158,10 +158,8 @@ impl<F: Flash> Work<F> {
                 whole = self.array.take_page(flash);
                 self.jobs.set_cell(number, Cell::Whole(index), whole);
                 let newest = self.jobs.cell(number, Cell::Newest(index));
-                cells::copy(flash, newest, whole, self.array.full_mask);
-                if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-                    contents.copy_sectors(part.payload, whole, part.mask);
-                }
+                flash.memory_mut().payloads.copy(newest, whole, self.array.full_mask);
+                flash.memory_mut().payloads.copy(part.payload, whole, part.mask);
             }
             self.jobs.part_mut(number, index).whole = whole;
         }
@@ -315,8 +313,8 @@ impl<F: Flash> Work<F> {
             if newer_before >> index & 1 == 0 {
                 self.jobs.set_cell(number, Cell::Old(index), page);
                 self.jobs.at_mut(number).have.old |= 1 << index;
-            } else if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
-                contents.release_payload(page, 1);
+            } else {
+                flash.memory_mut().payloads.release(page, 1);
             }
         }
         let job = self.jobs.at_mut(number);
@@ -329,7 +327,7 @@ impl<F: Flash> Work<F> {
         let Job { stripe, entry, pages, trims, whole, have, .. } = *self.jobs.at(number);
         let parity = self.array.cache.at(entry).parity[0];
         if whole {
-            cells::clear(flash, parity, self.array.full_mask);
+            flash.memory_mut().payloads.clear(parity, self.array.full_mask);
             for index in members(self.array.layout.all() & !pages) {
                 let newest = self.jobs.cell(number, Cell::Newest(index));
                 self.array.add(flash, 0, index, newest, parity);

@@ -2,7 +2,7 @@
 
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
-use nand::{CountedFlash, Event, Flash, FlashCore};
+use nand::{CountedFlash, Event, Flash, FlashState};
 use stack::Stacked as _;
 use units::{HostOp, Request};
 
@@ -15,7 +15,7 @@ pub type ReadBack = Vec<Option<u64>>;
 ///
 /// # Errors
 /// The layers cannot be rebuilt, break an invariant, or do not answer.
-pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Result<(), String> {
+pub fn read_back(plan: &DrivePlan, image: FlashState, found: &mut ReadBack) -> Result<(), String> {
     let layers = CountedFlash::recovered(&plan.stack(), &image).map_err(|error| error.to_string())?;
     read_back_from(layers, plan.user_pages, image, found)
 }
@@ -27,17 +27,13 @@ pub fn read_back(plan: &DrivePlan, image: FlashCore, found: &mut ReadBack) -> Re
 pub fn read_back_from(
     mut layers: Box<dyn PageLayer<CountedFlash>>,
     pages: u32,
-    image: FlashCore,
+    image: FlashState,
     found: &mut ReadBack,
 ) -> Result<(), String> {
     let mut flash = CountedFlash::new(image);
     layers.check(&flash)?;
-    let full = flash.core().geometry.full_mask();
-    let contents = flash.core_mut().contents.as_deref_mut().ok_or("contents are off")?;
-    let payload = contents.take_payload(pages);
-    for page in 0..pages {
-        contents.set_payload_mask(payload.offset(page), full);
-    }
+    let full = flash.state().geometry.full_mask();
+    let payload = flash.memory_mut().payloads.take(pages, full);
     found.clear();
     for page in 0..pages {
         let op = PageOp { payload: payload.offset(page), ..PageOp::on_page(HostOp::Read, page, full) };
@@ -49,8 +45,8 @@ pub fn read_back_from(
             Answer::Full { .. } => None,
         };
         let failed = answer.ok_or_else(|| format!("page {page} cannot be read after a power cut"))?;
-        let contents = flash.core().contents.as_deref().ok_or("contents are off")?;
-        let cells = contents.payload(op.payload).chunks_exact(contents.cell_bytes());
+        let payloads = &flash.state().memory.payloads;
+        let cells = payloads.cells(op.payload).chunks_exact(payloads.cell_bytes());
         found.extend(cells.map(|cell| (!failed).then(|| Oracle::stamp_in(cell))));
     }
     Ok(())
@@ -71,7 +67,7 @@ fn answer_of(
                 return Some(failed);
             }
         }
-        let events = std::mem::take(&mut flash.core_mut().events);
+        let events = std::mem::take(&mut flash.state_mut().events);
         if events.is_empty() {
             return None;
         }
@@ -93,7 +89,7 @@ fn answer_of(
 /// The oracle objects.
 pub fn read_through<F: Clocked>(drive: &mut Drive<F>, per_page: u32) -> Result<u64, String> {
     let all = drive.sectors() / u64::from(per_page);
-    let lost_before = drive.flash().core().counters.failed_reads;
+    let lost_before = drive.flash().state().counters.failed_reads;
     for page in 0..all {
         let first_sector = page * u64::from(per_page);
         let request = Request { arrival: 0, first_sector, sectors: per_page, op: HostOp::Read, fua: false };
@@ -118,7 +114,7 @@ pub fn read_through<F: Clocked>(drive: &mut Drive<F>, per_page: u32) -> Result<u
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
     let not_written: u64 = reports.iter().filter_map(|report| report.counters.get("pages_not_written_back")).sum();
-    let lost = drive.flash().core().counters.failed_reads - lost_before + not_written;
+    let lost = drive.flash().state().counters.failed_reads - lost_before + not_written;
     // Requests that were waiting already may be among those done.
     Ok(all.saturating_sub(done) + failed.saturating_sub(lost))
 }

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::stack::Stack;
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
-use nand::FlashCore;
+use nand::FlashState;
 use std::fmt::Write;
 use units::BlockId;
 
@@ -24,7 +24,7 @@ const CHECK_EVERY: u64 = 16;
 /// # Errors
 /// The oracle objects, or a layer breaks an invariant.
 pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) -> Result<Ended, String> {
-    let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
+    let per_page = u64::from(drive.flash().state().geometry.sectors_per_page());
     let end = host.submitted + requests;
     let mut completions = Completions::default();
     let mut advances = 0;
@@ -56,11 +56,11 @@ pub fn work<F: Clocked>(drive: &mut Drive<F>, host: &mut Host, requests: u64) ->
 
 /// Whether the blocks that did not fail still hold all user pages and, in each plane, what the
 /// mapping keeps in reserve. Only where they do not may a drive stop serving writes.
-pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
+pub fn can_serve(stack: &Stack, plan: &DrivePlan, state: &FlashState) -> bool {
     let geometry = plan.geometry;
     let reserve = device::reserve_blocks(&plan.config, plan.user_pages).expect("the plan was checked");
     if stack.pools_blocks() {
-        let rows = core.blocks();
+        let rows = state.blocks();
         let usable = rows.iter().filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
         // Targets of merges may fail one after the other; without an erased block no merge begins.
         let lost = rows.len() as u32 - usable;
@@ -69,7 +69,7 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
         return merges && usable >= needed;
     }
     if stack.get("stripe.kind") == "raid-elastic" {
-        return elastic_can_serve(plan, core, reserve);
+        return elastic_can_serve(plan, state, reserve);
     }
     if let Some(zones) = &plan.zones {
         let layout = zones.layout();
@@ -77,14 +77,14 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
         let blocks = geometry.blocks_per_plane() / segments;
         let data = layout.rows * layout.pages / geometry.pages_per_block;
         return (0..geometry.planes() * segments).all(|segment| {
-            let rows = (segment * blocks..(segment + 1) * blocks).map(|block| core.block(BlockId(block)));
+            let rows = (segment * blocks..(segment + 1) * blocks).map(|block| state.block(BlockId(block)));
             let usable = rows.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
             usable >= data + reserve
         });
     }
     let rooms = (0..geometry.planes()).map(|lane| {
         let first = lane * geometry.blocks_per_plane();
-        let blocks = (first..first + geometry.blocks_per_plane()).map(|block| core.block(BlockId(block)));
+        let blocks = (first..first + geometry.blocks_per_plane()).map(|block| state.block(BlockId(block)));
         let usable = blocks.clone().filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
         // The blocks kept for collection may fail one after the other; without an erased block none begins.
         let collects =
@@ -101,12 +101,12 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, core: &FlashCore) -> bool {
 }
 
 /// The same where a failed block is missing from one superblock, whose stripes are shorter for it.
-fn elastic_can_serve(plan: &DrivePlan, core: &FlashCore, reserve: u32) -> bool {
+fn elastic_can_serve(plan: &DrivePlan, state: &FlashState, reserve: u32) -> bool {
     let geometry = plan.geometry;
     let chips = plan.stripes.expect("there are stripes").layout().chips();
     let room = |superblock: u32| {
         let blocks =
-            (0..geometry.planes()).map(|plane| core.block(BlockId(plane * geometry.blocks_per_plane() + superblock)));
+            (0..geometry.planes()).map(|plane| state.block(BlockId(plane * geometry.blocks_per_plane() + superblock)));
         let usable = blocks.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
         usable.saturating_sub(usable.div_ceil(chips).max(geometry.planes_per_die)) * geometry.pages_per_block
     };
@@ -135,10 +135,10 @@ pub fn describe_blocks<F: Clocked>(drive: &Drive<F>) -> String {
     drive.top().report(&mut reports);
     let valid =
         reports.iter().map(|report| &report.valid_pages).find(|pages| !pages.is_empty()).cloned().unwrap_or_default();
-    let core = drive.flash().core();
-    let per_plane = core.geometry.blocks_per_plane() as usize;
+    let state = drive.flash().state();
+    let per_plane = state.geometry.blocks_per_plane() as usize;
     let mut text = String::new();
-    for (block, row) in core.blocks().iter().enumerate() {
+    for (block, row) in state.blocks().iter().enumerate() {
         let lead = if block.is_multiple_of(per_plane) { "\n    " } else { " " };
         let valid = valid.get(block).copied().unwrap_or(0);
         // Writing to a string cannot fail.

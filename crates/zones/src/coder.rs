@@ -1,7 +1,7 @@
 //! How code blocks are computed: as sums, or with coefficients.
 
 use code::GroupCode;
-use nand::{Contents, PayloadId};
+use nand::{PayloadId, Payloads};
 use reed_solomon_erasure::galois_8::ReedSolomon;
 
 /// How code blocks are computed.
@@ -25,7 +25,7 @@ impl Coder {
     /// Computes element `target` from those of `have`; `cell` gives the slot of a page of an element.
     pub fn compute(
         &self,
-        contents: &mut Contents,
+        payloads: &mut Payloads,
         code: &GroupCode,
         target: u32,
         have: u32,
@@ -40,18 +40,18 @@ impl Coder {
                     Some(code.sources(target - code.data()))
                 };
                 let of = of.expect("the decoder knows what follows from what");
-                contents.payload_mut(into).fill(0);
+                payloads.cells_mut(into).fill(0);
                 for element in (0..code.elements()).filter(|element| of >> element & 1 == 1) {
-                    contents.add(cell(element), into);
+                    payloads.add(cell(element), into);
                 }
             }
             Self::ReedSolomon(codec) => {
                 let mut shards: Vec<Option<Vec<u8>>> = (0..code.elements())
-                    .map(|element| (have >> element & 1 == 1).then(|| contents.payload(cell(element)).to_vec()))
+                    .map(|element| (have >> element & 1 == 1).then(|| payloads.cells(cell(element)).to_vec()))
                     .collect();
                 codec.reconstruct(&mut shards).expect("as many blocks as data blocks are enough");
                 let found = shards[target as usize].as_ref().expect("everything was reconstructed");
-                contents.payload_mut(into).copy_from_slice(found);
+                payloads.cells_mut(into).copy_from_slice(found);
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::settings::{Settings, Stale};
 use crate::zoned::{Asked, NONE, Tag, Zoned};
-use layer::{Answer, PageOp, Slots, SnapshotError, SnapshotReader, SnapshotWriter, cells};
+use layer::{Answer, PageOp, Slots, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, PayloadId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use units::{Cause, HostOp, members};
@@ -227,7 +227,7 @@ impl<F: Flash> Zoned<F> {
             return;
         }
         let spoiled = self.is_written_to(place);
-        let cells = cells::take(flash, self.known.code().elements() * pages, self.full_mask);
+        let cells = flash.memory_mut().payloads.take(self.known.code().elements() * pages, self.full_mask);
         let encoding = Encoding { place, codes, outstanding: 0, sent: None, spoiled, stalled: false, cells };
         let slot = self.encoder.under_way.insert(encoding);
         self.encoder.active.insert(place, slot);
@@ -303,13 +303,12 @@ impl<F: Flash> Zoned<F> {
             self.end_encoding(flash, slot);
             return;
         }
-        if sent.is_none()
-            && let Some(contents) = flash.core_mut().contents.as_deref_mut()
-        {
+        if sent.is_none() && cells != PayloadId::NONE {
+            let payloads = &mut flash.memory_mut().payloads;
             for element in members(codes) {
                 for page in 0..pages {
                     let cell = |element: u32| cells.offset(element * pages + page);
-                    self.coder.compute(contents, self.known.code(), element, self.known.code().all_data(), cell);
+                    self.coder.compute(payloads, self.known.code(), element, self.known.code().all_data(), cell);
                 }
             }
         }
@@ -351,7 +350,7 @@ impl<F: Flash> Zoned<F> {
                 .for_each(|element| self.set_agrees(code_zone, row, group, element - self.layout.group, true));
             self.counters.encoded += u64::from(codes.count_ones());
         }
-        cells::release(flash, cells, self.known.code().elements() * self.layout.pages);
+        flash.memory_mut().payloads.release(cells, self.known.code().elements() * self.layout.pages);
         self.encoder.active.remove(&place);
     }
 }

@@ -65,15 +65,15 @@ impl<F: Flash> Zoned<F> {
 
     /// Code blocks that count are the sums of their sources.
     fn check_codes(&self, flash: &F) -> Result<(), String> {
-        let Some(contents) = flash.core().contents.as_deref() else { return Ok(()) };
+        let Some(contents) = flash.state().contents() else { return Ok(()) };
         if self.known.code().is_mds() {
             return Ok(()); // sums with coefficients are checked by reading
         }
-        let core = flash.core();
+        let state = flash.state();
         // A page being copied is where the map says only when its program has completed.
         let is_there = |at: Ppn| {
-            let block = core.geometry.block_of(at);
-            core.geometry.page_in_block(at) < u32::from(core.block(block).done)
+            let block = state.geometry.block_of(at);
+            state.geometry.page_in_block(at) < u32::from(state.block(block).done)
         };
         let cells = |page: u32| match self.below.place_of(page) {
             None => Cells::Zeros,

@@ -22,7 +22,7 @@ pub use settings::{CODES_AT_START, parameters};
 
 use ftl::mapping::{FtlContext, RecoverError, StripeShape, Stripes, VersionedEntry};
 use layer::{PageLayer, Values, Versioned};
-use nand::{Flash, FlashCore};
+use nand::{Flash, FlashState};
 use settings::{Plan, Settings};
 use units::Geometry;
 use zoned::Zoned;
@@ -72,7 +72,7 @@ impl ZonePlan {
         &self,
         context: &FtlContext<'_>,
         entry: &VersionedEntry<F>,
-        image: &FlashCore,
+        image: &FlashState,
     ) -> Result<Box<dyn PageLayer<F>>, RecoverError> {
         let below = self.with_mapping(context, |context| (entry.recover)(context, image))?;
         Ok(Box::new(self.over(context, below)))

@@ -11,7 +11,7 @@ use crate::layout::Place;
 use crate::policy::{Choice, Looks, View};
 use crate::queue::Sub;
 use crate::zoned::{Asked, NONE, Tag, Zoned};
-use layer::{Answer, Outbox, PageOp, cells};
+use layer::{Answer, Outbox, PageOp};
 use nand::{Flash, PayloadId, WaitVector};
 use units::{Cause, DieId, HostOp, Nanos, Wait, members};
 
@@ -137,7 +137,7 @@ impl<F: Flash> Zoned<F> {
         let codes = self.valid_codes(place);
         let data = self.known.code().all_data();
         let slot = self.fetches.begin(place, wanted, data | codes);
-        let cells = cells::take(flash, self.known.code().elements() * self.layout.pages, self.full_mask);
+        let cells = flash.memory_mut().payloads.take(self.known.code().elements() * self.layout.pages, self.full_mask);
         let fetch = self.fetches.at_mut(slot);
         fetch.sent = flash.now();
         fetch.cells = cells;
@@ -410,7 +410,7 @@ impl<F: Flash> Zoned<F> {
         members(fetch.pending | fetch.gated).for_each(|element| self.take_back(flash, slot, element));
         self.keep_ahead(flash, slot);
         let cells = self.fetches.at(slot).cells;
-        cells::release(flash, cells, self.known.code().elements() * self.layout.pages);
+        flash.memory_mut().payloads.release(cells, self.known.code().elements() * self.layout.pages);
         self.fetches.end(slot);
     }
 
@@ -427,7 +427,8 @@ impl<F: Flash> Zoned<F> {
         let pages = self.layout.pages;
         let held = wanted & self.known.from(have) & !outdated;
         if self.ahead.threads[thread as usize].cells == PayloadId::NONE {
-            self.ahead.threads[thread as usize].cells = cells::take(flash, self.layout.group * pages, self.full_mask);
+            self.ahead.threads[thread as usize].cells =
+                flash.memory_mut().payloads.take(self.layout.group * pages, self.full_mask);
         }
         let into = self.ahead.threads[thread as usize].cells;
         for at in members(held) {
@@ -440,7 +441,7 @@ impl<F: Flash> Zoned<F> {
 
     fn copy_block(&self, flash: &mut F, from: PayloadId, into: PayloadId) {
         (0..self.layout.pages)
-            .for_each(|page| cells::copy(flash, from.offset(page), into.offset(page), self.full_mask));
+            .for_each(|page| flash.memory_mut().payloads.copy(from.offset(page), into.offset(page), self.full_mask));
     }
 
     /// Computes a data block that is known, though it was not read.
@@ -452,10 +453,11 @@ impl<F: Flash> Zoned<F> {
         fetch.filled |= 1 << block;
         self.counters.decoded += 1;
         let Fetch { have, cells, .. } = *fetch;
-        if let Some(contents) = flash.core_mut().contents.as_deref_mut() {
+        if cells != PayloadId::NONE {
+            let payloads = &mut flash.memory_mut().payloads;
             for page in 0..self.layout.pages {
                 let cell = |element: u32| cells.offset(element * self.layout.pages + page);
-                self.coder.compute(contents, self.known.code(), block, have, cell);
+                self.coder.compute(payloads, self.known.code(), block, have, cell);
             }
         }
     }
@@ -478,7 +480,9 @@ impl<F: Flash> Zoned<F> {
         let block = self.layout.block(zone, row, group * self.layout.group + at);
         let first = block * self.layout.pages;
         for page in first.max(asked.first)..(first + self.layout.pages).min(asked.first + asked.pages) {
-            cells::fill_up(flash, cells.offset(page - first), asked.payload.offset(page - asked.first));
+            let (from, into) = (cells.offset(page - first), asked.payload.offset(page - asked.first));
+            let payloads = &mut flash.memory_mut().payloads;
+            payloads.copy(from, into, payloads.mask(into));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::jobs::{Job, Phase};
 use crate::layout::Place;
 use crate::queue::Sub;
 use crate::zoned::{Asked, NONE, Tag, Zoned};
-use layer::{Answer, Outbox, PageOp, cells};
+use layer::{Answer, Outbox, PageOp};
 use nand::{Flash, PayloadId};
 use units::{Cause, HostOp, members};
 
@@ -75,12 +75,12 @@ impl<F: Flash> Zoned<F> {
                 }
                 held |= mask;
                 if is_trim {
-                    cells::clear(flash, into, mask & wanted);
+                    flash.memory_mut().payloads.clear(into, mask & wanted);
                 } else {
-                    cells::copy(flash, from, into, mask & wanted);
+                    flash.memory_mut().payloads.copy(from, into, mask & wanted);
                 }
             }
-            cells::set_mask(flash, into, wanted & !held);
+            flash.memory_mut().payloads.set_mask(into, wanted & !held);
             all &= wanted & !held == 0;
         }
         all
@@ -205,11 +205,12 @@ impl<F: Flash> Zoned<F> {
         }
         let job = *self.jobs.at(number);
         if !self.is_trim(&job) && !whole {
-            self.jobs.at_mut(number).cells = cells::take(flash, pages, self.full_mask);
+            self.jobs.at_mut(number).cells = flash.memory_mut().payloads.take(pages, self.full_mask);
             self.counters.filled_up_writes += 1;
         }
         if job.codes != 0 {
-            self.jobs.at_mut(number).old = cells::take(flash, pages * (1 + job.codes.count_ones()), self.full_mask);
+            self.jobs.at_mut(number).old =
+                flash.memory_mut().payloads.take(pages * (1 + job.codes.count_ones()), self.full_mask);
             return true;
         }
         let rest = !self.is_trim(&job) && (0..pages).any(|page| self.needs_reading(&job, page));
@@ -229,9 +230,8 @@ impl<F: Flash> Zoned<F> {
     /// What is not read is zeros.
     fn clear(&self, flash: &mut F, number: u32) {
         let cells = self.jobs.at(number).cells;
-        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), cells != PayloadId::NONE) {
-            (0..self.unit_pages()).for_each(|page| contents.payload_mut(cells.offset(page)).fill(0));
-        }
+        let payloads = &mut flash.memory_mut().payloads;
+        (0..self.unit_pages()).for_each(|page| payloads.clear(cells.offset(page), self.full_mask));
     }
 
     fn read_rest(&mut self, flash: &mut F, number: u32) {
@@ -355,10 +355,10 @@ impl<F: Flash> Zoned<F> {
         for page in 0..self.unit_pages() {
             let (mask, from) = self.given(&job, page);
             if job.codes != 0 && !job.partial {
-                cells::copy(flash, job.old.offset(page), job.cells.offset(page), self.full_mask);
+                flash.memory_mut().payloads.copy(job.old.offset(page), job.cells.offset(page), self.full_mask);
             }
             if mask != 0 {
-                cells::copy(flash, from, job.cells.offset(page), mask);
+                flash.memory_mut().payloads.copy(from, job.cells.offset(page), mask);
             }
         }
     }
@@ -402,7 +402,7 @@ impl<F: Flash> Zoned<F> {
             let mut op = PageOp { fua: asked.fua, request_sectors: asked.request_sectors, ..op };
             if mask != self.full_mask && (is_trim || job.partial) {
                 (op.first_mask, op.last_mask) = (mask, mask);
-                cells::set_mask(flash, op.payload, mask);
+                flash.memory_mut().payloads.set_mask(op.payload, mask);
             }
             if let Some(taken) = self.hand_down(flash, number, &op) {
                 self.jobs.at_mut(number).sent = page + taken;
@@ -468,7 +468,7 @@ impl<F: Flash> Zoned<F> {
     fn sum_codes(&mut self, flash: &mut F, number: u32) {
         let job = *self.jobs.at(number);
         let is_trim = self.is_trim(&job);
-        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return };
+        let payloads = &mut flash.memory_mut().payloads;
         for page in 0..self.layout.pages {
             let (mask, given) = self.given(&job, page);
             if is_trim && mask != self.full_mask {
@@ -477,9 +477,9 @@ impl<F: Flash> Zoned<F> {
             let new = if job.cells == PayloadId::NONE { given } else { job.cells.offset(page) };
             for index in 1..=job.codes.count_ones() {
                 let into = job.old.offset(index * self.layout.pages + page);
-                contents.add(job.old.offset(page), into);
+                payloads.add(job.old.offset(page), into);
                 if !is_trim {
-                    contents.add(new, into);
+                    payloads.add(new, into);
                 }
             }
         }
@@ -491,8 +491,8 @@ impl<F: Flash> Zoned<F> {
         if job.failed && job.codes != 0 {
             self.forget_codes(number);
         }
-        cells::release(flash, job.cells, self.unit_pages());
-        cells::release(flash, job.old, self.unit_pages() * (1 + job.codes.count_ones()));
+        flash.memory_mut().payloads.release(job.cells, self.unit_pages());
+        flash.memory_mut().payloads.release(job.old, self.unit_pages() * (1 + job.codes.count_ones()));
         let next = self.jobs.leave(number);
         if next != NONE {
             self.jobs.at_mut(next).phase = Phase::Read;

@@ -216,17 +216,13 @@ impl<F: Flash> Zoned<F> {
         failed: bool,
         outbox: &mut Outbox,
     ) {
-        let waits = &mut flash.core_mut().waits;
-        let wait = (wait.kinds != 0).then(|| {
-            waits.push(*wait);
-            waits.len() as u32 - 1
-        });
+        let wait = (wait.kinds != 0).then(|| flash.memory_mut().note_wait(*wait));
         self.ops.part_done(number, parts, failed, wait, outbox);
     }
 
     /// What the command that ended just now has waited for.
     pub fn last_wait(&self, flash: &F) -> WaitVector {
-        self.wait.map_or(WaitVector::ZERO, |index| flash.core().waits[index as usize])
+        self.wait.map_or(WaitVector::ZERO, |index| flash.state().memory.waits[index as usize])
     }
 
     /// The next sub-request that may go to its bank.

@@ -21,7 +21,7 @@ use crate::parameters::{self, Area, Shape};
 use crate::store::{State, Store};
 use crate::{Buffer, BufferContext, Build};
 use layer::{LayerReport, PageLayer, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
-use nand::{Flash, FlashCore};
+use nand::{Flash, FlashState};
 use units::quantity;
 
 /// A part of a write within one logical block.
@@ -195,7 +195,7 @@ pub(crate) fn entries() -> Vec<Buffer> {
 fn put<P: Policy, F: Flash>(
     context: &BufferContext<'_>,
     below: Box<dyn PageLayer<F>>,
-    core: &FlashCore,
+    flash: &FlashState,
 ) -> Box<dyn PageLayer<F>> {
-    Box::new(Buffered::<F, P>::new(context, below, core))
+    Box::new(Buffered::<F, P>::new(context, below, flash))
 }

@@ -5,7 +5,7 @@ use layer::{
     Answer, BUFFER_OWNER, LayerReport, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter, Values,
 };
-use nand::{ContentsKind, CountedFlash, Event, Flash, FlashCore, Owner, PayloadId};
+use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, Owner, PayloadId};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -29,14 +29,14 @@ pub struct Table {
 struct Below(Rc<RefCell<Table>>);
 
 fn cells(flash: &CountedFlash, payload: PayloadId) -> Page {
-    let cells = flash.core().contents.as_deref().expect("contents are on").payload(payload);
+    let cells = flash.state().memory.payloads.cells(payload);
     std::array::from_fn(|at| u64::from_le_bytes(cells[8 * at..8 * at + 8].try_into().expect("a stamp has eight bytes")))
 }
 
 fn put(flash: &mut CountedFlash, payload: PayloadId, page: Page, mask: u64) {
-    let contents = flash.core_mut().contents.as_deref_mut().expect("contents are on");
+    let cells = flash.memory_mut().payloads.cells_mut(payload);
     for (at, stamp) in page.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1) {
-        contents.payload_mut(payload)[8 * at..8 * at + 8].copy_from_slice(&stamp.to_le_bytes());
+        cells[8 * at..8 * at + 8].copy_from_slice(&stamp.to_le_bytes());
     }
 }
 
@@ -127,23 +127,23 @@ impl Rig {
                 values.set(parameter.key, parameter.parse(text).expect("a valid value"));
             }
         }
-        let flash = CountedFlash::new(FlashCore::new(geometry, ContentsKind::Stamp));
+        let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
         let table = Rc::default();
-        let layer = Self::build(kind, &values, flash.core(), &table);
+        let layer = Self::build(kind, &values, flash.state(), &table);
         Self { kind, values, flash, layer, table }
     }
 
     fn build(
         kind: Buffer,
         values: &Values,
-        core: &FlashCore,
+        state: &FlashState,
         table: &Rc<RefCell<Table>>,
     ) -> Box<dyn PageLayer<CountedFlash>> {
-        let geometry = core.geometry;
+        let geometry = state.geometry;
         let context = BufferContext { geometry, user_pages: PAGES, owner: BUFFER_OWNER, name: kind.name, values };
         (kind.check)(&context).expect("the values fit together");
         let build = buffer::build::<CountedFlash>(kind.name).expect("it is in the table");
-        build(&context, Box::new(Below(table.clone())), core)
+        build(&context, Box::new(Below(table.clone())), state)
     }
 
     fn submit(&mut self, op: &PageOp) {
@@ -186,7 +186,7 @@ impl Rig {
 
     /// Power is cut, and comes back: what is below has lost nothing.
     pub fn cut_power(&mut self) {
-        let image = self.flash.core().after_power_cut(&[], &mut engine::random::Stream::new(1, "cut"));
+        let image = self.flash.state().after_power_cut(&[], &mut engine::random::Stream::new(1, "cut"));
         self.layer = Self::build(self.kind, &self.values, &image, &self.table);
         self.flash = CountedFlash::new(image);
     }
@@ -208,14 +208,12 @@ impl Rig {
     }
 
     fn payload(&mut self, stamps: Page, mask: u64) -> PayloadId {
-        let contents = self.flash.core_mut().contents.as_deref_mut().expect("contents are on");
-        let payload = contents.take_payload(1);
-        contents.set_payload_mask(payload, mask);
+        let payload = self.flash.memory_mut().payloads.take(1, mask);
         put(&mut self.flash, payload, stamps, (1 << SECTORS) - 1);
         payload
     }
 
     fn release(&mut self, payload: PayloadId) {
-        self.flash.core_mut().contents.as_deref_mut().expect("contents are on").release_payload(payload, 1);
+        self.flash.memory_mut().payloads.release(payload, 1);
     }
 }

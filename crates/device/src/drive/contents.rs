@@ -3,7 +3,7 @@
 use super::Drive;
 use crate::Oracle;
 use crate::clocked::Clocked;
-use nand::{Contents, PayloadId};
+use nand::{PayloadId, Payloads};
 use units::{HostOp, Request};
 
 /// Sectors of a request that are in its page number `page`, from the beginning of that page.
@@ -19,7 +19,7 @@ impl<F: Clocked> Drive<F> {
     /// # Panics
     /// If contents are off.
     pub fn carry_cells(&mut self) {
-        assert!(self.flash.core().contents.is_some(), "cells are carried where contents are on");
+        assert!(self.flash.state().holds_contents(), "cells are carried where contents are on");
         self.oracle = None;
         self.carries = true;
     }
@@ -31,21 +31,20 @@ impl<F: Clocked> Drive<F> {
         if let Some(oracle) = &mut self.oracle {
             oracle.submitted(id, &slot.request);
         }
-        let Some(contents) = self.flash.core_mut().contents.as_deref_mut() else { return };
         let pages = slot.end_page - slot.next_page;
-        if pages == 0 || !matches!(slot.request.op, HostOp::Read | HostOp::Write) {
+        let payloads = &mut self.flash.memory_mut().payloads;
+        if pages == 0 || payloads.cell_bytes() == 0 || !matches!(slot.request.op, HostOp::Read | HostOp::Write) {
             return;
         }
-        slot.payload = contents.take_payload(pages);
+        slot.payload = payloads.take(pages, 0);
         let per_page = 1_u64 << self.page_shift;
-        let cell = contents.cell_bytes();
+        let cell = payloads.cell_bytes();
         let mut given = given;
         for page in 0..pages {
             let payload = slot.payload.offset(page);
             let range = within(&slot.request, page, per_page);
-            contents
-                .set_payload_mask(payload, (self.full_mask >> (per_page - (range.end - range.start))) << range.start);
-            let cells = &mut contents.payload_mut(payload)[range.start as usize * cell..range.end as usize * cell];
+            payloads.set_mask(payload, (self.full_mask >> (per_page - (range.end - range.start))) << range.start);
+            let cells = &mut payloads.cells_mut(payload)[range.start as usize * cell..range.end as usize * cell];
             if let Some(oracle) = &self.oracle {
                 let first = (slot.request.first_sector / per_page + u64::from(page)) * per_page;
                 for (sector, cell) in range.zip(cells.chunks_exact_mut(cell)) {
@@ -64,20 +63,20 @@ impl<F: Clocked> Drive<F> {
     /// Checks what was read, or hands it over, and gives the request's cells back.
     #[cold]
     pub(super) fn detach_contents(&mut self, id: u32) {
-        let Some(contents) = self.flash.core_mut().contents.as_deref_mut() else { return };
+        let payloads = &mut self.flash.memory_mut().payloads;
         let slot = &mut self.slots[id as usize];
         let per_page = 1_u64 << self.page_shift;
         let pages = slot.end_page - (slot.request.first_sector / per_page) as u32;
         if slot.request.op == HostOp::Read && !slot.failed {
             for page in 0..pages {
                 let range = within(&slot.request, page, per_page);
-                let cells = cells_of(contents, slot.payload.offset(page), &range);
+                let cells = cells_of(payloads, slot.payload.offset(page), &range);
                 let Some(oracle) = &mut self.oracle else {
                     self.read_cells.extend_from_slice(cells);
                     continue;
                 };
                 let first = (slot.request.first_sector / per_page + u64::from(page)) * per_page;
-                for (sector, cell) in range.zip(cells.chunks_exact(contents.cell_bytes())) {
+                for (sector, cell) in range.zip(cells.chunks_exact(payloads.cell_bytes())) {
                     oracle.check_read(id, first + sector, Oracle::stamp_in(cell));
                 }
             }
@@ -85,14 +84,12 @@ impl<F: Clocked> Drive<F> {
         if let Some(oracle) = &mut self.oracle {
             oracle.completed(id, slot.failed);
         }
-        if slot.payload != PayloadId::NONE {
-            contents.release_payload(slot.payload, pages);
-        }
+        payloads.release(slot.payload, pages);
     }
 }
 
 /// Cells of some sectors of a page in memory.
-fn cells_of<'a>(contents: &'a Contents, page: PayloadId, sectors: &std::ops::Range<u64>) -> &'a [u8] {
-    let cell = contents.cell_bytes() as u64;
-    &contents.payload(page)[(sectors.start * cell) as usize..(sectors.end * cell) as usize]
+fn cells_of<'a>(payloads: &'a Payloads, page: PayloadId, sectors: &std::ops::Range<u64>) -> &'a [u8] {
+    let cell = payloads.cell_bytes() as u64;
+    &payloads.cells(page)[(sectors.start * cell) as usize..(sectors.end * cell) as usize]
 }

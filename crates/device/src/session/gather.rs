@@ -7,7 +7,7 @@ use crate::config::{PRECONDITION, Precondition};
 use crate::run::HostMeasurements;
 use layer::LayerReport;
 use metrics::{OpTotals, RecordedLatency, RunResult, Status};
-use nand::{Counters, Flash as _, FlashCore};
+use nand::{Counters, Flash as _, FlashState};
 use std::collections::BTreeMap;
 use units::{Cause, DieId, HostOp, Nanos, quantity};
 
@@ -36,7 +36,7 @@ pub struct Measured {
 #[derive(Debug)]
 pub struct Inside<'a> {
     /// Its flash.
-    pub core: &'a FlashCore,
+    pub flash: &'a FlashState,
     /// Commands that count: of chips in lockstep, those of one.
     pub counters: Counters,
     /// Its layers, from the top; none without power.
@@ -50,12 +50,12 @@ pub struct Inside<'a> {
 /// The result of a session.
 pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Measured) -> RunResult {
     let drive = device.drive();
-    let core = drive.flash().core();
+    let flash = drive.flash().state();
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
     let inside = Inside {
-        core,
-        counters: core.counters.clone(),
+        flash,
+        counters: flash.counters.clone(),
         reports,
         server_busy_ns: device.server_busy_ns(),
         remap: device.remap_report(),
@@ -75,7 +75,7 @@ pub fn served(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunRe
 
 fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResult {
     let Measured { workload, queue_depth, sheet, status, wall_s, notes, unused, recorded } = measured;
-    let Inside { core, counters, reports, server_busy_ns, remap } = inside;
+    let Inside { flash, counters, reports, server_busy_ns, remap } = inside;
     let chips = plan.lockstep.chips();
     let mut result = RunResult {
         stack: plan.config.name.clone(),
@@ -93,11 +93,11 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
         flash: [counters.reads, counters.programs, counters.erases].map(|causes| causes.map(|count| count * chips)),
         merges: [0; 3],
         caches: Vec::new(),
-        erases: core.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
+        erases: flash.blocks().iter().map(|row| (!row.is_bad()).then_some(row.erases)).collect(),
         valid: Vec::new(),
         shape: (plan.geometry.pages_per_block, plan.geometry.blocks() / plan.geometry.dies()),
         ram_bytes: Vec::new(),
-        counters: flash_counters(plan, core, &counters),
+        counters: flash_counters(plan, flash, &counters),
         series: sheet.series.finish(counters.programs.map(|count| count * chips)),
         addresses: sheet.addresses,
         recorded,
@@ -113,7 +113,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     if let Some(report) = remap {
         add_remap(plan, &report, &mut result);
     }
-    result.hash = hash(core.hash(), sheet.hash, &result);
+    result.hash = hash(flash.hash(), sheet.hash, &result);
     result
 }
 
@@ -153,7 +153,7 @@ fn add_remap(plan: &DrivePlan, report: &remap::HostReport, result: &mut RunResul
     }
 }
 
-fn flash_counters(plan: &DrivePlan, core: &FlashCore, counters: &Counters) -> BTreeMap<String, u64> {
+fn flash_counters(plan: &DrivePlan, flash: &FlashState, counters: &Counters) -> BTreeMap<String, u64> {
     let Counters { wasted_reads, in_flight_reads, failed_programs, failed_erases, failed_reads, .. } = *counters;
     let counters = [
         ("flash.wasted_reads", wasted_reads),
@@ -161,7 +161,7 @@ fn flash_counters(plan: &DrivePlan, core: &FlashCore, counters: &Counters) -> BT
         ("flash.failed_programs", failed_programs),
         ("flash.failed_erases", failed_erases),
         ("flash.failed_reads", failed_reads),
-        ("flash.dies_lost", (0..plan.geometry.dies()).filter(|die| core.die_is_dead(DieId(*die))).count() as u64),
+        ("flash.dies_lost", (0..plan.geometry.dies()).filter(|die| flash.die_is_dead(DieId(*die))).count() as u64),
         ("flash.blocks", u64::from(plan.geometry.blocks())),
         ("flash.pages", u64::from(plan.geometry.pages())),
         ("drive.user_pages", u64::from(plan.user_pages)),

@@ -39,7 +39,7 @@ use crate::run::{self, Ended, Loop, Observer, RunPlan};
 use crate::serial::SerialDrive;
 use crate::{Config, DrivePlan};
 use metrics::{RunResult, Status, WearWindow};
-use nand::{CountedFlash, Flash as _, FlashCore, MeteredFlash};
+use nand::{CountedFlash, Flash as _, FlashState, MeteredFlash};
 use trace::Workload;
 use units::{DIE_CAUSES, Nanos};
 
@@ -180,14 +180,14 @@ fn run_session(
             }
         }
         Service::Parallel => {
-            let (drive, driver, notes) = initial.into_drive(plan, |core| plan.timed(core))?;
+            let (drive, driver, notes) = initial.into_drive(plan, |state| plan.timed(state))?;
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
                 None => session.measure(drive, workload, notes, watcher, wear),
             }
         }
         Service::Serial => {
-            let (drive, driver, notes) = initial.into_drive(plan, |core| plan.metered(core))?;
+            let (drive, driver, notes) = initial.into_drive(plan, |state| plan.metered(state))?;
             let drive = SerialDrive::new(drive);
             match driver {
                 Some(driver) => session.measure(Remapped::new(drive, driver), workload, notes, watcher, wear),
@@ -310,9 +310,9 @@ impl Session<'_> {
         let run_plan = self.run_plan();
         let expected = workload.remaining().map(|left| left.min(run_plan.limit));
         watcher.phase(Phase::Measure, expected);
-        let bad_before = bad_blocks(device.drive().flash().core());
+        let bad_before = bad_blocks(device.drive().flash().state());
         if let Some(wear) = &mut wear {
-            wear.begin(device.drive().flash().core());
+            wear.begin(device.drive().flash().state());
         }
         let probe = wear::Probe { chips: self.plan.lockstep.chips(), recorder: wear.as_deref_mut() };
         let started = watcher.seconds();
@@ -329,7 +329,7 @@ impl Session<'_> {
         let status = match ended {
             Ended::Complete => Status::Complete,
             Ended::Stopped => Status::Interrupted,
-            Ended::Stuck if bad_blocks(drive.flash().core()) > bad_before => Status::WornOut,
+            Ended::Stuck if bad_blocks(drive.flash().state()) > bad_before => Status::WornOut,
             Ended::Stuck => Status::DriveFull,
         };
         notes.splice(0..0, self.chosen.iter().cloned());
@@ -375,9 +375,9 @@ fn has_more(workload: &mut dyn Workload) -> Result<bool, SessionError> {
 
 /// Flash programs by [`units::Cause::index`].
 fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; DIE_CAUSES] {
-    drive.flash().core().counters.programs
+    drive.flash().state().counters.programs
 }
 
-fn bad_blocks(core: &FlashCore) -> usize {
-    core.blocks().iter().filter(|row| row.is_bad() || row.has_failed()).count()
+fn bad_blocks(state: &FlashState) -> usize {
+    state.blocks().iter().filter(|row| row.is_bad() || row.has_failed()).count()
 }

@@ -19,7 +19,7 @@ use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
 use crate::state::{DriveState, Fill};
 use engine::random::Stream;
 use layer::SnapshotError;
-use nand::{ContentsKind, CountedFlash, Flash, FlashCore};
+use nand::{ContentsKind, CountedFlash, Flash, FlashState};
 use remap::DriverPlan;
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
@@ -49,7 +49,7 @@ enum Image {
     /// Tables of flash and layers.
     Tables(DriveState),
     /// With contents: the flash itself moves, and its oracle with it where it has one.
-    Moved { core: Box<FlashCore>, oracle: Option<Box<Oracle>>, state: DriveState },
+    Moved { flash: Box<FlashState>, oracle: Option<Box<Oracle>>, state: DriveState },
 }
 
 /// What the initial state depends on, where it is kept in a snapshot: `None` where it is computed each time.
@@ -92,7 +92,7 @@ pub(super) fn initial_state(
             notes: found.notes,
         });
     }
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     let notes = Preconditioner { plan, source, drive: &mut drive, watcher }.run(kind)?;
     let image = Image::of(drive);
     if let (Some((snapshots, identity)), Image::Tables(state)) = (kept, &image) {
@@ -109,7 +109,7 @@ fn behind_driver(
     source: &WorkloadSource,
     watcher: &mut dyn Watcher,
 ) -> Result<Initial, SessionError> {
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     if remap.cell_bytes() > 0 {
         drive.carry_cells();
     }
@@ -134,10 +134,10 @@ impl Image {
     fn of(mut drive: Drive<CountedFlash>) -> Self {
         let state = DriveState::of(&drive);
         let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
-        if drive.flash().core().contents.is_none() {
+        if drive.flash().state().contents().is_none() {
             return Image::Tables(state);
         }
-        Image::Moved { core: Box::new(drive.into_parts().0.into_core()), oracle, state }
+        Image::Moved { flash: Box::new(drive.into_parts().0.into_state()), oracle, state }
     }
 }
 
@@ -146,12 +146,12 @@ impl Initial {
     pub fn into_drive<F: Clocked>(
         self,
         plan: &DrivePlan,
-        flash: impl FnOnce(FlashCore) -> F,
+        flash: impl FnOnce(FlashState) -> F,
     ) -> Result<Begun<F>, SnapshotError> {
         let (mut drive, oracle) = match self.image {
-            Image::Fresh => (plan.assemble(flash(plan.fresh_core())), None),
-            Image::Tables(state) => (state.resume(plan, plan.fresh_core(), flash)?, None),
-            Image::Moved { core, oracle, state } => (state.resume(plan, *core, flash)?, oracle),
+            Image::Fresh => (plan.assemble(flash(plan.fresh_state())), None),
+            Image::Tables(state) => (state.resume(plan, plan.fresh_state(), flash)?, None),
+            Image::Moved { flash: moved, oracle, state } => (state.resume(plan, *moved, flash)?, oracle),
         };
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
@@ -231,7 +231,7 @@ impl<D: Primed> Preconditioner<'_, D> {
 
     /// Runs a workload to its end, measuring nothing: this is most of the time of a large drive.
     fn pour(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<(), SessionError> {
-        let bad_before = bad_blocks(self.drive.drive().flash().core());
+        let bad_before = bad_blocks(self.drive.drive().flash().state());
         let mut batch = Vec::with_capacity(BATCH);
         let mut completions = Completions::default();
         let mut done = 0;
@@ -265,7 +265,7 @@ impl<D: Primed> Preconditioner<'_, D> {
     }
 
     fn stuck(&self, phase: Phase, bad_before: usize) -> SessionError {
-        let worn = bad_blocks(self.drive.drive().flash().core()) > bad_before;
+        let worn = bad_blocks(self.drive.drive().flash().state()) > bad_before;
         let (what, remedy) = if worn {
             ("worn out", "raise flash.endurance, lower the fault shares, or choose a shorter drive.precondition")
         } else if self.plan.zones.is_some() {
@@ -286,7 +286,7 @@ impl<D: Primed> Preconditioner<'_, D> {
             sectors_per_page: self.plan.geometry.sectors_per_page() / self.plan.lockstep.chips() as u32,
             timed: false,
         };
-        let bad_before = bad_blocks(self.drive.drive().flash().core());
+        let bad_before = bad_blocks(self.drive.drive().flash().state());
         let (ended, sheet) =
             run::run(self.drive, workload, run_plan, &mut Relay(self.watcher), |device| programs(device.drive()))?;
         match ended {

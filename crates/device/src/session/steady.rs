@@ -11,7 +11,7 @@
 use super::precondition::{Preconditioner, Primed};
 use super::source::Opened;
 use super::{Phase, SessionError, WorkloadSource};
-use nand::{Flash, FlashCore};
+use nand::{Counters, Flash};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request, SECTOR_BYTES, quantity};
 
@@ -82,7 +82,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
 }
 
 fn programs(drive: &impl Primed) -> u64 {
-    FlashCore::total(&drive.drive().flash().core().counters.programs)
+    Counters::total(&drive.drive().flash().state().counters.programs)
 }
 
 fn listed(values: &[f64]) -> String {

@@ -11,7 +11,7 @@ use crate::drive::Drive;
 use crate::run::{HostMeasurements, Probe as RunProbe};
 use layer::LayerReport;
 use metrics::{RunResult, WearStep, WearWindow};
-use nand::FlashCore;
+use nand::{Counters, FlashState};
 use units::{DIE_CAUSES, HostOp, Nanos};
 
 /// Most steps kept, and most copies of all erase counts.
@@ -75,14 +75,14 @@ impl<T> Spaced<T> {
     }
 }
 
-fn erases(core: &FlashCore) -> Vec<u32> {
-    core.blocks().iter().map(|row| row.erases).collect()
+fn erases(state: &FlashState) -> Vec<u32> {
+    state.blocks().iter().map(|row| row.erases).collect()
 }
 
 impl Recorder {
     /// The measured run begins, with counters at zero.
-    pub fn begin(&mut self, core: &FlashCore) {
-        self.before = erases(core);
+    pub fn begin(&mut self, state: &FlashState) {
+        self.before = erases(state);
     }
 
     /// The measured run has ended.
@@ -91,20 +91,20 @@ impl Recorder {
     }
 
     fn mark<F: Clocked>(&mut self, drive: &Drive<F>, sheet: &HostMeasurements, done: u64) {
-        let core = drive.flash().core();
-        let total = FlashCore::total(&core.counters.erases);
+        let state = drive.flash().state();
+        let total = Counters::total(&state.counters.erases);
         if done >= self.steps.next {
             let mut reports: Vec<LayerReport> = Vec::new();
             drive.top().report(&mut reports);
             let live: u64 = reports.iter().flat_map(|report| &report.valid_pages).map(|pages| u64::from(*pages)).sum();
-            let live_bytes = live * u64::from(core.geometry.page_bytes);
+            let live_bytes = live * u64::from(state.geometry.page_bytes);
             self.steps.push(
                 done,
                 WearStep { host_bytes: sheet.totals[HostOp::Write.index()].bytes, erases: total, live_bytes },
             );
         }
         if done >= self.copies.next {
-            self.copies.push(done, Copy { total, erases: erases(core) });
+            self.copies.push(done, Copy { total, erases: erases(state) });
         }
     }
 

@@ -14,7 +14,7 @@ const BLOCK: u64 = 8;
 
 fn drive(buffer: &str, settings: &[&str]) -> Drive<CountedFlash> {
     let plan = plan_of(buffer, settings);
-    plan.assemble(CountedFlash::new(plan.fresh_core()))
+    plan.assemble(CountedFlash::new(plan.fresh_state()))
 }
 
 fn plan_of(buffer: &str, settings: &[&str]) -> DrivePlan {
@@ -58,7 +58,7 @@ fn counter(drive: &Drive<CountedFlash>, name: &str) -> u64 {
 }
 
 fn programs(drive: &Drive<CountedFlash>) -> [u64; 2] {
-    let programs = &drive.flash().core().counters.programs;
+    let programs = &drive.flash().state().counters.programs;
     [programs[Cause::Host.index()], programs[Cause::Padding.index()]]
 }
 
@@ -213,7 +213,7 @@ fn a_write_that_waits_for_room_does_not_go_on_with_itself() {
         "buffer.padding=never",
     ];
     let plan = plan_of("block-only", &settings);
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     let mut completions = Completions::default();
     let mut write = |page: u64, pages: u64| {
         let request = Request {
@@ -247,7 +247,7 @@ fn a_page_read_in_part_from_memory_and_in_part_from_flash_is_whole() {
     serve(&mut drive, HostOp::Flush, 0, 0);
     serve(&mut drive, HostOp::Write, 2, 3);
     serve(&mut drive, HostOp::Read, 0, SECTORS);
-    assert_eq!([counter(&drive, "pages_buffered"), drive.flash().core().counters.reads[Cause::Host.index()]], [1, 1]);
+    assert_eq!([counter(&drive, "pages_buffered"), drive.flash().state().counters.reads[Cause::Host.index()]], [1, 1]);
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_block_that_leaves_takes_the_pages_it_lacks_from_the_clean_ones() {
         let mut drive = small("cbm", &["buffer.size=40KiB", "buffer.cbm.read_cache=50%", &setting]);
         write(&mut drive, 0, 64);
         serve(&mut drive, HostOp::Flush, 0, 0);
-        let reads = |drive: &Drive<CountedFlash>| drive.flash().core().counters.reads[Cause::Padding.index()];
+        let reads = |drive: &Drive<CountedFlash>| drive.flash().state().counters.reads[Cause::Padding.index()];
         let before = [reads(&drive), programs(&drive)[1], counter(&drive, "merged_pages")];
         serve(&mut drive, HostOp::Read, 4 * SECTORS, clean * SECTORS);
         write(&mut drive, 0, 4);
@@ -464,9 +464,9 @@ fn a_kept_state_goes_on_with_its_hand_its_bits_and_its_ranks() {
     for buffer in ["lb-clock", "cbm", "fab", "group-lru"] {
         let plan = plan_of(buffer, &own);
         for cut in [20, 150, 301] {
-            let mut straight = plan.assemble(CountedFlash::new(plan.fresh_core()));
+            let mut straight = plan.assemble(CountedFlash::new(plan.fresh_state()));
             writes[..cut].iter().for_each(|(page, pages)| write(&mut straight, *page, *pages));
-            let mut kept = DriveState::of(&straight).resume(&plan, plan.fresh_core(), CountedFlash::new).unwrap();
+            let mut kept = DriveState::of(&straight).resume(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
             straight.top_mut().reset_counters();
             for (page, pages) in &writes[cut..] {
                 write(&mut straight, *page, *pages);

@@ -12,7 +12,7 @@ use units::{HostOp, Request};
 const WRITE: usize = HostOp::Write as usize;
 
 fn spread<F: device::Clocked>(drive: &Drive<F>) -> u32 {
-    let erases = || drive.flash().core().blocks().iter().map(|row| row.erases);
+    let erases = || drive.flash().state().blocks().iter().map(|row| row.erases);
     erases().max().unwrap() - erases().min().unwrap()
 }
 
@@ -20,7 +20,7 @@ fn spread<F: device::Clocked>(drive: &Drive<F>) -> u32 {
 fn wear(settings: &[&str]) -> Drive<CountedFlash> {
     let shape = ["drive.capacity=64MiB", "flash.channels=1", "flash.dies_per_channel=1", "flash.pages_per_block=64"];
     let plan = plan(&[&shape[..], settings].concat());
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     go(&mut drive, "sequential-write", 512, Loop::Closed { depth: 1 }, |_| {});
     go(&mut drive, "uniform-write", 400_000, Loop::Closed { depth: 1 }, |parameters| parameters.footprint_share = 0.1);
     drive.top().check(drive.flash()).unwrap();

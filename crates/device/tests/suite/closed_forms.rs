@@ -38,7 +38,7 @@ fn counted_drive(b: u64, rho: f64, policy: &[&str]) -> Drive<CountedFlash> {
     settings.extend(policy.iter().map(|text| (*text).to_owned()));
     let plan = plan(&settings);
     assert_eq!(u64::from(plan.geometry.blocks()), BLOCKS);
-    plan.assemble(CountedFlash::new(plan.fresh_core()))
+    plan.assemble(CountedFlash::new(plan.fresh_state()))
 }
 
 fn write(drive: &mut Drive<CountedFlash>, workload: &str, requests: u64, seed: u64, hot: Option<(f64, f64)>) -> f64 {
@@ -53,10 +53,10 @@ fn write(drive: &mut Drive<CountedFlash>, workload: &str, requests: u64, seed: u
     }
     let mut source = build(workload, &parameters).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth: 1 }, limit: requests, sectors_per_page: 8, timed: false };
-    let before = drive.flash().core().counters.programs;
+    let before = drive.flash().state().counters.programs;
     let (ended, sheet) = run(drive, &mut *source, plan, &mut (), |_| [0; DIE_CAUSES]).unwrap();
     assert_eq!(ended, Ended::Complete);
-    let after = drive.flash().core().counters.programs;
+    let after = drive.flash().state().counters.programs;
     let programs: u64 = after.iter().zip(before).map(|(after, before)| after - before).sum();
     programs as f64 / sheet.totals[1].pages as f64
 }

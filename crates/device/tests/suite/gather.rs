@@ -91,7 +91,7 @@ impl Bench {
             "buffer.write_back_pages=100".to_owned(),
         ];
         let plan = crate::support::plan(&settings.each_ref().map(String::as_str));
-        let flash = CountedFlash::new(plan.fresh_core());
+        let flash = CountedFlash::new(plan.fresh_state());
         let heard = Rc::new(RefCell::new(Heard::default()));
         let context = BufferContext {
             geometry: plan.geometry,
@@ -102,12 +102,12 @@ impl Bench {
         };
         let build = buffer::build(kind).unwrap();
         (buffer::find(kind).unwrap().check)(&context).unwrap();
-        let top = build(&context, Box::new(MadeUpLayer(Scribe(Rc::clone(&heard)))), flash.core());
+        let top = build(&context, Box::new(MadeUpLayer(Scribe(Rc::clone(&heard)))), flash.state());
         Self { flash, top, heard, outbox: Outbox::new() }
     }
 
     fn ask(&mut self, op: HostOp, first: u32, pages: u32) -> Answer {
-        let full = self.flash.core().geometry.full_mask();
+        let full = self.flash.state().geometry.full_mask();
         let op = PageOp { pages, request_sectors: 8 * pages, token: first, ..PageOp::on_page(op, first, full) };
         let answer = self.top.submit(&mut self.flash, &op, &mut self.outbox);
         self.top.check(&self.flash).unwrap();

@@ -5,7 +5,7 @@
 use device::{BlockDevice, Clocked, Completions, Config, Drive, DrivePlan, Progress, Setting};
 use engine::random::Stream;
 use layer::LayerReport;
-use nand::{CountedFlash, Flash, FlashCore};
+use nand::{CountedFlash, Counters, Flash};
 use units::{BlockId, Cause, HostOp, Request};
 
 const PAGE: u64 = 2048;
@@ -36,7 +36,7 @@ fn plan(stack: &str, blocks: u64, pages: u64, logs: u64, more: &[&str]) -> Drive
 
 fn counted(stack: &str, blocks: u64, pages: u64, logs: u64, more: &[&str]) -> Drive<CountedFlash> {
     let plan = plan(stack, blocks, pages, logs, more);
-    plan.assemble(CountedFlash::new(plan.fresh_core()))
+    plan.assemble(CountedFlash::new(plan.fresh_state()))
 }
 
 fn submit<F: Clocked>(drive: &mut Drive<F>, op: HostOp, page: u64, pages: u64) {
@@ -60,7 +60,7 @@ fn fill<F: Clocked>(drive: &mut Drive<F>, pages: u64) {
 }
 
 fn reset<F: Clocked>(drive: &mut Drive<F>) {
-    drive.flash_mut().core_mut().reset_counters();
+    drive.flash_mut().state_mut().reset_counters();
     drive.top_mut().reset_counters();
 }
 
@@ -75,8 +75,8 @@ struct Cost {
 fn cost<F: Clocked>(drive: &Drive<F>) -> Cost {
     drive.top().check(drive.flash()).unwrap();
     let report = report(drive, "ftl");
-    let counters = &drive.flash().core().counters;
-    let (erases, copies) = (FlashCore::total(&counters.erases), counters.programs[Cause::Merge.index()]);
+    let counters = &drive.flash().state().counters;
+    let (erases, copies) = (Counters::total(&counters.erases), counters.programs[Cause::Merge.index()]);
     let by_kind = ["merge_erases_switch", "merge_erases_partial", "merge_erases_full"];
     assert_eq!(by_kind.iter().map(|name| report.counters[name]).sum::<u64>(), erases);
     assert_eq!(report.counters["merge_copies"], copies);
@@ -152,7 +152,7 @@ fn a_full_merge_takes_as_long_as_its_copies_and_erases() {
         let more = [&settings[..], &["flash.bus_bandwidth=unlimited", "engine.time=virtual", "engine.service=serial"]]
             .concat();
         let plan = plan("bast", 8, pages, 2, &more);
-        let mut drive = device::SerialDrive::new(plan.assemble(plan.metered(plan.fresh_core())));
+        let mut drive = device::SerialDrive::new(plan.assemble(plan.metered(plan.fresh_state())));
         let mut time = 0;
         let mut last = 0;
         let mut put = |page: u64| {
@@ -215,8 +215,8 @@ fn cold_blocks_wear_as_well_where_wear_is_levelled() {
                 write(&mut drive, stream.below(8 * 16));
             }
             drive.top().check(drive.flash()).unwrap();
-            let core = drive.flash().core();
-            let erases: Vec<u32> = core.blocks().iter().map(|row| row.erases).collect();
+            let state = drive.flash().state();
+            let erases: Vec<u32> = state.blocks().iter().map(|row| row.erases).collect();
             assert_eq!(report(&drive, "ftl").counters["wear_levelled_blocks"] > 0, gap != "ftl.wear.static_gap=0");
             erases.iter().max().unwrap() - erases.iter().min().unwrap()
         };
@@ -346,11 +346,11 @@ fn reclaiming_a_shared_log_block_merges_each_logical_block_in_it_once() {
 fn never_written_pages_are_passed_over() {
     for stack in ["bast", "fast", "block"] {
         let plan = plan(stack, 4, 16, 2, &["engine.contents=stamp", "engine.time=virtual", "ftl.log.blocks=2"]);
-        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
         for page in [3, 9, 15, 20] {
             write(&mut drive, page);
         }
-        assert_eq!(FlashCore::total(&drive.flash().core().counters.programs), 4, "{stack}");
+        assert_eq!(Counters::total(&drive.flash().state().counters.programs), 4, "{stack}");
         for round in 0..40 {
             write(&mut drive, [3, 9, 20][round % 3]);
         }
@@ -359,9 +359,9 @@ fn never_written_pages_are_passed_over() {
             submit(&mut drive, HostOp::Read, page, 1);
         }
         assert_eq!(drive.oracle().unwrap().violation(), None);
-        let core = drive.flash().core();
+        let state = drive.flash().state();
         assert!(
-            (0..core.geometry.blocks()).any(|block| core.block(BlockId(block)).done == 16),
+            (0..state.geometry.blocks()).any(|block| state.block(BlockId(block)).done == 16),
             "{stack}: page 15 is written"
         );
     }

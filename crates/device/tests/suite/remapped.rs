@@ -32,7 +32,7 @@ fn timed(more: &[&str]) -> Timed {
 fn timed_stack(stack: &str, more: &[&str]) -> Timed {
     let plan = plan_of(config(stack, more));
     let remap = plan.remap.as_deref().unwrap();
-    let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+    let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
     if remap.cell_bytes() > 0 {
         drive.carry_cells();
     }
@@ -127,7 +127,7 @@ fn a_volatile_write_cache_answers_at_once() {
 fn without_time_a_lone_write_ends_where_nothing_else_can_happen() {
     let plan = plan_of(config("hard", &["engine.time=none"]));
     let driver = Driver::format(plan.remap.as_deref().unwrap(), 1);
-    let mut drive = Remapped::new(plan.assemble(CountedFlash::new(plan.fresh_core())), driver);
+    let mut drive = Remapped::new(plan.assemble(CountedFlash::new(plan.fresh_state())), driver);
     drive.settle();
     go(&mut drive, "uniform-write", 40, 1, false);
     assert_eq!(counted(&drive, ["pad_pages"]), [120], "each is padded");
@@ -337,7 +337,7 @@ trait FlashCounters {
 
 impl<F: device::Clocked> FlashCounters for device::Drive<F> {
     fn flash_counters(&self) -> [u64; 2] {
-        let counters = &self.flash().core().counters;
-        [&counters.reads, &counters.programs].map(nand::FlashCore::total)
+        let counters = &self.flash().state().counters;
+        [&counters.reads, &counters.programs].map(nand::Counters::total)
     }
 }

@@ -6,7 +6,7 @@ use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use device::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
 use layer::{Answer, Outbox, PageOp, Signal};
 use nand::{Cancel, PayloadId, Read, ServiceMeter, Span};
-use nand::{Completion, ContentsKind, Flash, FlashCore, Meter, MeteredFlash, PageProgram, Part, Program};
+use nand::{Completion, ContentsKind, Flash, FlashState, Meter, MeteredFlash, PageProgram, Part, Program};
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{CAUSES, Cause, DIE_CAUSES, Geometry, HostOp, Nanos, Ppn, Request, Shape, Wait};
@@ -22,7 +22,7 @@ const SMALL: [&str; 4] =
 
 fn serial(settings: &[&str]) -> SerialDrive {
     let plan = plan(&[&SMALL, settings].concat());
-    SerialDrive::new(plan.assemble(plan.metered(plan.fresh_core())))
+    SerialDrive::new(plan.assemble(plan.metered(plan.fresh_state())))
 }
 
 /// Runs a generator of page-sized requests; `shape` may change its parameters.
@@ -136,7 +136,7 @@ fn poisson_arrivals_of_reads_wait_as_in_the_queue_m_d_1() {
 
 /// Commands so far: reads, programs and erases by cause.
 fn counts(device: &SerialDrive) -> [[u64; DIE_CAUSES]; 3] {
-    let counters = &device.drive().flash().core().counters;
+    let counters = &device.drive().flash().state().counters;
     [counters.reads, counters.programs, counters.erases]
 }
 
@@ -247,11 +247,11 @@ fn one_request_on_one_die_takes_as_long_as_on_the_parallel_drive() {
     assert_eq!((ours.hash, ours.ended), (theirs.hash, theirs.ended), "every latency agrees");
     let busy: Nanos = single.busy_ns().iter().sum();
     assert_eq!(busy, parallel.flash().die_busy_ns().sum::<Nanos>());
-    assert_eq!(counts(&single)[1], parallel.flash().core().counters.programs);
+    assert_eq!(counts(&single)[1], parallel.flash().state().counters.programs);
     assert!(single.busy_ns()[Cause::Padding.index()] > 0, "pages are completed");
 }
 
-fn small_core() -> FlashCore {
+fn small_state() -> FlashState {
     let shape = Shape {
         channels: 1,
         dies_per_channel: 1,
@@ -260,10 +260,10 @@ fn small_core() -> FlashCore {
         pages_per_block: 16,
         page_bytes: 4096,
     };
-    FlashCore::new(Geometry::new(shape).unwrap(), ContentsKind::None)
+    FlashState::new(Geometry::new(shape).unwrap(), ContentsKind::None)
 }
 
-fn small_meter(core: &FlashCore) -> ServiceMeter {
+fn small_meter(state: &FlashState) -> ServiceMeter {
     let part = Part {
         read_ns: 25_000,
         program_ns: 200_000,
@@ -273,12 +273,12 @@ fn small_meter(core: &FlashCore) -> ServiceMeter {
         command_ns: 0,
         endurance: 0,
     };
-    ServiceMeter::new(&part, &core.geometry)
+    ServiceMeter::new(&part, &state.geometry)
 }
 
 #[test]
 fn the_meter_keeps_the_order_of_causes() {
-    let mut meter = small_meter(&small_core());
+    let mut meter = small_meter(&small_state());
     meter.read(Cause::Gc, 8);
     meter.program(Cause::Gc);
     meter.program(Cause::Host);
@@ -352,8 +352,8 @@ impl MadeUp<MeteredFlash> for Reluctant {
 
 #[test]
 fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
-    let core = small_core();
-    let flash = MeteredFlash::with_meter(small_core(), small_meter(&core));
+    let state = small_state();
+    let flash = MeteredFlash::with_meter(small_state(), small_meter(&state));
     let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
     let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
     let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
@@ -377,7 +377,7 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
 
     // Where nothing makes room the run ends as stuck instead of waiting for ever.
     let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
-    let flash = MeteredFlash::with_meter(small_core(), small_meter(&core));
+    let flash = MeteredFlash::with_meter(small_state(), small_meter(&state));
     let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
     let mut source = build("sequential-write", &WorkloadParameters::new(device.sectors(), 1)).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth: 4 }, limit: 1, sectors_per_page: 8, timed: true };

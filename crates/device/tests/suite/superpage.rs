@@ -46,7 +46,7 @@ fn a_superpage_costs_what_one_page_does_and_less_than_one_costs_a_read_more() {
 #[test]
 fn a_channel_with_two_ways_of_a_superpage_moves_two_pages() {
     let mut drive = timed(&[&GROUP[..], &["ftl.superpage.ways=2"]].concat());
-    assert_eq!(drive.flash().core().geometry.dies(), 1);
+    assert_eq!(drive.flash().state().geometry.dies(), 1);
     assert_eq!(alone(&mut drive, HostOp::Write, 0, 64), 10_000 + 200_000, "32 KiB");
     assert_eq!(alone(&mut drive, HostOp::Read, 0, 64), 10_000 + 25_000);
     assert_eq!(alone(&mut drive, HostOp::Read, 0, 32), 5_000 + 25_000, "a page of each channel");

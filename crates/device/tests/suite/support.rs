@@ -19,7 +19,7 @@ pub fn plan_of(config: Config) -> DrivePlan {
 
 pub fn timed(settings: &[&str]) -> Drive<TimedFlash> {
     let plan = plan(settings);
-    plan.assemble(plan.timed(plan.fresh_core()))
+    plan.assemble(plan.timed(plan.fresh_state()))
 }
 
 /// Runs a generator; `shape` may change its parameters.
@@ -46,7 +46,7 @@ pub fn go_from<F: Clocked>(
     let plan = RunPlan {
         arrivals,
         limit: requests,
-        sectors_per_page: drive.flash().core().geometry.sectors_per_page(),
+        sectors_per_page: drive.flash().state().geometry.sectors_per_page(),
         timed: F::HAS_TIME,
     };
     let (ended, sheet) = run(drive, source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap();

@@ -20,7 +20,7 @@ fn plan(stack: &str, settings: &[&str]) -> DrivePlan {
 
 fn counted(stack: &str, settings: &[&str]) -> Drive<CountedFlash> {
     let plan = plan(stack, settings);
-    plan.assemble(CountedFlash::new(plan.fresh_core()))
+    plan.assemble(CountedFlash::new(plan.fresh_state()))
 }
 
 /// Serves one page; its number of mapping reads and programs.
@@ -35,7 +35,7 @@ fn serve(drive: &mut Drive<CountedFlash>, op: HostOp, page: u64) -> [u64; 2] {
 }
 
 fn mapping_operations(drive: &Drive<CountedFlash>) -> [u64; 2] {
-    let counters = &drive.flash().core().counters;
+    let counters = &drive.flash().state().counters;
     [counters.reads[Cause::Mapping.index()], counters.programs[Cause::Mapping.index()]]
 }
 
@@ -84,9 +84,9 @@ fn small(stack: &str, more: &[&'static str]) -> Drive<CountedFlash> {
 
 /// Flash page that holds the newest version of a logical page.
 fn place(drive: &Drive<CountedFlash>, logical: u32) -> u32 {
-    let core = drive.flash().core();
-    let contents = core.contents.as_deref().unwrap();
-    let pages = (0..core.geometry.pages()).filter(|page| contents.oob(*page).logical == logical);
+    let state = drive.flash().state();
+    let contents = state.contents().unwrap();
+    let pages = (0..state.geometry.pages()).filter(|page| contents.oob(*page).logical == logical);
     pages.max_by_key(|page| contents.oob(*page).sequence).unwrap()
 }
 
@@ -171,7 +171,7 @@ fn collecting_four_pages_of_four_translation_pages_costs_four_reads_and_four_pro
     for _ in 0..20_000 {
         let names = ["data_victims", "translation_copies", "translation_gc_updates"];
         let count = |drive: &Drive<CountedFlash>| names.map(|name| counter(drive, name));
-        let gc = |drive: &Drive<CountedFlash>| drive.flash().core().counters.programs[Cause::Gc.index()] as f64;
+        let gc = |drive: &Drive<CountedFlash>| drive.flash().state().counters.programs[Cause::Gc.index()] as f64;
         let (before, moved) = (count(&drive), gc(&drive));
         let [reads, programs] = serve(&mut drive, HostOp::Write, stream.below(256)).map(|count| count as f64);
         let after = count(&drive);
@@ -311,15 +311,15 @@ fn measured(stack: &str, blocks: u64, user: u64) -> Cleaning {
         "ftl.map_cache=16MiB".to_owned(),
     ];
     let mut drive = counted(stack, &settings.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(u64::from(drive.flash().core().geometry.blocks()), blocks);
+    assert_eq!(u64::from(drive.flash().state().geometry.blocks()), blocks);
     go(&mut drive, "sequential-write", user / 64, 1);
     go(&mut drive, "uniform-write", user * 3, 2);
-    drive.flash_mut().core_mut().reset_counters();
+    drive.flash_mut().state_mut().reset_counters();
     drive.top_mut().reset_counters();
     go(&mut drive, "uniform-write", user * 5, 3);
     drive.top().check(drive.flash()).unwrap();
     let writes = (user * 5) as f64;
-    let copies = drive.flash().core().counters.programs[Cause::Gc.index()] as f64;
+    let copies = drive.flash().state().counters.programs[Cause::Gc.index()] as f64;
     assert!(counter(&drive, "translation_copies") < 1.0, "blocks are cleaned of data alone here");
     Cleaning { waf: 1.0 + copies / writes, passes: counter(&drive, "data_victims") / writes }
 }
@@ -349,7 +349,7 @@ fn translation_pages_leave_as_many_free_blocks_as_data_does() {
         let mut stream = Stream::new(7, "threshold");
         for number in 0..20_000 {
             serve(&mut drive, HostOp::Write, stream.below(256));
-            let free = drive.flash().core().blocks().iter().filter(|row| row.issued == 0).count();
+            let free = drive.flash().state().blocks().iter().filter(|row| row.issued == 0).count();
             assert!(free >= 6, "{stack}: {free} free blocks after write {number}, collection begins at 6");
         }
     }
@@ -366,7 +366,7 @@ fn a_translation_block_without_a_valid_page_is_no_data_victim() {
     let [_, programs] = mapping_operations(&drive);
     let [of_translation, of_data] = ["translation_victims", "data_victims"].map(|name| counter(&drive, name));
     let filled = [programs as f64 / pages_per_block, 8000.0 / pages_per_block];
-    let blocks = f64::from(drive.flash().core().geometry.blocks());
+    let blocks = f64::from(drive.flash().state().geometry.blocks());
     assert!((filled[0] - blocks..=filled[0]).contains(&of_translation), "{of_translation} of {} blocks", filled[0]);
     assert!((filled[1] - blocks..=filled[1]).contains(&of_data), "{of_data} of {} blocks", filled[1]);
 }
@@ -379,8 +379,8 @@ fn collection_programs_one_translation_page_for_each_that_a_victim_touches() {
         go(&mut drive, "sequential-write", 4096, 1);
         // Five times the drive: hardly anything is left of the order of the fill.
         go(&mut drive, "uniform-write", 1_310_720, 2);
-        let gc = |drive: &Drive<CountedFlash>| drive.flash().core().counters.programs[Cause::Gc.index()] as f64;
-        drive.flash_mut().core_mut().reset_counters();
+        let gc = |drive: &Drive<CountedFlash>| drive.flash().state().counters.programs[Cause::Gc.index()] as f64;
+        drive.flash_mut().state_mut().reset_counters();
         drive.top_mut().reset_counters();
         go(&mut drive, "uniform-write", 400_000, 3);
         let victims = counter(&drive, "data_victims");

@@ -3,7 +3,7 @@
 use super::format::{HEAD, Head, ROW, Row, STEP};
 use super::{FileDamage, Image, State};
 use crate::error::DriveError;
-use nand::{FlashCore, Oob, PageKind};
+use nand::{FlashState, Oob, PageKind};
 use std::io;
 use std::os::unix::fs::FileExt;
 use units::BlockId;
@@ -36,7 +36,7 @@ impl Reading {
 
 impl Image {
     /// Puts what the file holds into flash that is factory-fresh. Nothing is written.
-    pub fn load(&self, core: &mut FlashCore) -> Result<FileDamage, DriveError> {
+    pub fn load(&self, flash: &mut FlashState) -> Result<FileDamage, DriveError> {
         let mut state = self.lock();
         let mut reading = Reading { place: vec![0; HEAD + self.geometry.page_bytes as usize], ..Reading::default() };
         let mut heads = vec![0; self.places.heads_bytes()];
@@ -62,15 +62,15 @@ impl Image {
             for position in 0..self.geometry.pages_per_block {
                 let page = self.geometry.page_at(block, position).0;
                 let head = &heads[position as usize * STEP..][..HEAD];
-                if self.load_page(core, page, row.erases, head, &mut reading, &mut state)? {
+                if self.load_page(flash, page, row.erases, head, &mut reading, &mut state)? {
                     (done, found) = (position + 1, found + 1);
                 }
             }
-            core.restore_block(block, done, found < done, row.erases, row.bad);
+            flash.restore_block(block, done, found < done, row.erases, row.bad);
             // Power may have gone between the two rows, but then nothing was programmed behind them.
             reading.damage.mended += u64::from(found > 0 && rows[0] != rows[1]);
         }
-        self.finish(core, reading, &mut state)
+        self.finish(flash, reading, &mut state)
     }
 
     /// What is said of all blocks, twice.
@@ -85,7 +85,7 @@ impl Image {
     /// Puts one page into flash. `false`: it was not programmed since its block was erased.
     fn load_page(
         &self,
-        core: &mut FlashCore,
+        flash: &mut FlashState,
         page: u32,
         erases: u32,
         bytes: &[u8],
@@ -98,7 +98,7 @@ impl Image {
         let second = second.filter(|head| head.erases == erases);
         // Nothing more is to be known of these.
         if let Some(head) = second.filter(Head::has_no_body) {
-            restore(core, page, &head, None);
+            restore(flash, page, &head, None);
             return Ok(true);
         }
         let place = &mut reading.place;
@@ -109,16 +109,16 @@ impl Image {
         let first = first.filter(|head| head.erases == erases);
         match (first, second) {
             (Some(first), Some(second)) if first == second => match first.body(&place[HEAD..]) {
-                Some(body) => restore(core, page, &first, Some(body)),
-                None => self.lose(core, page, &first, reading)?,
+                Some(body) => restore(flash, page, &first, Some(body)),
+                None => self.lose(flash, page, &first, reading)?,
             },
             // It was programmed, and has turned out torn or lost since.
             (Some(first), Some(second)) if first.turn > second.turn && first.has_no_body() => {
                 reading.found(first.turn);
                 state.pending.push((page, first.bytes()));
-                restore(core, page, &first, None);
+                restore(flash, page, &first, None);
             }
-            (_, Some(second)) => self.lose(core, page, &second, reading)?,
+            (_, Some(second)) => self.lose(flash, page, &second, reading)?,
             (Some(first), None) => {
                 reading.found(first.turn);
                 reading.single.push(if is_damaged { 0 } else { first.turn });
@@ -127,7 +127,7 @@ impl Image {
                 match first.body(&place[HEAD..]) {
                     Some(body) => {
                         state.pending.push((page, first.bytes()));
-                        restore(core, page, &first, Some(body));
+                        restore(flash, page, &first, Some(body));
                     }
                     None => reading.broken.push((page, first)),
                 }
@@ -142,16 +142,16 @@ impl Image {
     }
 
     /// A page is damaged: one copy of it is, or all there is.
-    fn lose(&self, core: &mut FlashCore, page: u32, head: &Head, reading: &mut Reading) -> Result<(), DriveError> {
+    fn lose(&self, flash: &mut FlashState, page: u32, head: &Head, reading: &mut Reading) -> Result<(), DriveError> {
         if head.kind != PageKind::Metadata as u8 {
             reading.damage.pages += 1;
-            restore(core, page, &head.of(PageKind::Lost), None);
+            restore(flash, page, &head.of(PageKind::Lost), None);
             return Ok(());
         }
         reading.damage.mended += 1;
         if !head.has_second() {
             // The layers make such a record again from the pages it is about.
-            restore(core, page, &head.of(PageKind::Torn), None);
+            restore(flash, page, &head.of(PageKind::Torn), None);
             return Ok(());
         }
         let place = &mut reading.place[HEAD..];
@@ -161,20 +161,25 @@ impl Image {
                 "both copies of a record of what was trimmed are damaged; restore the file from a copy".to_owned(),
             ));
         };
-        restore(core, page, head, Some(body));
+        restore(flash, page, head, Some(body));
         Ok(())
     }
 
     /// The end of a program can have torn its last write, and no other.
-    fn finish(&self, core: &mut FlashCore, mut reading: Reading, state: &mut State) -> Result<FileDamage, DriveError> {
+    fn finish(
+        &self,
+        flash: &mut FlashState,
+        mut reading: Reading,
+        state: &mut State,
+    ) -> Result<FileDamage, DriveError> {
         let (settled, last) = (reading.settled, reading.last.max(reading.settled));
         for (page, head) in std::mem::take(&mut reading.broken) {
             if head.turn == last {
                 let torn = head.of(PageKind::Torn);
                 state.pending.push((page, torn.bytes()));
-                restore(core, page, &torn, None);
+                restore(flash, page, &torn, None);
             } else {
-                self.lose(core, page, &head, &mut reading)?;
+                self.lose(flash, page, &head, &mut reading)?;
             }
         }
         // Where later pages have their second head, earlier ones had theirs.
@@ -198,8 +203,8 @@ impl Head {
     }
 }
 
-fn restore(core: &mut FlashCore, page: u32, head: &Head, body: Option<&[u8]>) {
-    let Some(contents) = core.contents.as_deref_mut() else { return };
+fn restore(flash: &mut FlashState, page: u32, head: &Head, body: Option<&[u8]>) {
+    let Some(contents) = flash.contents_mut() else { return };
     let kind = match head.kind {
         1 => PageKind::Data,
         2 => PageKind::Metadata,

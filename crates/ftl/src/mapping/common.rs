@@ -3,7 +3,7 @@
 
 use crate::blocks::BlockTable;
 use layer::{Answer, OpHandle, Parameter, ParameterKind};
-use nand::{CommandId, Completion, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId, Read};
+use nand::{CommandId, Completion, Flash, FlashState, JoinId, Outcome, Owner, PayloadId, Read};
 use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 
 /// Map entry of a page that was never written.
@@ -21,7 +21,7 @@ pub(super) const STATIC_GAP: Parameter = Parameter::new(
 );
 
 /// Blocks with programmed pages that can be read: those that are bad or on a lost die are left out.
-pub(super) fn written_blocks(image: &FlashCore) -> impl Iterator<Item = BlockId> + use<'_> {
+pub(super) fn written_blocks(image: &FlashState) -> impl Iterator<Item = BlockId> + use<'_> {
     (0..image.geometry.blocks()).map(BlockId).filter(|block| {
         let row = image.block(*block);
         !row.is_bad() && row.done > 0 && !image.die_is_dead(image.geometry.die_of(*block))
@@ -29,7 +29,7 @@ pub(super) fn written_blocks(image: &FlashCore) -> impl Iterator<Item = BlockId>
 }
 
 /// The programmed pages of a block, in the order in which they were programmed.
-pub(super) fn written_pages(image: &FlashCore, block: BlockId) -> impl Iterator<Item = Ppn> + use<> {
+pub(super) fn written_pages(image: &FlashState, block: BlockId) -> impl Iterator<Item = Ppn> + use<> {
     let geometry = image.geometry;
     (0..u32::from(image.block(block).done)).map(move |position| geometry.page_at(block, position))
 }
@@ -57,7 +57,7 @@ pub(super) fn prefetch_blocks<F: Flash>(
             if request.op == HostOp::Write {
                 blocks.prefetch(page);
             }
-            units::prefetch(flash.core().blocks(), geometry.block_of(page).index());
+            units::prefetch(flash.state().blocks(), geometry.block_of(page).index());
         }
     }
 }

@@ -22,7 +22,7 @@ mod tpftl;
 mod tpm;
 
 use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
-use nand::{Flash, FlashCore, Owner};
+use nand::{Flash, FlashState, Owner};
 pub use superpage::Lockstep;
 use units::Geometry;
 
@@ -63,7 +63,7 @@ pub struct VersionedEntry<F: Flash> {
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn Versioned<F>>,
     /// Rebuilds it from what a power cut left.
-    pub recover: fn(&FtlContext<'_>, &FlashCore) -> RecoveredVersioned<F>,
+    pub recover: fn(&FtlContext<'_>, &FlashState) -> RecoveredVersioned<F>,
 }
 
 /// A mapping under a stripe layer rebuilt after a power cut.
@@ -143,7 +143,7 @@ pub struct Builder<F: Flash> {
     /// Builds it over erased flash.
     pub build: fn(&FtlContext<'_>, &F) -> Box<dyn PageLayer<F>>,
     /// Rebuilds it from what a power cut left.
-    pub recover: fn(&FtlContext<'_>, &FlashCore) -> Recovered<F>,
+    pub recover: fn(&FtlContext<'_>, &FlashState) -> Recovered<F>,
     /// How it is built under a stripe layer; nothing where pages do not stay on their chip.
     pub versioned: Option<VersionedEntry<F>>,
 }

@@ -3,15 +3,16 @@
 use super::TimedFlash;
 use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
-use crate::contents::{Oob, PageKind, PayloadId};
-use crate::core::PageContent;
+use crate::contents::{Oob, PageKind};
 use crate::flash::{CommandId, Event, Program, ProgramFailure};
+use crate::payloads::PayloadId;
+use crate::state::{Base, PageContent};
 use units::{BlockId, CAUSES, Cause, Ppn};
 
 impl TimedFlash {
     #[inline]
     pub(super) fn unpin(&mut self, block: BlockId) {
-        let row = self.core.row(block);
+        let row = self.state.row(block);
         debug_assert!(row.pins > 0, "block {block} has no pin to take away");
         row.pins -= 1;
         if row.pins == 0 && row.waiting_erase != NIL {
@@ -26,31 +27,31 @@ impl TimedFlash {
     pub(super) fn complete(&mut self, id: u32) {
         let slot = *self.slab.get(id);
         let block = self.block_of(slot.page);
-        self.core.mix(self.now << 20 ^ u64::from(slot.page));
+        self.state.mix(self.now << 20 ^ u64::from(slot.page));
         let mut failed = false;
         match slot.kind {
             Kind::Read => {
                 let cause = CAUSES[slot.cause as usize];
                 let payload = PayloadId(slot.payload);
-                failed = self.core.complete_read(Ppn(slot.page), cause, payload);
+                failed = self.state.complete_read(Ppn(slot.page), cause, payload);
                 self.unpin(block);
             }
             Kind::Program | Kind::Copyback => {
-                if self.core.block(block).has_failed() || self.core.program_fails(block) {
+                if self.state.block(block).has_failed() || self.state.program_fails(block) {
                     self.program_failed(id, block);
                     return;
                 }
                 self.store(&slot);
-                if self.core.block(block).parked != NIL {
+                if self.state.block(block).parked != NIL {
                     self.unpark(block, slot.cause, slot.root);
                 }
                 self.finish_program(&slot, block);
             }
             Kind::Erase => {
-                let done = self.core.complete_erase(block, CAUSES[slot.cause as usize]);
+                let done = self.state.complete_erase(block, CAUSES[slot.cause as usize]);
                 let event = if done { Event::Erased { block } } else { Event::EraseFailed { block } };
-                self.core.events.push((slot.owner, event));
-                if self.core.block(block).parked != NIL {
+                self.state.events.push((slot.owner, event));
+                if self.state.block(block).parked != NIL {
                     self.unpark(block, slot.cause, slot.root); // only where a law is broken on purpose
                 }
             }
@@ -61,8 +62,8 @@ impl TimedFlash {
     #[inline]
     fn store(&mut self, slot: &Slot) {
         let cause = CAUSES[slot.cause as usize];
-        self.core.count_program(Ppn(slot.page), cause);
-        if slot.kind == Kind::Copyback || self.core.contents.is_some() {
+        self.state.count_program(Ppn(slot.page), cause);
+        if slot.kind == Kind::Copyback || self.state.holds_contents() {
             self.store_contents(slot, cause);
         }
     }
@@ -73,20 +74,20 @@ impl TimedFlash {
         let mut base_lost = slot.flags & flag::BASE_LOST != 0;
         if slot.kind == Kind::Copyback {
             let source = Ppn(slot.supersedes);
-            base_lost |= self.core.complete_read(source, cause, PayloadId::NONE);
+            base_lost |= self.state.complete_read(source, cause, PayloadId::NONE);
         }
         let kind = if slot.what == What::Record { PageKind::Metadata } else { PageKind::Data };
         let oob = Oob { kind, logical: slot.logical, sequence: slot.sequence };
         let what = Self::what_of(slot);
         debug_assert!(what != Program::Copy || supersedes.is_some(), "a copy has a source");
-        self.core.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
+        self.state.store(Ppn(slot.page), PageContent { what, supersedes, oob, base_lost });
     }
 
     /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
     #[inline]
     pub(super) fn finish_program(&mut self, slot: &Slot, block: BlockId) {
         self.unpin(block);
-        if slot.supersedes != NIL && !self.core.breaks(crate::LawBroken::PinsOff) {
+        if slot.supersedes != NIL && !self.state.breaks(crate::LawBroken::PinsOff) {
             let old = self.block_of(slot.supersedes);
             self.unpin(old);
         }
@@ -116,9 +117,9 @@ impl TimedFlash {
             self.join_one(slot.completion, (flags & flag::WAITED != 0).then_some(id));
         } else if flags & flag::NOTIFY != 0 {
             let page = Ppn(slot.page);
-            self.core.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
+            self.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));
         } else if flags & flag::WASTED != 0 {
-            self.core.counters.wasted_reads += 1;
+            self.state.counters.wasted_reads += 1;
         }
         self.slab.remove(id);
     }
@@ -158,18 +159,15 @@ impl TimedFlash {
         }
         let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
         self.joins.remove(join);
-        let wait = waited.map(|id| {
-            self.core.waits.push(*self.traces[id as usize].wait());
-            self.core.waits.len() as u32 - 1
-        });
-        self.core.events.push((owner, Event::Joined { token, failed, wait }));
+        let wait = waited.map(|id| self.state.memory.note_wait(*self.traces[id as usize].wait()));
+        self.state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
     /// A program failed: its block takes no more data, and every program queued for it goes back.
     #[cold]
     fn program_failed(&mut self, id: u32, block: BlockId) {
-        self.core.row(block).set_failed();
-        let geometry = self.core.geometry;
+        self.state.row(block).set_failed();
+        let geometry = self.state.geometry;
         let mut back: Vec<u32> = self
             .slab
             .live_ids()
@@ -202,7 +200,7 @@ impl TimedFlash {
         slot.state = State::Failed;
         let slot = *slot;
         if matches!(slot.what, What::Data | What::Merge) {
-            self.fold(id, (slot.what == What::Merge).then_some(Ok(slot.supersedes)));
+            self.fold(id, if slot.what == What::Merge { Base::Page(Ppn(slot.supersedes)) } else { Base::Zeros });
             for other in self.slab.live_ids().collect::<Vec<_>>() {
                 let built = self.slab.get(other);
                 if built.what == What::Merge && built.supersedes == slot.page {
@@ -217,18 +215,17 @@ impl TimedFlash {
             }
         }
         let command = CommandId { slot: id, generation: slot.generation };
-        self.core.events.push((slot.owner, Event::ProgramFailed(command)));
+        self.state.events.push((slot.owner, Event::ProgramFailed(command)));
     }
 
     /// Completes a program's payload from what it is built on.
-    fn fold(&mut self, id: u32, base: Option<Result<u32, PayloadId>>) {
+    fn fold(&mut self, id: u32, base: Base) {
         let slot = self.slab.at(id);
         slot.what = What::Data;
         let payload = PayloadId(slot.payload);
-        if let Some(contents) = self.core.contents.as_deref_mut()
-            && payload != PayloadId::NONE
-        {
-            contents.complete_payload(payload, base);
+        if payload != PayloadId::NONE {
+            let base = self.state.base_cells(base);
+            self.state.memory.payloads.lay_over(payload, &base);
         }
     }
 
@@ -237,13 +234,13 @@ impl TimedFlash {
         if let Some(base) = self.failed_data_at(self.slab.get(id).supersedes) {
             let base = *self.slab.get(base);
             self.slab.at(id).flags |= base.flags & flag::BASE_LOST;
-            self.fold(id, Some(Err(PayloadId(base.payload))));
+            self.fold(id, Base::Payload(PayloadId(base.payload)));
         }
     }
 
     /// The failed program that was to bring data or a record to `page` and has no other place yet.
     pub(super) fn failed_data_at(&self, page: u32) -> Option<u32> {
-        if !self.core.block(self.block_of(page)).has_failed() {
+        if !self.state.block(self.block_of(page)).has_failed() {
             return None;
         }
         self.slab.live_ids().find(|&id| {
@@ -265,15 +262,11 @@ impl TimedFlash {
     pub(super) fn answer_from(&mut self, failed: u32, read: u32) {
         let (from, slot) = (*self.slab.get(failed), *self.slab.get(read));
         let lost = from.flags & flag::BASE_LOST != 0;
-        if let Some(contents) = self.core.contents.as_deref_mut()
-            && slot.payload != NIL
-            && from.payload != NIL
-            && from.what == What::Data
-        {
-            contents.copy_payload(PayloadId(from.payload), PayloadId(slot.payload));
+        if from.what == What::Data {
+            self.state.memory.payloads.read_from(PayloadId(from.payload), PayloadId(slot.payload));
         }
-        self.core.counters.in_flight_reads += 1;
-        self.core.counters.failed_reads += u64::from(lost);
+        self.state.counters.in_flight_reads += 1;
+        self.state.counters.failed_reads += u64::from(lost);
         let answered = self.slab.at(read);
         answered.what = What::Answered;
         answered.flags |= if lost { flag::BASE_LOST } else { 0 };

@@ -5,13 +5,14 @@ use super::account::Trace;
 use super::die::is_cleaning;
 use super::slab::{Kind, Slot, State, What, flag};
 use crate::NIL;
-use crate::contents::{PayloadId, RecordId};
-use crate::core::{FlashCore, LawBroken};
 use crate::flash::{
     Backlog, Cancel, Cancelled, CommandId, Completion, CopyWay, FailedProgram, FailedPrograms, Flash, JoinId, Outcome,
-    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Token,
+    Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Time, Token,
 };
+use crate::memory::Memory;
 use crate::part::Part;
+use crate::payloads::{PayloadId, RecordId};
+use crate::state::{FlashState, LawBroken};
 use units::{BlockId, Cause, DieId, Nanos, Ppn};
 
 impl TimedFlash {
@@ -57,12 +58,12 @@ impl TimedFlash {
 
     #[inline(always)]
     fn issue_program(&mut self, owner: Owner, kind: Kind, command: PageProgram) -> Outcome {
-        self.core.claim_page(command.page);
+        self.state.claim_page(command.page);
         if let Some(old) = command.supersedes
-            && !self.core.breaks(LawBroken::PinsOff)
+            && !self.state.breaks(LawBroken::PinsOff)
         {
-            let old = self.core.geometry.block_of(old);
-            self.core.row(old).pins += 1;
+            let old = self.state.geometry.block_of(old);
+            self.state.row(old).pins += 1;
         }
         let (what, payload) = match command.what {
             Program::Data { payload, merge: false } => (What::Data, payload.0),
@@ -97,19 +98,19 @@ impl TimedFlash {
 
     #[inline(never)]
     fn copy_in_plane(&mut self, owner: Owner, copy: &PageCopy) -> Outcome {
-        let plane = |page| self.core.geometry.lane_of(self.core.geometry.block_of(page));
+        let plane = |page| self.state.geometry.lane_of(self.state.geometry.block_of(page));
         debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
-        let block = self.core.geometry.block_of(copy.from);
-        let is_there = self.core.geometry.page_in_block(copy.from) < u32::from(self.core.block(block).done);
-        let waits = !is_there && !self.core.block_is_dead(copy.from);
+        let block = self.state.geometry.block_of(copy.from);
+        let is_there = self.state.geometry.page_in_block(copy.from) < u32::from(self.state.block(block).done);
+        let waits = !is_there && !self.state.block_is_dead(copy.from);
         let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
         self.issue_program(owner, Kind::Copyback, copy.program(after))
     }
 
     /// A read that needs nothing but its page's turn: it ends when the program issued for the page has.
     fn wait_for_page(&mut self, owner: Owner, page: Ppn, completion: Option<Completion>) -> CommandId {
-        let block = self.core.geometry.block_of(page);
-        self.core.row(block).pins += 1;
+        let block = self.state.geometry.block_of(page);
+        self.state.row(block).pins += 1;
         let slot = Slot { page: page.0, owner, what: What::Answered, ..Slot::FREE };
         let id = self.insert(slot, completion);
         self.park(block, id.slot);
@@ -125,13 +126,8 @@ impl TimedFlash {
         });
         let Some(id) = found else { return false };
         let source = PayloadId(self.slab.get(id).payload);
-        if let Some(contents) = self.core.contents.as_deref_mut()
-            && read.payload != PayloadId::NONE
-            && source != PayloadId::NONE
-        {
-            contents.copy_payload(source, read.payload);
-        }
-        self.core.counters.in_flight_reads += 1;
+        self.state.memory.payloads.read_from(source, read.payload);
+        self.state.counters.in_flight_reads += 1;
         true
     }
 
@@ -170,7 +166,7 @@ impl TimedFlash {
         let id = command.slot;
         let slot = *self.slab.get(id);
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
-        let block = self.core.geometry.block_of(Ppn(slot.page));
+        let block = self.state.geometry.block_of(Ppn(slot.page));
         self.slab.at(id).flags &= !flag::JOIN;
         self.slab.at(id).payload = NIL; // its payload slot may be used again at once
         left.unstarted += 1;
@@ -200,8 +196,8 @@ impl FailedPrograms for TimedFlash {
         let id = failed.slot;
         let slot = *self.slab.get(id);
         assert!(slot.state == State::Failed, "only a failed program is placed again");
-        let old_block = self.core.geometry.block_of(Ppn(slot.page));
-        self.core.claim_page(page);
+        let old_block = self.state.geometry.block_of(Ppn(slot.page));
+        self.state.claim_page(page);
         self.redirect_readers(id, old_block, page);
         self.slab.at(id).page = page.0;
         self.slab.at(id).state = State::Waiting;
@@ -214,7 +210,7 @@ impl FailedPrograms for TimedFlash {
         let id = failed.slot;
         let slot = *self.slab.get(id);
         assert!(slot.state == State::Failed, "only a failed program is given up");
-        let block = self.core.geometry.block_of(Ppn(slot.page));
+        let block = self.state.geometry.block_of(Ppn(slot.page));
         self.redirect_readers(id, block, readers_to);
         self.finish_program(&slot, block);
         self.conclude(id, &slot, false);
@@ -228,166 +224,17 @@ impl FailedPrograms for TimedFlash {
         let found = self.slab.live_ids().find(|&id| self.slab.get(id).supersedes == from.0);
         let Some(id) = found else { return false };
         self.slab.at(id).supersedes = to.0;
-        let (from, to) = (self.core.geometry.block_of(from), self.core.geometry.block_of(to));
-        self.core.row(to).pins += 1;
+        let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
+        self.state.row(to).pins += 1;
         self.unpin(from);
         true
     }
 }
 
-impl Flash for TimedFlash {
-    #[inline]
-    fn core(&self) -> &FlashCore {
-        &self.core
-    }
-
-    #[inline]
-    fn core_mut(&mut self) -> &mut FlashCore {
-        &mut self.core
-    }
-
+impl Time for TimedFlash {
     #[inline]
     fn now(&self) -> Nanos {
         self.now
-    }
-
-    #[inline(always)]
-    fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
-        JoinId(self.joins.open(owner, token, cancel))
-    }
-
-    #[inline(always)]
-    fn close(&mut self, join: JoinId) -> (Outcome, bool) {
-        let entry = self.joins.at(join.0);
-        entry.remaining -= 1;
-        let failed = entry.failed;
-        if entry.remaining == 0 {
-            self.joins.remove(join.0);
-            return (Outcome::Done, failed);
-        }
-        (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
-    }
-
-    fn barrier(&mut self, join: JoinId) {
-        if !self.core.breaks(LawBroken::FlushBarrierOff) && self.barriers.add(join.0) {
-            self.joins.at(join.0).remaining += 1;
-        }
-    }
-
-    fn cancel(&mut self, join: JoinId) -> Cancelled {
-        let mut left = Cancelled::default();
-        let members = self.joins.take_members(join.0);
-        if self.has_begun(&members) {
-            for command in &members {
-                self.run_on(*command, &mut left);
-            }
-        } else {
-            for command in &members {
-                self.drop_member(*command, &mut left);
-            }
-        }
-        self.joins.return_members(join.0, members);
-        self.joins.remove(join.0);
-        left
-    }
-
-    #[inline(always)]
-    fn read(&mut self, owner: Owner, read: Read) -> Outcome {
-        let block = self.core.geometry.block_of(read.page);
-        // A read that feeds a program is none of these: contents move on flash, so it must wait.
-        if self.options.read_in_flight
-            && read.cause == Cause::Host
-            && self.core.geometry.page_in_block(read.page) >= u32::from(self.core.block(block).done)
-            && self.served_in_flight(&read)
-        {
-            return Outcome::Done;
-        }
-        self.core.row(block).pins += 1;
-        let slot = Slot {
-            page: read.page.0,
-            payload: read.payload.0,
-            owner,
-            kind: Kind::Read,
-            cause: read.cause as u8,
-            root: read.cause as u8,
-            sectors: read.sectors,
-            ..Slot::FREE
-        };
-        let id = self.insert(slot, read.completion);
-        self.begin(id, read.after);
-        Outcome::Pending(id)
-    }
-
-    fn skip_to(&mut self, page: Ppn) {
-        self.core.pass_over_in_turn(page);
-    }
-
-    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
-        let block = self.core.geometry.block_of(page);
-        let done = u32::from(self.core.block(block).done);
-        if self.core.geometry.page_in_block(page) < done || self.failed_data_at(page.0).is_some() {
-            return Outcome::Done;
-        }
-        Outcome::Pending(self.wait_for_page(owner, page, Some(Completion::Notify(token))))
-    }
-
-    #[inline(always)]
-    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome {
-        self.issue_program(owner, Kind::Program, command)
-    }
-
-    #[inline(always)]
-    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
-        match copy.way {
-            CopyWay::Channel => {
-                let source = self.read(owner, copy.read(self.core.geometry.sectors_per_page()));
-                self.issue_program(owner, Kind::Program, copy.program(source.pending()))
-            }
-            CopyWay::Plane => self.copy_in_plane(owner, &copy),
-        }
-    }
-
-    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
-        let row = self.core.row(block);
-        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
-        row.set_erase_pending(true);
-        let pinned = row.pins > 0;
-        let page = self.core.geometry.page_at(block, 0).0;
-        let cause = cause as u8;
-        let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
-        let id = self.insert(slot, None);
-        if pinned {
-            self.slab.at(id.slot).state = State::Pinned;
-            self.core.row(block).waiting_erase = id.slot;
-        } else {
-            self.enqueue(id.slot);
-        }
-        Outcome::Pending(id)
-    }
-
-    fn take_back_erase(&mut self, block: BlockId) -> bool {
-        let erase = self.core.block(block).waiting_erase;
-        if erase == NIL {
-            return false;
-        }
-        let row = self.core.row(block);
-        row.waiting_erase = NIL;
-        row.set_erase_pending(false);
-        self.slab.remove(erase);
-        true
-    }
-
-    fn hold(&mut self, block: BlockId) {
-        self.core.row(block).pins += 1;
-    }
-
-    fn release(&mut self, block: BlockId) {
-        self.unpin(block);
-    }
-
-    #[inline]
-    fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
-        FailedProgram { flash: self, id }
     }
 
     fn backlog(&self, die: DieId) -> Backlog {
@@ -414,12 +261,155 @@ impl Flash for TimedFlash {
         let none = Part { read_ns: 0, program_ns: 0, erase_ns: 0, bus_bytes_per_second: 0, command_ns: 0, ..self.paid };
         self.set_part(if instant { none } else { self.paid });
     }
+}
 
-    fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {
-        let slot = self.timer_base + timer;
-        match time {
-            Some(time) => self.queue.arm(slot, time.max(self.now)),
-            None => self.queue.disarm(slot),
+impl Flash for TimedFlash {
+    #[inline]
+    fn state(&self) -> &FlashState {
+        &self.state
+    }
+
+    #[inline]
+    fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.state.memory
+    }
+
+    #[inline(always)]
+    fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId {
+        JoinId(self.joins.open(owner, token, cancel))
+    }
+
+    #[inline(always)]
+    fn close(&mut self, join: JoinId) -> (Outcome, bool) {
+        let entry = self.joins.at(join.0);
+        entry.remaining -= 1;
+        let failed = entry.failed;
+        if entry.remaining == 0 {
+            self.joins.remove(join.0);
+            return (Outcome::Done, failed);
         }
+        (Outcome::Pending(CommandId { slot: join.0, generation: 0 }), failed)
+    }
+
+    fn barrier(&mut self, join: JoinId) {
+        if !self.state.breaks(LawBroken::FlushBarrierOff) && self.barriers.add(join.0) {
+            self.joins.at(join.0).remaining += 1;
+        }
+    }
+
+    fn cancel(&mut self, join: JoinId) -> Cancelled {
+        let mut left = Cancelled::default();
+        let members = self.joins.take_members(join.0);
+        if self.has_begun(&members) {
+            for command in &members {
+                self.run_on(*command, &mut left);
+            }
+        } else {
+            for command in &members {
+                self.drop_member(*command, &mut left);
+            }
+        }
+        self.joins.return_members(join.0, members);
+        self.joins.remove(join.0);
+        left
+    }
+
+    #[inline(always)]
+    fn read(&mut self, owner: Owner, read: Read) -> Outcome {
+        let block = self.state.geometry.block_of(read.page);
+        // A read that feeds a program is none of these: contents move on flash, so it must wait.
+        if self.options.read_in_flight
+            && read.cause == Cause::Host
+            && self.state.geometry.page_in_block(read.page) >= u32::from(self.state.block(block).done)
+            && self.served_in_flight(&read)
+        {
+            return Outcome::Done;
+        }
+        self.state.row(block).pins += 1;
+        let slot = Slot {
+            page: read.page.0,
+            payload: read.payload.0,
+            owner,
+            kind: Kind::Read,
+            cause: read.cause as u8,
+            root: read.cause as u8,
+            sectors: read.sectors,
+            ..Slot::FREE
+        };
+        let id = self.insert(slot, read.completion);
+        self.begin(id, read.after);
+        Outcome::Pending(id)
+    }
+
+    fn skip_to(&mut self, page: Ppn) {
+        self.state.pass_over_in_turn(page);
+    }
+
+    fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
+        let block = self.state.geometry.block_of(page);
+        let done = u32::from(self.state.block(block).done);
+        if self.state.geometry.page_in_block(page) < done || self.failed_data_at(page.0).is_some() {
+            return Outcome::Done;
+        }
+        Outcome::Pending(self.wait_for_page(owner, page, Some(Completion::Notify(token))))
+    }
+
+    #[inline(always)]
+    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome {
+        self.issue_program(owner, Kind::Program, command)
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
+        match copy.way {
+            CopyWay::Channel => {
+                let source = self.read(owner, copy.read(self.state.geometry.sectors_per_page()));
+                self.issue_program(owner, Kind::Program, copy.program(source.pending()))
+            }
+            CopyWay::Plane => self.copy_in_plane(owner, &copy),
+        }
+    }
+
+    fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
+        let row = self.state.row(block);
+        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
+        row.set_erase_pending(true);
+        let pinned = row.pins > 0;
+        let page = self.state.geometry.page_at(block, 0).0;
+        let cause = cause as u8;
+        let slot = Slot { page, owner, kind: Kind::Erase, cause, root: cause, ..Slot::FREE };
+        let id = self.insert(slot, None);
+        if pinned {
+            self.slab.at(id.slot).state = State::Pinned;
+            self.state.row(block).waiting_erase = id.slot;
+        } else {
+            self.enqueue(id.slot);
+        }
+        Outcome::Pending(id)
+    }
+
+    fn take_back_erase(&mut self, block: BlockId) -> bool {
+        let erase = self.state.block(block).waiting_erase;
+        if erase == NIL {
+            return false;
+        }
+        let row = self.state.row(block);
+        row.waiting_erase = NIL;
+        row.set_erase_pending(false);
+        self.slab.remove(erase);
+        true
+    }
+
+    fn hold(&mut self, block: BlockId) {
+        self.state.row(block).pins += 1;
+    }
+
+    fn release(&mut self, block: BlockId) {
+        self.unpin(block);
+    }
+
+    #[inline]
+    fn failed(&mut self, id: CommandId) -> FailedProgram<'_> {
+        FailedProgram { flash: self, id }
     }
 }

@@ -23,8 +23,8 @@ mod ready;
 mod slab;
 mod step;
 
-use crate::core::{FlashCore, Running};
 use crate::part::{CommandOptions, Part};
+use crate::state::{FlashState, Running};
 use account::{Meter, Trace};
 use die::{Channel, Die};
 use engine::EventQueue;
@@ -38,7 +38,7 @@ const SECTORS_MAX: usize = 64;
 /// Flash in virtual time: see the module description.
 #[derive(Clone, Debug)]
 pub struct TimedFlash {
-    core: FlashCore,
+    state: FlashState,
     part: Part,
     /// The times commands take when they take any.
     paid: Part,
@@ -64,8 +64,8 @@ pub struct TimedFlash {
 
 impl TimedFlash {
     /// Timed flash over a given state, with room for `timers` timers.
-    pub fn new(core: FlashCore, part: Part, options: CommandOptions, timers: u32) -> Self {
-        let geometry = core.geometry;
+    pub fn new(state: FlashState, part: Part, options: CommandOptions, timers: u32) -> Self {
+        let geometry = state.geometry;
         let dies = geometry.dies();
         let cached = options.cache_read || options.cache_program;
         let timer_base = dies + if cached { geometry.channels } else { 0 };
@@ -88,7 +88,7 @@ impl TimedFlash {
             timer_base,
             read_transfer_ns: [0; SECTORS_MAX + 1],
             page_transfer_ns: 0,
-            core,
+            state,
         };
         flash.set_part(part);
         flash
@@ -98,7 +98,7 @@ impl TimedFlash {
     fn set_part(&mut self, part: Part) {
         self.part = part;
         self.read_transfer_ns = std::array::from_fn(|sectors| part.transfer_ns(sectors as u64 * SECTOR_BYTES));
-        self.page_transfer_ns = part.transfer_ns(u64::from(self.core.geometry.page_bytes)) + part.command_ns;
+        self.page_transfer_ns = part.transfer_ns(u64::from(self.state.geometry.page_bytes)) + part.command_ns;
     }
 
     /// The latest time of an event, ns (see [`EventQueue::time_limit`]).
@@ -110,14 +110,31 @@ impl TimedFlash {
     ///
     /// # Panics
     /// If commands are still in progress.
-    pub fn into_core(self) -> FlashCore {
+    pub fn into_state(self) -> FlashState {
         assert!(self.slab.live == 0, "{} commands are still in progress", self.slab.live);
-        self.core
+        self.state
     }
 
     /// Time each die has been busy so far, ns.
     pub fn die_busy_ns(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.meters.iter().map(Meter::total)
+    }
+
+    /// The state, for whoever owns the flash: the drive, and no layer.
+    #[inline]
+    pub fn state_mut(&mut self) -> &mut FlashState {
+        &mut self.state
+    }
+
+    /// Arms timer `timer` for `time`, or disarms it. [`Event::Timer`] tells that it fired.
+    ///
+    /// [`Event::Timer`]: crate::Event::Timer
+    pub fn set_timer(&mut self, timer: u32, time: Option<Nanos>) {
+        let slot = self.timer_base + timer;
+        match time {
+            Some(time) => self.queue.arm(slot, time.max(self.now)),
+            None => self.queue.disarm(slot),
+        }
     }
 
     /// Whether an event is pending: a command on a die or channel, or a timer.
@@ -138,7 +155,7 @@ impl TimedFlash {
     /// Runs events until something must be told to a layer, or nothing is pending (`false`).
     #[inline]
     pub fn advance(&mut self) -> bool {
-        while self.core.events.is_empty() {
+        while self.state.events.is_empty() {
             if !self.step() {
                 return false;
             }
@@ -146,16 +163,16 @@ impl TimedFlash {
         true
     }
 
-    /// What a power cut at this moment leaves (see [`FlashCore::after_power_cut`]).
+    /// What a power cut at this moment leaves (see [`FlashState::after_power_cut`]).
     #[must_use]
-    pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashCore {
+    pub fn power_cut(&self, stream: &mut engine::random::Stream) -> FlashState {
         let mut running = Vec::new();
         for die in &self.dies {
             for gang in [die.array, die.suspended] {
                 self.collect_running(gang, &mut running);
             }
         }
-        self.core.after_power_cut(&running, stream)
+        self.state.after_power_cut(&running, stream)
     }
 
     fn collect_running(&self, gang: u32, running: &mut Vec<Running>) {
@@ -166,7 +183,7 @@ impl TimedFlash {
                 Kind::Read => {}
                 Kind::Program | Kind::Copyback => running.push(Running::Program(Ppn(slot.page))),
                 Kind::Erase => {
-                    let block = self.core.geometry.block_of(Ppn(slot.page));
+                    let block = self.state.geometry.block_of(Ppn(slot.page));
                     running.push(Running::Erase(BlockId(block.0)));
                 }
             }

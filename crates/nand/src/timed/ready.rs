@@ -3,7 +3,7 @@
 use super::TimedFlash;
 use super::slab::{Kind, State, What, flag};
 use crate::NIL;
-use crate::core::LawBroken;
+use crate::state::LawBroken;
 use units::{BlockId, Cause, Nanos, Ppn};
 
 impl TimedFlash {
@@ -13,31 +13,31 @@ impl TimedFlash {
         let slot = self.slab.get(id);
         let (kind, page, flags) = (slot.kind, slot.page, slot.flags);
         let block = self.block_of(page);
-        let position = self.core.geometry.page_in_block(Ppn(page)) as u16;
+        let position = self.state.geometry.page_in_block(Ppn(page)) as u16;
         if kind == Kind::Read {
             if flags & flag::DROPPED != 0 {
                 self.slab.remove(id);
                 self.unpin(block);
             } else if self.slab.get(id).what == What::Answered {
                 self.conclude_answered(id);
-            } else if position < self.core.block(block).done {
+            } else if position < self.state.block(block).done {
                 self.enqueue(id);
             } else if let Some(failed) = self.failed_data_at(page) {
                 self.serve_from(failed, id);
-            } else if self.core.block_is_dead(Ppn(page)) {
+            } else if self.state.block_is_dead(Ppn(page)) {
                 self.enqueue(id); // it will never be programmed, and the read will fail
             } else {
                 self.park(block, id);
             }
             return;
         }
-        let row = self.core.block(block);
+        let row = self.state.block(block);
         if row.has_failed() {
             self.hand_back(id);
         } else if !self.reused_early(block)
-            && (row.entered == position || row.has_gaps() && self.core.jumps(block, position))
+            && (row.entered == position || row.has_gaps() && self.state.jumps(block, position))
         {
-            let row = self.core.row(block);
+            let row = self.state.row(block);
             row.entered += 1;
             let parked = row.parked != NIL;
             self.enqueue(id);
@@ -52,23 +52,23 @@ impl TimedFlash {
     /// Whether a block that is to be erased was handed out already, where that law is broken on purpose. Ordinarily the
     /// programs of such a block were issued before its erase, which waits for them.
     fn reused_early(&self, block: BlockId) -> bool {
-        self.core.breaks(LawBroken::EarlyReuse) && self.core.block(block).erase_pending()
+        self.state.breaks(LawBroken::EarlyReuse) && self.state.block(block).erase_pending()
     }
 
     pub(super) fn park(&mut self, block: BlockId, id: u32) {
-        let head = self.core.block(block).parked;
+        let head = self.state.block(block).parked;
         let slot = self.slab.at(id);
         slot.state = State::Parked;
         slot.since = self.now;
         slot.next = head;
-        self.core.row(block).parked = id;
+        self.state.row(block).parked = id;
     }
 
     pub(super) fn leave_parked(&mut self, block: BlockId, id: u32) {
         let next = self.slab.get(id).next;
-        let mut at = self.core.block(block).parked;
+        let mut at = self.state.block(block).parked;
         if at == id {
-            self.core.row(block).parked = next;
+            self.state.row(block).parked = next;
             return;
         }
         while self.slab.get(at).next != id {
@@ -80,14 +80,14 @@ impl TimedFlash {
     /// Lets parked commands go whose page or turn has come; they waited behind `cause`.
     #[cold]
     pub(super) fn unpark(&mut self, block: BlockId, cause: u8, root: u8) {
-        let mut at = self.core.block(block).parked;
+        let mut at = self.state.block(block).parked;
         while at != NIL {
             let slot = *self.slab.get(at);
-            let position = self.core.geometry.page_in_block(Ppn(slot.page)) as u16;
-            let row = *self.core.block(block);
+            let position = self.state.geometry.page_in_block(Ppn(slot.page)) as u16;
+            let row = *self.state.block(block);
             let is_read = slot.kind == Kind::Read;
             let free = if is_read { position < row.done } else { !row.has_failed() };
-            let in_turn = is_read || row.entered == position || row.has_gaps() && self.core.jumps(block, position);
+            let in_turn = is_read || row.entered == position || row.has_gaps() && self.state.jumps(block, position);
             if !free || !in_turn || self.reused_early(block) {
                 at = slot.next;
                 continue;
@@ -104,9 +104,9 @@ impl TimedFlash {
                 }
                 at = slot.next;
             } else {
-                self.core.row(block).entered += 1;
+                self.state.row(block).entered += 1;
                 self.enqueue(at);
-                at = self.core.block(block).parked; // the next page's turn may have come
+                at = self.state.block(block).parked; // the next page's turn may have come
             }
         }
     }
@@ -114,7 +114,7 @@ impl TimedFlash {
     /// Answers the reads that wait for `page`, whose program failed.
     pub(super) fn serve_parked(&mut self, block: BlockId, page: u32) {
         while let Some(failed) = self.failed_data_at(page) {
-            let mut at = self.core.block(block).parked;
+            let mut at = self.state.block(block).parked;
             while at != NIL && (self.slab.get(at).kind != Kind::Read || self.slab.get(at).page != page) {
                 at = self.slab.get(at).next;
             }
@@ -134,7 +134,7 @@ impl TimedFlash {
     /// `to` instead.
     pub(super) fn redirect_readers(&mut self, failed: u32, block: BlockId, to: Ppn) {
         let from = self.slab.get(failed).page;
-        let mut at = self.core.block(block).parked;
+        let mut at = self.state.block(block).parked;
         while at != NIL {
             let slot = *self.slab.get(at);
             if slot.kind == Kind::Read && slot.page == from {
@@ -166,8 +166,8 @@ impl TimedFlash {
 
     fn redirect(&mut self, read: u32, from: BlockId, to: Ppn) {
         self.slab.at(read).page = to.0;
-        let target = self.core.geometry.block_of(to);
-        self.core.row(target).pins += 1;
+        let target = self.state.geometry.block_of(to);
+        self.state.row(target).pins += 1;
         self.unpin(from);
     }
 

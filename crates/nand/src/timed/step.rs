@@ -30,13 +30,13 @@ impl TimedFlash {
             self.transfer_finished(index as usize);
         } else {
             let timer = event - self.timer_base;
-            self.core.events.push((0, Event::Timer { timer }));
+            self.state.events.push((0, Event::Timer { timer }));
         }
     }
 
     #[inline]
     pub(super) fn block_of(&self, page: u32) -> BlockId {
-        self.core.geometry.block_of(Ppn(page))
+        self.state.geometry.block_of(Ppn(page))
     }
 
     /// Puts a command into the queue of its die, or straight onto an idle one.
@@ -44,7 +44,7 @@ impl TimedFlash {
     pub(super) fn enqueue(&mut self, id: u32) {
         let slot = self.slab.get(id);
         let (kind, traced, cause) = (slot.kind, slot.flags & flag::TRACED != 0, slot.cause);
-        let die = self.core.geometry.die_of(self.block_of(slot.page)).index();
+        let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
         if self.dies[die].is_idle() {
             let slot = self.slab.at(id);
             slot.state = State::Active;
@@ -87,7 +87,7 @@ impl TimedFlash {
     fn overtakes(&self, die: usize, id: u32) -> bool {
         let slot = self.slab.get(id);
         let block = self.block_of(slot.page);
-        let row = self.core.block(block);
+        let row = self.state.block(block);
         if matches!(slot.kind, Kind::Read | Kind::Erase) || row.entered == row.done + 1 {
             return false;
         }
@@ -114,7 +114,7 @@ impl TimedFlash {
     /// Takes a queued command out of its die's queue: O(1).
     pub(super) fn unlink(&mut self, id: u32) {
         let slot = self.slab.get(id);
-        let die = self.core.geometry.die_of(self.block_of(slot.page)).index();
+        let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
         let ends = [self.dies[die].head[Die::CLEANING], self.dies[die].tail[Die::CLEANING]];
         // Where it stands between others of its queue, which one that is does not matter.
         let lane = if ends.contains(&id) { Die::CLEANING } else { Die::lane(slot.kind, self.reads_first) };
@@ -276,7 +276,7 @@ impl TimedFlash {
         slot.state = State::Active;
         slot.next = NIL;
         self.settle_wait(index, id);
-        if self.options.multi_plane && self.core.geometry.planes_per_die > 1 {
+        if self.options.multi_plane && self.state.geometry.planes_per_die > 1 {
             self.gather(index, lane, id);
         }
         self.start(index, id);
@@ -285,7 +285,7 @@ impl TimedFlash {
     /// Whether a read has begun at this very moment, alone on its die: what ends at one moment may make it superfluous,
     /// in whatever order it is told of.
     pub(super) fn begins_now(&self, id: u32) -> bool {
-        let index = self.core.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
+        let index = self.state.geometry.die_of(self.block_of(self.slab.get(id).page)).index();
         let die = &self.dies[index];
         let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && self.slab.get(id).next == NIL;
         alone && self.queue.armed(index as u32) == Some(self.now + self.part.read_ns + self.part.command_ns)
@@ -294,7 +294,7 @@ impl TimedFlash {
     /// Takes a read that begins now off its die, which goes on with the next command.
     pub(super) fn take_off(&mut self, id: u32) {
         let block = self.block_of(self.slab.get(id).page);
-        let index = self.core.geometry.die_of(block).index();
+        let index = self.state.geometry.die_of(block).index();
         self.queue.disarm(index as u32);
         self.dies[index].array = NIL;
         self.slab.remove(id);
@@ -309,7 +309,7 @@ impl TimedFlash {
     /// Adds queued commands of the same kind for other planes.
     fn gather(&mut self, index: usize, lane: usize, first: u32) {
         let kind = self.slab.get(first).kind;
-        let plane = |flash: &Self, id: u32| flash.core.geometry.plane_of(flash.block_of(flash.slab.get(id).page));
+        let plane = |flash: &Self, id: u32| flash.state.geometry.plane_of(flash.block_of(flash.slab.get(id).page));
         let mut taken = 1_u64 << (plane(self, first) % 64);
         let mut last = first;
         let mut at = self.dies[index].head[lane];
@@ -371,7 +371,7 @@ impl TimedFlash {
     /// Time of the program of this die that waits for a read.
     fn following_ns(&self, index: usize, id: u32) -> Nanos {
         let next = self.slab.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
-        let here = next.is_some_and(|next| self.core.geometry.die_of(self.block_of(next.page)).index() == index);
+        let here = next.is_some_and(|next| self.state.geometry.die_of(self.block_of(next.page)).index() == index);
         if here { self.page_transfer_ns + self.part.program_ns } else { 0 }
     }
 

@@ -78,7 +78,7 @@ impl<F: Flash> Layer<F> {
     fn copy(&mut self, logical: usize) {
         let Some(from) = self.map[logical] else { return };
         let Some(to) = self.place() else { return };
-        let geometry = self.flash.core().geometry;
+        let geometry = self.flash.state().geometry;
         let [source, target] = [from, to].map(|page| geometry.lane_of(geometry.block_of(page)));
         let way = if source == target { CopyWay::Plane } else { CopyWay::Channel };
         self.map[logical] = Some(to);
@@ -112,7 +112,7 @@ impl<F: Flash> Layer<F> {
     fn clean(&mut self) {
         for index in 0..USED {
             let block = block_at(index);
-            let geometry = self.flash.core().geometry;
+            let geometry = self.flash.state().geometry;
             let is_used = self.map.iter().flatten().any(|page| geometry.block_of(*page) == block);
             if self.next[index as usize] == PAGES && !is_used {
                 self.flash.erase(0, block, Cause::Gc);
@@ -128,12 +128,12 @@ impl<F: Flash> Layer<F> {
             self.carry_out(*deed);
         }
         (self.settle)(&mut self.flash);
-        let pages = 0..self.flash.core().geometry.pages();
+        let pages = 0..self.flash.state().geometry.pages();
         let oob: Vec<Oob> = pages.clone().map(|page| contents(&mut self.flash).oob(page)).collect();
         let cells = self.map.map(|page| page.map(|page| stamps_at(&mut self.flash, page)));
-        let core = self.flash.core();
-        let blocks = core.blocks().iter().map(|row| (row.done, row.issued, row.pins, row.erases)).collect();
-        Result { oob, cells, blocks, counters: core.counters.clone(), read: self.read }
+        let state = self.flash.state();
+        let blocks = state.blocks().iter().map(|row| (row.done, row.issued, row.pins, row.erases)).collect();
+        Result { oob, cells, blocks, counters: state.counters.clone(), read: self.read }
     }
 }
 

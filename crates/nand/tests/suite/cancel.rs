@@ -1,9 +1,9 @@
 //! Law 10: a queued operation can be taken back; one that has begun runs on and is counted as wasted.
 
 use crate::rig::{
-    US, at, contents, fill, joined, part_of, pins, plain, program, program_after, read, run, stamped, stamps, stamps_of,
+    US, at, fill, joined, part_of, pins, plain, program, program_after, read, run, stamped, stamps, stamps_of,
 };
-use nand::{Cancel, Cancelled, Completion, Flash, FlashCore, JoinId, Read, TimedFlash};
+use nand::{Cancel, Cancelled, Completion, Counters, Flash, JoinId, Read, Time, TimedFlash};
 use units::{BlockId, Cause};
 
 /// Reads the first pages of a block, as one operation.
@@ -17,7 +17,7 @@ fn read_three_pages(flash: &mut TimedFlash) -> JoinId {
 }
 
 fn reads(flash: &TimedFlash) -> u64 {
-    FlashCore::total(&flash.core().counters.reads)
+    Counters::total(&flash.state().counters.reads)
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn an_operation_that_has_begun_runs_on_to_its_end_and_is_wasted() {
     let left = flash.cancel(join);
     assert_eq!((left.unstarted, left.wasted), (0, 3));
     assert_eq!(pins(&flash, 0), 3);
-    while flash.core().counters.wasted_reads < 3 {
+    while flash.state().counters.wasted_reads < 3 {
         assert!(flash.step());
     }
     assert_eq!(flash.now() - start, 3 * 15 * US, "not only the read that had started ran");
@@ -52,7 +52,7 @@ fn an_operation_between_two_of_its_commands_has_begun() {
     let left = flash.cancel(join);
     assert_eq!((left.unstarted, left.wasted), (0, 2));
     assert_eq!(run(&mut flash), []);
-    assert_eq!((flash.core().counters.wasted_reads, reads(&flash)), (2, 3));
+    assert_eq!((flash.state().counters.wasted_reads, reads(&flash)), (2, 3));
 }
 
 /// What ends at one moment is told of in some order: a read begun in between may turn out to be superfluous.
@@ -67,7 +67,7 @@ fn a_read_cancelled_at_the_moment_it_begins_has_not_begun() {
     assert_eq!(pins(&flash, 0), 3);
     let seen = run(&mut flash);
     assert_eq!((seen.len(), flash.now() - start), (1, 3 * 15 * US), "the die goes on with the next read at once");
-    assert_eq!((flash.core().counters.wasted_reads, reads(&flash)), (0, 3));
+    assert_eq!((flash.state().counters.wasted_reads, reads(&flash)), (0, 3));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_read_that_waits_for_another_command_or_for_its_page_can_be_taken_back() {
     }
     assert_eq!(run(&mut flash).len(), 2, "two programs, and no read");
     assert_eq!((reads(&flash), pins(&flash, 0)), (0, 0));
-    assert_eq!(flash.core().block(BlockId(0)).done, 1);
+    assert_eq!(flash.state().block(BlockId(0)).done, 1);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn an_erase_that_waited_for_a_cancelled_read_goes_on() {
     flash.erase(0, BlockId(0), Cause::Gc);
     flash.cancel(join);
     run(&mut flash);
-    assert_eq!((flash.core().block(BlockId(0)).erases, reads(&flash)), (1, 0));
+    assert_eq!((flash.state().block(BlockId(0)).erases, reads(&flash)), (1, 0));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn the_payload_of_a_cancelled_read_may_be_used_at_once() {
     program(&mut flash, at(1, 0, 0));
     assert!(flash.step(), "the read is in the array");
     assert_eq!(flash.cancel(join).wasted, 1);
-    contents(&mut flash).release_payload(payload, 1);
+    flash.memory_mut().payloads.release(payload, 1);
     let again = stamps(&mut flash, 6, 0b11);
     assert_eq!(again, payload);
     run(&mut flash);

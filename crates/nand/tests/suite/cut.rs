@@ -4,16 +4,16 @@ use crate::rig::{
     PAGES, US, at, command, counted_stamps, fail_programs_of, fill, plain, program, program_over, run, stamped, stamps,
 };
 use engine::random::Stream;
-use nand::{Flash, FlashCore, PageKind, PageProgram, Program, Running, TimedFlash};
+use nand::{Flash, FlashState, PageKind, PageProgram, Program, Running, Time, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, Ppn};
 
-fn cut(flash: &TimedFlash, seed: u64) -> FlashCore {
+fn cut(flash: &TimedFlash, seed: u64) -> FlashState {
     flash.power_cut(&mut Stream::new(seed, "cut"))
 }
 
-fn kind(image: &FlashCore, page: Ppn) -> PageKind {
-    image.contents.as_deref().expect("contents are on").oob(page.0).kind
+fn kind(image: &FlashState, page: Ppn) -> PageKind {
+    image.contents().expect("contents are on").oob(page.0).kind
 }
 
 fn write(flash: &mut TimedFlash, page: Ppn, stamp: u64) {
@@ -25,13 +25,13 @@ fn write(flash: &mut TimedFlash, page: Ppn, stamp: u64) {
 fn what_was_queued_never_was_and_what_had_completed_is_there() {
     let mut flash = stamped();
     (0..3).for_each(|page| write(&mut flash, at(0, 0, page), 5));
-    while flash.core().block(BlockId(0)).done < 1 {
+    while flash.state().block(BlockId(0)).done < 1 {
         flash.step();
     }
     for seed in 0..20 {
         let image = cut(&flash, seed);
         assert_eq!(kind(&image, at(0, 0, 0)), PageKind::Data);
-        assert_eq!(image.contents.as_deref().expect("contents are on").page(0)[..8], 5_u64.to_le_bytes());
+        assert_eq!(image.contents().expect("contents are on").page(0)[..8], 5_u64.to_le_bytes());
         assert_eq!(kind(&image, at(0, 0, 2)), PageKind::Erased);
         assert!(image.events.is_empty());
     }
@@ -72,7 +72,7 @@ fn the_page_that_a_program_under_way_supersedes_is_still_there() {
     run(&mut flash);
     program_over(&mut flash, at(1, 0, 0), at(0, 0, 0));
     flash.erase(0, BlockId(0), Cause::Gc);
-    while flash.core().block(BlockId(4)).done == 0 {
+    while flash.state().block(BlockId(4)).done == 0 {
         for seed in 0..10 {
             assert_eq!(kind(&cut(&flash, seed), at(0, 0, 0)), PageKind::Data);
         }
@@ -103,7 +103,7 @@ fn pins_holds_and_erases_that_waited_are_gone_and_the_drive_goes_on() {
     program(&mut flash, at(0, 0, 2));
     flash.erase(0, BlockId(0), Cause::Gc);
     run(&mut flash);
-    assert_eq!((flash.now(), flash.core().block(BlockId(0)).erases), ((105 + 1000) * US, 1));
+    assert_eq!((flash.now(), flash.state().block(BlockId(0)).erases), ((105 + 1000) * US, 1));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn bad_blocks_and_wear_stay() {
     fill(&mut flash, 0, 0, 1);
     flash.erase(0, BlockId(0), Cause::Gc);
     run(&mut flash);
-    flash.core_mut().mark_bad(BlockId(1));
+    flash.state_mut().mark_bad(BlockId(1));
     let image = cut(&flash, 1);
     assert_eq!((image.block(BlockId(0)).erases, image.block(BlockId(1)).is_bad()), (1, true));
 }
@@ -121,14 +121,14 @@ fn bad_blocks_and_wear_stay() {
 fn non_volatile_memory_keeps_its_pages_and_payloads_and_the_rest_of_memory_is_lost() {
     let mut flash = counted_stamps();
     let (kept, gone) = (stamps(&mut flash, 1, 0b01), stamps(&mut flash, 2, 0b11));
-    flash.core_mut().nvram.insert(0, 30, 0b01, kept, 99);
-    let mut image = flash.core().after_power_cut(&[] as &[Running], &mut Stream::new(1, "cut"));
-    let pages = image.nvram.oldest_first();
+    flash.memory_mut().nvram.insert(0, 30, 0b01, kept, 99);
+    let mut image = flash.state().after_power_cut(&[] as &[Running], &mut Stream::new(1, "cut"));
+    let pages = image.memory.nvram.oldest_first();
     assert_eq!((pages.len(), pages[0].1.logical, pages[0].1.payload, pages[0].1.note), (1, 30, kept, 99));
-    let contents = image.contents.as_deref_mut().expect("contents are on");
-    assert_eq!(contents.payload(kept)[..8], 1_u64.to_le_bytes());
-    assert_eq!(contents.payload_mask(kept), 0b01);
-    assert_eq!(contents.take_payload(1), gone, "its place is free");
+    let payloads = &mut image.memory.payloads;
+    assert_eq!(payloads.cells(kept)[..8], 1_u64.to_le_bytes());
+    assert_eq!(payloads.mask(kept), 0b01);
+    assert_eq!(payloads.take(1, 0), gone, "its place is free");
 }
 
 proptest! {
@@ -153,7 +153,7 @@ proptest! {
         let image = cut(&flash, seed);
         for block in 0..6_u32 {
             let id = BlockId(block % 3 * 4 + block / 3);
-            let completed = u32::from(flash.core().block(id).done);
+            let completed = u32::from(flash.state().block(id).done);
             let left = u32::from(image.block(id).done);
             prop_assert!(left == completed || left == completed + 1);
             for page in 0..PAGES {
@@ -165,7 +165,7 @@ proptest! {
                 let page = at(block % 3, block / 3, page);
                 prop_assert_eq!(kind(&image, page), wanted);
                 if wanted == PageKind::Data {
-                    let cells = image.contents.as_deref().expect("contents are on").page(page.0);
+                    let cells = image.contents().expect("contents are on").page(page.0);
                     prop_assert_eq!(&cells[..8], (u64::from(block) + 1).to_le_bytes());
                 }
             }

@@ -1,10 +1,10 @@
 //! Law 8: a failed program releases nobody, keeps its pins and its data, and is placed again or given up.
 
 use crate::rig::{
-    US, at, command, contents, copy, counted_stamps, erased, fail_programs_of, failed, fill, issue, joined, part_of,
-    pins, plain, program, program_over, programmed, read, run, stamped, stamps, stamps_at, stamps_of, time_of,
+    Owned, US, at, command, contents, copy, counted_stamps, erased, fail_programs_of, failed, fill, issue, joined,
+    part_of, pins, plain, program, program_over, programmed, read, run, stamped, stamps, stamps_at, stamps_of, time_of,
 };
-use nand::{Cancel, CopyWay, Event, Flash, FlashCore, Outcome, PageProgram, Program, Read};
+use nand::{Cancel, CopyWay, Counters, Event, Flash, Outcome, PageProgram, Program, Read, Time};
 use units::{BlockId, Cause};
 
 /// Blocks whose programs all fail here.
@@ -23,13 +23,13 @@ fn a_failed_program_returns_those_queued_behind_it_and_keeps_its_pins() {
     assert_eq!(times, [105, 105, 210], "the second begins when the first ends, and the third never does");
     let failed = failed(&seen);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (3, 1));
-    assert_eq!(flash.core().counters.failed_programs, 1, "the block has failed once");
+    assert_eq!(flash.state().counters.failed_programs, 1, "the block has failed once");
     for (page, id) in failed.into_iter().enumerate() {
         flash.failed(id).place_again(0, at(0, 1, page as u32));
     }
     run(&mut flash);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
-    assert_eq!(flash.core().block(BlockId(1)).done, 3);
+    assert_eq!(flash.state().block(BlockId(1)).done, 3);
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn a_program_for_a_block_that_has_failed_goes_back_without_reaching_the_die() {
     program(&mut flash, at(0, 0, 0));
     run(&mut flash);
     let start = flash.now();
-    assert!(flash.core().block(BAD[0]).has_failed());
+    assert!(flash.state().block(BAD[0]).has_failed());
     let late = program(&mut flash, at(0, 0, 1));
     assert_eq!(failed(&run(&mut flash)), [late]);
-    assert_eq!((flash.now() - start, flash.core().counters.failed_programs), (0, 1));
+    assert_eq!((flash.now() - start, flash.state().counters.failed_programs), (0, 1));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_block_that_has_failed_becomes_bad_when_it_is_erased() {
     flash.failed(failed(&seen)[0]).place_again(0, at(1, 0, 0));
     flash.erase(0, BAD[0], Cause::Gc);
     assert!(run(&mut flash).iter().any(|(_, event)| *event == Event::EraseFailed { block: BAD[0] }));
-    assert!(flash.core().block(BAD[0]).is_bad());
+    assert!(flash.state().block(BAD[0]).is_bad());
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_copy_that_failed_and_is_given_up_leaves_its_readers_its_source_whose_erase_
     let seen = run(&mut flash);
     assert!(seen.iter().any(|(_, event)| joined(7)(event)) && !seen.iter().any(|(_, event)| erased(event)));
     assert!(!flash.take_back_erase(BlockId(4)), "there is none any more");
-    assert_eq!((pins(&flash, 4), flash.core().block(BlockId(4)).done), (0, 1));
+    assert_eq!((pins(&flash, 4), flash.state().block(BlockId(4)).done), (0, 1));
 }
 
 /// A page written twice: the first program failed, the second one is to take the place of it and is told of another.
@@ -144,16 +144,16 @@ fn a_program_that_supersedes_a_failed_one_is_pointed_at_another_page() {
 }
 
 /// What a failed program was to write, over what was there before, is what a read finds meanwhile and later.
-fn keeps_data<F: Flash>(mut flash: F, settle: fn(&mut F)) {
+fn keeps_data<F: Owned>(mut flash: F, settle: fn(&mut F)) {
     let (old, new) = (stamps(&mut flash, 1, 0b11), stamps(&mut flash, 2, 0b10));
     let data = |payload, merge| Program::Data { payload, merge };
     flash.program(0, PageProgram { what: data(old, false), ..command(at(1, 0, 0)) });
     settle(&mut flash);
-    flash.core_mut().events.clear();
+    flash.state_mut().events.clear();
     fail_programs_of(&mut flash, &BAD);
     flash.program(0, PageProgram { what: data(new, true), supersedes: Some(at(1, 0, 0)), ..command(at(0, 0, 0)) });
     settle(&mut flash);
-    let failed = match flash.core_mut().events.pop() {
+    let failed = match flash.state_mut().events.pop() {
         Some((_, Event::ProgramFailed(id))) => id,
         other => panic!("unexpected {other:?}"),
     };
@@ -168,7 +168,7 @@ fn keeps_data<F: Flash>(mut flash: F, settle: fn(&mut F)) {
     assert_eq!(stamps_at(&mut flash, at(2, 0, 0)), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
     assert_eq!(contents(&mut flash).oob(at(2, 0, 0).0).sequence, 1, "it keeps its number");
-    assert_eq!(FlashCore::total(&flash.core().counters.programs), 2);
+    assert_eq!(Counters::total(&flash.state().counters.programs), 2);
 }
 
 #[test]

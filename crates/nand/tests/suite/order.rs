@@ -4,7 +4,7 @@ use crate::rig::{
     DIES, PAGES, US, at, command, contents, counted, erased, flash, issue, joined, part_of, plain, program,
     program_after, programmed, read, run, stamped, stamps, stamps_of, time_of,
 };
-use nand::{Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
+use nand::{Cancel, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read, Time};
 use proptest::prelude::*;
 use units::{BlockId, Cause};
 
@@ -33,7 +33,7 @@ fn programs_keep_their_order_over_pages_that_are_passed_over() {
     assert_eq!((first, second), (210 * US, 315 * US));
     assert!(awaited);
     assert_eq!(time_of(&seen, |event| *event == Event::Notified { token: 99, page: at(0, 0, 2) }), 315 * US);
-    let row = flash.core().block(BlockId(0));
+    let row = flash.state().block(BlockId(0));
     assert_eq!((row.done, row.issued, row.pins), (3, 3, 0));
     assert!(flash.await_program(0, at(0, 0, 2), 99).pending().is_none(), "it has completed");
 }
@@ -80,7 +80,7 @@ fn an_erased_block_takes_its_first_page_again() {
     assert!(run(&mut flash).iter().any(|(_, event)| erased(event)));
     program(&mut flash, at(0, 0, 0));
     run(&mut flash);
-    let row = flash.core().block(BlockId(0));
+    let row = flash.state().block(BlockId(0));
     assert_eq!((row.done, row.erases), (1, 1));
 }
 
@@ -88,7 +88,7 @@ fn an_erased_block_takes_its_first_page_again() {
 #[should_panic(expected = "program of page 0 of block 0")]
 fn a_bad_block_takes_no_program() {
     let mut flash = plain();
-    flash.core_mut().mark_bad(BlockId(0));
+    flash.state_mut().mark_bad(BlockId(0));
     program(&mut flash, at(0, 0, 0));
 }
 
@@ -121,10 +121,10 @@ fn the_controller_answers_a_read_of_a_page_in_flight_where_the_part_has_the_opti
     let join = flash.open(0, 7, Cancel::Never);
     assert_eq!(flash.read(0, part_of(join, at(0, 0, 0), Cause::Host)), Outcome::Done);
     assert_eq!(flash.close(join), (Outcome::Done, false));
-    assert_eq!(flash.core().counters.in_flight_reads, 1);
+    assert_eq!(flash.state().counters.in_flight_reads, 1);
     read(&mut flash, at(0, 0, 0), 8);
     run(&mut flash);
-    assert_eq!(flash.core().counters.reads, [0; units::DIE_CAUSES], "flash was not asked");
+    assert_eq!(flash.state().counters.reads, [0; units::DIE_CAUSES], "flash was not asked");
 }
 
 #[test]
@@ -170,7 +170,7 @@ proptest! {
         let mut done = [0; 3];
         for (_, event) in seen {
             let Event::Notified { page, .. } = event else { unreachable!("nothing but programs was issued") };
-            let geometry = flash.core().geometry;
+            let geometry = flash.state().geometry;
             let die = geometry.die_of(geometry.block_of(page)).index();
             prop_assert_eq!(geometry.page_in_block(page), done[die]);
             done[die] += 1;

@@ -72,10 +72,10 @@ fn an_erase_waits_for_the_last_of_several_holds_where_commands_only_count() {
     flash.hold(BLOCK);
     assert!(flash.erase(0, BLOCK, Cause::Gc).pending().is_some());
     flash.release(BLOCK);
-    assert!(flash.core().events.is_empty() && flash.core().block(BLOCK).done == PAGES as u16);
+    assert!(flash.state().events.is_empty() && flash.state().block(BLOCK).done == PAGES as u16);
     flash.release(BLOCK);
-    assert_eq!(flash.core().events, [(0, Event::Erased { block: BLOCK })]);
-    assert_eq!((flash.core().block(BLOCK).done, flash.core().block(BLOCK).erases), (0, 1));
+    assert_eq!(flash.state().events, [(0, Event::Erased { block: BLOCK })]);
+    assert_eq!((flash.state().block(BLOCK).done, flash.state().block(BLOCK).erases), (0, 1));
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn an_erase_that_waits_can_be_taken_back_and_the_block_goes_on_as_if_there_had_b
     fn check(flash: &mut impl Flash) {
         flash.hold(BLOCK);
         flash.erase(0, BLOCK, Cause::Gc);
-        assert!(flash.core().block(BLOCK).erase_pending());
+        assert!(flash.state().block(BLOCK).erase_pending());
         assert!(flash.take_back_erase(BLOCK));
         assert!(!flash.take_back_erase(BLOCK), "there is none any more");
-        assert!(!flash.core().block(BLOCK).erase_pending());
+        assert!(!flash.state().block(BLOCK).erase_pending());
         flash.release(BLOCK);
         flash.program(0, command(at(0, 0, 1)));
     }
@@ -97,8 +97,8 @@ fn an_erase_that_waits_can_be_taken_back_and_the_block_goes_on_as_if_there_had_b
     let mut counted = counted();
     counted.program(0, command(at(0, 0, 0)));
     check(&mut counted);
-    for core in [timed.core(), counted.core()] {
-        assert_eq!((core.block(BLOCK).done, core.block(BLOCK).erases, core.events.len()), (2, 0, 0));
+    for state in [timed.state(), counted.state()] {
+        assert_eq!((state.block(BLOCK).done, state.block(BLOCK).erases, state.events.len()), (2, 0, 0));
     }
 }
 
@@ -131,7 +131,7 @@ fn a_block_takes_no_program_before_its_erase_completes() {
 fn a_block_in_use_is_not_marked_bad() {
     let mut flash = plain();
     flash.hold(BLOCK);
-    flash.core_mut().mark_bad(BLOCK);
+    flash.state_mut().mark_bad(BLOCK);
 }
 
 /// What somebody does to block 0, whose pages others supersede.
@@ -171,7 +171,7 @@ struct Known {
 
 impl Known {
     fn hear(&mut self, flash: &mut TimedFlash) {
-        for (_, event) in std::mem::take(&mut flash.core_mut().events) {
+        for (_, event) in std::mem::take(&mut flash.state_mut().events) {
             if erased(&event) {
                 assert!(self.erasing && self.unfinished + self.holds == 0, "erased under a command or a hold");
                 self.erasing = false;

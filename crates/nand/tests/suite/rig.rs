@@ -4,7 +4,8 @@
 
 use nand::{
     Cancel, CommandId, CommandOptions, Completion, Contents, ContentsKind, CopyWay, CountedFlash, Event, FaultPlan,
-    Flash, FlashCore, JoinId, Outcome, PageCopy, PageProgram, Part, PayloadId, Program, Read, TimedFlash, WaitVector,
+    Flash, FlashState, JoinId, Outcome, PageCopy, PageProgram, Part, PayloadId, Program, Read, Time, TimedFlash,
+    WaitVector,
 };
 use units::{BlockId, Cause, Geometry, Nanos, Ppn, Shape};
 
@@ -26,7 +27,7 @@ pub const PART: Part = Part {
     endurance: 0,
 };
 
-fn core(sectors_per_page: u32, contents: ContentsKind) -> FlashCore {
+fn state(sectors_per_page: u32, contents: ContentsKind) -> FlashState {
     let shape = Shape {
         channels: 2,
         dies_per_channel: 2,
@@ -35,12 +36,12 @@ fn core(sectors_per_page: u32, contents: ContentsKind) -> FlashCore {
         pages_per_block: PAGES,
         page_bytes: 512 * sectors_per_page,
     };
-    FlashCore::new(Geometry::new(shape).expect("a valid shape"), contents)
+    FlashState::new(Geometry::new(shape).expect("a valid shape"), contents)
 }
 
 /// Timed flash without contents, pages of one sector.
 pub fn flash(options: CommandOptions) -> TimedFlash {
-    TimedFlash::new(core(1, ContentsKind::None), PART, options, 0)
+    TimedFlash::new(state(1, ContentsKind::None), PART, options, 0)
 }
 
 /// Timed flash without optional commands.
@@ -50,17 +51,17 @@ pub fn plain() -> TimedFlash {
 
 /// Timed flash whose pages hold two stamps.
 pub fn stamped() -> TimedFlash {
-    TimedFlash::new(core(2, ContentsKind::Stamp), PART, CommandOptions::default(), 0)
+    TimedFlash::new(state(2, ContentsKind::Stamp), PART, CommandOptions::default(), 0)
 }
 
 /// Counted flash without contents.
 pub fn counted() -> CountedFlash {
-    CountedFlash::new(core(1, ContentsKind::None))
+    CountedFlash::new(state(1, ContentsKind::None))
 }
 
 /// Counted flash whose pages hold two stamps.
 pub fn counted_stamps() -> CountedFlash {
-    CountedFlash::new(core(2, ContentsKind::Stamp))
+    CountedFlash::new(state(2, ContentsKind::Stamp))
 }
 
 /// Page `page` of block `block` of die `die`.
@@ -133,9 +134,26 @@ pub fn barrier(flash: &mut impl Flash, token: u32) -> Outcome {
     flash.close(join).0
 }
 
+/// Flash of either kind in the hands of a test.
+pub trait Owned: Flash {
+    fn state_mut(&mut self) -> &mut FlashState;
+}
+
+impl Owned for CountedFlash {
+    fn state_mut(&mut self) -> &mut FlashState {
+        CountedFlash::state_mut(self)
+    }
+}
+
+impl Owned for TimedFlash {
+    fn state_mut(&mut self) -> &mut FlashState {
+        TimedFlash::state_mut(self)
+    }
+}
+
 /// Every program of these blocks fails from now on.
-pub fn fail_programs_of(flash: &mut impl Flash, blocks: &[BlockId]) {
-    flash.core_mut().set_faults(FaultPlan { bad_programs: blocks.to_vec(), ..FaultPlan::default() }, 1);
+pub fn fail_programs_of(flash: &mut impl Owned, blocks: &[BlockId]) {
+    flash.state_mut().set_faults(FaultPlan { bad_programs: blocks.to_vec(), ..FaultPlan::default() }, 1);
 }
 
 /// Runs to the end; every event with its time.
@@ -143,7 +161,7 @@ pub fn run(flash: &mut TimedFlash) -> Vec<(Nanos, Event)> {
     let mut seen = Vec::new();
     while flash.advance() {
         let now = flash.now();
-        seen.extend(flash.core_mut().events.drain(..).map(|(_, event)| (now, event)));
+        seen.extend(flash.state_mut().events.drain(..).map(|(_, event)| (now, event)));
     }
     seen
 }
@@ -152,11 +170,11 @@ pub fn run(flash: &mut TimedFlash) -> Vec<(Nanos, Event)> {
 pub fn waits(flash: &mut TimedFlash, token: u32) -> Option<WaitVector> {
     let mut found = None;
     while flash.advance() {
-        let core = flash.core_mut();
-        for (_, event) in core.events.drain(..) {
+        let state = flash.state_mut();
+        for (_, event) in state.events.drain(..) {
             match event {
                 Event::Joined { token: joined, wait: Some(wait), .. } if joined == token => {
-                    found = Some(core.waits[wait as usize]);
+                    found = Some(state.memory.waits[wait as usize]);
                 }
                 _ => {}
             }
@@ -198,33 +216,32 @@ pub fn fill(flash: &mut TimedFlash, die: u32, block: u32, pages: u32) -> Nanos {
 
 /// Pins of a block.
 pub fn pins(flash: &impl Flash, block: u32) -> u32 {
-    flash.core().block(BlockId(block)).pins
+    flash.state().block(BlockId(block)).pins
 }
 
 /// Contents of flash that holds stamps.
-pub fn contents(flash: &mut impl Flash) -> &mut Contents {
-    flash.core_mut().contents.as_deref_mut().expect("contents are on")
+pub fn contents(flash: &impl Flash) -> &Contents {
+    flash.state().contents().expect("contents are on")
 }
 
 /// A payload of two stamps; `mask` names those that are meant.
 pub fn stamps(flash: &mut impl Flash, stamp: u64, mask: u64) -> PayloadId {
-    let contents = contents(flash);
-    let payload = contents.take_payload(1);
-    contents.set_payload_mask(payload, mask);
-    for cell in contents.payload_mut(payload).chunks_mut(8) {
+    let payloads = &mut flash.memory_mut().payloads;
+    let payload = payloads.take(1, mask);
+    for cell in payloads.cells_mut(payload).chunks_mut(8) {
         cell.copy_from_slice(&stamp.to_le_bytes());
     }
     payload
 }
 
 /// The two stamps of a page.
-pub fn stamps_at(flash: &mut impl Flash, page: Ppn) -> [u64; 2] {
+pub fn stamps_at(flash: &impl Flash, page: Ppn) -> [u64; 2] {
     two(contents(flash).page(page.0))
 }
 
 /// The two stamps of a payload.
-pub fn stamps_of(flash: &mut impl Flash, payload: PayloadId) -> [u64; 2] {
-    two(contents(flash).payload(payload))
+pub fn stamps_of(flash: &impl Flash, payload: PayloadId) -> [u64; 2] {
+    two(flash.state().memory.payloads.cells(payload))
 }
 
 fn two(cells: &[u8]) -> [u64; 2] {

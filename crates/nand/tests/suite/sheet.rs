@@ -4,7 +4,9 @@ use crate::rig::{
     PART, US, at, copy, erased, fill, flash, joined, part_of, plain, program, program_after, programmed, read, run,
     time_of,
 };
-use nand::{Cancel, CommandOptions, ContentsKind, CopyWay, Event, Flash, FlashCore, Part, Read, TimedFlash};
+use nand::{
+    Cancel, CommandOptions, ContentsKind, CopyWay, Counters, Event, Flash, FlashState, Part, Read, Time, TimedFlash,
+};
 use proptest::prelude::*;
 use units::{BlockId, Cause, DieId, Geometry, Nanos, Shape};
 
@@ -35,9 +37,9 @@ fn command_cycles_belong_to_the_die_of_a_read_or_erase_and_to_the_channel_of_a_p
         pages_per_block: 4,
         page_bytes: 512,
     };
-    let core = FlashCore::new(Geometry::new(shape).expect("a valid shape"), ContentsKind::None);
+    let state = FlashState::new(Geometry::new(shape).expect("a valid shape"), ContentsKind::None);
     let part = Part { command_ns: 2 * US, ..PART };
-    let mut flash = TimedFlash::new(core, part, CommandOptions::default(), 0);
+    let mut flash = TimedFlash::new(state, part, CommandOptions::default(), 0);
     program(&mut flash, at(0, 0, 0));
     program(&mut flash, at(1, 0, 0));
     let seen = run(&mut flash);
@@ -61,8 +63,8 @@ fn a_read_moves_the_sectors_asked_for_and_no_others() {
         pages_per_block: 4,
         page_bytes: 4096,
     };
-    let core = FlashCore::new(Geometry::new(shape).expect("a valid shape"), ContentsKind::None);
-    let mut flash = TimedFlash::new(core, PART, CommandOptions::default(), 0);
+    let state = FlashState::new(Geometry::new(shape).expect("a valid shape"), ContentsKind::None);
+    let mut flash = TimedFlash::new(state, PART, CommandOptions::default(), 0);
     assert_eq!(fill(&mut flash, 0, 0, 1), (8 * 5 + 100) * US);
     for sectors in 0..=8 {
         let start = flash.now();
@@ -111,7 +113,7 @@ fn a_copy_over_the_channel_costs_a_read_of_the_page_and_a_program_and_waits_for_
     flash.copy(0, copy(at(0, 0, 0), at(1, 0, 0), CopyWay::Channel));
     let seen = run(&mut flash);
     assert_eq!(time_of(&seen, programmed(at(1, 0, 0))), (105 + 15 + 105) * US);
-    let counters = &flash.core().counters;
+    let counters = &flash.state().counters;
     let gc = Cause::Gc.index();
     assert_eq!((counters.reads[gc], counters.programs[gc]), (1, 1));
 }
@@ -124,7 +126,7 @@ fn a_copy_inside_its_plane_waits_for_a_page_in_flight_as_well() {
     flash.copy(0, copy(at(0, 0, 0), at(0, 1, 0), CopyWay::Plane));
     let seen = run(&mut flash);
     assert_eq!(time_of(&seen, programmed(at(0, 1, 0))), (105 + 105 + 110) * US);
-    assert_eq!([0, 1].map(|block| flash.core().block(BlockId(block)).pins), [0, 0]);
+    assert_eq!([0, 1].map(|block| flash.state().block(BlockId(block)).pins), [0, 0]);
 }
 
 #[test]
@@ -162,13 +164,13 @@ fn work_left_out_of_account_takes_no_time_and_counts() {
     assert_eq!(time_of(&run(&mut flash), erased), 0);
     flash.set_instant(false);
     assert_eq!(fill(&mut flash, 0, 0, 1), 105 * US);
-    assert_eq!(FlashCore::total(&flash.core().counters.programs), 5);
+    assert_eq!(Counters::total(&flash.state().counters.programs), 5);
 }
 
 #[test]
 fn a_timer_tells_its_number_at_its_time_unless_it_is_disarmed() {
-    let core = plain().into_core();
-    let mut flash = TimedFlash::new(core, PART, CommandOptions::default(), 3);
+    let state = plain().into_state();
+    let mut flash = TimedFlash::new(state, PART, CommandOptions::default(), 3);
     flash.set_timer(2, Some(70));
     flash.set_timer(1, Some(50));
     flash.set_timer(1, None);
@@ -230,8 +232,8 @@ proptest! {
     #[test]
     fn commands_one_at_a_time_cost_what_the_meter_says(work in work()) {
         let mut flash = plain();
-        let meter = nand::ServiceMeter::new(&PART, &flash.core().geometry);
-        let mut counted = nand::MeteredFlash::with_meter(flash.core().clone(), meter);
+        let meter = nand::ServiceMeter::new(&PART, &flash.state().geometry);
+        let mut counted = nand::MeteredFlash::with_meter(flash.state().clone(), meter);
         for page in 0..4 {
             program(&mut flash, at(0, 3, page));
             counted.program(0, crate::rig::command(at(0, 3, page)));

@@ -1,7 +1,7 @@
 //! Commands in progress: slots are used again, and a handle tells an old command from a new one.
 
 use crate::rig::{PAGES, US, at, barrier, fill, part_of, plain, program, program_after, programmed, run, time_of};
-use nand::{Cancel, CommandId, Event, Flash, Outcome, Read};
+use nand::{Cancel, CommandId, Event, Flash, Outcome, Read, Time};
 use std::collections::HashSet;
 use units::{BlockId, Cause};
 
@@ -62,7 +62,7 @@ fn an_operation_ends_once_with_its_last_command() {
     }
     assert!(matches!(flash.close(join), (Outcome::Pending(_), false)));
     assert!(flash.advance());
-    let told: Vec<_> = flash.core_mut().events.drain(..).collect();
+    let told: Vec<_> = flash.state_mut().events.drain(..).collect();
     assert!(matches!(told[..], [(3, Event::Joined { token: 7, failed: false, .. })]), "{told:?}");
     assert_eq!(flash.now() - start, 30 * US);
     assert_eq!(run(&mut flash), []);
@@ -85,7 +85,7 @@ fn state_is_not_given_back_while_commands_are_in_progress() {
     let mut flash = plain();
     program(&mut flash, at(0, 0, 0));
     run(&mut flash);
-    assert_eq!(flash.clone().into_core().block(BlockId(0)).done, 1);
+    assert_eq!(flash.clone().into_state().block(BlockId(0)).done, 1);
     program(&mut flash, at(0, 0, 1));
-    drop(flash.into_core());
+    drop(flash.into_state());
 }

@@ -1,7 +1,7 @@
 //! A read interrupts a program or an erase of its die, within limits, and the interrupted one takes longer.
 
 use crate::rig::{US, at, copy, erased, fill, flash, joined, program, programmed, read, run, time_of};
-use nand::{CommandOptions, CopyWay, Flash, SuspendOption, TimedFlash};
+use nand::{CommandOptions, CopyWay, Flash, SuspendOption, Time, TimedFlash};
 use units::{BlockId, Cause, Nanos};
 
 const SUSPEND_NS: Nanos = 3 * US;
@@ -70,7 +70,7 @@ fn an_erase_is_interrupted_eight_times_and_then_runs_to_its_end() {
     for token in 0..9 {
         let issued = flash.now();
         read(&mut flash, at(0, 0, 0), token);
-        while !flash.core().events.iter().any(|(_, event)| joined(token)(event)) {
+        while !flash.state().events.iter().any(|(_, event)| joined(token)(event)) {
             assert!(flash.step());
         }
         latencies.push(flash.now() - issued);
@@ -90,10 +90,10 @@ fn the_next_erase_may_be_interrupted_again() {
         let start = flash.now();
         for token in 0..8 {
             read(&mut flash, at(0, 0, 0), token);
-            while !flash.core().events.iter().any(|(_, event)| joined(token)(event)) {
+            while !flash.state().events.iter().any(|(_, event)| joined(token)(event)) {
                 assert!(flash.step());
             }
-            flash.core_mut().events.clear();
+            flash.state_mut().events.clear();
         }
         assert_eq!(flash.now() - start, 8 * 15 * US, "round {round}");
         run(&mut flash);

@@ -1,7 +1,7 @@
 //! Who was in the way: waiting by direct blocker and by root cause, and that both sum to the time waited.
 
 use crate::rig::{PAGES, US, at, fill, flash, plain, program, program_after, read, read_for, run, waits};
-use nand::{CommandOptions, Event, Flash, SuspendOption, TimedFlash};
+use nand::{CommandOptions, Event, Flash, SuspendOption, Time, TimedFlash};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use units::{BlockId, Cause, Nanos, Wait};
@@ -98,15 +98,15 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 
 fn hear(flash: &mut TimedFlash, issued: &HashMap<u32, Nanos>) -> usize {
     let (now, mut heard) = (flash.now(), 0);
-    let core = flash.core_mut();
-    for (_, event) in std::mem::take(&mut core.events) {
+    let state = flash.state_mut();
+    for (_, event) in std::mem::take(&mut state.events) {
         let Event::Joined { token, wait, .. } = event else { continue };
         let waited = now - issued[&token] - 15 * US;
-        let sums = wait.map_or([0; 2], |at| [0, 1].map(|lane| core.waits[at as usize].total_of(lane)));
+        let sums = wait.map_or([0; 2], |at| [0, 1].map(|lane| state.memory.waits[at as usize].total_of(lane)));
         assert_eq!(sums, [waited; 2], "read {token} took {} ns", now - issued[&token]);
         heard += 1;
     }
-    core.waits.clear();
+    state.memory.waits.clear();
     heard
 }
 

@@ -278,7 +278,7 @@ fn steady(options: &Options, shape: Shape, monitor: &dyn Monitor) -> Result<Stea
 
 fn timed(bench: &Bench, state: &DriveState) -> Result<Drive<TimedFlash>, StudyError> {
     let plan = bench.plan();
-    Ok(state.resume(plan, plan.fresh_core(), |core| plan.timed(core))?)
+    Ok(state.resume(plan, plan.fresh_state(), |flash| plan.timed(flash))?)
 }
 
 /// Random writes of a page all over a drive, a second.

@@ -6,7 +6,7 @@ use crate::simulate::{Bench, Measurement};
 use crate::study::Options;
 use device::{BlockDevice, Completions, Drive, Progress};
 use engine::random::Stream;
-use nand::{CountedFlash, Flash, FlashCore};
+use nand::{CountedFlash, Counters};
 use units::{Cause, HostOp, Request, SECTOR_BYTES};
 
 /// Data chips of the small drives.
@@ -73,7 +73,7 @@ fn small(
 
 /// Writes pages, waits until nothing is left to do, and says what that cost.
 fn write(drive: &mut Drive<CountedFlash>, page: u64, pages: u64) -> Measurement {
-    drive.flash_mut().core_mut().reset_counters();
+    drive.flash_mut().state_mut().reset_counters();
     drive.top_mut().reset_counters();
     put(drive, page, pages);
     Bench::counters(drive)
@@ -136,7 +136,7 @@ fn commits(options: &Options, data: u64) -> Result<Vec<Cost>, StudyError> {
 fn update(options: &Options) -> Result<Cost, StudyError> {
     let mut drive = filled(&small(options, "raid5", 4, STRIPES, 1, 900)?);
     let flash = write(&mut drive, 1, 1).flash;
-    Ok((FlashCore::total(&flash.reads), FlashCore::total(&flash.programs)))
+    Ok((Counters::total(&flash.reads), Counters::total(&flash.programs)))
 }
 
 /// Single pages anywhere, four times as many as there are: data chips, most reads of a commit, commits.

@@ -8,7 +8,7 @@ use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
 use device::DriveState;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::FlashCore;
+use nand::Counters;
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::Cause;
@@ -48,7 +48,7 @@ impl Keep for Share {
 pub type Shares = Cells<u64, Share>;
 
 fn parity(measured: &Measurement) -> f64 {
-    measured.flash.programs[Cause::Parity.index()] as f64 / FlashCore::total(&measured.flash.programs) as f64 * 100.0
+    measured.flash.programs[Cause::Parity.index()] as f64 / Counters::total(&measured.flash.programs) as f64 * 100.0
 }
 
 /// Runs all of it.

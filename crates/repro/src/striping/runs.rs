@@ -69,7 +69,7 @@ fn runs() -> BTreeSet<Run> {
 /// # Errors
 /// A drive or a file that cannot be used, or the user stopped.
 pub fn run(options: &Options, trace: &Trace, monitor: &dyn Monitor) -> Result<Results, StudyError> {
-    // Long ones first, so that no core is left with one at the end.
+    // Long ones first, so that no state is left with one at the end.
     let mut runs: Vec<Run> = runs().into_iter().collect();
     runs.sort_by_key(|(place, length)| (*length, std::cmp::Reverse(place.used), *place));
     for (place, length) in &runs {

@@ -155,7 +155,7 @@ fn translation_page(page: u64, options: &Options) -> Result<u64, StudyError> {
 fn fourth_write(options: &Options) -> Result<[usize; 2], StudyError> {
     let bench = small("TPM of figure 3", "tpm", 4, 64 * ENTRIES * 4, options)?;
     let mut drive = bench.fresh();
-    let full = |drive: &Drive<CountedFlash>| drive.flash().core().export().0.iter().filter(|row| row[0] == 4).count();
+    let full = |drive: &Drive<CountedFlash>| drive.flash().state().export().0.iter().filter(|row| row[0] == 4).count();
     for page in [135, 144, 136, 146, 152, 147] {
         write(&mut drive, page);
     }

@@ -65,5 +65,5 @@ pub fn utilisation(measured: &Measurement) -> f64 {
 
 /// Programs for each page the host wrote.
 pub fn write_amplification(measured: &Measurement) -> f64 {
-    nand::FlashCore::total(&measured.flash.programs) as f64 / measured.host_page_writes as f64
+    nand::Counters::total(&measured.flash.programs) as f64 / measured.host_page_writes as f64
 }

@@ -3,7 +3,6 @@
 use super::stripes::{Member, ParityRecord};
 use super::superblocks::{STREAMS, State, Stream};
 use super::{Elastic, NONE, TRIMMED, kept_from};
-use layer::cells;
 use nand::{Flash, Outcome};
 use std::collections::BTreeSet;
 use units::{BlockId, Cause};
@@ -46,7 +45,7 @@ impl<F: Flash> Elastic<F> {
     fn open_places(&self, flash: &F, stream: Stream) -> impl Iterator<Item = u32> {
         let places =
             self.blocks.open[stream as usize].map_or(0..0, |(superblock, next)| next..self.blocks.end_of(superblock));
-        places.filter(|place| self.blocks.usable_from(flash.core(), *place, place + 1).is_some())
+        places.filter(|place| self.blocks.usable_from(flash.state(), *place, place + 1).is_some())
     }
 
     /// Places that `pages` take with their parities.
@@ -123,7 +122,7 @@ impl<F: Flash> Elastic<F> {
             let gained = |left: u32| left.saturating_sub(takes);
             // Few have lost a block, and to look for them takes time.
             if takes <= room && gained(all) > most {
-                let gained = gained(self.blocks.places_left(flash.core(), victim));
+                let gained = gained(self.blocks.places_left(flash.state(), victim));
                 if gained > most {
                     (best, most) = (Some(victim), gained);
                 }
@@ -160,7 +159,7 @@ impl<F: Flash> Elastic<F> {
         let member = Member::new(back, sequence, cells, cause);
         let placed = self.put(flash, &member, after, Stream::Copies);
         if !placed {
-            cells::release(flash, cells, 1);
+            flash.memory_mut().payloads.release(cells, 1);
             return false;
         }
         self.counters.copied += 1;
@@ -189,7 +188,7 @@ impl<F: Flash> Elastic<F> {
 
     /// Sequence number of a page on flash: where it is not, its parity knows.
     fn sequence_of(&self, flash: &F, place: u32) -> u64 {
-        let Some(contents) = flash.core().contents.as_deref() else { return 0 };
+        let Some(contents) = flash.state().contents() else { return 0 };
         if !self.blocks.is_lost(place) {
             return contents.oob(self.blocks.page(place).0).sequence;
         }
@@ -268,10 +267,10 @@ impl<F: Flash> Elastic<F> {
                 continue;
             }
             self.emptied.swap_remove(index);
-            let blocks = self.blocks.begin_erase(flash.core(), superblock);
+            let blocks = self.blocks.begin_erase(flash.state(), superblock);
             self.counters.rebuilt += u64::from(self.to_rebuild.remove(&superblock));
             if blocks.is_empty() {
-                self.blocks.set_free(flash.core(), superblock);
+                self.blocks.set_free(flash.state(), superblock);
                 self.pressed &= self.blocks.free.is_empty();
                 self.room = true;
             }
@@ -286,7 +285,7 @@ impl<F: Flash> Elastic<F> {
 
     /// A block is erased, or given up.
     pub(super) fn block_erased(&mut self, flash: &F, block: BlockId) {
-        self.room |= self.blocks.erased(flash.core(), block);
+        self.room |= self.blocks.erased(flash.state(), block);
         self.pressed &= self.blocks.free.is_empty();
     }
 }

@@ -31,9 +31,9 @@ mod trim;
 use ftl::mapping::FtlContext;
 use layer::{
     Answer, FlushLine, LayerReport, OpHandle, Ops, Outbox, PageLayer, PageOp, Room, Slots, SnapshotError,
-    SnapshotReader, SnapshotWriter, cells,
+    SnapshotReader, SnapshotWriter,
 };
-use nand::{CommandId, Event, Flash, FlashCore, Owner, PayloadId};
+use nand::{CommandId, Event, Flash, FlashState, Owner, PayloadId};
 use read::UnderWay;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stripes::{Member, Stripe};
@@ -264,7 +264,7 @@ impl<F: Flash> Elastic<F> {
         let member = Member { op: number, ..Member::new(logical, self.next_sequence(), cells, op.cause) };
         let placed = self.put(flash, &member, after, Stream::Host);
         if !placed {
-            cells::release(flash, cells, 1);
+            flash.memory_mut().payloads.release(cells, 1);
         }
         placed
     }
@@ -285,15 +285,14 @@ impl<F: Flash> Elastic<F> {
             (PayloadId::NONE, None)
         };
         let cells = if cells == PayloadId::NONE {
-            let page = cells::take(flash, 1, self.full_mask);
-            cells::clear(flash, page, self.full_mask);
+            let page = flash.memory_mut().payloads.take(1, self.full_mask);
+            flash.memory_mut().payloads.clear(page, self.full_mask);
             page
         } else {
             cells
         };
-        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
-            contents.copy_sectors(payload, cells, mask & contents.payload_mask(payload));
-        }
+        let payloads = &mut flash.memory_mut().payloads;
+        payloads.copy(payload, cells, mask & payloads.mask(payload));
         (cells, after)
     }
 
@@ -352,7 +351,7 @@ impl<F: Flash> Elastic<F> {
         if let Some(spare) = self.spares.pop() {
             self.blocks.set_lost(spare, false);
         }
-        self.to_rebuild.extend(self.blocks.hurt(flash.core(), die));
+        self.to_rebuild.extend(self.blocks.hurt(flash.state(), die));
     }
 }
 
@@ -372,7 +371,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
             Event::Joined { token, failed, wait } => self.read_ended(flash, token, failed, wait, outbox),
             Event::Notified { page, .. } => {
                 // One that failed and was given up ends as well.
-                if is_programmed(flash.core(), page) {
+                if is_programmed(flash.state(), page) {
                     self.landed.push_back(self.blocks.place(page));
                 }
             }
@@ -397,7 +396,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
     fn hint_target(&self, _: &F, _: &[Request]) {}
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        self.check_laws(flash.core())
+        self.check_laws(flash.state())
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {
@@ -418,8 +417,8 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 }
 
 /// Whether a page of a block that is being filled is on flash.
-fn is_programmed(core: &FlashCore, page: units::Ppn) -> bool {
-    core.geometry.page_in_block(page) < u32::from(core.block(core.geometry.block_of(page)).done)
+fn is_programmed(state: &FlashState, page: units::Ppn) -> bool {
+    state.geometry.page_in_block(page) < u32::from(state.block(state.geometry.block_of(page)).done)
 }
 
 /// Free superblocks that a stream leaves alone.
@@ -428,6 +427,6 @@ fn kept_from(stream: Stream) -> usize {
 }
 
 /// The cells of a page on flash.
-fn page_cells(core: &FlashCore, page: units::Ppn) -> Option<&[u8]> {
-    core.contents.as_deref().map(|contents| contents.page(page.0))
+fn page_cells(state: &FlashState, page: units::Ppn) -> Option<&[u8]> {
+    state.contents().map(|contents| contents.page(page.0))
 }

@@ -2,7 +2,7 @@
 
 use super::stripes::{ParityRecord, add};
 use super::{Elastic, TRIMMED, page_cells};
-use layer::{Answer, OpHandle, Outbox, PageOp, Signal, cells};
+use layer::{Answer, OpHandle, Outbox, PageOp, Signal};
 use nand::{Cancel, CommandId, Completion, Flash, JoinId, Outcome, PageKind, PayloadId, Read};
 use units::Cause;
 
@@ -95,7 +95,7 @@ impl<F: Flash> Elastic<F> {
             let place = self.map[(op.first + index) as usize];
             let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
             if place >= TRIMMED {
-                cells::clear(flash, payload, mask);
+                flash.memory_mut().payloads.clear(payload, mask);
             } else if self.is_readable(flash, place) {
                 let read = self.read_of(place, op.cause, mask.count_ones() as u8);
                 flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
@@ -115,11 +115,11 @@ impl<F: Flash> Elastic<F> {
 
     /// Whether a page of data can be read, or will be when it is programmed.
     pub(super) fn is_readable(&self, flash: &F, place: u32) -> bool {
-        let (core, page) = (flash.core(), self.blocks.page(place));
-        if core.die_is_dead(core.geometry.die_of(core.geometry.block_of(page))) {
+        let (state, page) = (flash.state(), self.blocks.page(place));
+        if state.die_is_dead(state.geometry.die_of(state.geometry.block_of(page))) {
             return false;
         }
-        core.contents.as_deref().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
+        state.contents().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
     }
 
     /// What a page that cannot be read is computed from: the other pages of its stripe, parity included.
@@ -142,9 +142,7 @@ impl<F: Flash> Elastic<F> {
     #[cold]
     fn read_around(&mut self, flash: &mut F, place: u32, payload: PayloadId, mask: u64, cause: Cause, join: JoinId) {
         if let Some(member) = self.in_memory(place) {
-            if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
-                contents.copy_sectors(member.cells, payload, mask);
-            }
+            flash.memory_mut().payloads.copy(member.cells, payload, mask);
             return;
         }
         let own = self.read_of(place, cause, mask.count_ones() as u8);
@@ -160,10 +158,8 @@ impl<F: Flash> Elastic<F> {
             flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after, ..read });
         }
         let cells = self.sum_of(flash, &others);
-        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
-            contents.copy_sectors(cells, payload, mask);
-        }
-        cells::release(flash, cells, 1);
+        flash.memory_mut().payloads.copy(cells, payload, mask);
+        flash.memory_mut().payloads.release(cells, 1);
         self.counters.reconstructed += 1;
         if !is_lost && !self.repairs.contains(&place) {
             self.repairs.push_back(place);
@@ -172,16 +168,16 @@ impl<F: Flash> Elastic<F> {
 
     /// The sum of pages on flash; the last one is a parity.
     fn sum_of(&self, flash: &mut F, places: &[u32]) -> PayloadId {
-        let cells = cells::take(flash, 1, self.full_mask);
-        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return cells };
-        let mut sum = vec![0; contents.payload(cells).len()];
+        let cells = flash.memory_mut().payloads.take(1, self.full_mask);
+        let Some(contents) = flash.state().contents() else { return cells };
+        let mut sum = vec![0; flash.state().memory.payloads.cells(cells).len()];
         let (parity, data) = places.split_last().expect("a stripe has a parity");
         for place in data {
             add(contents.page(self.blocks.page(*place).0), &mut sum);
         }
         let record = contents.record(self.blocks.page(*parity).0).and_then(ParityRecord::read);
         add(record.expect("a parity page holds a parity").cells, &mut sum);
-        contents.payload_mut(cells).copy_from_slice(&sum);
+        flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&sum);
         cells
     }
 
@@ -195,8 +191,8 @@ impl<F: Flash> Elastic<F> {
         sectors: u8,
     ) -> Option<(PayloadId, Option<CommandId>)> {
         if let Some(member) = self.in_memory(place) {
-            let cells = cells::take(flash, 1, self.full_mask);
-            cells::copy(flash, member.cells, cells, self.full_mask);
+            let cells = flash.memory_mut().payloads.take(1, self.full_mask);
+            flash.memory_mut().payloads.copy(member.cells, cells, self.full_mask);
             let after = if self.blocks.is_lost(place) {
                 None
             } else {
@@ -206,10 +202,10 @@ impl<F: Flash> Elastic<F> {
         }
         if self.is_readable(flash, place) {
             let after = flash.read(self.owner, self.read_of(place, cause, sectors)).pending();
-            let cells = cells::take(flash, 1, self.full_mask);
-            let page = page_cells(flash.core(), self.blocks.page(place)).map(<[u8]>::to_vec);
-            if let (Some(contents), Some(page)) = (flash.core_mut().contents.as_deref_mut(), page) {
-                contents.payload_mut(cells).copy_from_slice(&page);
+            let cells = flash.memory_mut().payloads.take(1, self.full_mask);
+            let page = page_cells(flash.state(), self.blocks.page(place)).map(<[u8]>::to_vec);
+            if let Some(page) = page {
+                flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&page);
             }
             return Some((cells, after));
         }

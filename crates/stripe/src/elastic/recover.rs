@@ -10,7 +10,7 @@ use super::superblocks::{Role, STREAMS};
 use super::trim::{Range, Tombstone, decode};
 use super::{Elastic, LOST, TRIMMED, UNMAPPED};
 use ftl::mapping::{FtlContext, RecoverError};
-use nand::{Contents, Flash, FlashCore, PageKind};
+use nand::{Contents, Flash, FlashState, PageKind};
 use units::{DieId, Ppn};
 
 /// The newest version of a logical page found so far.
@@ -42,8 +42,8 @@ impl<F: Flash> Elastic<F> {
     ///
     /// # Errors
     /// Flash has no out-of-band areas.
-    pub fn recover(context: &FtlContext<'_>, data: u32, spares: u32, image: &FlashCore) -> Result<Self, RecoverError> {
-        let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
+    pub fn recover(context: &FtlContext<'_>, data: u32, spares: u32, image: &FlashState) -> Result<Self, RecoverError> {
+        let contents = image.contents().ok_or(RecoverError::NoContents)?;
         let mut elastic = Self::new(context, data, spares);
         elastic.adopt_dies(image);
         elastic.blocks.adopt(image);
@@ -71,7 +71,7 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// Which dies are lost, and which spares have taken their places.
-    fn adopt_dies(&mut self, image: &FlashCore) {
+    fn adopt_dies(&mut self, image: &FlashState) {
         for spare in self.spares.clone() {
             let is_used = (0..image.geometry.blocks())
                 .map(units::BlockId)
@@ -96,7 +96,7 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// Every page that was programmed and whose die is there.
-    fn programmed<'a>(&'a self, image: &'a FlashCore) -> impl Iterator<Item = (u32, Ppn)> + 'a {
+    fn programmed<'a>(&'a self, image: &'a FlashState) -> impl Iterator<Item = (u32, Ppn)> + 'a {
         (0..self.blocks.count() * self.blocks.places).map(|place| (place, self.blocks.page(place))).filter(
             move |(place, page)| {
                 let row = image.block(image.geometry.block_of(*page));
@@ -109,7 +109,7 @@ impl<F: Flash> Elastic<F> {
 
     /// Finds the stripes that are complete as far as can be seen. Returns logical page and sequence number of what
     /// the others lack.
-    fn adopt_stripes(&mut self, image: &FlashCore, contents: &Contents) -> Vec<(u32, u64)> {
+    fn adopt_stripes(&mut self, image: &FlashState, contents: &Contents) -> Vec<(u32, u64)> {
         let mut missing = Vec::new();
         let mut complete: Vec<(u32, Vec<u32>)> = Vec::new();
         for (place, page) in self.programmed(image) {
@@ -144,7 +144,7 @@ impl<F: Flash> Elastic<F> {
         missing
     }
 
-    fn find_newest(&mut self, image: &FlashCore, contents: &Contents) -> Vec<Newest> {
+    fn find_newest(&mut self, image: &FlashState, contents: &Contents) -> Vec<Newest> {
         let mut newest = vec![Newest { sequence: 0, rank: Rank::Nothing, entry: UNMAPPED }; self.map.len()];
         let mut last = self.sequence;
         let mut note = |logical: u32, found: Newest| {

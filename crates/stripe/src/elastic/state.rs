@@ -5,12 +5,12 @@ use super::superblocks::Role;
 use super::trim::{Range, Tombstone};
 use super::{Counters, Elastic, TRIMMED, UNMAPPED};
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{Flash, FlashCore};
+use nand::{Flash, FlashState};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<F: Flash> Elastic<F> {
     /// Every invariant.
-    pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
+    pub(super) fn check_laws(&self, state: &FlashState) -> Result<(), String> {
         let valid = self.blocks.check()?;
         let (mut mapped, mut live) = (0, BTreeMap::<u32, u32>::new());
         let repairs: BTreeSet<u32> = self.repairs.iter().copied().collect();
@@ -21,7 +21,7 @@ impl<F: Flash> Elastic<F> {
                     return Err(format!("logical page {logical} maps to place {entry}, which is not its own"));
                 }
                 if !repairs.contains(&entry) {
-                    self.check_covered(core, logical, entry)?;
+                    self.check_covered(state, logical, entry)?;
                 }
             } else if entry != UNMAPPED {
                 *live.entry(entry & !TRIMMED).or_default() += 1;
@@ -41,11 +41,11 @@ impl<F: Flash> Elastic<F> {
         if valid != mapped + metadata {
             return Err(format!("{valid} valid pages, but {mapped} mapped and {metadata} of tombstones"));
         }
-        self.check_sums(core)
+        self.check_sums(state)
     }
 
     /// A page at rest belongs to a stripe with a parity, on as many dies as it has pages.
-    fn check_covered(&self, core: &FlashCore, logical: u32, place: u32) -> Result<(), String> {
+    fn check_covered(&self, state: &FlashState, logical: u32, place: u32) -> Result<(), String> {
         let superblock = self.blocks.of(place);
         let is_rebuilt = self.to_rebuild.contains(&superblock) || self.blocks.live_dies() < 2;
         if self.in_memory(place).is_some() || is_rebuilt {
@@ -54,7 +54,7 @@ impl<F: Flash> Elastic<F> {
         let Some((data, parity)) = self.blocks.stripe_of(place) else {
             return Err(format!("logical page {logical} at place {place} has no parity"));
         };
-        let die = |place: u32| core.geometry.die_of(core.geometry.block_of(self.blocks.page(place)));
+        let die = |place: u32| state.geometry.die_of(state.geometry.block_of(self.blocks.page(place)));
         let mut dies: Vec<_> = data.iter().chain([&parity]).map(|place| die(*place)).collect();
         dies.sort_unstable();
         dies.dedup();
@@ -65,8 +65,8 @@ impl<F: Flash> Elastic<F> {
     }
 
     /// Every parity is the sum of its stripe.
-    fn check_sums(&self, core: &FlashCore) -> Result<(), String> {
-        let Some(contents) = core.contents.as_deref() else { return Ok(()) };
+    fn check_sums(&self, state: &FlashState) -> Result<(), String> {
+        let Some(contents) = state.contents() else { return Ok(()) };
         let mut sum: Vec<u8> = Vec::new();
         let mut members = Vec::new();
         for place in 0..self.blocks.count() * self.blocks.places {

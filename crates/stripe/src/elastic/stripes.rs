@@ -3,7 +3,7 @@
 use super::superblocks::{Role, STREAMS, Stream};
 use super::trim::encode;
 use super::{Elastic, NONE, TRIMMED, UNMAPPED, is_programmed, kept_from};
-use layer::{Outbox, cells};
+use layer::Outbox;
 use nand::{CommandId, Completion, Flash, Outcome, PageProgram, PayloadId, Program};
 use units::Cause;
 
@@ -99,13 +99,13 @@ impl<F: Flash> Elastic<F> {
             let has_room = built.is_none_or(|stripe| (stripe.members.len() as u32) < self.data);
             // Its parity must find a place on another die.
             let alone = self.blocks.live_dies() < 2 || self.pressed && stream == Stream::Copies;
-            let (core, end) = (flash.core(), first.map_or(end, |first| end.min(first + self.blocks.span)));
+            let (state, end) = (flash.state(), first.map_or(end, |first| end.min(first + self.blocks.span)));
             let place = match first {
                 _ if !has_room => None,
-                None if !alone => self.blocks.pair_from(core, from, end),
-                _ => self.blocks.usable_from(core, from, end),
+                None if !alone => self.blocks.pair_from(state, from, end),
+                _ => self.blocks.usable_from(state, from, end),
             };
-            let place = place.filter(|place| alone || self.blocks.usable_from(core, place + 1, end).is_some());
+            let place = place.filter(|place| alone || self.blocks.usable_from(state, place + 1, end).is_some());
             if let Some(place) = place {
                 self.blocks.open[stream as usize] = Some((superblock, place + 1));
                 return Some(place);
@@ -203,13 +203,13 @@ impl<F: Flash> Elastic<F> {
         self.flying.insert(place, stripe);
         self.stripes[stripe as usize].waiting += 1;
         let (block, position) =
-            (flash.core().geometry.block_of(command.page), flash.core().geometry.page_in_block(command.page));
-        if u32::from(flash.core().block(block).issued) != position {
+            (flash.state().geometry.block_of(command.page), flash.state().geometry.page_in_block(command.page));
+        if u32::from(flash.state().block(block).issued) != position {
             flash.skip_to(command.page);
         }
         let outcome = flash.program(self.owner, command);
         // Of one that failed on the spot an event will tell.
-        if outcome == Outcome::Done && is_programmed(flash.core(), command.page) {
+        if outcome == Outcome::Done && is_programmed(flash.state(), command.page) {
             self.landed.push_back(place);
         }
     }
@@ -225,7 +225,7 @@ impl<F: Flash> Elastic<F> {
         let first = self.stripes[stripe as usize].members[0].place;
         let from = self.blocks.open[stream as usize].map_or(first, |(_, next)| next);
         let end = self.blocks.end_of(self.blocks.of(first)).min(first + self.blocks.span);
-        let Some(place) = self.blocks.usable_from(flash.core(), from, end) else {
+        let Some(place) = self.blocks.usable_from(flash.state(), from, end) else {
             // A failed block, a last die, or no room: whoever waits for a page waits on unless there is no other die.
             let entry = &mut self.stripes[stripe as usize];
             entry.failed = self.blocks.live_dies() > 1 && entry.members.iter().any(|member| member.op != NONE);
@@ -236,14 +236,8 @@ impl<F: Flash> Elastic<F> {
         };
         self.blocks.open[stream as usize] = Some((self.blocks.of(first), place + 1));
         self.stripes[stripe as usize].parity = Some(place);
-        let record = self.record_of(flash, stripe).map(|record| {
-            flash
-                .core_mut()
-                .contents
-                .as_deref_mut()
-                .expect("records are made where contents are on")
-                .take_record(record)
-        });
+        let record =
+            self.record_of(flash, stripe).and_then(|record| flash.memory_mut().payloads.take_record(|| record));
         let is_parity = self.stripes[stripe as usize].members[0].logical != UNMAPPED;
         self.counters.parities += u64::from(is_parity);
         let command = PageProgram {
@@ -261,18 +255,19 @@ impl<F: Flash> Elastic<F> {
 
     /// What goes into the last page of a stripe, where contents are on.
     fn record_of(&self, flash: &F, stripe: u32) -> Option<Box<[u8]>> {
-        let contents = flash.core().contents.as_deref()?;
+        flash.state().contents()?;
+        let payloads = &flash.state().memory.payloads;
         let members = &self.stripes[stripe as usize].members;
         if members[0].logical == UNMAPPED {
             return Some(encode(&self.tombstones[&members[0].place].ranges));
         }
-        let mut sum = vec![0; contents.payload(members[0].cells).len()];
+        let mut sum = vec![0; payloads.cells(members[0].cells).len()];
         let mut record = vec![PARITY, members.len() as u8];
         for member in members {
             record.extend(member.place.to_le_bytes());
             record.extend(member.logical.to_le_bytes());
             record.extend(member.sequence.to_le_bytes());
-            add(contents.payload(member.cells), &mut sum);
+            add(payloads.cells(member.cells), &mut sum);
         }
         record.extend(sum);
         Some(record.into())
@@ -363,7 +358,7 @@ impl<F: Flash> Elastic<F> {
 
     /// A page need not be in memory any more.
     fn forget(&mut self, flash: &mut F, member: &Member) {
-        cells::release(flash, member.cells, 1);
+        flash.memory_mut().payloads.release(member.cells, 1);
         if member.op == NONE {
             match member.cause {
                 Cause::Gc => self.copies_under_way -= 1,

@@ -5,7 +5,7 @@
 //! it has pages.
 
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::FlashCore;
+use nand::FlashState;
 use std::collections::{BTreeSet, VecDeque};
 use units::{BlockId, DieId, Geometry, Ppn};
 
@@ -163,10 +163,10 @@ impl Superblocks {
     }
 
     /// Superblocks in use with pages on a die that was just lost.
-    pub(super) fn hurt(&self, core: &FlashCore, die: DieId) -> BTreeSet<u32> {
+    pub(super) fn hurt(&self, state: &FlashState, die: DieId) -> BTreeSet<u32> {
         let has_pages = |superblock: u32| {
             let lanes = (0..).zip(&self.lanes).filter(|(_, lane)| *lane / self.geometry.planes_per_die == die.0);
-            lanes.map(|(index, _)| self.block(superblock, index)).any(|block| core.block(block).issued > 0)
+            lanes.map(|(index, _)| self.block(superblock, index)).any(|block| state.block(block).issued > 0)
         };
         self.in_use().filter(|superblock| has_pages(*superblock)).collect()
     }
@@ -194,10 +194,10 @@ impl Superblocks {
     }
 
     /// The first place of the superblock of `from`, from there on, that can be programmed.
-    pub(super) fn usable_from(&self, core: &FlashCore, from: u32, end: u32) -> Option<u32> {
+    pub(super) fn usable_from(&self, state: &FlashState, from: u32, end: u32) -> Option<u32> {
         (from..end).find(|place| {
             let page = self.page(*place);
-            let row = core.block(self.geometry.block_of(page));
+            let row = state.block(self.geometry.block_of(page));
             !self.is_lost(*place)
                 && !row.is_bad()
                 && !row.has_failed()
@@ -206,9 +206,9 @@ impl Superblocks {
     }
 
     /// The first place from there on that can be programmed and has another such place near enough for its parity.
-    pub(super) fn pair_from(&self, core: &FlashCore, from: u32, end: u32) -> Option<u32> {
-        let mut first = self.usable_from(core, from, end)?;
-        while let Some(second) = self.usable_from(core, first + 1, end) {
+    pub(super) fn pair_from(&self, state: &FlashState, from: u32, end: u32) -> Option<u32> {
+        let mut first = self.usable_from(state, from, end)?;
+        while let Some(second) = self.usable_from(state, first + 1, end) {
             if second - first < self.span {
                 return Some(first);
             }
@@ -219,10 +219,10 @@ impl Superblocks {
 
     /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
     /// another die near enough for their parities works as well.
-    pub(super) fn places_left(&self, core: &FlashCore, superblock: u32) -> u32 {
+    pub(super) fn places_left(&self, state: &FlashState, superblock: u32) -> u32 {
         let lanes = self.lanes.len() as u32;
         let works = |index: u32| {
-            let row = core.block(self.block(superblock, index % lanes));
+            let row = state.block(self.block(superblock, index % lanes));
             !self.lost[(index % lanes) as usize] && !row.is_bad() && !row.has_failed()
         };
         let is_alone = self.live_dies() < 2;
@@ -334,14 +334,14 @@ impl Superblocks {
     }
 
     /// Blocks of a superblock that have to be erased before it is used again; it is being erased from now on.
-    pub(super) fn begin_erase(&mut self, core: &FlashCore, superblock: u32) -> Vec<BlockId> {
+    pub(super) fn begin_erase(&mut self, state: &FlashState, superblock: u32) -> Vec<BlockId> {
         let first = (superblock * self.places) as usize;
         self.roles[first..first + self.places as usize].fill(Role::None as u8);
         self.states[superblock as usize] = State::Erasing;
         let live = (0..self.lanes.len() as u32).filter(|index| !self.lost[*index as usize]);
         let blocks = live.map(|index| self.block(superblock, index));
         let used = blocks.filter(|block| {
-            let row = core.block(*block);
+            let row = state.block(*block);
             !row.is_bad() && (row.issued > 0 || row.done > 0)
         });
         let used: Vec<BlockId> = used.collect();
@@ -350,21 +350,21 @@ impl Superblocks {
     }
 
     /// A block is erased, or given up. `true`: its superblock is free now.
-    pub(super) fn erased(&mut self, core: &FlashCore, block: BlockId) -> bool {
+    pub(super) fn erased(&mut self, state: &FlashState, block: BlockId) -> bool {
         let superblock = block.0 % self.geometry.blocks_per_plane();
         let left = &mut self.erasing[superblock as usize];
         *left -= 1;
         if *left > 0 {
             return false;
         }
-        self.set_free(core, superblock);
+        self.set_free(state, superblock);
         true
     }
 
     /// Everything of a superblock is erased.
-    pub(super) fn set_free(&mut self, core: &FlashCore, superblock: u32) {
+    pub(super) fn set_free(&mut self, state: &FlashState, superblock: u32) {
         let first = superblock * self.places;
-        if self.live_dies() > 1 && self.pair_from(core, first, self.end_of(superblock)).is_none() {
+        if self.live_dies() > 1 && self.pair_from(state, first, self.end_of(superblock)).is_none() {
             self.states[superblock as usize] = State::Bad;
             return;
         }
@@ -374,12 +374,12 @@ impl Superblocks {
 
     /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which
     /// are filled up. What lost dies hold does not count: nobody can erase it.
-    pub(super) fn adopt(&mut self, core: &FlashCore) {
+    pub(super) fn adopt(&mut self, state: &FlashState) {
         self.free.clear();
         let mut open = Vec::new();
         for superblock in 0..self.count() {
             let lanes = self.lanes.len() as u32;
-            let done = |index: u32| u32::from(core.block(self.block(superblock, index)).done);
+            let done = |index: u32| u32::from(state.block(self.block(superblock, index)).done);
             let in_use = (0..lanes).filter(|index| !self.lost[*index as usize] && done(*index) > 0);
             let next = in_use.map(|index| (done(index) - 1) * lanes + index + 1).max();
             let Some(next) = next else {

@@ -150,8 +150,7 @@ impl<F: Flash> Elastic<F> {
     ) {
         self.back[place as usize] = TRIMMED | place;
         self.blocks.validate(place);
-        let record =
-            flash.core_mut().contents.as_deref_mut().map(|contents| contents.take_record(encode(&tombstone.ranges)));
+        let record = flash.memory_mut().payloads.take_record(|| encode(&tombstone.ranges));
         self.tombstones.insert(place, tombstone);
         self.add_member(stripe, Member { place, failure: None, ..*member });
         let command = PageProgram {

@@ -7,7 +7,7 @@ use crate::stack::{Faults, Stack};
 use crate::work::{can_serve, describe_blocks};
 use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
-use nand::{Flash, FlashCore, TimedFlash};
+use nand::{Flash, FlashState, TimedFlash};
 use units::DieId;
 
 /// Events without a completed request after which a drive counts as stuck.
@@ -68,9 +68,9 @@ impl Life {
         let stack = Stack::draw(&mut stream, campaign.faults, campaign.layers);
         let habits = Habits::draw(&mut stream);
         let plan = stack.plan().map_err(|error| format!("{error} ({stack})"))?;
-        let mut core = plan.fresh_core();
-        (campaign.prepare)(&mut core);
-        let drive = plan.assemble(plan.timed(core));
+        let mut state = plan.fresh_state();
+        (campaign.prepare)(&mut state);
+        let drive = plan.assemble(plan.timed(state));
         let mut cuts = life_stream(seed, "testkit.cuts");
         let deaths = match campaign.faults {
             Faults::Deaths => Deaths {
@@ -123,7 +123,7 @@ impl Life {
             self.cut(position, tally)?;
         };
         tally.requests += self.host.completed;
-        tally.erases += self.drive.flash().core().blocks().iter().map(|row| u64::from(row.erases)).sum::<u64>();
+        tally.erases += self.drive.flash().state().blocks().iter().map(|row| u64::from(row.erases)).sum::<u64>();
         Ok(ending)
     }
 
@@ -143,8 +143,8 @@ impl Life {
         if so_far >= may_die {
             return;
         }
-        let core = self.drive.flash().core();
-        let live: Vec<DieId> = (0..core.geometry.dies()).map(DieId).filter(|die| !core.die_is_dead(*die)).collect();
+        let state = self.drive.flash().state();
+        let live: Vec<DieId> = (0..state.geometry.dies()).map(DieId).filter(|die| !state.die_is_dead(*die)).collect();
         let die = live[self.stream.below(live.len() as u64) as usize];
         self.deaths.so_far += 1;
         self.drive.kill_die(die);
@@ -187,7 +187,7 @@ impl Life {
 
     /// Whether too many blocks have failed to go on.
     fn is_worn_out(&self) -> bool {
-        self.faults == Faults::Rare && !can_serve(&self.stack, &self.plan, self.drive.flash().core())
+        self.faults == Faults::Rare && !can_serve(&self.stack, &self.plan, self.drive.flash().state())
     }
 
     /// Cuts power now, recovers and checks; from some cuts life goes on.
@@ -228,7 +228,7 @@ impl Life {
     }
 
     /// The drive after the cut that left `image`, with what the oracle now knows.
-    fn restarted(&self, image: FlashCore) -> Result<Drive<TimedFlash>, String> {
+    fn restarted(&self, image: FlashState) -> Result<Drive<TimedFlash>, String> {
         let mut drive = self.plan.recover(image).map_err(|error| error.to_string())?;
         let mut oracle = self.drive.oracle().ok_or("contents are off")?.clone();
         let found: Vec<u64> = self.found.iter().map(|value| value.unwrap_or(0)).collect();

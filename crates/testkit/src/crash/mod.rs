@@ -13,7 +13,7 @@ pub use life::{Ending, Life};
 
 use crate::stack::{Faults, Layers, stands_deaths};
 use engine::random::Stream;
-use nand::FlashCore;
+use nand::FlashState;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,7 +31,7 @@ pub struct Campaign {
     /// Layers the stacks must have.
     pub layers: Layers,
     /// Called on the flash of every new drive (the mutation check breaks a law here).
-    pub prepare: fn(&mut FlashCore),
+    pub prepare: fn(&mut FlashState),
 }
 
 impl Campaign {

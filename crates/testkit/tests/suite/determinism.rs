@@ -14,7 +14,7 @@ fn draw(seed: u64) -> (DrivePlan, Habits) {
 }
 
 fn fresh(plan: &DrivePlan) -> Drive<TimedFlash> {
-    plan.assemble(plan.timed(plan.fresh_core()))
+    plan.assemble(plan.timed(plan.fresh_state()))
 }
 
 /// `true`: everything was served (a worn-out drive compares nothing).
@@ -34,10 +34,10 @@ fn the_same_seed_gives_the_same_hash_alone_and_side_by_side() {
             go(&mut left, &mut hosts[0], 100);
             go(&mut right, &mut hosts[1], 100);
         }
-        assert_eq!(left.flash().core().hash(), right.flash().core().hash(), "seed {seed}");
+        assert_eq!(left.flash().state().hash(), right.flash().state().hash(), "seed {seed}");
         let mut again = fresh(&plan);
         go(&mut again, &mut Host::new(habits, seed), 600);
-        assert_eq!(alone.flash().core().hash(), again.flash().core().hash(), "seed {seed}");
+        assert_eq!(alone.flash().state().hash(), again.flash().state().hash(), "seed {seed}");
     }
 }
 
@@ -55,14 +55,14 @@ fn flush() -> units::Request {
 fn resume<F: Clocked>(
     plan: &DrivePlan,
     drive: Drive<F>,
-    core: fn(F) -> nand::FlashCore,
-    flash: impl Fn(nand::FlashCore) -> F,
+    state: fn(F) -> nand::FlashState,
+    flash: impl Fn(nand::FlashState) -> F,
 ) -> Drive<F> {
     let oracle = drive.oracle().expect("contents are on").clone();
     let mut writer = SnapshotWriter::new();
     drive.top().save(&mut writer);
     let bytes = writer.into_bytes();
-    let mut next = plan.assemble(flash(core(drive.into_parts().0)));
+    let mut next = plan.assemble(flash(state(drive.into_parts().0)));
     let mut reader = SnapshotReader::new(&bytes);
     next.top_mut().load(&mut reader).expect("a snapshot of the same shape fits");
     assert!(reader.is_empty(), "everything saved is read back");
@@ -77,14 +77,14 @@ fn a_run_cut_in_half_by_a_snapshot_ends_like_the_uncut_one() {
         // Counted: no clock to be set back, so hash and counters must agree exactly.
         let run = |halved: bool| {
             let mut host = Host::new(habits, seed);
-            let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+            let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
             let mut served = go(&mut drive, &mut host, 500);
             settle(&mut drive);
             if served && halved {
-                drive = resume(&plan, drive, CountedFlash::into_core, CountedFlash::new);
+                drive = resume(&plan, drive, CountedFlash::into_state, CountedFlash::new);
             }
             served = served && go(&mut drive, &mut host, 500);
-            served.then(|| (drive.flash().core().hash(), drive.flash().core().counters.clone()))
+            served.then(|| (drive.flash().state().hash(), drive.flash().state().counters.clone()))
         };
         assert_eq!(run(true), run(false), "seed {seed}, counted");
         // Timed: the new drive's clock starts at zero, and completion times are in the hash.
@@ -94,10 +94,10 @@ fn a_run_cut_in_half_by_a_snapshot_ends_like_the_uncut_one() {
             let mut served = go(&mut drive, &mut host, 500);
             settle(&mut drive);
             if served && halved {
-                drive = resume(&plan, drive, TimedFlash::into_core, |core| plan.timed(core));
+                drive = resume(&plan, drive, TimedFlash::into_state, |state| plan.timed(state));
             }
             served = served && go(&mut drive, &mut host, 500);
-            served.then(|| drive.flash().core().counters.clone())
+            served.then(|| drive.flash().state().counters.clone())
         };
         assert_eq!(run(true), run(false), "seed {seed}, timed");
     }

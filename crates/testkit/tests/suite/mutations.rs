@@ -3,13 +3,13 @@
 // Only builds with debug assertions can break a law on purpose.
 #![cfg(debug_assertions)]
 
-use nand::{FlashCore, LawBroken};
+use nand::{FlashState, LawBroken};
 use testkit::crash::{Campaign, Failure};
 
 /// Cuts within which a broken law must have shown itself.
 const WITHIN: u64 = 100_000;
 
-fn broken(prepare: fn(&mut FlashCore)) -> Failure {
+fn broken(prepare: fn(&mut FlashState)) -> Failure {
     // With the whole map in memory, or an invariant of translation pages might be first to notice.
     let campaign = Campaign { prepare, layers: testkit::Layers::mapping("page"), ..Campaign::new(WITHIN, 1) };
     match campaign.run(|_| {}) {
@@ -25,27 +25,27 @@ fn assert_data_lost(failure: &Failure) {
 
 #[test]
 fn an_erase_that_ignores_programs_superseding_its_pages_loses_data() {
-    assert_data_lost(&broken(|core| core.break_law(LawBroken::PinsOff)));
+    assert_data_lost(&broken(|state| state.break_law(LawBroken::PinsOff)));
 }
 
 #[test]
 fn sequence_numbers_taken_at_completion_lose_data() {
-    assert_data_lost(&broken(|core| core.break_law(LawBroken::SequenceAtCompletion)));
+    assert_data_lost(&broken(|state| state.break_law(LawBroken::SequenceAtCompletion)));
 }
 
 #[test]
 fn a_block_handed_out_when_its_erase_is_issued_is_noticed() {
     // Depending on the order of events an assertion of flash or the oracle is first.
-    broken(|core| core.break_law(LawBroken::EarlyReuse));
+    broken(|state| state.break_law(LawBroken::EarlyReuse));
 }
 
 #[test]
 fn a_trim_that_does_not_hold_the_page_it_unmaps_lets_an_older_version_surface() {
-    assert_data_lost(&broken(|core| core.break_law(LawBroken::TrimHoldsOff)));
+    assert_data_lost(&broken(|state| state.break_law(LawBroken::TrimHoldsOff)));
 }
 
 #[test]
 fn a_flush_that_does_not_wait_for_tombstones_loses_trims() {
     // Writes are on flash when they are acknowledged, so only trims can tell.
-    assert_data_lost(&broken(|core| core.break_law(LawBroken::FlushBarrierOff)));
+    assert_data_lost(&broken(|state| state.break_law(LawBroken::FlushBarrierOff)));
 }

@@ -3,7 +3,7 @@
 
 use device::{Clocked, Drive, DrivePlan};
 use engine::random::Stream;
-use nand::{CountedFlash, FaultPlan, Flash, FlashCore};
+use nand::{CountedFlash, Counters, FaultPlan, Flash, FlashState};
 use testkit::{Ended, Faults, Habits, Host, Stack, can_serve, describe_blocks, read_through, work};
 use units::BlockId;
 
@@ -41,21 +41,21 @@ impl Case {
     }
 
     /// Runs in both time modes over flash prepared by `prepare`.
-    fn run(&self, prepare: impl Fn(&DrivePlan, &mut FlashCore)) -> [Ended; 2] {
+    fn run(&self, prepare: impl Fn(&DrivePlan, &mut FlashState)) -> [Ended; 2] {
         let plan = self.plan();
-        let core = || {
-            let mut core = plan.fresh_core();
-            prepare(&plan, &mut core);
-            core
+        let state = || {
+            let mut state = plan.fresh_state();
+            prepare(&plan, &mut state);
+            state
         };
-        let counted = self.run_one("none", &mut plan.assemble(CountedFlash::new(core())));
-        let timed = self.run_one("virtual", &mut plan.assemble(plan.timed(core())));
+        let counted = self.run_one("none", &mut plan.assemble(CountedFlash::new(state())));
+        let timed = self.run_one("virtual", &mut plan.assemble(plan.timed(state())));
         [counted, timed]
     }
 
     fn run_one<F: Clocked>(&self, time: &str, drive: &mut Drive<F>) -> Ended {
         let mut host = Host::new(self.habits, self.seed);
-        let per_page = drive.flash().core().geometry.sectors_per_page();
+        let per_page = drive.flash().state().geometry.sectors_per_page();
         let ended = work(drive, &mut host, self.requests).and_then(|ended| {
             let unanswered = read_through(drive, per_page)?;
             assert!(
@@ -70,7 +70,7 @@ impl Case {
         });
         let ended = ended.unwrap_or_else(|what| panic!("seed {} time {time}: {what} ({})", self.seed, self.stack));
         if ended == Ended::Stuck {
-            let worn = self.allow == Allow::WornOut && !can_serve(&self.stack, &self.plan(), drive.flash().core());
+            let worn = self.allow == Allow::WornOut && !can_serve(&self.stack, &self.plan(), drive.flash().state());
             let blocks = describe_blocks(drive);
             assert!(worn, "seed {} time {time}: stuck before its blocks wore out ({}){blocks}", self.seed, self.stack);
         }
@@ -117,10 +117,10 @@ fn an_uncorrectable_page_is_an_error_and_never_wrong_data() {
         let mut case = Case::draw(seed, Faults::None);
         case.stack.set("flash.fault.read", ["0.2%", "5%"][seed as usize % 2]);
         let plan = case.plan();
-        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
         case.run_one("virtual", &mut drive);
-        failed += drive.flash().core().counters.failed_reads;
-        case.run_one("none", &mut plan.assemble(CountedFlash::new(plan.fresh_core())));
+        failed += drive.flash().state().counters.failed_reads;
+        case.run_one("none", &mut plan.assemble(CountedFlash::new(plan.fresh_state())));
     }
     assert!(failed > 100, "{failed} reads failed");
 }
@@ -166,9 +166,9 @@ fn matrix(plan_of: fn(Vec<BlockId>) -> FaultPlan) {
             case.allow = if name == "one block" { Allow::Nothing } else { Allow::WornOut };
             case.stack.set("flash.fault.program", "0%").set("flash.fault.erase", "0%");
             case.requests = 800;
-            case.run(|plan, core| {
+            case.run(|plan, state| {
                 let bad = (0..plan.geometry.blocks()).filter(|block| is_bad(*block)).map(BlockId).collect();
-                core.set_faults(plan_of(bad), seed);
+                state.set_faults(plan_of(bad), seed);
             });
         }
     }
@@ -197,11 +197,11 @@ fn merges_lose_nothing_to_failing_blocks() {
             case.run(|_, _| {});
             case.stack.set("flash.fault.program", "0%").set("flash.fault.erase", "0%");
             let (_, is_bad) = RULES[seed as usize % RULES.len()];
-            case.run(|plan, core| {
+            case.run(|plan, state| {
                 let bad: Vec<_> = (0..plan.geometry.blocks()).filter(|block| is_bad(*block)).map(BlockId).collect();
                 let faults = FaultPlan::default();
                 let programs = seed % 8 < 4;
-                core.set_faults(
+                state.set_faults(
                     if programs {
                         FaultPlan { bad_programs: bad, ..faults }
                     } else {
@@ -219,20 +219,20 @@ fn wear_never_falls_and_bad_blocks_stay_bad() {
     for seed in 100..110 {
         let case = Case::draw(seed, Faults::Rare);
         let plan = case.plan();
-        let mut drive = plan.assemble(plan.timed(plan.fresh_core()));
+        let mut drive = plan.assemble(plan.timed(plan.fresh_state()));
         let mut host = Host::new(case.habits, seed);
-        let mut before = drive.flash().core().blocks().to_vec();
+        let mut before = drive.flash().state().blocks().to_vec();
         for _ in 0..200 {
             work(&mut drive, &mut host, 5).unwrap_or_else(|what| panic!("seed {seed}: {what} ({})", case.stack));
-            let now = drive.flash().core().blocks().to_vec();
+            let now = drive.flash().state().blocks().to_vec();
             for (old, new) in before.iter().zip(&now) {
                 assert!(new.erases >= old.erases && (new.is_bad() || !old.is_bad()), "seed {seed}");
                 assert!(new.done <= new.issued && u32::from(new.issued) <= plan.geometry.pages_per_block);
             }
             before = now;
         }
-        let counters = &drive.flash().core().counters;
+        let counters = &drive.flash().state().counters;
         let erases: u32 = before.iter().map(|row| row.erases).sum();
-        assert_eq!(FlashCore::total(&counters.erases), u64::from(erases), "seed {seed}: erases by cause");
+        assert_eq!(Counters::total(&counters.erases), u64::from(erases), "seed {seed}: erases by cause");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::striped::counted;
 use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
-use nand::{CountedFlash, FaultPlan, Flash, TimedFlash};
+use nand::{CountedFlash, FaultPlan, Flash, Time, TimedFlash};
 use testkit::crash::{Campaign, Tally};
 use testkit::{Stack, drain, read_through};
 use units::{BlockId, Cause, DieId, HostOp, Request, Wait};
@@ -28,13 +28,13 @@ fn request(op: HostOp, first_sector: u64, sectors: u32) -> Request {
 }
 
 fn timed(plan: &DrivePlan) -> Drive<TimedFlash> {
-    plan.assemble(plan.timed(plan.fresh_core()))
+    plan.assemble(plan.timed(plan.fresh_state()))
 }
 
 fn assert_right<F: Clocked>(drive: &mut Drive<F>) {
     drain(drive);
     assert_eq!(drive.outstanding(), 0, "everything is served");
-    let per_page = drive.flash().core().geometry.sectors_per_page();
+    let per_page = drive.flash().state().geometry.sectors_per_page();
     assert_eq!(read_through(drive, per_page), Ok(0));
 }
 
@@ -119,7 +119,7 @@ fn a_write_that_waits_for_programs_under_way_is_woken_when_they_end() {
 #[test]
 fn a_link_does_not_stop_a_drive_without_time() {
     let plan = stack().set("host.link_bandwidth", "50MB/s").plan().unwrap();
-    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     drive.submit(0, &request(HostOp::Write, 0, 22));
     assert_right(&mut drive);
 }
@@ -127,9 +127,9 @@ fn a_link_does_not_stop_a_drive_without_time() {
 #[test]
 fn a_failed_program_keeps_its_data_on_a_drive_without_time() {
     let plan = stack().plan().unwrap();
-    let mut core = plan.fresh_core();
-    core.set_faults(FaultPlan { bad_programs: vec![BlockId(0), BlockId(1)], ..FaultPlan::default() }, 1);
-    let mut drive = plan.assemble(CountedFlash::new(core));
+    let mut state = plan.fresh_state();
+    state.set_faults(FaultPlan { bad_programs: vec![BlockId(0), BlockId(1)], ..FaultPlan::default() }, 1);
+    let mut drive = plan.assemble(CountedFlash::new(state));
     for round in 0..20 {
         drive.submit(0, &request(HostOp::Write, round % 16, 2));
         drive.submit(1, &request(HostOp::Trim, round % 16 + 2, 4));
@@ -142,10 +142,10 @@ fn a_failed_program_keeps_its_data_on_a_drive_without_time() {
 fn a_partial_write_behind_one_that_failed_keeps_its_sectors() {
     let plan = stack().plan().unwrap();
     for bad in [vec![0], vec![0, 1], vec![0, 1, 2]] {
-        let mut core = plan.fresh_core();
+        let mut state = plan.fresh_state();
         let bad_programs = bad.into_iter().map(BlockId).collect();
-        core.set_faults(FaultPlan { bad_programs, ..FaultPlan::default() }, 1);
-        let mut drive = plan.assemble(plan.timed(core));
+        state.set_faults(FaultPlan { bad_programs, ..FaultPlan::default() }, 1);
+        let mut drive = plan.assemble(plan.timed(state));
         drive.submit(0, &request(HostOp::Write, 0, 2));
         drive.submit(1, &request(HostOp::Write, 1, 1));
         drive.submit(2, &request(HostOp::Read, 0, 2));
@@ -169,7 +169,7 @@ fn a_drive_that_can_program_nothing_any_more_still_answers_every_read() {
                 drive.advance(&mut completions);
             }
             let bad_programs = (0..plan.geometry.blocks()).map(BlockId).collect();
-            drive.flash_mut().core_mut().set_faults(FaultPlan { bad_programs, ..FaultPlan::default() }, 1);
+            drive.flash_mut().state_mut().set_faults(FaultPlan { bad_programs, ..FaultPlan::default() }, 1);
             drain(&mut drive);
             assert_eq!(read_through(&mut drive, 2), Ok(0), "{frontier}, {rounds} writes");
         }
@@ -309,7 +309,7 @@ fn cleans_late() -> Stack {
 
 /// Programs of collection so far.
 fn copies(drive: &Drive<TimedFlash>) -> u64 {
-    drive.flash().core().counters.programs[Cause::Gc.index()]
+    drive.flash().state().counters.programs[Cause::Gc.index()]
 }
 
 /// Serves until a request ends.
@@ -356,14 +356,14 @@ fn a_read_behind_cleaning_that_is_not_interrupted_waits_for_all_of_it() {
             drive.submit(0, &Request { arrival: drive.now(), ..request(HostOp::Write, page, 1) });
             let cleans = drive.flash().backlog(DieId(0)).cleaning > 0;
             if cleans && page != last {
-                let (began, erased) = (drive.now(), drive.flash().core().counters.erases[Cause::Gc.index()]);
+                let (began, erased) = (drive.now(), drive.flash().state().counters.erases[Cause::Gc.index()]);
                 drive.submit(1, &Request { arrival: began, ..request(HostOp::Read, last, 1) });
                 let completions = until_done(&mut drive);
                 let done = completions.done[0];
                 if done.request.op == HostOp::Read {
                     behind += 1;
                     let waited = completions.waits[done.wait.expect("it waited") as usize];
-                    let ended = drive.flash().core().counters.erases[Cause::Gc.index()] > erased;
+                    let ended = drive.flash().state().counters.erases[Cause::Gc.index()] > erased;
                     assert_eq!(
                         ended,
                         cleaning == "uninterrupted",
@@ -446,7 +446,7 @@ fn elastic_stripes_with_no_room_to_gain_refuse_writes_instead_of_copying_for_eve
         }
     }
     drive.top().check(drive.flash()).unwrap();
-    assert_eq!(drive.flash().core().counters.failed_erases, 0, "no block wears out for nothing");
+    assert_eq!(drive.flash().state().counters.failed_erases, 0, "no block wears out for nothing");
 }
 
 /// A superblock whose failed blocks left no two near each other was freed, closed unused and erased, for ever.

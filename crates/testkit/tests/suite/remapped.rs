@@ -2,7 +2,7 @@
 
 use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Driver, Oracle, Progress, Remapped, Setting};
 use engine::random::Stream;
-use nand::{FlashCore, TimedFlash};
+use nand::{FlashState, TimedFlash};
 use units::{HostOp, Request};
 
 type Stack = Remapped<Drive<TimedFlash>>;
@@ -35,7 +35,7 @@ fn carrying(mut drive: Drive<TimedFlash>) -> Drive<TimedFlash> {
     drive
 }
 
-fn opened(plan: &DrivePlan, image: FlashCore) -> Stack {
+fn opened(plan: &DrivePlan, image: FlashState) -> Stack {
     let mut drive = carrying(plan.recover(image).unwrap());
     let driver = Driver::open(plan.remap.as_deref().unwrap(), &mut drive).unwrap_or_else(|error| panic!("{error}"));
     Remapped::new(drive, driver)
@@ -74,7 +74,7 @@ struct Life<'a> {
 
 impl<'a> Life<'a> {
     fn begin(plan: &'a DrivePlan, seed: u64) -> Self {
-        let drive = carrying(plan.assemble(plan.timed(plan.fresh_core())));
+        let drive = carrying(plan.assemble(plan.timed(plan.fresh_state())));
         let mut stack = Remapped::new(drive, Driver::format(plan.remap.as_deref().unwrap(), seed));
         stack.settle();
         Self { plan, stack, stream: Stream::new(seed, "remapped"), under_way: 0, before: [0; 3] }

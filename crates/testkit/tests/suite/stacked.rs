@@ -6,7 +6,7 @@ use device::{Clocked, Drive, DrivePlan, HostOptions};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, builder, mapping_names};
 use layer::{BUFFER_OWNER, GATHER_OWNER, LayerReport, PageLayer};
-use nand::{CountedFlash, Flash, FlashCore, Owner};
+use nand::{CountedFlash, Flash, FlashState, Owner};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, read_back_from, work};
 
 /// A drive with a buffer for the host, over one that gathers, over a mapping.
@@ -52,7 +52,7 @@ impl Pair {
         plan: &DrivePlan,
         (owner, name): (Owner, &'static str),
         below: Box<dyn PageLayer<F>>,
-        core: &FlashCore,
+        state: &FlashState,
     ) -> Box<dyn PageLayer<F>> {
         let DrivePlan { geometry, user_pages, config, .. } = plan;
         let values = &config.values;
@@ -60,19 +60,19 @@ impl Pair {
         let kind = values.name("buffer.kind");
         let Some(entry) = buffer::find(kind) else { return below };
         (entry.check)(&context).unwrap();
-        buffer::build(kind).unwrap()(&context, below, core)
+        buffer::build(kind).unwrap()(&context, below, state)
     }
 
-    fn both_over<F: Clocked>(&self, mapping: Box<dyn PageLayer<F>>, core: &FlashCore) -> Box<dyn PageLayer<F>> {
-        let lower = Self::over(&self.plans[1], (GATHER_OWNER, "gather"), mapping, core);
-        Self::over(&self.plans[0], (BUFFER_OWNER, "buffer"), lower, core)
+    fn both_over<F: Clocked>(&self, mapping: Box<dyn PageLayer<F>>, state: &FlashState) -> Box<dyn PageLayer<F>> {
+        let lower = Self::over(&self.plans[1], (GATHER_OWNER, "gather"), mapping, state);
+        Self::over(&self.plans[0], (BUFFER_OWNER, "buffer"), lower, state)
     }
 
     fn drive<F: Clocked>(&self, flash: F) -> Drive<F> {
         let kind = self.upper.get("ftl.kind");
         let entry = builder::<F>(kind).unwrap();
         let mapping = (entry.build)(&self.ftl(), &flash);
-        let layers = self.both_over(mapping, flash.core());
+        let layers = self.both_over(mapping, flash.state());
         let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 10_000 };
         let mut drive = Drive::new(flash, layers, self.plans[0].user_pages, options);
         drive.oracle_mut().unwrap().set_volatile(self.is_volatile());
@@ -85,7 +85,7 @@ impl Pair {
         decides.is_volatile()
     }
 
-    fn recover(&self, image: &FlashCore) -> Box<dyn PageLayer<CountedFlash>> {
+    fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<CountedFlash>> {
         let kind = self.upper.get("ftl.kind");
         let entry = builder::<CountedFlash>(kind).unwrap();
         self.both_over((entry.recover)(&self.ftl(), image).unwrap(), image)
@@ -120,8 +120,8 @@ fn a_gathering_buffer_serves_every_host_buffer_over_every_mapping() {
             let habits = Habits::draw(&mut stream);
             let plan = &pair.plans[0];
             for reports in [
-                serve(&pair, pair.drive(CountedFlash::new(plan.fresh_core())), habits, seed),
-                serve(&pair, pair.drive(plan.timed(plan.fresh_core())), habits, seed),
+                serve(&pair, pair.drive(CountedFlash::new(plan.fresh_state())), habits, seed),
+                serve(&pair, pair.drive(plan.timed(plan.fresh_state())), habits, seed),
             ] {
                 let names: Vec<&str> = reports.iter().map(|report| report.name).collect();
                 assert_eq!(
@@ -144,8 +144,8 @@ fn memories_over_each_other_lose_nothing_with_power() {
             let mut stream = Stream::new(seed, "stacked cuts");
             let pair = Pair::draw(&mut stream, buffer, mapping);
             let mut host = Host::new(Habits::draw(&mut stream), seed);
-            let mut drive = pair.drive(pair.plans[0].timed(pair.plans[0].fresh_core()));
-            let per_page = u64::from(drive.flash().core().geometry.sectors_per_page());
+            let mut drive = pair.drive(pair.plans[0].timed(pair.plans[0].fresh_state()));
+            let per_page = u64::from(drive.flash().state().geometry.sectors_per_page());
             let mut found = Vec::new();
             for event in 0..800 {
                 host.fill(&mut drive, per_page);
@@ -163,7 +163,7 @@ fn memories_over_each_other_lose_nothing_with_power() {
                     continue;
                 }
                 let image = drive.flash().power_cut(&mut stream);
-                let held = |owner| image.nvram.of(owner).len();
+                let held = |owner| image.memory.nvram.of(owner).len();
                 both += u64::from(held(BUFFER_OWNER) > 0 && held(GATHER_OWNER) > 0);
                 cuts += 1;
                 let layers = pair.recover(&image);

@@ -34,7 +34,7 @@ fn filled(plan: &DrivePlan) -> Drive<CountedFlash> {
     let mut drive = counted(plan);
     let sectors = drive.sectors();
     write(&mut drive, 0, sectors as u32);
-    drive.flash_mut().core_mut().reset_counters();
+    drive.flash_mut().state_mut().reset_counters();
     drive.top_mut().reset_counters();
     drive
 }
@@ -46,10 +46,10 @@ fn write(drive: &mut Drive<CountedFlash>, first_sector: u64, sectors: u32) {
 
 /// Reads and programs for parity since this was last asked.
 fn parity_costs(drive: &mut Drive<CountedFlash>) -> (u64, u64) {
-    let core = drive.flash_mut().core_mut();
+    let state = drive.flash_mut().state_mut();
     let cause = Cause::Parity.index();
-    let costs = (core.counters.reads[cause], core.counters.programs[cause]);
-    core.reset_counters();
+    let costs = (state.counters.reads[cause], state.counters.programs[cause]);
+    state.reset_counters();
     costs
 }
 
@@ -174,7 +174,7 @@ fn collection_has_old_versions_committed_or_moves_them() {
             let mut reports = Vec::new();
             drive.top().report(&mut reports);
             let counted = |name| *reports[0].counters.get(name).unwrap();
-            assert!(drive.flash().core().counters.erases.iter().sum::<u64>() > 100, "there is collection");
+            assert!(drive.flash().state().counters.erases.iter().sum::<u64>() > 100, "there is collection");
             assert_eq!(counted("commits_collection") > 0, commits, "{kind}, {semi_valid}");
         }
     }
@@ -264,7 +264,7 @@ fn a_full_parity_cache_that_is_used_reads_one_page_for_a_hit() {
 #[test]
 fn the_cache_has_the_size_that_is_published() {
     let plan = plan("raid5-ppc", 4, 1 << 14, &[("stripe.cache.entries", "64")]);
-    let drive = plan.assemble(CountedFlash::new(plan.fresh_core()));
+    let drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     let mut reports = Vec::new();
     drive.top().report(&mut reports);
     assert_eq!(reports[0].counters["cache_bits"], 64 * (14 + 4 + 4096));

@@ -3,7 +3,6 @@
 use crate::striped::{Fed, NOTHING, counted, random_requests, request, restarted, serve, stack, timed, unreadable};
 use device::{BlockDevice, DrivePlan};
 use engine::random::Stream;
-use nand::Flash;
 use units::{DieId, HostOp, Request};
 
 #[test]
@@ -196,7 +195,7 @@ fn a_page_that_cannot_be_read_while_a_spare_is_filled_is_an_error() {
         let mut drive = counted(&plan);
         (0..8).for_each(|page| drive.submit(0, &request(HostOp::Write, page)));
         assert_eq!(serve(&mut drive), NOTHING);
-        drive.flash_mut().core_mut().lose_block(units::BlockId(2 * plan.geometry.blocks_per_plane()));
+        drive.flash_mut().state_mut().lose_block(units::BlockId(2 * plan.geometry.blocks_per_plane()));
         drive.kill_die(DieId(1));
         serve(&mut drive);
         let lost = unreadable(&mut drive);

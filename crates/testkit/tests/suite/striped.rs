@@ -2,7 +2,7 @@
 
 use device::{BlockDevice, Clocked, Completion, Completions, Drive, DrivePlan, HostOptions, Oracle, Progress};
 use engine::random::Stream;
-use nand::{CountedFlash, FlashCore, TimedFlash};
+use nand::{CountedFlash, FlashState, TimedFlash};
 use stack::Stacked as _;
 use std::collections::BTreeMap;
 use testkit::Stack;
@@ -32,15 +32,15 @@ pub fn stack(kind: &str, spares: u32, capacity: &str) -> Stack {
 }
 
 pub fn counted(plan: &DrivePlan) -> Drive<CountedFlash> {
-    plan.assemble(CountedFlash::new(plan.fresh_core()))
+    plan.assemble(CountedFlash::new(plan.fresh_state()))
 }
 
 pub fn timed(plan: &DrivePlan) -> Drive<TimedFlash> {
-    plan.assemble(plan.timed(plan.fresh_core()))
+    plan.assemble(plan.timed(plan.fresh_state()))
 }
 
 /// The drive as a power cut left it, which is to hold what `oracle` says, without time.
-pub fn restarted(plan: &DrivePlan, image: FlashCore, oracle: Oracle) -> Drive<CountedFlash> {
+pub fn restarted(plan: &DrivePlan, image: FlashState, oracle: Oracle) -> Drive<CountedFlash> {
     let layers = CountedFlash::recovered(&plan.stack(), &image).unwrap();
     let host = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
     let mut drive = Drive::new(CountedFlash::new(image), layers, plan.user_pages, host);

@@ -254,8 +254,8 @@ fn lost_memory_costs_nothing_unless_a_chip_is_lost_as_well() {
         let plan = stack(kind).set("stripe.cache.entries", 2).plan().unwrap();
         every_sequence(&[0, 1, 2, 5], 4, &mut |pages| {
             let drive = written(&plan, pages);
-            let mut image = drive.flash().core().after_power_cut(&[], &mut Stream::new(1, "cut"));
-            image.nvram.lose();
+            let mut image = drive.flash().state().after_power_cut(&[], &mut Stream::new(1, "cut"));
+            image.memory.nvram.lose();
             for die in 0..5 {
                 let mut again = restarted(&plan, image.clone(), drive.oracle().unwrap().clone());
                 assert_eq!(unreadable(&mut again), NOTHING, "{kind}: {pages:?}, memory lost");
@@ -278,8 +278,8 @@ fn lost_memory_and_a_lost_chip_are_an_error_where_flash_shows_newer_pages() {
             let mut drive = written(&plan, &all[..8]);
             all[8..].iter().for_each(|page| drive.submit(0, &request(HostOp::Write, *page)));
             serve(&mut drive);
-            let mut image = drive.flash().core().after_power_cut(&[], &mut Stream::new(1, "cut"));
-            image.nvram.lose();
+            let mut image = drive.flash().state().after_power_cut(&[], &mut Stream::new(1, "cut"));
+            image.memory.nvram.lose();
             for die in 0..4 {
                 // Of the pages of a stripe only its own newest one is seen on the other chips.
                 let stripes: Vec<&u64> = pages.iter().filter(|page| **page != u64::from(die) && **page != 5).collect();
@@ -298,7 +298,7 @@ fn lost_memory_and_a_lost_chip_are_an_error_where_flash_shows_newer_pages() {
                 );
                 errors += lost.len();
                 // Once it was read, what is there is protected again.
-                let mut twice = restarted(&plan, again.flash().core().clone(), drive.oracle().unwrap().clone());
+                let mut twice = restarted(&plan, again.flash().state().clone(), drive.oracle().unwrap().clone());
                 assert_eq!(unreadable(&mut twice), lost);
             }
         });
@@ -317,7 +317,7 @@ fn more_losses_than_parities_are_errors_and_never_wrong_data() {
             for (die, other) in (0..5).flat_map(|die| (1..5).map(move |by| (die, (die + by) % 5))) {
                 let mut drive = written(&plan, &all);
                 drive.kill_die(DieId(die));
-                drive.flash_mut().core_mut().lose_block(BlockId(other * plan.geometry.blocks_per_plane()));
+                drive.flash_mut().state_mut().lose_block(BlockId(other * plan.geometry.blocks_per_plane()));
                 for page in [0, 2, 6, 0, 3] {
                     drive.submit(0, &request(HostOp::Write, page));
                     serve(&mut drive);
@@ -337,7 +337,7 @@ fn what_is_lost_reads_as_an_error_until_it_is_written_again() {
     serve(&mut drive);
     drive.kill_die(DieId(1));
     assert_eq!(unreadable(&mut drive), [1]);
-    let image = drive.flash().core().after_power_cut(&[], &mut Stream::new(1, "cut"));
+    let image = drive.flash().state().after_power_cut(&[], &mut Stream::new(1, "cut"));
     let mut again = restarted(&plan, image, drive.oracle().unwrap().clone());
     assert_eq!(unreadable(&mut again), [1]);
     again.submit(0, &request(HostOp::Write, 1));
@@ -354,11 +354,11 @@ fn a_page_or_block_that_cannot_be_read_is_computed_and_healed() {
             let blocks = plan.geometry.blocks();
             for block in (0..blocks).step_by(plan.geometry.blocks_per_plane() as usize).map(BlockId) {
                 let mut drive = written(&plan, pages);
-                drive.flash_mut().core_mut().lose_block(block);
+                drive.flash_mut().state_mut().lose_block(block);
                 assert_eq!(unreadable(&mut drive), NOTHING, "{kind}: {pages:?} written, block {block} lost");
-                let healed = drive.flash().core().counters.failed_reads;
+                let healed = drive.flash().state().counters.failed_reads;
                 assert_eq!(unreadable(&mut drive), NOTHING);
-                assert_eq!(drive.flash().core().counters.failed_reads, healed, "what was read once is good again");
+                assert_eq!(drive.flash().state().counters.failed_reads, healed, "what was read once is good again");
             }
         });
     }

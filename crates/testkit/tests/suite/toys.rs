@@ -5,10 +5,9 @@
 use device::{Clocked, Drive, HostOptions};
 use layer::{
     Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
-    cells,
 };
 use nand::{
-    Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageCopy, PageProgram,
+    Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner, PageCopy, PageProgram,
     Program, Read,
 };
 use testkit::{Ended, Habits, Host, Stack, work};
@@ -31,8 +30,8 @@ struct Toy {
 const OWNER: Owner = 0;
 
 impl Toy {
-    fn new(core: &FlashCore, user_pages: u32) -> Self {
-        let geometry = core.geometry;
+    fn new(state: &FlashState, user_pages: u32) -> Self {
+        let geometry = state.geometry;
         Self {
             geometry,
             map: vec![None; user_pages as usize],
@@ -139,7 +138,7 @@ impl Toy {
         for index in 0..op.pages {
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let Some(page) = self.map[(op.first + index) as usize] else {
-                cells::clear(flash, payload, mask);
+                flash.memory_mut().payloads.clear(payload, mask);
                 continue;
             };
             let (sectors, completion) = (mask.count_ones() as u8, Some(Completion::Join(join)));
@@ -212,12 +211,12 @@ impl<F: Flash> PageLayer<F> for Toy {
 /// Serves 3000 requests; pages that collection copied.
 fn serves<F: Clocked>(flash: F, user_pages: u32, seed: u64) -> u64 {
     let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
-    let toy = Toy::new(flash.core(), user_pages);
+    let toy = Toy::new(flash.state(), user_pages);
     let mut drive = Drive::new(flash, Box::new(toy), user_pages, options);
     let habits = Habits::draw(&mut engine::random::Stream::new(seed, "toys"));
     let ended = work(&mut drive, &mut Host::new(habits, seed), 3000).expect("every read returns what was written last");
     assert_eq!(ended, Ended::Served);
-    drive.flash().core().counters.programs[Cause::Gc.index()]
+    drive.flash().state().counters.programs[Cause::Gc.index()]
 }
 
 #[test]
@@ -236,8 +235,8 @@ fn a_mapping_from_outside_serves_every_request_on_both_kinds_of_flash() {
     let plan = stack.plan().expect("a plain drive");
     let copied: u64 = (0..20)
         .map(|seed| {
-            serves(CountedFlash::new(plan.fresh_core()), plan.user_pages, seed)
-                + serves(plan.timed(plan.fresh_core()), plan.user_pages, seed)
+            serves(CountedFlash::new(plan.fresh_state()), plan.user_pages, seed)
+                + serves(plan.timed(plan.fresh_state()), plan.user_pages, seed)
         })
         .sum();
     assert!(copied > 10_000, "collection copied {copied} pages");

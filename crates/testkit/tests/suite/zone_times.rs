@@ -4,7 +4,7 @@ use crate::striped::{NOTHING, counted, counters, responses, serve};
 use crate::zones::{BLOCK, READ, WRITE, encoded, read, stack, write};
 use device::{BlockDevice, Clocked, Completions, Drive, DriveState, Progress};
 use engine::random::Stream;
-use nand::{Flash, FlashCore, TimedFlash};
+use nand::{Counters, Flash, TimedFlash};
 use units::{HostOp, Request};
 
 /// Serves what was submitted; for each request its operation and what it waited for nothing, ns.
@@ -82,7 +82,7 @@ fn a_read_of_several_pages_that_has_begun_is_not_cut_short() {
         ];
         let mut drive = encoded(&stack(&settings).plan().unwrap());
         drive.top_mut().reset_counters();
-        let pages = |drive: &Drive<TimedFlash>| FlashCore::total(&drive.flash().core().counters.reads);
+        let pages = |drive: &Drive<TimedFlash>| Counters::total(&drive.flash().state().counters.reads);
         let (before, blocks) = (pages(&drive), drive.sectors() / 4);
         let mut stream = Stream::new(4, "begun");
         for _ in 0..200 {
@@ -138,7 +138,7 @@ fn a_drive_that_was_encoded_before_it_was_saved_is_not_encoded_again_at_once() {
     assert_eq!(serve(&mut drive), NOTHING);
     drive.prepare();
     let state = DriveState::of(&drive);
-    let mut drive = state.resume(&plan, plan.fresh_core(), |core| plan.timed(core)).unwrap();
+    let mut drive = state.resume(&plan, plan.fresh_state(), |flash| plan.timed(flash)).unwrap();
     // Nothing is to do for a while, twice.
     for block in [0, 9] {
         assert_eq!(responses(&mut drive, &[read(block, 1)]), [READ]);

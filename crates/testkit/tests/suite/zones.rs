@@ -3,7 +3,7 @@
 use crate::striped::{NOTHING, counted, counters, responses, serve, timed, unreadable};
 use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
-use nand::{CountedFlash, Flash, FlashCore, TimedFlash};
+use nand::{CountedFlash, Counters, Flash, Time, TimedFlash};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, drain, read_through, work};
 use units::{DieId, HostOp, Ppn, Request};
 
@@ -353,7 +353,7 @@ fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
     for (policy, expected) in [("eager", WRITE + READ), ("eager-by-time", 3 * READ)] {
         let mut drive = encoded(&stack(&[("zones.code", "mirror"), ("zones.reads", policy)]).plan().unwrap());
         let second_zone = blocks(&drive) / 3;
-        let coded = FlashCore::total(&drive.flash().core().counters.reads);
+        let coded = Counters::total(&drive.flash().state().counters.reads);
         for bank in 0..8 {
             // The mirror of a block is four banks further; those two reads are of a bank without a choice, as their
             // mirror writes.
@@ -366,7 +366,7 @@ fn of_two_queues_the_one_with_fewer_commands_may_be_the_longer_one() {
             ];
             assert_eq!(responses(&mut drive, &requests)[3], expected, "{policy}: bank {bank} writes");
         }
-        assert!(FlashCore::total(&drive.flash().core().counters.reads) > coded);
+        assert!(Counters::total(&drive.flash().state().counters.reads) > coded);
     }
 }
 
@@ -380,7 +380,7 @@ fn a_page_that_cannot_be_read_takes_no_other_of_its_stripe_block_with_it() {
         let mut lost = Vec::new();
         for page in (0..plan.geometry.pages()).step_by(5) {
             let mut drive = encoded(&plan);
-            drive.flash_mut().core_mut().lose_page(Ppn(page));
+            drive.flash_mut().state_mut().lose_page(Ppn(page));
             let unreadable = unreadable(&mut drive);
             assert!(unreadable.len() <= 1, "{queues}: {unreadable:?} are lost with flash page {page}");
             lost.extend(unreadable);
@@ -450,9 +450,9 @@ fn segment_amplification(blocks: u64, pages: u64, fill: f64) -> f64 {
     };
     (0..units).for_each(|unit| write(&mut drive, unit));
     (0..4 * units).for_each(|_| write(&mut drive, stream.below(units)));
-    drive.flash_mut().core_mut().reset_counters();
+    drive.flash_mut().state_mut().reset_counters();
     (0..4 * units).for_each(|_| write(&mut drive, stream.below(units)));
-    FlashCore::total(&drive.flash().core().counters.programs) as f64 / (4 * units * pages) as f64
+    Counters::total(&drive.flash().state().counters.programs) as f64 / (4 * units * pages) as f64
 }
 
 /// A block of two spare ones is always kept for cleaning. The mean field takes segments for large; small ones cost up

@@ -41,7 +41,7 @@ impl<S: Scheme> LogMap<S> {
     /// Programs nothing more into a block, and has its logical block merged.
     pub(super) fn give_up<F: Flash>(&mut self, flash: &F, block: BlockId) {
         let lbn = self.owners[block.index()];
-        if flash.core().block(block).has_failed() && self.failing.insert(block) {
+        if flash.state().block(block).has_failed() && self.failing.insert(block) {
             self.good -= 1;
         }
         match self.roles[block.index()] {
@@ -118,7 +118,7 @@ impl<S: Scheme> LogMap<S> {
         };
         (first..first + count).any(|logical| {
             let entry = self.map[logical as usize];
-            entry != UNMAPPED && !self.is_on_flash(flash.core(), Ppn(entry & !TRIMMED))
+            entry != UNMAPPED && !self.is_on_flash(flash.state(), Ppn(entry & !TRIMMED))
         })
     }
 

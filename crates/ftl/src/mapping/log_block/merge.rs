@@ -74,7 +74,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// Fills the log block of a logical block with copies up to `offset`. As [`LogMap::merge`].
     pub(in crate::mapping) fn fill<F: Flash>(&mut self, flash: &mut F, lbn: u32, offset: u32) -> bool {
-        let next = self.own_log(lbn).map(|log| u32::from(flash.core().block(log).issued));
+        let next = self.own_log(lbn).map(|log| u32::from(flash.state().block(log).issued));
         if next == Some(offset) {
             return true;
         }
@@ -117,13 +117,13 @@ impl<S: Scheme> LogMap<S> {
 
     /// Whether copies of pages of an empty block may still fail and go back to them.
     pub(in crate::mapping) fn may_be_returned_to<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
-        self.active > 0 || !self.rescues.is_empty() && flash.core().block(block).pins > 0
+        self.active > 0 || !self.rescues.is_empty() && flash.state().block(block).pins > 0
     }
 
     /// The cheapest merge that will do.
     fn merge_kind<F: Flash>(&self, flash: &F, lbn: u32) -> Kind {
         let Some(log) = self.own_log(lbn) else { return Kind::Full };
-        let next = u32::from(flash.core().block(log).issued);
+        let next = u32::from(flash.state().block(log).issued);
         let complete = next >= self.pages.min(self.map.len() as u32 - lbn * self.pages);
         if !self.in_place[log.index()] || !complete && !self.settings.partial_merge && !S::IN_PLACE {
             return Kind::Full;
@@ -151,7 +151,7 @@ impl<S: Scheme> LogMap<S> {
             }
             _ => self.own_log(lbn).expect("a log block is filled"),
         };
-        let next = u32::from(flash.core().block(target).issued);
+        let next = u32::from(flash.state().block(target).issued);
         let slot = self.merges.iter().position(Option::is_none).expect("merges under way are counted");
         self.locked[lbn as usize] = true;
         self.active += 1;
@@ -179,12 +179,12 @@ impl<S: Scheme> LogMap<S> {
         let end = (first + self.pages).min(self.map.len() as u32);
         let newest = (first..end).map(|logical| self.map[logical as usize]).filter(|entry| *entry != UNMAPPED);
         let mut pages = newest.map(|entry| Ppn(entry & !TRIMMED));
-        pages.find(|page| !self.is_on_flash(flash.core(), *page) && !self.has_failed(lbn, *page))
+        pages.find(|page| !self.is_on_flash(flash.state(), *page) && !self.has_failed(lbn, *page))
     }
 
     /// Whether the program of a page has completed.
-    pub(super) fn is_on_flash(&self, core: &nand::FlashCore, page: Ppn) -> bool {
-        self.geometry.page_in_block(page) < u32::from(core.block(self.geometry.block_of(page)).done)
+    pub(super) fn is_on_flash(&self, state: &nand::FlashState, page: Ppn) -> bool {
+        self.geometry.page_in_block(page) < u32::from(state.block(self.geometry.block_of(page)).done)
     }
 
     /// A copy ended, or a failed program was placed.
@@ -199,7 +199,7 @@ impl<S: Scheme> LogMap<S> {
     fn go_on<F: Flash>(&mut self, flash: &mut F, slot: usize) {
         loop {
             let Some(merge) = self.merges[slot] else { return };
-            if flash.core().block(merge.target).has_failed() {
+            if flash.state().block(merge.target).has_failed() {
                 if merge.in_flight == 0 {
                     self.dissolve(flash, slot);
                 }

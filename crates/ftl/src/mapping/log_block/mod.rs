@@ -37,11 +37,11 @@ use fail::Rescue;
 use layer::recency::{Links, List};
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
-    Values, cells,
+    Values,
 };
 use merge::{Kind, Merge, MergeCounters};
 use nand::{
-    Cancel, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageProgram, PayloadId, Program, Read,
+    Cancel, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId, Program, Read,
 };
 use parameters::Settings;
 pub(super) use parameters::common;
@@ -184,25 +184,25 @@ pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, paramete
 /// What builds a scheme.
 pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
     Builder {
-        build: |context, flash| Box::new(LogMap::<S>::new(context, flash.core())),
+        build: |context, flash| Box::new(LogMap::<S>::new(context, flash.state())),
         recover: |context, image| Ok(Box::new(LogMap::<S>::recover(context, image)?)),
         versioned: None,
     }
 }
 
 impl<S: Scheme> LogMap<S> {
-    fn new(context: &FtlContext<'_>, core: &FlashCore) -> Self {
+    fn new(context: &FtlContext<'_>, state: &FlashState) -> Self {
         let geometry = context.geometry;
         let settings = Settings::read(context.values);
         let pages = geometry.pages_per_block;
         let count = geometry.blocks() as usize;
         let logical_blocks = context.user_pages.div_ceil(pages) as usize;
-        let usable = |block: u32| !core.block(BlockId(block)).is_bad();
+        let usable = |block: u32| !state.block(BlockId(block)).is_bad();
         let mut roles = vec![Role::Bad; count];
         let mut free = FreePool::new(&geometry, settings.order);
         for block in (0..geometry.blocks()).filter(|block| usable(*block)) {
             roles[block as usize] = Role::Free;
-            if core.block(BlockId(block)).done == 0 {
+            if state.block(BlockId(block)).done == 0 {
                 free.push(&geometry, BlockId(block));
             }
         }
@@ -318,7 +318,7 @@ impl<S: Scheme> LogMap<S> {
 
     #[inline]
     fn reach<F: Flash>(&self, flash: &mut F, page: Ppn) {
-        let issued = flash.core().block(self.geometry.block_of(page)).issued;
+        let issued = flash.state().block(self.geometry.block_of(page)).issued;
         if self.geometry.page_in_block(page) != u32::from(issued) {
             flash.skip_to(page);
         }
@@ -335,7 +335,7 @@ impl<S: Scheme> LogMap<S> {
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             if entry >= TRIMMED {
-                cells::clear(flash, payload, mask);
+                flash.memory_mut().payloads.clear(payload, mask);
                 continue;
             }
             let read = Read {
@@ -447,7 +447,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        self.check_laws(flash.core())
+        self.check_laws(flash.state())
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {

@@ -72,7 +72,7 @@ impl<S: Scheme> LogMap<S> {
             block = opened.0;
         }
         let block = BlockId(block);
-        if offset >= u32::from(flash.core().block(block).issued) {
+        if offset >= u32::from(flash.state().block(block).issued) {
             InPlace::Page(self.geometry.page_at(block, offset))
         } else {
             InPlace::Taken
@@ -95,7 +95,7 @@ impl<S: Scheme> LogMap<S> {
     /// The next page of a block, if it has one.
     #[inline]
     pub(in crate::mapping) fn next_page<F: Flash>(&self, flash: &F, block: BlockId) -> Option<Ppn> {
-        let row = flash.core().block(block);
+        let row = flash.state().block(block);
         let next = u32::from(row.issued);
         (next < self.pages && !row.has_failed()).then(|| self.geometry.page_at(block, next))
     }
@@ -150,7 +150,7 @@ impl<S: Scheme> LogMap<S> {
     pub(in crate::mapping) fn log_limit<F: Flash>(&self, flash: &F) -> u32 {
         let wanted = self.settings.log_blocks.or(S::DEFAULT_LOGS).unwrap_or(u32::MAX);
         // Where blocks may fail, the target of a merge may as well.
-        let kept = self.settings.merge_blocks + u32::from(flash.core().may_fail());
+        let kept = self.settings.merge_blocks + u32::from(flash.state().may_fail());
         let spare = self.good.saturating_sub(self.data.len() as u32 + kept);
         let least = self.good.saturating_sub(self.data.len() as u32 + self.settings.merge_blocks);
         wanted.min(spare.max(least.min(S::LEAST_LOGS)))
@@ -163,7 +163,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// Free blocks the host does not get.
     pub(super) fn kept<F: Flash>(&self, flash: &F) -> u32 {
-        if flash.core().may_fail() { self.settings.merge_blocks } else { 1 }
+        if flash.state().may_fail() { self.settings.merge_blocks } else { 1 }
     }
 
     pub(super) fn assign(&mut self, block: BlockId, role: Role, lbn: u32) {
@@ -194,7 +194,7 @@ impl<S: Scheme> LogMap<S> {
     /// go first.
     pub(in crate::mapping) fn erase<F: Flash>(&mut self, flash: &mut F, block: BlockId, cause: Cause) {
         debug_assert!(self.blocks.valid_count(block) == 0, "block {block} is erased with valid pages");
-        let row = flash.core().block(block);
+        let row = flash.state().block(block);
         if row.done != row.issued && !row.has_failed() {
             let last = self.geometry.page_at(block, u32::from(row.issued) - 1);
             self.assign(block, Role::Garbage, NONE);
@@ -214,7 +214,7 @@ impl<S: Scheme> LogMap<S> {
     #[cold]
     pub(super) fn erase_garbage<F: Flash>(&mut self, flash: &mut F) {
         for block in std::mem::take(&mut self.garbage) {
-            let row = flash.core().block(block);
+            let row = flash.state().block(block);
             if row.done == row.issued || row.has_failed() {
                 self.erase(flash, block, Cause::Merge);
             } else {

@@ -11,7 +11,7 @@ use super::trim::{Tombstone, decode};
 use super::{LogMap, NONE, Scheme, TRIMMED, UNMAPPED};
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
-use nand::{Contents, FlashCore, PageKind};
+use nand::{Contents, FlashState, PageKind};
 use std::collections::BTreeMap;
 use units::{BlockId, DieId, Ppn};
 
@@ -46,8 +46,8 @@ struct Scan {
 }
 
 impl<S: Scheme> LogMap<S> {
-    pub(super) fn recover(context: &FtlContext<'_>, image: &FlashCore) -> Result<Self, RecoverError> {
-        let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
+    pub(super) fn recover(context: &FtlContext<'_>, image: &FlashState) -> Result<Self, RecoverError> {
+        let contents = image.contents().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;
         if let Some(die) = (0..geometry.dies()).find(|die| image.die_is_dead(DieId(*die))) {
             return Err(RecoverError::DieLost { die });
@@ -61,7 +61,7 @@ impl<S: Scheme> LogMap<S> {
     }
 
     /// Reads all out-of-band areas.
-    fn scan(&mut self, image: &FlashCore, contents: &Contents) -> Scan {
+    fn scan(&mut self, image: &FlashState, contents: &Contents) -> Scan {
         let none = Newest { sequence: 0, holders: 0, is_tombstone: false, chosen: NONE };
         let mut scan = Scan { newest: vec![none; self.map.len()], blocks: BTreeMap::new(), pages: self.pages };
         for block in written_blocks(image) {
@@ -124,7 +124,7 @@ impl<S: Scheme> LogMap<S> {
     }
 
     /// Finds a use for each block that is not erased.
-    fn give_roles(&mut self, scan: &Scan, image: &FlashCore) {
+    fn give_roles(&mut self, scan: &Scan, image: &FlashState) {
         let mut by_logical: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
         let mut shared = Vec::new();
         for (&block, found) in &scan.blocks {

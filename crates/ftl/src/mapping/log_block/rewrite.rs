@@ -58,7 +58,7 @@ impl<S: Scheme> LogMap<S> {
     pub(super) fn place_rewritten<F: Flash>(&mut self, flash: &F, logical: u32, put: Put) -> Option<Ppn> {
         let (lbn, offset) = self.split(logical);
         let rewrite = self.rewrites.iter().find(|rewrite| rewrite.lbn == lbn)?;
-        let next = u32::from(flash.core().block(rewrite.target).issued);
+        let next = u32::from(flash.state().block(rewrite.target).issued);
         debug_assert!(put == Put::Data && offset == next, "a block is written anew in order");
         (put == Put::Data && offset == next).then(|| self.geometry.page_at(rewrite.target, offset))
     }

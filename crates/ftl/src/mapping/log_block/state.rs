@@ -5,7 +5,7 @@ use super::{LogMap, NONE, Scheme, TRIMMED, UNMAPPED};
 use crate::alloc::{Order, plane_order};
 use crate::blocks::BlockTable;
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{FlashCore, PageKind};
+use nand::{FlashState, PageKind};
 use std::collections::VecDeque;
 use units::{BlockId, Geometry, Ppn};
 
@@ -90,7 +90,7 @@ impl FreePool {
 
 impl<S: Scheme> LogMap<S> {
     /// Every invariant of the mapping.
-    pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
+    pub(super) fn check_laws(&self, state: &FlashState) -> Result<(), String> {
         let valid = self.blocks.check()?;
         let mut mapped = 0_u64;
         let mut live = std::collections::BTreeMap::new();
@@ -99,7 +99,7 @@ impl<S: Scheme> LogMap<S> {
                 continue;
             }
             let page = Ppn(entry & !TRIMMED);
-            let row = core.block(self.geometry.block_of(page));
+            let row = state.block(self.geometry.block_of(page));
             if self.geometry.page_in_block(page) >= u32::from(row.issued) {
                 return Err(format!("logical page {logical} maps to page {page}, never programmed"));
             }
@@ -111,7 +111,7 @@ impl<S: Scheme> LogMap<S> {
             if !self.blocks.is_valid(page) || self.back[page.index()] != logical as u32 {
                 return Err(format!("logical page {logical} maps to page {page}, which is not its own"));
             }
-            self.check_oob(core, logical as u32, page)?;
+            self.check_oob(state, logical as u32, page)?;
         }
         for (page, tombstone) in &self.tombstones {
             let named = live.remove(page).unwrap_or(0);
@@ -127,7 +127,7 @@ impl<S: Scheme> LogMap<S> {
         if valid != mapped {
             return Err(format!("{valid} valid pages, but {mapped} mapped pages and tombstones"));
         }
-        self.check_blocks(core)?;
+        self.check_blocks(state)?;
         let list = self.links.check(&self.logs)?;
         let logs = self.log.iter().filter(|block| **block != NONE).count();
         if list.len() != logs || list.iter().any(|lbn| self.log[*lbn as usize] == NONE) {
@@ -140,8 +140,8 @@ impl<S: Scheme> LogMap<S> {
         Ok(())
     }
 
-    fn check_oob(&self, core: &FlashCore, logical: u32, page: Ppn) -> Result<(), String> {
-        let Some(contents) = core.contents.as_deref().filter(|_| self.is_on_flash(core, page)) else { return Ok(()) };
+    fn check_oob(&self, state: &FlashState, logical: u32, page: Ppn) -> Result<(), String> {
+        let Some(contents) = state.contents().filter(|_| self.is_on_flash(state, page)) else { return Ok(()) };
         let oob = contents.oob(page.0);
         if oob.logical != logical || !matches!(oob.kind, PageKind::Data | PageKind::Lost) {
             return Err(format!("logical page {logical} maps to page {page}, which holds {oob:?}"));
@@ -150,12 +150,12 @@ impl<S: Scheme> LogMap<S> {
     }
 
     /// Each block is what its role says.
-    fn check_blocks(&self, core: &FlashCore) -> Result<(), String> {
+    fn check_blocks(&self, state: &FlashState) -> Result<(), String> {
         let mut counts = [0_u32; ROLES.len()];
         let shared = self.scheme.shared();
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let (role, lbn) = (self.roles[block.index()], self.owners[block.index()]);
-            let (row, valid) = (core.block(block), self.blocks.valid_count(block));
+            let (row, valid) = (state.block(block), self.blocks.valid_count(block));
             counts[role as usize] += 1;
             let of = |table: &[u32]| table.get(lbn as usize) == Some(&block.0);
             let fits = match role {

@@ -79,7 +79,7 @@ impl<S: Scheme> LogMap<S> {
         self.blocks.validate(page);
         self.note_place(page, first);
         self.tombstones.insert(page.0, tombstone);
-        let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(encode(first, count)));
+        let record = flash.memory_mut().payloads.take_record(|| encode(first, count));
         let command = PageProgram {
             page,
             supersedes: None,
@@ -98,7 +98,7 @@ impl<S: Scheme> LogMap<S> {
 
     /// The program of a tombstone completed or failed.
     pub(super) fn tombstone_ended<F: Flash>(&mut self, flash: &mut F, page: u32) {
-        if self.is_on_flash(flash.core(), Ppn(page)) {
+        if self.is_on_flash(flash.state(), Ppn(page)) {
             self.end_tombstone(flash, Ppn(page));
         }
     }

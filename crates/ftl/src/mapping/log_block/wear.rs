@@ -13,7 +13,7 @@ impl<S: Scheme> LogMap<S> {
     #[cold]
     pub(super) fn level<F: Flash>(&mut self, flash: &mut F) {
         self.freed = 0;
-        let wear = |block: u32| flash.core().block(BlockId(block)).erases;
+        let wear = |block: u32| flash.state().block(BlockId(block)).erases;
         let most = (0..self.geometry.blocks()).map(wear).max().unwrap_or(0);
         let is_cold = |lbn: &u32| {
             let at = *lbn as usize;
@@ -35,6 +35,6 @@ impl<S: Scheme> LogMap<S> {
     /// The most worn free block, unless it must stay for a merge.
     pub(super) fn take_worn<F: Flash>(&mut self, flash: &F) -> Option<BlockId> {
         let is_spare = self.free.len() > self.kept(flash);
-        is_spare.then(|| self.free.take_worn(|block| flash.core().block(block).erases)).flatten()
+        is_spare.then(|| self.free.take_worn(|block| flash.state().block(block).erases)).flatten()
     }
 }

@@ -53,7 +53,7 @@ impl<S: Scheme> PageMap<S> {
     fn set_aside<F: Flash>(&mut self, flash: &mut F, lane: usize) {
         let Some((victim, _)) = self.space.lanes.cursor(lane).end() else { return };
         self.space.release_promise(lane);
-        self.space.lanes.put_back(&mut self.pages, flash.core(), victim);
+        self.space.lanes.put_back(&mut self.pages, flash.state(), victim);
     }
 
     /// Chooses a victim if the plane needs one and there is room for what it holds.
@@ -70,7 +70,7 @@ impl<S: Scheme> PageMap<S> {
         if S::DEMAND {
             let promised = self.collector().1.emptying(flash, lane, victim).translation_pages();
             self.space.promise(lane, promised);
-            self.translation.count_victim(flash.core(), &self.pages, victim, &pages);
+            self.translation.count_victim(flash.state(), &self.pages, victim, &pages);
         }
         self.space.lanes.cursor(lane).begin(victim, cause, pages);
         true
@@ -157,7 +157,7 @@ impl<S: Scheme> PageMap<S> {
     /// that may hold its pages must be logged first and find no room now.
     fn end_collection<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
         let Some(victim) = self.space.lanes[lane].cursor.victim() else { return false };
-        let held = flash.core().block(victim).pins > 0 && !self.trims.is_empty();
+        let held = flash.state().block(victim).pins > 0 && !self.trims.is_empty();
         if held && !self.trims.log_in(flash, &mut self.pages, &mut self.space, lane) {
             return false;
         }
@@ -165,11 +165,11 @@ impl<S: Scheme> PageMap<S> {
         debug_assert!(self.pages.blocks().valid_count(victim) == 0, "an emptied victim has no valid page");
         let cause = self.space.lanes.cursor(lane).end().map_or(Cause::Gc, |(_, cause)| cause);
         self.space.lanes.erase_begins(victim);
-        if flash.core().breaks(nand::LawBroken::EarlyReuse) {
+        if flash.state().breaks(nand::LawBroken::EarlyReuse) {
             self.space.lanes.free(victim, 0);
         }
         if flash.erase(self.owner, victim, cause) == Outcome::Done {
-            self.space.lanes.erased(flash.core(), victim);
+            self.space.lanes.erased(flash.state(), victim);
         }
         if !self.homeless.is_empty() {
             self.house_homeless(flash); // what this collection was promised and did not need

@@ -90,7 +90,7 @@ impl Collector {
             || !ground.homeless.is_empty();
         let erasing = entry.erasing() > 0;
         let settled = entry.failing().iter().find(|failing| {
-            let row = flash.core().block(failing.block);
+            let row = flash.state().block(failing.block);
             u32::from(row.issued - row.done) <= failing.settled
                 && ground.emptying(flash, lane, failing.block).is_admitted(true)
         });
@@ -142,13 +142,13 @@ impl Collector {
                 keys: ground.pages.blocks().keys(first, count),
                 closed_at: ground.pages.blocks().closed_at(first, count),
                 closings: ground.pages.blocks().closings(),
-                rows: &flash.core().blocks()[first.index()..first.index() + count as usize],
+                rows: &flash.state().blocks()[first.index()..first.index() + count as usize],
                 pages_per_block: ground.pages_per_block,
             };
             let Some(pick) = self.policy.pick(&view, &mut self.stream) else { break None };
             let block = BlockId(first.0 + pick as u32);
             assert!(ground.pages.blocks().is_candidate(block), "the victim policy chose block {block}, no candidate");
-            let row = flash.core().block(block);
+            let row = flash.state().block(block);
             let gains = ground.space.gains(ground.pages, lane, block);
             // A policy may waste a copy of a full block (random does), as long as some other block
             // has something to gain; otherwise collection would go round in circles.
@@ -181,7 +181,7 @@ impl Collector {
         if gap == 0 || !ground.pages.blocks().closings().is_multiple_of(LEVEL_EVERY) {
             return None;
         }
-        let erases = |block: BlockId| flash.core().block(block).erases;
+        let erases = |block: BlockId| flash.state().block(block).erases;
         let most = ground.space.lanes[lane].blocks().map(erases).max()?;
         let cold = ground.settled(flash, lane).min_by_key(|block| erases(*block))?;
         (most - erases(cold) > gap).then_some(cold)
@@ -191,14 +191,14 @@ impl Collector {
 impl<S: Scheme> Ground<'_, S> {
     /// A block of a lane that may be emptied.
     pub fn emptying<F: Flash>(&self, flash: &F, lane: usize, block: BlockId) -> Emptying<'_, S> {
-        let held = !self.trims.is_empty() && flash.core().block(block).pins > 0;
+        let held = !self.trims.is_empty() && flash.state().block(block).pins > 0;
         Emptying { space: self.space, pages: self.pages, lane, block, held }
     }
 
     /// The blocks of a plane that collection may take and where no program is under way.
     fn settled<F: Flash>(&self, flash: &F, lane: usize) -> impl Iterator<Item = BlockId> + Clone {
         self.space.lanes[lane].blocks().filter(|block| {
-            let row = flash.core().block(*block);
+            let row = flash.state().block(*block);
             self.pages.blocks().is_candidate(*block) && row.done == row.issued
         })
     }
@@ -225,13 +225,13 @@ impl<S: Scheme> Ground<'_, S> {
             return false;
         }
         let blocks = self.settled(flash, lane).filter(|block| {
-            let row = flash.core().block(*block);
+            let row = flash.state().block(*block);
             let stream = self.space.stream_of(self.pages, *block);
             u32::from(row.done) < pages && !row.has_failed() && self.space.frontier(lane, stream).is_full()
         });
-        let Some(block) = blocks.min_by_key(|block| flash.core().block(*block).done) else { return false };
+        let Some(block) = blocks.min_by_key(|block| flash.state().block(*block).done) else { return false };
         let stream = self.space.stream_of(self.pages, block);
-        self.space.reopen(self.pages, flash.core(), lane, stream, block);
+        self.space.reopen(self.pages, flash.state(), lane, stream, block);
         true
     }
 

@@ -63,7 +63,7 @@ impl<S: Scheme> PageMap<S> {
             return;
         }
         self.space.give_up(&mut self.pages, block);
-        self.space.withhold(flash.core(), self.pages.logical_pages());
+        self.space.withhold(flash.state(), self.pages.logical_pages());
         if failure.what == Program::Copy {
             self.return_copy(flash, failure);
             self.space.lanes.settle(block);
@@ -104,7 +104,7 @@ impl<S: Scheme> PageMap<S> {
         let block = self.geometry.block_of(page);
         if flash.take_back_erase(block) {
             self.space.lanes.erase_ends(block);
-            self.space.lanes.put_back(&mut self.pages, flash.core(), block);
+            self.space.lanes.put_back(&mut self.pages, flash.state(), block);
         } else {
             let lane = self.space.lanes.of_block(block);
             self.space.lanes.cursor(lane).add(block, page);

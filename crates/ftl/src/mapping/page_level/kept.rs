@@ -18,7 +18,7 @@ use super::space::Space;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, Stripes};
 use layer::{Old, SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{Contents, FlashCore, PageKind};
+use nand::{Contents, FlashState, PageKind};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, Geometry, Lpn, Ppn};
 
@@ -259,14 +259,14 @@ impl Kept {
     pub fn recover<S: Scheme>(
         &mut self,
         context: &FtlContext<'_>,
-        image: &FlashCore,
+        image: &FlashState,
         pages: &mut Pages,
         space: &Space<S>,
         found: &[Found],
         fresh: &[u64],
     ) -> OldCopies {
         let mut copies = OldCopies::new();
-        let (Some(stripes), Some(contents)) = (context.stripes, image.contents.as_deref()) else { return copies };
+        let (Some(stripes), Some(contents)) = (context.stripes, image.contents()) else { return copies };
         pages.note_sequence(stripes.given);
         let bounds = bounds(&stripes, image, contents, pages, space, found);
         let mut best = vec![0_u64; pages.logical_pages() as usize];
@@ -325,7 +325,7 @@ pub(super) fn other_copy(geometry: &Geometry, logical: Lpn, block: BlockId, copi
 /// newest number that all of them had: power may have been cut between one and the other, more than once.
 fn bounds<S: Scheme>(
     stripes: &Stripes<'_>,
-    image: &FlashCore,
+    image: &FlashState,
     contents: &Contents,
     pages: &Pages,
     space: &Space<S>,

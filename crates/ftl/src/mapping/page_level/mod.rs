@@ -40,10 +40,9 @@ use fail::Homeless;
 use kept::Kept;
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
-    cells,
 };
 use nand::{
-    Cancel, CommandId, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
+    Cancel, CommandId, Completion, Event, Flash, FlashState, JoinId, Outcome, Owner, PageProgram, PayloadId, Program,
     Read,
 };
 use pages::Pages;
@@ -93,7 +92,7 @@ pub(super) fn mapping<S: Scheme>(name: &'static str, doc: &'static str, paramete
 /// What builds a scheme.
 pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
     Builder {
-        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
+        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.state())),
         recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
         versioned: None,
     }
@@ -102,13 +101,13 @@ pub(super) fn builder<S: Scheme, F: Flash>() -> Builder<F> {
 /// A mapping for a stripe layer.
 pub(super) fn versioned<S: Scheme, F: Flash>() -> VersionedEntry<F> {
     VersionedEntry {
-        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.core())),
+        build: |context, flash| Box::new(PageMap::<S>::new(context, flash.state())),
         recover: |context, image| Ok(Box::new(PageMap::<S>::recover(context, image)?)),
     }
 }
 
 impl<S: Scheme> PageMap<S> {
-    fn new(context: &FtlContext<'_>, core: &FlashCore) -> Self {
+    fn new(context: &FtlContext<'_>, flash: &FlashState) -> Self {
         let geometry = context.geometry;
         let mut settings = Settings::read(context.values);
         if context.stripes.is_some() {
@@ -126,8 +125,8 @@ impl<S: Scheme> PageMap<S> {
             geometry,
             owner: context.owner,
             pages: Pages::new(geometry, context.user_pages + shape.count),
-            space: Space::new(context, core, &settings, shape),
-            kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, core.contents.is_some()),
+            space: Space::new(context, flash, &settings, shape),
+            kept: Kept::new(context.stripes, (context.user_pages + shape.count) as usize, flash.holds_contents()),
             trims: Trims::new(context),
             homeless: Homeless::new(geometry),
             collector: Collector::new(context, &settings),
@@ -215,7 +214,7 @@ impl<S: Scheme> PageMap<S> {
         };
         flash.program(self.owner, command);
         if let Some(block) = release
-            && !flash.core().breaks(nand::LawBroken::TrimHoldsOff)
+            && !flash.state().breaks(nand::LawBroken::TrimHoldsOff)
         {
             flash.release(block); // the program pins it now
         }
@@ -237,7 +236,7 @@ impl<S: Scheme> PageMap<S> {
             let payload = op.payload.offset(index);
             let mask = op.mask_at(index, full);
             let Some(page) = entry.on_flash() else {
-                cells::clear(flash, payload, mask);
+                flash.memory_mut().payloads.clear(payload, mask);
                 continue;
             };
             let read = Read {
@@ -277,7 +276,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     fn on_erased<F: Flash>(&mut self, flash: &mut F, block: units::BlockId, outbox: &mut Outbox) {
-        self.space.lanes.erased(flash.core(), block);
+        self.space.lanes.erased(flash.state(), block);
         self.collect(flash, self.space.lanes.of_block(block));
         if !self.trims.tombstones().short().is_empty() {
             self.trims.complete_all_copies(flash, &mut self.pages, &mut self.space);
@@ -343,7 +342,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             Event::EraseFailed { block } => {
                 self.space.lanes.erase_ends(block);
                 self.retired_blocks += 1;
-                self.space.withhold(flash.core(), self.pages.logical_pages());
+                self.space.withhold(flash.state(), self.pages.logical_pages());
                 self.collect(flash, self.space.lanes.of_block(block));
                 self.announce_room(flash, outbox);
             }
@@ -359,11 +358,11 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
 
     fn on_idle(&mut self, flash: &mut F) -> bool {
         self.collector.idle = true;
-        let before = flash.core().counters.clone();
+        let before = flash.state().counters.clone();
         for lane in 0..self.space.lanes.len() {
             self.collect(flash, lane);
         }
-        self.space.lanes.are_reclaiming() || before != flash.core().counters
+        self.space.lanes.are_reclaiming() || before != flash.state().counters
     }
 
     fn hint_map(&self, _: &F, soon: &[Request]) {
@@ -385,8 +384,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {
-        self.check_laws(flash.core())?;
-        self.translation.check(flash.core(), &self.pages)
+        self.check_laws(flash.state())?;
+        self.translation.check(flash.state(), &self.pages)
     }
 
     fn report(&self, reports: &mut Vec<LayerReport>) {

@@ -6,7 +6,7 @@
 use super::entry::{Back, Entry, Place};
 use crate::blocks::BlockTable;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::FlashCore;
+use nand::FlashState;
 use units::{BlockId, Geometry, Lpn, Ppn};
 
 /// The map, the back map and what is valid. 4 bytes a logical page, 4 bytes and a bit a flash page.
@@ -197,7 +197,7 @@ impl Pages {
     ///
     /// # Errors
     /// The first logical page that breaks the law, in words.
-    pub fn check(&self, core: &FlashCore, trimmed: &mut [u32]) -> Result<u64, String> {
+    pub fn check(&self, state: &FlashState, trimmed: &mut [u32]) -> Result<u64, String> {
         let mut mapped = 0;
         for logical in self.all() {
             match self.entry(logical).place() {
@@ -206,7 +206,7 @@ impl Pages {
                     if !self.blocks.is_valid(page) || self.back(page) != Back::data(logical) {
                         return Err(format!("logical page {logical} maps to page {page}, which is not its own"));
                     }
-                    let block = core.block(self.geometry.block_of(page));
+                    let block = state.block(self.geometry.block_of(page));
                     if self.geometry.page_in_block(page) >= u32::from(block.issued) {
                         return Err(format!("logical page {logical} maps to page {page}, never programmed"));
                     }

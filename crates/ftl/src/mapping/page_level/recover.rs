@@ -20,7 +20,7 @@ use super::trims::Trims;
 use crate::mapping::common::UNMAPPED;
 use crate::mapping::common::{written_blocks, written_pages};
 use crate::mapping::{FtlContext, RecoverError};
-use nand::{Contents, FlashCore, Oob, PageKind};
+use nand::{Contents, FlashState, Oob, PageKind};
 use std::collections::BTreeMap;
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 
@@ -49,8 +49,8 @@ struct Copies {
 }
 
 impl<S: Scheme> PageMap<S> {
-    pub(super) fn recover(context: &FtlContext<'_>, image: &FlashCore) -> Result<Self, RecoverError> {
-        let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
+    pub(super) fn recover(context: &FtlContext<'_>, image: &FlashState) -> Result<Self, RecoverError> {
+        let contents = image.contents().ok_or(RecoverError::NoContents)?;
         let geometry = context.geometry;
         let dead = (0..geometry.dies()).find(|die| image.die_is_dead(DieId(*die)));
         if let Some(die) = dead.filter(|_| context.stripes.is_none()) {
@@ -95,7 +95,7 @@ impl<S: Scheme> PageMap<S> {
 /// A drive being rebuilt from what a power cut left.
 struct Recovery<'a, S> {
     geometry: Geometry,
-    image: &'a FlashCore,
+    image: &'a FlashState,
     contents: &'a Contents,
     pages: &'a mut Pages,
     space: &'a mut Space<S>,

@@ -30,7 +30,7 @@ use crate::FtlContext;
 use crate::alloc::Placement;
 use lanes::Lanes;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::FlashCore;
+use nand::FlashState;
 use std::marker::PhantomData;
 use translation::TranslationBlocks;
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
@@ -71,26 +71,26 @@ pub(super) struct Space<S> {
 
 impl<S: Scheme> Space<S> {
     /// Every erased block is free; none is open.
-    pub fn new(context: &FtlContext<'_>, core: &FlashCore, settings: &Settings, shape: TranslationShape) -> Self {
+    pub fn new(context: &FtlContext<'_>, state: &FlashState, settings: &Settings, shape: TranslationShape) -> Self {
         let open = if settings.one_translation_block { 1 } else { context.geometry.planes() as usize };
         let mut space = Self {
             geometry: context.geometry,
             shape,
             frontiers: settings.frontiers,
             placement: settings.placement,
-            lanes: Lanes::new(context, core, settings),
+            lanes: Lanes::new(context, state, settings),
             translation: TranslationBlocks::new::<S>(open, shape.count as usize),
             scheme: PhantomData,
         };
-        space.withhold(core, context.user_pages + shape.count);
+        space.withhold(state, context.user_pages + shape.count);
         space
     }
 
     /// Where blocks may fail, the one kept for collection may as well: as long as there are blocks to
     /// spare each lane keeps a second. `pages`: logical pages of the drive.
-    pub fn withhold(&mut self, core: &FlashCore, pages: u32) {
+    pub fn withhold(&mut self, state: &FlashState, pages: u32) {
         let reserve = least_reserve::<S>(self.frontiers) + 1;
-        let spare = core.may_fail() && self.lanes.have_more_than(core, self.placement, reserve, pages);
+        let spare = state.may_fail() && self.lanes.have_more_than(state, self.placement, reserve, pages);
         self.lanes.withheld = kept::<S>() as usize + usize::from(spare);
     }
 
@@ -195,9 +195,9 @@ impl<S: Scheme> Space<S> {
     }
 
     /// Makes a closed block with pages to spare the open block of a stream.
-    pub fn reopen(&mut self, pages: &mut Pages, core: &FlashCore, lane: usize, stream: Stream, block: BlockId) {
+    pub fn reopen(&mut self, pages: &mut Pages, state: &FlashState, lane: usize, stream: Stream, block: BlockId) {
         pages.withdraw(block);
-        let frontier = Frontier::reopen(&self.geometry, block, u32::from(core.block(block).done));
+        let frontier = Frontier::reopen(&self.geometry, block, u32::from(state.block(block).done));
         let old = std::mem::replace(self.frontier_mut(lane, stream), frontier);
         if let Some(closed) = old.block {
             pages.close(closed);

@@ -3,14 +3,14 @@
 use super::PageMap;
 use super::scheme::Scheme;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::FlashCore;
+use nand::{Counters, FlashState};
 
 impl<S: Scheme> PageMap<S> {
     /// Every invariant of the mapping.
-    pub(super) fn check_laws(&self, core: &FlashCore) -> Result<(), String> {
+    pub(super) fn check_laws(&self, flash: &FlashState) -> Result<(), String> {
         let valid = self.pages.blocks().check()?;
         let mut trimmed = vec![0_u32; self.trims.tombstones().slots()];
-        let mapped = self.pages.check(core, &mut trimmed)?;
+        let mapped = self.pages.check(flash, &mut trimmed)?;
         self.trims.check(&trimmed)?;
         let metadata = self.trims.live_pages();
         let old = self.kept.pages();
@@ -21,8 +21,8 @@ impl<S: Scheme> PageMap<S> {
         }
         self.kept.check(&self.pages)?;
         self.space.check(&self.pages)?;
-        let total = |counter| FlashCore::total(counter);
-        let (programs, erases) = (total(&core.counters.programs), total(&core.counters.erases));
+        let total = Counters::total;
+        let (programs, erases) = (total(&flash.counters.programs), total(&flash.counters.erases));
         let pages = u64::from(self.geometry.pages_per_block);
         if (erases + u64::from(self.geometry.blocks())) * pages < programs {
             return Err(format!("{programs} programs into {erases} erases: pages were programmed twice"));

@@ -203,11 +203,10 @@ impl<S: Scheme> Translation<S> {
 
     /// The entries of a translation page as they go to flash.
     fn record<F: Flash>(&self, flash: &mut F, pages: &Pages, page: u32) -> Option<RecordId> {
-        let contents = flash.core_mut().contents.as_deref_mut()?;
         let range = self.shape.range(page);
-        Some(contents.take_record(
-            range.flat_map(|logical| self.entry_on_flash(pages, Lpn(logical)).bits().to_le_bytes()).collect(),
-        ))
+        let bytes =
+            || range.flat_map(|logical| self.entry_on_flash(pages, Lpn(logical)).bits().to_le_bytes()).collect();
+        flash.memory_mut().payloads.take_record(bytes)
     }
 
     fn entry_on_flash(&self, pages: &Pages, logical: Lpn) -> Entry {
@@ -242,8 +241,8 @@ impl<S: Scheme> Translation<S> {
     }
 
     /// Counts a block that is about to be emptied. `valid`: its valid pages.
-    pub fn count_victim(&mut self, core: &nand::FlashCore, pages: &Pages, victim: BlockId, valid: &[u32]) {
-        if self.held_translation(core, pages, victim) {
+    pub fn count_victim(&mut self, flash: &nand::FlashState, pages: &Pages, victim: BlockId, valid: &[u32]) {
+        if self.held_translation(flash, pages, victim) {
             self.counters.translation_victims += 1;
             self.counters.translation_victim_pages += valid.len() as u64;
         } else {
@@ -254,8 +253,8 @@ impl<S: Scheme> Translation<S> {
 
     /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without
     /// a valid page this is not known: it counts as data.
-    fn held_translation(&self, core: &nand::FlashCore, pages: &Pages, block: BlockId) -> bool {
-        let programmed = pages.backs(self.geometry.page_at(block, 0), usize::from(core.block(block).issued));
+    fn held_translation(&self, flash: &nand::FlashState, pages: &Pages, block: BlockId) -> bool {
+        let programmed = pages.backs(self.geometry.page_at(block, 0), usize::from(flash.block(block).issued));
         programmed.iter().find_map(|back| back.logical()).is_some_and(|logical| logical.0 >= self.shape.user_pages)
     }
 
@@ -297,10 +296,10 @@ impl<S: Scheme> Translation<S> {
 
     /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
     /// scan found what they said.
-    pub fn note_stale(&mut self, image: &nand::FlashCore, pages: &Pages) {
+    pub fn note_stale(&mut self, image: &nand::FlashState, pages: &Pages) {
         for page in 0..self.shape.count {
             let at = pages.find(self.lpn(page));
-            let record = at.and_then(|at| image.contents.as_deref()?.record(at.0));
+            let record = at.and_then(|at| image.contents()?.record(at.0));
             if !self.record_agrees(pages, page, record) {
                 self.stale[page as usize] = true;
                 self.repairs.push(page);
@@ -420,7 +419,7 @@ impl<S: Scheme> Translation<S> {
 
     /// Every law of translation: the directory names the newest version of each translation page, and
     /// what flash holds differs from memory only in entries known to be dirty.
-    pub fn check(&self, core: &nand::FlashCore, pages: &Pages) -> Result<(), String> {
+    pub fn check(&self, flash: &nand::FlashState, pages: &Pages) -> Result<(), String> {
         if !S::DEMAND {
             return Ok(());
         }
@@ -430,7 +429,7 @@ impl<S: Scheme> Translation<S> {
         if cached > budget {
             return Err(format!("the cache holds {cached} bytes of map entries, its budget is {budget}"));
         }
-        let Some(contents) = core.contents.as_deref() else { return Ok(()) };
+        let Some(contents) = flash.contents() else { return Ok(()) };
         for page in 0..self.shape.count {
             if self.stale[page as usize] || self.awaits_update[page as usize] {
                 continue;
@@ -438,7 +437,7 @@ impl<S: Scheme> Translation<S> {
             let at = pages.find(self.lpn(page));
             if let Some(at) = at {
                 let position = self.geometry.page_in_block(at);
-                if position >= u32::from(core.block(self.geometry.block_of(at)).done) {
+                if position >= u32::from(flash.block(self.geometry.block_of(at)).done) {
                     continue; // on its way
                 }
                 let oob = contents.oob(at.0);

@@ -107,13 +107,13 @@ impl Trims {
     }
 
     fn hold<F: Flash>(&self, flash: &mut F, page: Ppn) {
-        if !flash.core().breaks(LawBroken::TrimHoldsOff) {
+        if !flash.state().breaks(LawBroken::TrimHoldsOff) {
             flash.hold(self.geometry.block_of(page));
         }
     }
 
     fn release<F: Flash>(&self, flash: &mut F, page: Ppn) {
-        if !flash.core().breaks(LawBroken::TrimHoldsOff) {
+        if !flash.state().breaks(LawBroken::TrimHoldsOff) {
             flash.release(self.geometry.block_of(page));
         }
     }
@@ -344,7 +344,7 @@ impl Trims {
     /// The program of a tombstone was issued: if it is done it is on flash, unless it failed there.
     pub fn issued<F: Flash>(&mut self, flash: &mut F, outcome: Outcome, slot: u32) {
         let page = self.tombstones.at(slot).page;
-        let done = flash.core().block(self.geometry.block_of(page)).done;
+        let done = flash.state().block(self.geometry.block_of(page)).done;
         if outcome == Outcome::Done && self.geometry.page_in_block(page) < u32::from(done) {
             self.durable(flash, slot);
         }
@@ -414,7 +414,7 @@ impl Trims {
         let page = lost.page;
         // It is on flash, though the event that says so may not have been handled yet.
         debug_assert!(
-            self.geometry.page_in_block(page) < u32::from(flash.core().block(self.geometry.block_of(page)).done),
+            self.geometry.page_in_block(page) < u32::from(flash.state().block(self.geometry.block_of(page)).done),
             "a victim is fully on flash"
         );
         let read = Read {
@@ -458,7 +458,7 @@ impl Trims {
     /// What a tombstone trims goes back to the log: until that is on flash, none of its copies may be erased, as a die
     /// may be lost meanwhile.
     fn keep_copies<F: Flash>(&mut self, flash: &mut F, slot: u32) {
-        if self.tombstones.at(slot).copies.is_empty() || flash.core().breaks(LawBroken::TrimHoldsOff) {
+        if self.tombstones.at(slot).copies.is_empty() || flash.state().breaks(LawBroken::TrimHoldsOff) {
             return;
         }
         for slot in self.tombstones.group(slot) {
@@ -591,6 +591,5 @@ impl LostTombstone {
 
 /// The bytes of a tombstone, where flash keeps contents.
 fn record<F: Flash>(flash: &mut F, ranges: &[Range]) -> Option<RecordId> {
-    let contents = flash.core_mut().contents.as_deref_mut()?;
-    Some(contents.take_record(encode(ranges)))
+    flash.memory_mut().payloads.take_record(|| encode(ranges))
 }

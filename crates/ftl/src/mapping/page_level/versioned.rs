@@ -72,7 +72,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
         for lane in self.space.lanes.of_die(die) {
             self.space.lanes.lose(lane);
         }
-        self.space.withhold(flash.core(), self.pages.logical_pages());
+        self.space.withhold(flash.state(), self.pages.logical_pages());
         for failure in self.homeless.take_all() {
             if self.space.lanes[self.space.lanes.of(failure.page)].is_dead() {
                 self.lose_program(flash, &failure);
@@ -99,7 +99,7 @@ impl<F: Flash, S: Scheme> Versioned<F> for PageMap<S> {
                 self.pages.drop(page);
             }
         }
-        self.space.withhold(flash.core(), self.pages.logical_pages());
+        self.space.withhold(flash.state(), self.pages.logical_pages());
     }
 
     fn resume(&mut self, flash: &mut F) {

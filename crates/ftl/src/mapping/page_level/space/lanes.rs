@@ -6,7 +6,7 @@ use crate::alloc::{Placement, plane_order};
 use crate::mapping::page_level::cursor::Cursor;
 use crate::mapping::page_level::pages::Pages;
 use crate::mapping::page_level::parameters::Settings;
-use nand::{FlashCore, LawBroken};
+use nand::{FlashState, LawBroken};
 use std::ops::{Index, Range};
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 
@@ -37,14 +37,14 @@ impl Index<usize> for Lanes {
 
 impl Lanes {
     /// Every erased block is free.
-    pub fn new(context: &FtlContext<'_>, core: &FlashCore, settings: &Settings) -> Self {
+    pub fn new(context: &FtlContext<'_>, state: &FlashState, settings: &Settings) -> Self {
         let geometry = context.geometry;
         let bound =
             settings.placement == Placement::Static && context.stripes.is_none_or(|stripes| stripes.may_fail == 0);
         let division = Division::new(&geometry, context.stripes, bound);
         let order =
             context.stripes.map_or_else(|| plane_order(&geometry, &settings.order), |stripes| stripes.lanes.to_vec());
-        let all: Vec<Lane> = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, core.blocks())).collect();
+        let all: Vec<Lane> = (0..division.lanes).map(|lane| Lane::new(division.blocks, lane, state.blocks())).collect();
         let empty = all.iter().filter(|lane| lane.free.is_empty()).count();
         Self { geometry, all, division, order, turn: 0, least_worn_first: settings.level_dynamic, withheld: 0, empty }
     }
@@ -199,10 +199,10 @@ impl Lanes {
     }
 
     /// The erase of a block is done: it is free.
-    pub fn erased(&mut self, core: &FlashCore, block: BlockId) {
+    pub fn erased(&mut self, state: &FlashState, block: BlockId) {
         self.erase_ends(block);
-        if !core.breaks(LawBroken::EarlyReuse) {
-            self.free(block, core.block(block).erases);
+        if !state.breaks(LawBroken::EarlyReuse) {
+            self.free(block, state.block(block).erases);
         }
     }
 
@@ -214,9 +214,9 @@ impl Lanes {
     }
 
     /// Blocks that each lane has to spare beyond `reserve` and what `pages` logical pages need: whether there are any.
-    pub(super) fn have_more_than(&self, core: &FlashCore, placement: Placement, reserve: u32, pages: u32) -> bool {
+    pub(super) fn have_more_than(&self, state: &FlashState, placement: Placement, reserve: u32, pages: u32) -> bool {
         let rooms = self.living().map(|lane| {
-            let rows = self.all[lane].blocks().map(|block| core.block(block));
+            let rows = self.all[lane].blocks().map(|block| state.block(block));
             let usable = rows.filter(|row| !row.is_bad() && !row.has_failed()).count() as u32;
             usable.saturating_sub(reserve) * self.geometry.pages_per_block
         });
@@ -244,8 +244,8 @@ impl Lanes {
     }
 
     /// A block not emptied may be chosen again.
-    pub fn put_back(&mut self, pages: &mut Pages, core: &FlashCore, block: BlockId) {
-        let row = core.block(block);
+    pub fn put_back(&mut self, pages: &mut Pages, state: &FlashState, block: BlockId) {
+        let row = state.block(block);
         if row.has_failed() {
             let settled = u32::from(row.issued - row.done);
             self.all[self.division.lane_of(block)].failing.push(Failing { block, settled });

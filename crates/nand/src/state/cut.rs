@@ -1,6 +1,6 @@
 //! What a power cut leaves.
 
-use super::{BAD, BlockRow, FlashCore, SKIPS};
+use super::{BAD, BlockRow, FlashState, SKIPS};
 use crate::contents::PageKind;
 use engine::random::Stream;
 use units::{BlockId, Cause, Ppn};
@@ -14,17 +14,16 @@ pub enum Running {
     Erase(BlockId),
 }
 
-impl FlashCore {
+impl FlashState {
     /// What is left after power is cut while `running` commands are on their dies. Queues, pins,
-    /// holds and payloads are gone; pages below each completion mark, wear and bad flags stay. That a
+    /// holds and volatile memory are gone; pages below each completion mark, wear and bad flags stay. That a
     /// program failed is forgotten unless its block has been given up since; the page it failed at
     /// is torn.
     /// What becomes of a running program or erase is drawn from `stream`.
     #[must_use]
-    pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashCore {
+    pub fn after_power_cut(&self, running: &[Running], stream: &mut Stream) -> FlashState {
         let mut image = self.clone();
         image.events.clear();
-        image.waits.clear();
         image.skips.clear();
         for index in 0..image.blocks.len() {
             if image.blocks[index].has_failed() {
@@ -48,10 +47,7 @@ impl FlashCore {
                 Running::Erase(block) => image.tear_erase(block, pages, stream),
             }
         }
-        if let Some(contents) = image.contents.as_deref_mut() {
-            let kept: Vec<_> = image.nvram.oldest_first().iter().map(|(_, page)| (page.payload, page.mask)).collect();
-            contents.lose_volatile(&kept);
-        }
+        image.memory.lose_power();
         image
     }
 

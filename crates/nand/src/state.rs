@@ -1,14 +1,18 @@
-//! State common to counted and timed flash: block states and laws, contents, counters, events.
+//! What counted and timed flash have in common: states of blocks and the laws of their pages, contents, counters, what there
+//! is to tell; and the memory of the controller beside them.
+//!
+//! A layer may look at all of it, and writes its memory. The rest is written by flash, and by the drive that owns it.
 
 mod cut;
 
 pub use cut::Running;
 
 use crate::NIL;
-use crate::contents::{Contents, ContentsKind, Oob, PageKind, PayloadId};
+use crate::contents::{Contents, ContentsKind, Oob, PageKind};
 use crate::fault::{FaultPlan, Faults};
-use crate::flash::{Event, Owner, Program, WaitVector};
-use crate::nvram::Nvram;
+use crate::flash::{Event, Owner, Program};
+use crate::memory::Memory;
+use crate::payloads::{PayloadId, Payloads};
 use units::{BlockId, CAUSES, Cause, DIE_CAUSES, DieId, Geometry, Ppn};
 
 /// A law of the command waist or of flash itself, broken on purpose by the mutation check. In a
@@ -115,21 +119,25 @@ pub struct Counters {
     pub failed_reads: u64,
 }
 
-/// State common to all implementations of [`crate::Flash`].
+impl Counters {
+    /// Sum of a counter over all causes.
+    pub fn total(counter: &[u64; DIE_CAUSES]) -> u64 {
+        CAUSES.iter().map(|cause| counter[cause.index()]).sum()
+    }
+}
+
+/// What all implementations of [`crate::Flash`] have in common: see the module description.
 #[derive(Clone, Debug)]
-pub struct FlashCore {
+pub struct FlashState {
     /// Shape of the array.
     pub geometry: Geometry,
-    /// Contents and out-of-band areas, unless they are off.
-    pub contents: Option<Box<Contents>>,
+    contents: Option<Box<Contents>>,
     /// Commands completed so far.
     pub counters: Counters,
     /// What happened and has not been taken yet.
     pub events: Vec<(Owner, Event)>,
-    /// Waiting times the events refer to.
-    pub waits: Vec<WaitVector>,
-    /// Memory of the controller that outlives a power cut.
-    pub nvram: Nvram,
+    /// Memory of the controller.
+    pub memory: Memory,
     blocks: Vec<BlockRow>,
     /// Pages passed over that programs still on their way to the die have yet to reach: the block, the
     /// first such page and the page behind the last.
@@ -139,7 +147,7 @@ pub struct FlashCore {
     broken: Option<LawBroken>,
 }
 
-impl FlashCore {
+impl FlashState {
     /// Factory-fresh flash.
     pub fn new(geometry: Geometry, contents: ContentsKind) -> Self {
         let (pages, sectors) = (geometry.pages() as usize, geometry.sectors_per_page() as usize);
@@ -151,19 +159,36 @@ impl FlashCore {
             }
         };
         let contents = contents.map(Box::new);
+        let payloads = Payloads::new(sectors, contents.as_deref().map_or(0, Contents::cell_bytes));
         Self {
             geometry,
             contents,
             counters: Counters::default(),
             events: Vec::with_capacity(256),
-            waits: Vec::with_capacity(256),
-            nvram: Nvram::default(),
+            memory: Memory::new(payloads),
             blocks: units::table(geometry.blocks() as usize, BlockRow::NEW),
             skips: Vec::new(),
             hash: 0,
             faults: Faults::new(FaultPlan::default(), 0),
             broken: None,
         }
+    }
+
+    /// What pages hold; nothing where contents are off.
+    #[inline]
+    pub fn contents(&self) -> Option<&Contents> {
+        self.contents.as_deref()
+    }
+
+    /// What pages hold, for the drive to restore or reflect.
+    pub fn contents_mut(&mut self) -> Option<&mut Contents> {
+        self.contents.as_deref_mut()
+    }
+
+    /// Whether pages hold anything.
+    #[inline]
+    pub fn holds_contents(&self) -> bool {
+        self.contents.is_some()
     }
 
     /// Sets which commands fail from now on.
@@ -201,7 +226,7 @@ impl FlashCore {
         }
     }
 
-    /// As [`FlashCore::lose_page`] for every page of a block.
+    /// As [`FlashState::lose_page`] for every page of a block.
     pub fn lose_block(&mut self, block: BlockId) {
         (0..self.geometry.pages_per_block).for_each(|page| self.lose_page(self.geometry.page_at(block, page)));
     }
@@ -292,7 +317,7 @@ impl FlashCore {
 
     /// Passes over the erased pages of a block below `page`: they stay erased until the block is, and
     /// are never read. Only where programs are issued in order of pages anyway; the strict order of
-    /// [`FlashCore::claim_page`] holds for all others.
+    /// [`FlashState::claim_page`] holds for all others.
     pub(crate) fn pass_over(&mut self, page: Ppn) -> (BlockId, u16, u16) {
         let block = self.geometry.block_of(page);
         let position = self.geometry.page_in_block(page) as u16;
@@ -306,7 +331,7 @@ impl FlashCore {
         (block, from, position)
     }
 
-    /// As [`FlashCore::pass_over`], where programs before `page` may still be on their way to the die.
+    /// As [`FlashState::pass_over`], where programs before `page` may still be on their way to the die.
     pub(crate) fn pass_over_in_turn(&mut self, page: Ppn) {
         let (block, from, to) = self.pass_over(page);
         let row = &mut self.blocks[block.index()];
@@ -368,17 +393,20 @@ impl FlashCore {
     #[inline(never)]
     pub(crate) fn store(&mut self, page: Ppn, content: PageContent) {
         let Some(contents) = self.contents.as_deref_mut() else { return };
+        let payloads = &mut self.memory.payloads;
         let (what, base, mut oob) = (content.what, content.supersedes, content.oob);
         if cfg!(debug_assertions) && self.broken == Some(LawBroken::SequenceAtCompletion) {
             oob.sequence = self.counters.programs.iter().sum();
         }
         match what {
             Program::Data { payload, merge } => {
-                contents.write_page(page.0, base.filter(|_| merge).map(|p| p.0), payload, oob);
+                let cells = if payload == PayloadId::NONE { &[] } else { payloads.cells(payload) };
+                let base = base.filter(|_| merge).map(|page| page.0);
+                contents.write_page(page.0, base, cells, payloads.mask(payload), oob);
             }
             Program::Copy => contents.copy_page(base.expect("a copy has a source").0, page.0),
-            Program::Record(Some(record)) => contents.write_record(page.0, record, oob),
-            Program::Record(None) => contents.write_page(page.0, None, PayloadId::NONE, oob),
+            Program::Record(Some(record)) => contents.write_record(page.0, payloads.program_record(record), oob),
+            Program::Record(None) => contents.write_page(page.0, None, &[], 0, oob),
         }
         // A page whose payload is all of it needs no base, whatever its program waited for.
         let needs_base = !matches!(what, Program::Data { merge: false, .. });
@@ -386,6 +414,15 @@ impl FlashCore {
             content.base_lost && needs_base || (what != Program::Copy && self.faults.active && self.faults.data_lost());
         if lost && oob.kind == PageKind::Data {
             contents.set_oob_kind(page.0, PageKind::Lost);
+        }
+    }
+
+    /// The cells a program is to be laid over that does not bring all of its page.
+    pub(crate) fn base_cells(&self, base: Base) -> Vec<u8> {
+        match base {
+            Base::Page(page) => self.contents().map_or(Vec::new(), |contents| contents.page(page.0).to_vec()),
+            Base::Payload(payload) => self.memory.payloads.cells(payload).to_vec(),
+            Base::Zeros => vec![0; self.geometry.sectors_per_page() as usize * self.memory.payloads.cell_bytes()],
         }
     }
 
@@ -409,13 +446,13 @@ impl FlashCore {
             self.counters.failed_reads += 1;
             return true;
         }
-        let Some(contents) = self.contents.as_deref_mut() else { return false };
+        let Some(contents) = self.contents.as_deref() else { return false };
         if contents.oob(page.0).kind == PageKind::Lost {
             self.counters.failed_reads += 1;
             return true;
         }
         if payload != PayloadId::NONE {
-            contents.read_into(page.0, payload);
+            self.memory.payloads.read(contents.page(page.0), payload);
         }
         false
     }
@@ -461,11 +498,6 @@ impl FlashCore {
         true
     }
 
-    /// Sum of a counter over all causes.
-    pub fn total(counter: &[u64; DIE_CAUSES]) -> u64 {
-        CAUSES.iter().map(|cause| counter[cause.index()]).sum()
-    }
-
     /// Block states as numbers, for a snapshot: done, flags and erases of each block, then the
     /// state of the fault stream.
     pub fn export(&self) -> (Vec<[u32; 3]>, [u64; 4]) {
@@ -489,7 +521,7 @@ impl FlashCore {
         self.blocks[block.index()] = BlockRow { done, issued: done, entered: done, flags, erases, ..BlockRow::NEW };
     }
 
-    /// Restores what [`FlashCore::export`] gave. `false`: the number of blocks or a page count
+    /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
     /// does not fit this geometry, nothing was changed.
     pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
         let fits = |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] <= u32::from(BAD | FAILED);
@@ -503,6 +535,17 @@ impl FlashCore {
         self.faults.set_state(faults);
         true
     }
+}
+
+/// What a program is laid over that does not bring all of its page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Base {
+    /// A page of flash.
+    Page(Ppn),
+    /// The payload of a program that failed and has no place yet.
+    Payload(PayloadId),
+    /// Nothing was there.
+    Zeros,
 }
 
 /// What a program leaves in its page when it completes.

@@ -1,0 +1,38 @@
+//! Memory of the controller, beside flash: what layers may write.
+//!
+//! A power cut takes payloads, records and waiting times. It leaves non-volatile memory, and of the payloads those that
+//! a page there names.
+
+use crate::flash::WaitVector;
+use crate::nvram::Nvram;
+use crate::payloads::Payloads;
+
+/// Memory of the controller: see the module description.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Pages of cells and records that are on their way.
+    pub payloads: Payloads,
+    /// What outlives a power cut.
+    pub nvram: Nvram,
+    /// Waiting times that events and the ends of operations name, until the host has heard of them.
+    pub waits: Vec<WaitVector>,
+}
+
+impl Memory {
+    pub(crate) fn new(payloads: Payloads) -> Self {
+        Self { payloads, nvram: Nvram::default(), waits: Vec::with_capacity(256) }
+    }
+
+    /// Keeps a waiting time; its number is for whoever ends an operation with it.
+    #[inline]
+    pub fn note_wait(&mut self, wait: WaitVector) -> u32 {
+        self.waits.push(wait);
+        self.waits.len() as u32 - 1
+    }
+
+    pub(crate) fn lose_power(&mut self) {
+        self.waits.clear();
+        let kept: Vec<_> = self.nvram.oldest_first().iter().map(|(_, page)| (page.payload, page.mask)).collect();
+        self.payloads.lose_all_but(&kept);
+    }
+}
