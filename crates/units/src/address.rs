@@ -31,6 +31,11 @@ address!(
     u32
 );
 address!(
+    /// Number of a translation page: a run of map entries that flash holds together.
+    Tpn,
+    u32
+);
+address!(
     /// Physical page number: block × pages per block + page in block, over the whole drive.
     Ppn,
     u32

@@ -12,7 +12,7 @@ pub mod quantity;
 mod request;
 mod set;
 
-pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn};
+pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn, Tpn};
 pub use cause::{CAUSES, Cause, DIE_CAUSES, WAIT_KINDS, Wait};
 pub use geometry::{Geometry, GeometryError, Reciprocal, Shape};
 pub use memory::{prefetch, table};

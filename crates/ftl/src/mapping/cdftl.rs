@@ -17,6 +17,7 @@ use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::{Lpn, Ppn, Tpn};
 
 /// A logical and a physical page number.
 const ITEM_BYTES: u64 = 8;
@@ -88,40 +89,40 @@ impl Pages {
     }
 
     #[inline]
-    fn has(&self, page: u32) -> bool {
-        self.state[page as usize] != PageState::Absent
+    fn has(&self, page: Tpn) -> bool {
+        self.state[page.index()] != PageState::Absent
     }
 
-    fn is_dirty(&self, page: u32) -> bool {
-        self.state[page as usize] == PageState::Dirty
+    fn is_dirty(&self, page: Tpn) -> bool {
+        self.state[page.index()] == PageState::Dirty
     }
 
     /// Marks a page that is here. `false`: it is not.
-    fn mark(&mut self, page: u32) -> bool {
+    fn mark(&mut self, page: Tpn) -> bool {
         let here = self.has(page);
         if here {
-            self.state[page as usize] = PageState::Dirty;
+            self.state[page.index()] = PageState::Dirty;
         }
         here
     }
 
-    fn insert(&mut self, page: u32, state: PageState) {
-        self.state[page as usize] = state;
-        self.links.push_front(&mut self.recency, page);
+    fn insert(&mut self, page: Tpn, state: PageState) {
+        self.state[page.index()] = state;
+        self.links.push_front(&mut self.recency, page.0);
     }
 
     /// Takes the least recently used page out if there is one too many; whether it was dirty.
-    fn evict(&mut self) -> Option<(u32, bool)> {
+    fn evict(&mut self) -> Option<(Tpn, bool)> {
         let victim = self.recency.tail().filter(|_| self.recency.len() > self.most)?;
         self.links.remove(&mut self.recency, victim);
         let state = std::mem::replace(&mut self.state[victim as usize], PageState::Absent);
-        Some((victim, state == PageState::Dirty))
+        Some((Tpn(victim), state == PageState::Dirty))
     }
 
     fn check(&self) -> Result<(), String> {
         let listed = self.links.check(&self.recency)?;
         let here = self.state.iter().filter(|state| **state != PageState::Absent).count();
-        match listed.iter().find(|page| !self.has(**page)) {
+        match listed.iter().find(|page| !self.has(Tpn(**page))) {
             Some(page) => Err(format!("translation page {page} is listed but not cached")),
             None if here != listed.len() => Err(format!("{here} pages are cached, {} are listed", listed.len())),
             None if here > self.most as usize => Err(format!("{here} pages are cached, at most {} fit", self.most)),
@@ -167,7 +168,7 @@ impl Cdftl {
     }
 
     /// A translation page goes to flash, and the first level's newer entries with it.
-    fn page_programmed(&mut self, page: u32) {
+    fn page_programmed(&mut self, page: Tpn) {
         if self.batch_update {
             self.items.clean_page(page);
         }
@@ -175,11 +176,11 @@ impl Cdftl {
 
     /// Brings an entry into the first level, by way of the second.
     #[inline]
-    fn bring_up(&mut self, logical: u32, plan: &mut Plan) -> u32 {
+    fn bring_up(&mut self, logical: Lpn, plan: &mut Plan) -> u32 {
         let page = self.shape.page_of(logical);
         plan.hit = self.pages.has(page);
         if plan.hit {
-            self.pages.links.touch(&mut self.pages.recency, page);
+            self.pages.links.touch(&mut self.pages.recency, page.0);
         } else {
             plan.fetch = Some(page);
             self.pages.insert(page, PageState::Clean);
@@ -224,7 +225,7 @@ impl Scheme for Cdftl {
     }
 
     #[inline]
-    fn is_free(&self, logical: u32) -> bool {
+    fn is_free(&self, logical: Lpn) -> bool {
         self.items.find(logical).is_some() || self.pages.has(self.shape.page_of(logical)) && self.has_lasting_room()
     }
 
@@ -243,7 +244,7 @@ impl Scheme for Cdftl {
     }
 
     #[inline]
-    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+    fn relocated(&mut self, logical: Lpn, _: Ppn) -> bool {
         if let Some(slot) = self.items.find(logical) {
             self.items.mark(slot);
             return true;
@@ -251,20 +252,20 @@ impl Scheme for Cdftl {
         self.pages.mark(self.shape.page_of(logical))
     }
 
-    fn is_dirty(&self, logical: u32) -> bool {
+    fn is_dirty(&self, logical: Lpn) -> bool {
         self.pages.is_dirty(self.shape.page_of(logical))
             || self.items.find(logical).is_some_and(|slot| self.items.is_dirty(slot))
     }
 
-    fn programmed(&mut self, page: u32) {
+    fn programmed(&mut self, page: Tpn) {
         if self.pages.has(page) {
-            self.pages.state[page as usize] = PageState::Clean;
+            self.pages.state[page.index()] = PageState::Clean;
         }
         self.page_programmed(page);
     }
 
     #[inline]
-    fn prefetch(&self, logical: u32) {
+    fn prefetch(&self, logical: Lpn) {
         self.items.prefetch(logical);
     }
 
@@ -283,11 +284,11 @@ impl Scheme for Cdftl {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         let slots: Vec<u32> = self.links.oldest_first(&self.recency).collect();
-        writer.put_u32("cdftl.items", slots.iter().map(|slot| self.items.logical(*slot)));
+        writer.put_u32("cdftl.items", slots.iter().map(|slot| self.items.logical(*slot).0));
         writer.put_u8("cdftl.dirty", slots.iter().map(|slot| u8::from(self.items.is_dirty(*slot))));
         let pages: Vec<u32> = self.pages.links.oldest_first(&self.pages.recency).collect();
         writer.put_u32("cdftl.pages", pages.iter().copied());
-        writer.put_u8("cdftl.dirty_pages", pages.iter().map(|page| u8::from(self.pages.is_dirty(*page))));
+        writer.put_u8("cdftl.dirty_pages", pages.iter().map(|page| u8::from(self.pages.is_dirty(Tpn(*page)))));
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -305,6 +306,7 @@ impl Scheme for Cdftl {
         }
         debug_assert!(self.cached_bytes() == 0, "state is read into an empty cache");
         for (logical, dirty) in items.into_iter().zip(dirty) {
+            let logical = Lpn(logical);
             if self.items.find(logical).is_none() {
                 let slot = self.items.insert(logical);
                 self.links.push_front(&mut self.recency, slot);
@@ -314,6 +316,7 @@ impl Scheme for Cdftl {
             }
         }
         for (page, dirty) in pages.into_iter().zip(dirty_pages) {
+            let page = Tpn(page);
             if !self.pages.has(page) {
                 self.pages.insert(page, if dirty == 1 { PageState::Dirty } else { PageState::Clean });
             }
@@ -357,9 +360,9 @@ mod tests {
         let mut trial = trial(1, &[]);
         assert_eq!(trial.write(0), (1, 0));
         assert_eq!(trial.read(4), (1, 0), "page 0 takes the entry in");
-        assert!(trial.scheme().is_dirty(0));
+        assert!(trial.is_dirty(0));
         assert_eq!(trial.read(8), (1, 1), "page 0 leaves: programmed whole, not read");
-        assert!(!trial.scheme().is_dirty(0));
+        assert!(!trial.is_dirty(0));
     }
 
     #[test]
@@ -370,7 +373,7 @@ mod tests {
         trial.read(0);
         assert_eq!(trial.read(8), (1, 0), "page 0 leaves as it came: its changed entry is in the first level");
         assert_eq!(trial.read(9), (1, 1), "entry 0 has no page to leave into");
-        assert!(!trial.scheme().is_dirty(0));
+        assert!(!trial.is_dirty(0));
     }
 
     #[test]
@@ -394,7 +397,7 @@ mod tests {
             trial.write(1);
             trial.read(4);
             trial.read(8); // entry 0 leaves into page 0, which leaves
-            (trial.scheme().is_dirty(0), trial.scheme().is_dirty(1))
+            (trial.is_dirty(0), trial.is_dirty(1))
         };
         assert_eq!(dirty("true"), (false, false));
         assert_eq!(dirty("false"), (false, true));

@@ -3,6 +3,7 @@
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape, WriteBack};
 use layer::{Parameter, ParameterKind, SnapshotReader, SnapshotWriter, Values};
 use proptest::prelude::*;
+use units::{Lpn, Ppn, Tpn};
 
 /// A scheme, and what flash would hold of its translation pages.
 pub(super) struct Trial<S> {
@@ -47,19 +48,30 @@ impl<S: Scheme> Trial<S> {
         &self.scheme
     }
 
+    /// Whether using the entry of logical page `number` writes nothing back.
+    pub fn is_free(&self, number: u32) -> bool {
+        self.scheme.is_free(Lpn(number))
+    }
+
+    /// Whether memory holds a newer entry of logical page `number` than flash.
+    pub fn is_dirty(&self, number: u32) -> bool {
+        self.scheme.is_dirty(Lpn(number))
+    }
+
     /// Reads the entry of a request of one page; returns the translation pages read and programmed.
-    pub fn read(&mut self, logical: u32) -> (usize, usize) {
-        self.use_in(logical, logical, false)
+    pub fn read(&mut self, number: u32) -> (usize, usize) {
+        self.use_in(number, number, false)
     }
 
     /// Changes the entry in a request of one page; returns as [`Trial::read`].
-    pub fn write(&mut self, logical: u32) -> (usize, usize) {
-        self.use_in(logical, logical, true)
+    pub fn write(&mut self, number: u32) -> (usize, usize) {
+        self.use_in(number, number, true)
     }
 
-    /// Uses the entry in a request that ends at `request_end`; returns as [`Trial::read`].
-    pub fn use_in(&mut self, logical: u32, request_end: u32, change: bool) -> (usize, usize) {
-        let access = Access { logical, request_end, change, at: None };
+    /// Uses the entry in a request that ends at page `last`; returns as [`Trial::read`].
+    pub fn use_in(&mut self, number: u32, last: u32, change: bool) -> (usize, usize) {
+        let logical = Lpn(number);
+        let access = Access { logical, request_end: Lpn(last), change, at: None };
         let free = self.scheme.is_free(logical);
         let mut plan = Plan::default();
         self.scheme.access(&access, &mut plan);
@@ -77,28 +89,29 @@ impl<S: Scheme> Trial<S> {
             self.program(back.page);
         }
         // As in a mapping: the entry changes when its cache is up to date.
-        self.newest[logical as usize] += u32::from(change);
+        self.newest[logical.index()] += u32::from(change);
         let reads = usize::from(!plan.hit) + backs.iter().filter(|back| !back.whole).count();
         self.verify();
         (reads, backs.len())
     }
 
     /// Collection moves a page; whether its entry was in memory.
-    pub fn relocate(&mut self, logical: u32) -> bool {
-        let here = self.scheme.relocated(logical, 0);
+    pub fn relocate(&mut self, number: u32) -> bool {
+        let logical = Lpn(number);
+        let here = self.scheme.relocated(logical, Ppn(0));
         if let Some(twin) = &mut self.twin {
-            assert_eq!(twin.relocated(logical, 0), here);
+            assert_eq!(twin.relocated(logical, Ppn(0)), here);
         }
-        self.newest[logical as usize] += 1;
+        self.newest[logical.index()] += 1;
         if !here {
-            self.awaits_update[self.shape.page_of(logical) as usize] = true;
+            self.awaits_update[self.shape.page_of(logical).index()] = true;
         }
         self.verify();
         here
     }
 
     /// Programs a translation page at the end of a collection.
-    fn update(&mut self, page: u32) {
+    fn update(&mut self, page: Tpn) {
         self.scheme.programmed(page);
         if let Some(twin) = &mut self.twin {
             twin.programmed(page);
@@ -121,11 +134,11 @@ impl<S: Scheme> Trial<S> {
         self.verify();
     }
 
-    fn program(&mut self, page: u32) {
-        self.awaits_update[page as usize] = false;
-        for logical in self.shape.range(page) {
+    fn program(&mut self, page: Tpn) {
+        self.awaits_update[page.index()] = false;
+        for logical in self.shape.range(page).map(Lpn) {
             if !self.scheme.is_dirty(logical) {
-                self.on_flash[logical as usize] = self.newest[logical as usize];
+                self.on_flash[logical.index()] = self.newest[logical.index()];
             }
         }
     }
@@ -134,9 +147,9 @@ impl<S: Scheme> Trial<S> {
     fn verify(&self) {
         self.scheme.check().unwrap();
         assert!(self.scheme.cached_bytes() <= self.budget);
-        for logical in 0..self.shape.user_pages {
-            let known = self.scheme.is_dirty(logical) || self.awaits_update[self.shape.page_of(logical) as usize];
-            let same = self.newest[logical as usize] == self.on_flash[logical as usize];
+        for logical in (0..self.shape.user_pages).map(Lpn) {
+            let known = self.scheme.is_dirty(logical) || self.awaits_update[self.shape.page_of(logical).index()];
+            let same = self.newest[logical.index()] == self.on_flash[logical.index()];
             assert!(known || same, "the entry of logical page {logical} is clean, but flash has another");
         }
     }
@@ -179,15 +192,15 @@ fn live<S: Scheme>(parameters: Vec<Parameter>, settings: &[(&str, String)], size
             6 => {
                 trial.relocate(logical);
             }
-            7 => trial.update(shape.page_of(logical)),
+            7 => trial.update(shape.page_of(Lpn(logical))),
             8 => trial.restore(),
             _ => {
                 // What was free stays free whatever a collection moves in between.
-                let free = trial.scheme.is_free(logical);
+                let free = trial.is_free(logical);
                 (0..61).step_by(1 + pages as usize).for_each(|page| {
                     trial.relocate(page);
                 });
-                assert!(trial.scheme.is_free(logical) || !free, "a collection made an access cost something");
+                assert!(trial.is_free(logical) || !free, "a collection made an access cost something");
                 trial.write(logical);
             }
         }

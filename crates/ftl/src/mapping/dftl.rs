@@ -15,6 +15,7 @@ use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::recency::{Links, List};
 use layer::{Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::{Lpn, Ppn, Tpn};
 
 /// A logical and a physical page number.
 const ITEM_BYTES: u64 = 8;
@@ -156,10 +157,10 @@ impl Order {
                 if young.len() == *most_young
                     && let Some((age, demoted)) = young.pop()
                 {
-                    old.push(demoted, age, items.logical(demoted));
+                    old.push(demoted, age, items.logical(demoted).0);
                 }
                 *highest += 1;
-                young.push(slot, *highest, items.logical(slot));
+                young.push(slot, *highest, items.logical(slot).0);
             }
         }
     }
@@ -198,7 +199,7 @@ impl Order {
     }
 
     /// Puts a slot where [`Order::export`] found it.
-    fn import(&mut self, rank: u64, slot: u32, logical: u32) {
+    fn import(&mut self, rank: u64, slot: u32, logical: Lpn) {
         match self {
             Order::Recency { links, list } => links.push_front(list, slot),
             Order::Segmented { links, probation, protected, is_protected, .. } => {
@@ -206,7 +207,7 @@ impl Order {
                 links.push_front(if rank == 1 { protected } else { probation }, slot);
             }
             Order::Age { young, old, .. } => {
-                if rank % 2 == 1 { young } else { old }.push(slot, rank / 2, logical);
+                if rank % 2 == 1 { young } else { old }.push(slot, rank / 2, logical.0);
             }
         }
     }
@@ -258,7 +259,7 @@ impl Scheme for Dftl {
     }
 
     #[inline]
-    fn is_free(&self, logical: u32) -> bool {
+    fn is_free(&self, logical: Lpn) -> bool {
         self.items.find(logical).is_some()
     }
 
@@ -291,24 +292,24 @@ impl Scheme for Dftl {
     }
 
     #[inline]
-    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+    fn relocated(&mut self, logical: Lpn, _: Ppn) -> bool {
         let Some(slot) = self.items.find(logical) else { return false };
         self.items.mark(slot);
         true
     }
 
-    fn is_dirty(&self, logical: u32) -> bool {
+    fn is_dirty(&self, logical: Lpn) -> bool {
         self.items.find(logical).is_some_and(|slot| self.items.is_dirty(slot))
     }
 
-    fn programmed(&mut self, page: u32) {
+    fn programmed(&mut self, page: Tpn) {
         if self.batch_update {
             self.items.clean_page(page);
         }
     }
 
     #[inline]
-    fn prefetch(&self, logical: u32) {
+    fn prefetch(&self, logical: Lpn) {
         self.items.prefetch(logical);
     }
 
@@ -325,7 +326,7 @@ impl Scheme for Dftl {
         let slots = self.order.export();
         writer.put_u64("dftl.highest", [self.order.highest()].into_iter());
         writer.put_u64("dftl.ranks", slots.iter().map(|(rank, _)| *rank));
-        writer.put_u32("dftl.items", slots.iter().map(|(_, slot)| self.items.logical(*slot)));
+        writer.put_u32("dftl.items", slots.iter().map(|(_, slot)| self.items.logical(*slot).0));
         writer.put_u8("dftl.dirty", slots.iter().map(|(_, slot)| u8::from(self.items.is_dirty(*slot))));
     }
 
@@ -344,6 +345,7 @@ impl Scheme for Dftl {
         debug_assert!(self.items.len() == 0, "state is read into an empty cache");
         self.order.set_highest(highest.first().copied().unwrap_or_default());
         for ((rank, logical), dirty) in ranks.into_iter().zip(items).zip(dirty) {
+            let logical = Lpn(logical);
             if self.items.find(logical).is_none() {
                 let slot = self.items.insert(logical);
                 self.order.import(rank, slot, logical);

@@ -12,12 +12,13 @@
 //! is in a translation page or there is a newer version.
 
 use super::Mapping;
-use super::cache::{ItemTable, NONE};
+use super::cache::{ItemTable, NO_LPN, NONE};
 use super::dftl::{self, Dftl};
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::collections::VecDeque;
+use units::{Lpn, Ppn, Tpn};
 
 /// A logical page and where it is in the log: what the host remembers of each.
 const HOST_BYTES: u64 = 8;
@@ -57,16 +58,25 @@ pub(crate) struct Shrd {
     size: usize,
     most_pages: u32,
     /// Logical pages in the order of their writing, the oldest first; `NONE`: a newer version follows.
-    log: VecDeque<u32>,
+    log: VecDeque<Lpn>,
     /// Number of the oldest one.
     first: u64,
     /// Pages whose newest version is in the log, all dirty.
     gathered: ItemTable,
     /// Where each of them is, as the number of its write.
     place: Vec<u64>,
-    /// The write under way, if it has several pages: the last page, the next one, and whether it is small.
-    run: (u32, u32, bool),
+    run: Run,
     counters: Counters,
+}
+
+/// The write under way, if it has several pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// Its last page.
+    end: Lpn,
+    /// The page expected next.
+    next: Lpn,
+    is_small: bool,
 }
 
 /// Since counting began.
@@ -81,11 +91,11 @@ impl Shrd {
     /// Whether the write that `access` belongs to is small.
     #[inline]
     fn is_small(&mut self, access: &Access) -> bool {
-        let (end, next, small) = self.run;
-        let continues = end == access.request_end && next == access.logical;
-        let small = if continues { small } else { access.request_end - access.logical < self.most_pages };
-        self.run = (access.request_end, access.logical.wrapping_add(1), small);
-        small
+        let Access { logical, request_end: end, .. } = *access;
+        let continues = self.run.end == end && self.run.next == logical;
+        let is_small = if continues { self.run.is_small } else { end.0 - logical.0 < self.most_pages };
+        self.run = Run { end, next: Lpn(logical.0.wrapping_add(1)), is_small };
+        is_small
     }
 
     /// The oldest page of the log is the newest version of what it holds.
@@ -119,7 +129,7 @@ impl Shrd {
 
     /// A page is written to the log.
     #[inline]
-    fn append(&mut self, logical: u32) {
+    fn append(&mut self, logical: Lpn) {
         let slot = self.gathered.find(logical).unwrap_or_else(|| self.gathered.insert(logical));
         self.gathered.mark(slot);
         self.place[slot as usize] = self.first + self.log.len() as u64;
@@ -146,14 +156,14 @@ impl Scheme for Shrd {
             first: 0,
             gathered: ItemTable::new(shape, size as u32),
             place: vec![0; size],
-            run: (NONE, NONE, false),
+            run: Run { end: NO_LPN, next: NO_LPN, is_small: false },
             counters: Counters::default(),
         }
     }
 
     /// A small write needs room in the log, and a large one a cached entry.
     #[inline]
-    fn is_free(&self, logical: u32) -> bool {
+    fn is_free(&self, logical: Lpn) -> bool {
         self.log.len() < self.size && self.cache.is_free(logical)
     }
 
@@ -178,20 +188,20 @@ impl Scheme for Shrd {
     }
 
     #[inline]
-    fn relocated(&mut self, logical: u32, to: u32) -> bool {
+    fn relocated(&mut self, logical: Lpn, to: Ppn) -> bool {
         self.gathered.find(logical).is_some() || self.cache.relocated(logical, to)
     }
 
-    fn is_dirty(&self, logical: u32) -> bool {
+    fn is_dirty(&self, logical: Lpn) -> bool {
         self.gathered.find(logical).is_some() || self.cache.is_dirty(logical)
     }
 
-    fn programmed(&mut self, page: u32) {
+    fn programmed(&mut self, page: Tpn) {
         self.cache.programmed(page);
     }
 
     #[inline]
-    fn prefetch(&self, logical: u32) {
+    fn prefetch(&self, logical: Lpn) {
         self.gathered.prefetch(logical);
         self.cache.prefetch(logical);
     }
@@ -210,7 +220,7 @@ impl Scheme for Shrd {
         if self.log.len() > self.size {
             return Err(format!("the log of {} pages holds {}", self.size, self.log.len()));
         }
-        let newest = |(number, logical): (u64, &u32)| {
+        let newest = |(number, logical): (u64, &Lpn)| {
             self.gathered.find(*logical).is_some_and(|slot| self.place[slot as usize] == number)
         };
         let found = (self.first..).zip(&self.log).filter(|entry| newest(*entry)).count();
@@ -237,15 +247,15 @@ impl Scheme for Shrd {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         self.cache.save(writer);
-        let newest = |number: u64, logical: u32| {
+        let newest = |number: u64, logical: Lpn| {
             let slot = self.gathered.find(logical);
-            slot.filter(|slot| self.place[*slot as usize] == number).map_or(NONE, |_| logical)
+            slot.filter(|slot| self.place[*slot as usize] == number).map_or(NONE, |_| logical.0)
         };
         writer.put_u32(
             "shrd.log",
             self.log.iter().enumerate().map(|(at, logical)| newest(self.first + at as u64, *logical)),
         );
-        writer.put_u32("shrd.run", [self.run.0, self.run.1, u32::from(self.run.2)].into_iter());
+        writer.put_u32("shrd.run", [self.run.end.0, self.run.next.0, u32::from(self.run.is_small)].into_iter());
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
@@ -262,11 +272,11 @@ impl Scheme for Shrd {
         debug_assert!(self.log.is_empty(), "state is read into an empty log");
         for logical in log {
             match logical {
-                NONE => self.log.push_back(NONE),
-                logical => self.append(logical),
+                NONE => self.log.push_back(NO_LPN),
+                logical => self.append(Lpn(logical)),
             }
         }
-        self.run = (run[0], run[1], run[2] == 1);
+        self.run = Run { end: Lpn(run[0]), next: Lpn(run[1]), is_small: run[2] == 1 };
         Ok(())
     }
 }
@@ -327,7 +337,7 @@ mod tests {
         let mut write = |count: u32| {
             (0..count)
                 .map(|_| {
-                    let logical = stream.below(u64::from(pages)) as u32;
+                    let logical = Lpn(stream.below(u64::from(pages)) as u32);
                     let mut plan = Plan::default();
                     scheme.access(&Access { logical, request_end: logical, change: true, at: None }, &mut plan);
                     plan.write_backs().count()

@@ -18,6 +18,7 @@ use super::cache::NodeTable;
 use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::{Lpn, Ppn, Tpn};
 
 /// An offset in the translation page and a flash page number.
 const ENTRY_BYTES: u64 = 6;
@@ -99,12 +100,12 @@ impl Phase {
 impl Tpftl {
     /// Bytes left once one more entry of a translation page is in, if that fits.
     #[inline]
-    fn room_beside(&self, page: u32) -> Option<u64> {
+    fn room_beside(&self, page: Tpn) -> Option<u64> {
         let node = if self.nodes.has_node(page) { 0 } else { NODE_BYTES };
         self.budget.checked_sub(self.cached_bytes() + node + ENTRY_BYTES)
     }
 
-    fn remove(&mut self, slot: u32, node: u32) {
+    fn remove(&mut self, slot: u32, node: Tpn) {
         self.nodes.remove(slot);
         if !self.nodes.has_node(node) {
             self.phase.count(-1);
@@ -112,7 +113,7 @@ impl Tpftl {
     }
 
     /// Takes one entry out of a node.
-    fn evict(&mut self, node: u32, plan: &mut Plan) {
+    fn evict(&mut self, node: Tpn, plan: &mut Plan) {
         let clean = self.nodes.oldest_clean(node).filter(|_| self.clean_first);
         let victim = clean.or_else(|| self.nodes.oldest(node)).expect("a node has entries");
         if self.nodes.is_dirty(victim) {
@@ -131,7 +132,7 @@ impl Tpftl {
     /// more. Returns how many more fit.
     ///
     /// All room comes from one node: when all its entries have left, one entry and its node fit.
-    fn make_room(&mut self, page: u32, ahead: u32, plan: &mut Plan) -> u32 {
+    fn make_room(&mut self, page: Tpn, ahead: u32, plan: &mut Plan) -> u32 {
         let mut source = None;
         while self.room_beside(page).is_none() {
             let node = source.or_else(|| self.nodes.coldest()).expect("a full cache has a coldest node");
@@ -152,20 +153,20 @@ impl Tpftl {
     }
 
     /// Cached entries in a row in front of `logical`, at most `most`.
-    fn predecessors(&self, logical: u32, most: u32) -> u32 {
+    fn predecessors(&self, logical: Lpn, most: u32) -> u32 {
         let first = self.shape.range(self.shape.page_of(logical)).start;
-        let before = (first..logical).rev().take(most as usize);
-        before.take_while(|before| self.nodes.find(*before).is_some()).count() as u32
+        let before = (first..logical.0).rev().take(most as usize);
+        before.take_while(|before| self.nodes.find(Lpn(*before)).is_some()).count() as u32
     }
 
     /// The last entry a miss should bring in.
     fn last_wanted(&self, access: &Access) -> u32 {
         let last = self.shape.range(self.shape.page_of(access.logical)).end - 1;
-        let request = if self.request_prefetch { access.request_end.min(last) } else { access.logical };
+        let request = if self.request_prefetch { access.request_end.0.min(last) } else { access.logical.0 };
         if !self.selective_prefetch || !self.phase.sequential {
             return request;
         }
-        request.max(access.logical + self.predecessors(access.logical, last - access.logical))
+        request.max(access.logical.0 + self.predecessors(access.logical, last - access.logical.0))
     }
 
     /// Brings in a missing entry and those that are wanted with it. The nearest ends up as the most
@@ -173,18 +174,18 @@ impl Tpftl {
     fn bring_in(&mut self, access: &Access, plan: &mut Plan) -> u32 {
         let page = self.shape.page_of(access.logical);
         plan.fetch = Some(page);
-        let wanted = access.logical + 1..self.last_wanted(access) + 1;
-        let missing = wanted.clone().filter(|logical| self.nodes.find(*logical).is_none()).count();
+        let wanted = access.logical.0 + 1..self.last_wanted(access) + 1;
+        let missing = wanted.clone().filter(|logical| self.nodes.find(Lpn(*logical)).is_none()).count();
         let mut room = self.make_room(page, missing as u32, plan);
         if !self.nodes.has_node(page) {
             self.phase.count(1);
         }
         let mut end = wanted.start;
         while room > 0 && end < wanted.end {
-            room -= u32::from(self.nodes.find(end).is_none());
+            room -= u32::from(self.nodes.find(Lpn(end)).is_none());
             end += 1;
         }
-        for logical in (wanted.start..end).rev() {
+        for logical in (wanted.start..end).rev().map(Lpn) {
             if self.nodes.find(logical).is_none() {
                 self.nodes.insert(logical, self.clock, false);
             }
@@ -215,7 +216,7 @@ impl Scheme for Tpftl {
     }
 
     #[inline]
-    fn is_free(&self, logical: u32) -> bool {
+    fn is_free(&self, logical: Lpn) -> bool {
         self.nodes.find(logical).is_some()
     }
 
@@ -235,24 +236,24 @@ impl Scheme for Tpftl {
     }
 
     #[inline]
-    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+    fn relocated(&mut self, logical: Lpn, _: Ppn) -> bool {
         let Some(slot) = self.nodes.find(logical) else { return false };
         self.nodes.mark(slot);
         true
     }
 
-    fn is_dirty(&self, logical: u32) -> bool {
+    fn is_dirty(&self, logical: Lpn) -> bool {
         self.nodes.find(logical).is_some_and(|slot| self.nodes.is_dirty(slot))
     }
 
-    fn programmed(&mut self, page: u32) {
+    fn programmed(&mut self, page: Tpn) {
         if self.batch_update {
             self.nodes.clean_page(page);
         }
     }
 
     #[inline]
-    fn prefetch(&self, logical: u32) {
+    fn prefetch(&self, logical: Lpn) {
         self.nodes.prefetch(logical);
     }
 
@@ -276,7 +277,7 @@ impl Scheme for Tpftl {
         let phase = [self.clock, u64::from(self.phase.sequential), self.phase.balance as u64];
         let entries = self.nodes.export();
         writer.put_u64("tpftl.phase", phase.into_iter());
-        writer.put_u32("tpftl.entries", entries.iter().map(|entry| entry.0));
+        writer.put_u32("tpftl.entries", entries.iter().map(|entry| entry.0.0));
         writer.put_u64("tpftl.used", entries.iter().map(|entry| entry.1));
         writer.put_u8("tpftl.dirty", entries.iter().map(|entry| u8::from(entry.2)));
     }
@@ -295,6 +296,7 @@ impl Scheme for Tpftl {
         }
         debug_assert!(self.nodes.len() == 0, "state is read into an empty cache");
         for ((logical, used), dirty) in entries.into_iter().zip(used).zip(dirty) {
+            let logical = Lpn(logical);
             if self.nodes.find(logical).is_none() {
                 self.nodes.insert(logical, used, dirty == 1);
             }
@@ -368,8 +370,8 @@ mod tests {
                 trial.write(logical);
             }
             assert_eq!(trial.read(8), (2, 1), "page 0 is patched, page 1 read");
-            assert!(!trial.scheme().is_free(0));
-            [1, 2].map(|logical| trial.scheme().is_dirty(logical))
+            assert!(!trial.is_free(0));
+            [1, 2].map(|logical| trial.is_dirty(logical))
         };
         assert_eq!(dirty("true"), [false, false], "they stay cached as clean");
         assert_eq!(dirty("false"), [true, true]);
@@ -395,9 +397,9 @@ mod tests {
             trial.write(logical);
         }
         assert_eq!(trial.use_in(8, 11, false), (1, 0), "entry and node fit; all others are dirty");
-        assert!(!trial.scheme().is_free(9));
+        assert!(!trial.is_free(9));
         assert_eq!(trial.use_in(9, 11, false), (2, 1), "entry 9 itself needs room, which cleans all of page 0");
-        assert!(trial.scheme().is_free(10) && trial.scheme().is_free(11));
+        assert!(trial.is_free(10) && trial.is_free(11));
     }
 
     #[test]
@@ -407,6 +409,6 @@ mod tests {
             trial.read(logical);
         }
         trial.read(16);
-        assert!(!trial.scheme().is_free(8) && trial.scheme().is_free(1), "1 and 4 on average against 2");
+        assert!(!trial.is_free(8) && trial.is_free(1), "1 and 4 on average against 2");
     }
 }

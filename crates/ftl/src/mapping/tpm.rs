@@ -17,6 +17,7 @@ use super::page_level::scheme::{Access, Plan, Scheme, TranslationShape};
 use super::page_level::{self};
 use layer::recency::{Links, List};
 use layer::{Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::{Lpn, Ppn, Tpn};
 
 /// The line for the table of mappings.
 pub(super) fn mapping() -> Mapping {
@@ -36,13 +37,16 @@ pub(super) fn parameters() -> Vec<Parameter> {
     parameters
 }
 
+/// No translation page.
+const NO_TPN: Tpn = Tpn(NONE);
+
 /// The cache: one slot for each translation page that fits.
 pub(crate) struct Tpm {
     shape: TranslationShape,
     /// Slot of each translation page.
     slot_of: Vec<u32>,
     /// Translation page of each slot, and how often its entries changed since it was read.
-    slots: Vec<(u32, u32)>,
+    slots: Vec<(Tpn, u32)>,
     capacity: u32,
     recency: List,
     links: Links,
@@ -54,8 +58,8 @@ impl Tpm {
         u64::from(shape.entries()) * 4
     }
 
-    fn slot(&self, logical: u32) -> Option<u32> {
-        let slot = self.slot_of[self.shape.page_of(logical) as usize];
+    fn slot(&self, logical: Lpn) -> Option<u32> {
+        let slot = self.slot_of[self.shape.page_of(logical).index()];
         (slot != NONE).then_some(slot)
     }
 
@@ -73,7 +77,7 @@ impl Tpm {
     /// A slot for one more page; what is in it leaves.
     fn make_room(&mut self, plan: &mut Plan) -> u32 {
         if (self.slots.len() as u32) < self.capacity {
-            self.slots.push((NONE, 0));
+            self.slots.push((NO_TPN, 0));
             return self.slots.len() as u32 - 1;
         }
         let slot = self.victim();
@@ -81,14 +85,14 @@ impl Tpm {
         if updates > 0 {
             plan.write_back(page, true);
         }
-        self.slot_of[page as usize] = NONE;
+        self.slot_of[page.index()] = NONE;
         self.links.remove(&mut self.recency, slot);
         slot
     }
 
-    fn insert(&mut self, slot: u32, page: u32, updates: u32) {
+    fn insert(&mut self, slot: u32, page: Tpn, updates: u32) {
         self.slots[slot as usize] = (page, updates);
-        self.slot_of[page as usize] = slot;
+        self.slot_of[page.index()] = slot;
         self.links.push_front(&mut self.recency, slot);
     }
 }
@@ -117,7 +121,7 @@ impl Scheme for Tpm {
     }
 
     #[inline]
-    fn is_free(&self, logical: u32) -> bool {
+    fn is_free(&self, logical: Lpn) -> bool {
         self.slot(logical).is_some()
     }
 
@@ -138,27 +142,27 @@ impl Scheme for Tpm {
     }
 
     #[inline]
-    fn relocated(&mut self, logical: u32, _: u32) -> bool {
+    fn relocated(&mut self, logical: Lpn, _: Ppn) -> bool {
         let Some(slot) = self.slot(logical) else { return false };
         let updates = &mut self.slots[slot as usize].1;
         *updates = updates.saturating_add(1);
         true
     }
 
-    fn is_dirty(&self, logical: u32) -> bool {
+    fn is_dirty(&self, logical: Lpn) -> bool {
         self.slot(logical).is_some_and(|slot| !self.is_clean(slot))
     }
 
-    fn programmed(&mut self, page: u32) {
-        let slot = self.slot_of[page as usize];
+    fn programmed(&mut self, page: Tpn) {
+        let slot = self.slot_of[page.index()];
         if slot != NONE {
             self.slots[slot as usize].1 = 0;
         }
     }
 
     #[inline]
-    fn prefetch(&self, logical: u32) {
-        units::prefetch(&self.slot_of, self.shape.page_of(logical) as usize);
+    fn prefetch(&self, logical: Lpn) {
+        units::prefetch(&self.slot_of, self.shape.page_of(logical).index());
     }
 
     fn cached_bytes(&self) -> u64 {
@@ -167,7 +171,7 @@ impl Scheme for Tpm {
 
     fn check(&self) -> Result<(), String> {
         let slots = self.links.check(&self.recency)?;
-        let misplaced = slots.iter().find(|slot| self.slot_of[self.slots[**slot as usize].0 as usize] != **slot);
+        let misplaced = slots.iter().find(|slot| self.slot_of[self.slots[**slot as usize].0.index()] != **slot);
         match misplaced {
             Some(slot) => Err(format!("translation page {} is not in slot {slot}", self.slots[*slot as usize].0)),
             None if slots.len() != self.slots.len() => {
@@ -179,7 +183,7 @@ impl Scheme for Tpm {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         let oldest_first = self.links.oldest_first(&self.recency).map(|slot| self.slots[slot as usize]);
-        let numbers: Vec<u32> = oldest_first.flat_map(|(page, updates)| [page, updates]).collect();
+        let numbers: Vec<u32> = oldest_first.flat_map(|(page, updates)| [page.0, updates]).collect();
         writer.put_u32("tpm.cache", numbers.into_iter());
     }
 
@@ -194,8 +198,8 @@ impl Scheme for Tpm {
         self.slots.clear();
         self.recency = List::default();
         for pair in numbers.chunks_exact(2) {
-            self.slots.push((NONE, 0));
-            self.insert(self.slots.len() as u32 - 1, pair[0], pair[1]);
+            self.slots.push((NO_TPN, 0));
+            self.insert(self.slots.len() as u32 - 1, Tpn(pair[0]), pair[1]);
         }
         Ok(())
     }

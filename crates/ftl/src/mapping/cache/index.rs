@@ -1,6 +1,7 @@
 //! Slots by logical page.
 
 use super::NONE;
+use units::Lpn;
 
 /// A hash table with open addressing: neighbours close up when an entry leaves.
 #[derive(Clone, Debug)]
@@ -19,8 +20,8 @@ impl Index {
 
     /// Multiplication by the golden ratio spreads neighbours.
     #[inline]
-    fn home(&self, logical: u32) -> usize {
-        (logical.wrapping_mul(0x9E37_79B9) >> self.shift) as usize
+    fn home(&self, logical: Lpn) -> usize {
+        (logical.0.wrapping_mul(0x9E37_79B9) >> self.shift) as usize
     }
 
     #[inline]
@@ -29,12 +30,12 @@ impl Index {
     }
 
     #[inline]
-    fn place(&self, logical: u32) -> Option<usize> {
+    fn place(&self, logical: Lpn) -> Option<usize> {
         let mut place = self.home(logical);
         loop {
             match self.places[place] {
                 [NONE, _] => return None,
-                [found, _] if found == logical => return Some(place),
+                [found, _] if found == logical.0 => return Some(place),
                 _ => place = self.after(place),
             }
         }
@@ -42,27 +43,27 @@ impl Index {
 
     /// The slot of a logical page.
     #[inline]
-    pub fn find(&self, logical: u32) -> Option<u32> {
+    pub fn find(&self, logical: Lpn) -> Option<u32> {
         self.place(logical).map(|place| self.places[place][1])
     }
 
     /// Brings what finding `logical` touches into the processor's cache.
     #[inline]
-    pub fn prefetch(&self, logical: u32) {
+    pub fn prefetch(&self, logical: Lpn) {
         units::prefetch(&self.places, self.home(logical));
     }
 
     /// Adds a logical page that is not in it.
-    pub fn insert(&mut self, logical: u32, slot: u32) {
+    pub fn insert(&mut self, logical: Lpn, slot: u32) {
         let mut place = self.home(logical);
         while self.places[place][0] != NONE {
             place = self.after(place);
         }
-        self.places[place] = [logical, slot];
+        self.places[place] = [logical.0, slot];
     }
 
     /// Removes a logical page, if it is in it.
-    pub fn remove(&mut self, logical: u32) {
+    pub fn remove(&mut self, logical: Lpn) {
         let Some(mut hole) = self.place(logical) else { return };
         let mask = self.places.len() - 1;
         let mut place = hole;
@@ -73,7 +74,7 @@ impl Index {
                 break;
             }
             // It may move into the hole unless its home lies behind it.
-            let from_home = place.wrapping_sub(self.home(found)) & mask;
+            let from_home = place.wrapping_sub(self.home(Lpn(found))) & mask;
             if from_home >= place.wrapping_sub(hole) & mask {
                 self.places[hole] = self.places[place];
                 hole = place;

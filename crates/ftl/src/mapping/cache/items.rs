@@ -1,15 +1,16 @@
 //! Single map entries in memory: found by logical page, dirty ones chained by translation page.
 
 use super::super::page_level::scheme::TranslationShape;
-use super::{Index, NONE};
+use super::{Index, NO_LPN};
 use layer::recency::{Links, List};
+use units::{Lpn, Tpn};
 
 /// Cached entries. A slot number stays with its entry until that is removed.
 #[derive(Clone, Debug)]
 pub(in crate::mapping) struct ItemTable {
     shape: TranslationShape,
-    /// Logical page of each slot; `NONE` in free ones.
-    logical: Vec<u32>,
+    /// Logical page of each slot; `NO_LPN` in free ones.
+    logical: Vec<Lpn>,
     dirty: Vec<bool>,
     free: Vec<u32>,
     index: Index,
@@ -24,7 +25,7 @@ impl ItemTable {
         let slots = capacity as usize;
         Self {
             shape,
-            logical: vec![NONE; slots],
+            logical: vec![NO_LPN; slots],
             dirty: vec![false; slots],
             free: (0..capacity).rev().collect(),
             index: Index::new(slots),
@@ -51,19 +52,19 @@ impl ItemTable {
 
     /// The slot of a logical page.
     #[inline]
-    pub fn find(&self, logical: u32) -> Option<u32> {
+    pub fn find(&self, logical: Lpn) -> Option<u32> {
         self.index.find(logical)
     }
 
     /// The logical page of a slot.
     #[inline]
-    pub fn logical(&self, slot: u32) -> u32 {
+    pub fn logical(&self, slot: u32) -> Lpn {
         self.logical[slot as usize]
     }
 
     /// The translation page of a slot's entry.
     #[inline]
-    pub fn page(&self, slot: u32) -> u32 {
+    pub fn page(&self, slot: u32) -> Tpn {
         self.shape.page_of(self.logical(slot))
     }
 
@@ -77,7 +78,7 @@ impl ItemTable {
     ///
     /// # Panics
     /// If there is no room.
-    pub fn insert(&mut self, logical: u32) -> u32 {
+    pub fn insert(&mut self, logical: Lpn) -> u32 {
         let slot = self.free.pop().expect("room was made before an entry was added");
         self.logical[slot as usize] = logical;
         self.index.insert(logical, slot);
@@ -88,7 +89,7 @@ impl ItemTable {
     pub fn remove(&mut self, slot: u32) {
         self.clean(slot);
         self.index.remove(self.logical[slot as usize]);
-        self.logical[slot as usize] = NONE;
+        self.logical[slot as usize] = NO_LPN;
         self.free.push(slot);
     }
 
@@ -97,7 +98,7 @@ impl ItemTable {
     pub fn mark(&mut self, slot: u32) {
         if !std::mem::replace(&mut self.dirty[slot as usize], true) {
             let page = self.page(slot);
-            self.dirty_links.push_front(&mut self.dirty_of[page as usize], slot);
+            self.dirty_links.push_front(&mut self.dirty_of[page.index()], slot);
         }
     }
 
@@ -106,14 +107,14 @@ impl ItemTable {
     pub fn clean(&mut self, slot: u32) {
         if std::mem::take(&mut self.dirty[slot as usize]) {
             let page = self.page(slot);
-            self.dirty_links.remove(&mut self.dirty_of[page as usize], slot);
+            self.dirty_links.remove(&mut self.dirty_of[page.index()], slot);
         }
     }
 
     /// All entries of a translation page are on flash now; returns how many were not.
-    pub fn clean_page(&mut self, page: u32) -> u32 {
+    pub fn clean_page(&mut self, page: Tpn) -> u32 {
         let mut cleaned = 0;
-        while let Some(slot) = self.dirty_of[page as usize].tail() {
+        while let Some(slot) = self.dirty_of[page.index()].tail() {
             self.clean(slot);
             cleaned += 1;
         }
@@ -121,9 +122,9 @@ impl ItemTable {
     }
 
     /// Removes all dirty entries of a translation page; returns how many those were.
-    pub fn remove_dirty(&mut self, page: u32) -> u32 {
+    pub fn remove_dirty(&mut self, page: Tpn) -> u32 {
         let mut removed = 0;
-        while let Some(slot) = self.dirty_of[page as usize].tail() {
+        while let Some(slot) = self.dirty_of[page.index()].tail() {
             self.remove(slot);
             removed += 1;
         }
@@ -132,7 +133,7 @@ impl ItemTable {
 
     /// Brings what finding `logical` touches into the processor's cache.
     #[inline]
-    pub fn prefetch(&self, logical: u32) {
+    pub fn prefetch(&self, logical: Lpn) {
         self.index.prefetch(logical);
     }
 
@@ -145,7 +146,7 @@ impl ItemTable {
         for (page, list) in self.dirty_of.iter().enumerate() {
             for slot in self.dirty_links.check(list)? {
                 chained += 1;
-                if !self.is_dirty(slot) || self.page(slot) != page as u32 {
+                if !self.is_dirty(slot) || self.page(slot).index() != page {
                     return Err(format!("slot {slot} is chained as dirty entry of translation page {page}"));
                 }
             }
@@ -155,7 +156,7 @@ impl ItemTable {
             return Err(format!("{dirty} cached entries are dirty, {chained} are chained"));
         }
         for (slot, &logical) in self.logical.iter().enumerate() {
-            if logical != NONE && self.find(logical) != Some(slot as u32) {
+            if logical != NO_LPN && self.find(logical) != Some(slot as u32) {
                 return Err(format!("the entry of logical page {logical} in slot {slot} is not found"));
             }
         }
@@ -174,8 +175,9 @@ mod tests {
         fn items_are_found_and_dirty_ones_chained(steps in prop::collection::vec((0..40_u32, 0..4_u8), 0..300)) {
             let shape = TranslationShape::new(40, 8);
             let mut table = ItemTable::new(shape, 12);
-            let mut plain: BTreeMap<u32, bool> = BTreeMap::new();
-            for (logical, what) in steps {
+            let mut plain: BTreeMap<Lpn, bool> = BTreeMap::new();
+            for (number, what) in steps {
+                let logical = Lpn(number);
                 match (what, table.find(logical)) {
                     (0, None) if !table.is_full() => { table.insert(logical); plain.insert(logical, false); }
                     (1, Some(slot)) => { table.remove(slot); plain.remove(&logical); }
@@ -189,7 +191,7 @@ mod tests {
                     _ => {}
                 }
                 table.check().map_err(TestCaseError::fail)?;
-                for logical in 0..40 {
+                for logical in (0..40).map(Lpn) {
                     let found = table.find(logical).map(|slot| table.is_dirty(slot));
                     prop_assert_eq!(found, plain.get(&logical).copied());
                 }

@@ -9,6 +9,9 @@ pub(super) use age::AgeHeap;
 use index::Index;
 pub(super) use items::ItemTable;
 pub(super) use nodes::NodeTable;
+use units::Lpn;
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
+/// No logical page.
+pub(super) const NO_LPN: Lpn = Lpn(NONE);

@@ -5,8 +5,9 @@
 //! is asked for: the heap holds means that may be too low, never too high.
 
 use super::super::page_level::scheme::TranslationShape;
-use super::{AgeHeap, Index, NONE};
+use super::{AgeHeap, Index, NO_LPN};
 use layer::recency::{Links, List};
+use units::{Lpn, Tpn};
 
 /// Cached entries by node. A slot number stays with its entry until that is removed.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub(in crate::mapping) struct NodeTable {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// `NONE` in free slots.
-    logical: u32,
+    /// `NO_LPN` in free slots.
+    logical: Lpn,
     dirty: bool,
     used: u64,
 }
@@ -55,7 +56,7 @@ impl NodeTable {
         let slots = capacity as usize;
         Self {
             shape,
-            entries: vec![Entry { logical: NONE, dirty: false, used: 0 }; slots],
+            entries: vec![Entry { logical: NO_LPN, dirty: false, used: 0 }; slots],
             free: (0..capacity).rev().collect(),
             index: Index::new(slots),
             links: Links::new(slots),
@@ -83,13 +84,13 @@ impl NodeTable {
 
     /// Whether entries of a translation page are in it.
     #[inline]
-    pub fn has_node(&self, page: u32) -> bool {
-        self.nodes[page as usize].len() > 0
+    pub fn has_node(&self, page: Tpn) -> bool {
+        self.nodes[page.index()].len() > 0
     }
 
     /// The slot of a logical page.
     #[inline]
-    pub fn find(&self, logical: u32) -> Option<u32> {
+    pub fn find(&self, logical: Lpn) -> Option<u32> {
         self.index.find(logical)
     }
 
@@ -101,7 +102,7 @@ impl NodeTable {
 
     /// Brings what finding `logical` touches into the processor's cache.
     #[inline]
-    pub fn prefetch(&self, logical: u32) {
+    pub fn prefetch(&self, logical: Lpn) {
         self.index.prefetch(logical);
     }
 
@@ -109,14 +110,14 @@ impl NodeTable {
     ///
     /// # Panics
     /// If there is no room.
-    pub fn insert(&mut self, logical: u32, now: u64, dirty: bool) -> u32 {
+    pub fn insert(&mut self, logical: Lpn, now: u64, dirty: bool) -> u32 {
         let slot = self.free.pop().expect("room was made before an entry was added");
         self.entries[slot as usize] = Entry { logical, dirty, used: now };
         self.index.insert(logical, slot);
         let page = self.shape.page_of(logical);
-        let node = &mut self.nodes[page as usize];
+        let node = &mut self.nodes[page.index()];
         if node.len() == 0 {
-            self.coldest_first.push(page, now, page);
+            self.coldest_first.push(page.0, now, page.0);
         }
         node.used += now;
         self.links.push_front(if dirty { &mut node.dirty } else { &mut node.clean }, slot);
@@ -127,7 +128,7 @@ impl NodeTable {
     #[inline]
     pub fn touch(&mut self, slot: u32, now: u64) {
         let entry = &mut self.entries[slot as usize];
-        let node = &mut self.nodes[self.shape.page_of(entry.logical) as usize];
+        let node = &mut self.nodes[self.shape.page_of(entry.logical).index()];
         node.used += now - entry.used;
         entry.used = now;
         self.links.touch(if entry.dirty { &mut node.dirty } else { &mut node.clean }, slot);
@@ -141,12 +142,12 @@ impl NodeTable {
             return;
         }
         let page = self.shape.page_of(entry.logical);
-        let node = &mut self.nodes[page as usize];
+        let node = &mut self.nodes[page.index()];
         self.links.remove(&mut node.clean, slot);
         let mut dirty = std::mem::take(&mut node.dirty);
         let start = dirty.head();
         self.put_by_use(&mut dirty, slot, start);
-        self.nodes[page as usize].dirty = dirty;
+        self.nodes[page.index()].dirty = dirty;
     }
 
     /// Puts a slot in front of the first one from `start` to the tail that was not used after it.
@@ -162,8 +163,8 @@ impl NodeTable {
     }
 
     /// All entries of a translation page are on flash now.
-    pub fn clean_page(&mut self, page: u32) {
-        let Node { mut clean, mut dirty, .. } = self.nodes[page as usize];
+    pub fn clean_page(&mut self, page: Tpn) {
+        let Node { mut clean, mut dirty, .. } = self.nodes[page.index()];
         let mut place = clean.head();
         while let Some(slot) = dirty.head() {
             self.links.remove(&mut dirty, slot);
@@ -171,17 +172,17 @@ impl NodeTable {
             self.put_by_use(&mut clean, slot, place);
             place = self.links.behind(slot);
         }
-        let node = &mut self.nodes[page as usize];
+        let node = &mut self.nodes[page.index()];
         (node.clean, node.dirty) = (clean, dirty);
     }
 
     /// The node with the lowest mean time of use; of several the one of the first translation page.
-    pub fn coldest(&mut self) -> Option<u32> {
+    pub fn coldest(&mut self) -> Option<Tpn> {
         loop {
             let (age, page) = self.coldest_first.first()?;
             let mean = self.nodes[page as usize].mean();
             if mean == age {
-                return Some(page);
+                return Some(Tpn(page));
             }
             self.coldest_first.set_age(page, mean);
         }
@@ -189,18 +190,18 @@ impl NodeTable {
 
     /// The least recently used clean entry of a node.
     #[inline]
-    pub fn oldest_clean(&self, page: u32) -> Option<u32> {
-        self.nodes[page as usize].clean.tail()
+    pub fn oldest_clean(&self, page: Tpn) -> Option<u32> {
+        self.nodes[page.index()].clean.tail()
     }
 
     /// The least recently used dirty entry of a node.
     #[inline]
-    pub fn oldest_dirty(&self, page: u32) -> Option<u32> {
-        self.nodes[page as usize].dirty.tail()
+    pub fn oldest_dirty(&self, page: Tpn) -> Option<u32> {
+        self.nodes[page.index()].dirty.tail()
     }
 
     /// The least recently used entry of a node; a clean one before a dirty one of the same time.
-    pub fn oldest(&self, page: u32) -> Option<u32> {
+    pub fn oldest(&self, page: Tpn) -> Option<u32> {
         let both = [self.oldest_clean(page), self.oldest_dirty(page)];
         both.into_iter().flatten().min_by_key(|slot| self.entries[*slot as usize].used)
     }
@@ -209,22 +210,22 @@ impl NodeTable {
     pub fn remove(&mut self, slot: u32) {
         let Entry { logical, dirty, used } = self.entries[slot as usize];
         self.index.remove(logical);
-        self.entries[slot as usize] = Entry { logical: NONE, dirty: false, used: 0 };
+        self.entries[slot as usize] = Entry { logical: NO_LPN, dirty: false, used: 0 };
         self.free.push(slot);
         let page = self.shape.page_of(logical);
-        let node = &mut self.nodes[page as usize];
+        let node = &mut self.nodes[page.index()];
         self.links.remove(if dirty { &mut node.dirty } else { &mut node.clean }, slot);
         node.used -= used;
         if node.len() == 0 {
-            self.coldest_first.remove(page);
-        } else if self.coldest_first.age(page).is_some_and(|age| age > node.mean()) {
-            self.coldest_first.set_age(page, node.mean());
+            self.coldest_first.remove(page.0);
+        } else if self.coldest_first.age(page.0).is_some_and(|age| age > node.mean()) {
+            self.coldest_first.set_age(page.0, node.mean());
         }
     }
 
     /// Logical page, time of use and dirtiness of all entries; inserted in this order into an empty
     /// table they give this one.
-    pub fn export(&self) -> Vec<(u32, u64, bool)> {
+    pub fn export(&self) -> Vec<(Lpn, u64, bool)> {
         let slots = self
             .nodes
             .iter()
@@ -241,13 +242,13 @@ impl NodeTable {
     pub fn check(&self) -> Result<(), String> {
         let mut listed = 0;
         for (page, node) in self.nodes.iter().enumerate() {
-            let page = page as u32;
+            let page = Tpn(page as u32);
             let used = self.check_list(page, &node.clean, false)? + self.check_list(page, &node.dirty, true)?;
             if used != node.used {
                 return Err(format!("the times of node {page} add up to {used}, not {}", node.used));
             }
             let mean = (node.len() > 0).then(|| node.mean());
-            let age = self.coldest_first.age(page);
+            let age = self.coldest_first.age(page.0);
             if age.is_some() != mean.is_some() || age > mean {
                 return Err(format!("node {page} is ordered by {age:?}, its mean time of use is {mean:?}"));
             }
@@ -261,11 +262,11 @@ impl NodeTable {
     }
 
     /// Checks one list of a node; the sum of its times of use.
-    fn check_list(&self, page: u32, list: &List, dirty: bool) -> Result<u64, String> {
+    fn check_list(&self, page: Tpn, list: &List, dirty: bool) -> Result<u64, String> {
         let slots = self.links.check(list)?;
         for slot in &slots {
             let entry = self.entries[*slot as usize];
-            if entry.logical == NONE || self.find(entry.logical) != Some(*slot) {
+            if entry.logical == NO_LPN || self.find(entry.logical) != Some(*slot) {
                 return Err(format!("the entry of logical page {} in slot {slot} is not found", entry.logical));
             }
             if self.shape.page_of(entry.logical) != page || entry.dirty != dirty {
@@ -283,18 +284,18 @@ mod tests {
     use proptest::prelude::*;
 
     /// Logical page, time of use, dirty; in the order in which they came or were used.
-    type Plain = Vec<(u32, u64, bool)>;
+    type Plain = Vec<(Lpn, u64, bool)>;
 
-    fn coldest(plain: &Plain, shape: TranslationShape) -> Option<u32> {
-        let mean = |page: u32| {
+    fn coldest(plain: &Plain, shape: TranslationShape) -> Option<Tpn> {
+        let mean = |page: Tpn| {
             let used: Vec<u64> =
                 plain.iter().filter(|entry| shape.page_of(entry.0) == page).map(|entry| entry.1).collect();
             (!used.is_empty()).then(|| (used.iter().sum::<u64>() / used.len() as u64, page))
         };
-        (0..shape.count).filter_map(mean).min().map(|(_, page)| page)
+        shape.pages().filter_map(mean).min().map(|(_, page)| page)
     }
 
-    fn oldest(plain: &Plain, shape: TranslationShape, page: u32, dirty: bool) -> Option<u32> {
+    fn oldest(plain: &Plain, shape: TranslationShape, page: Tpn, dirty: bool) -> Option<Lpn> {
         let mut own = plain.iter().filter(|entry| shape.page_of(entry.0) == page && entry.2 == dirty);
         own.next().map(|entry| entry.0)
     }
@@ -307,13 +308,14 @@ mod tests {
             let shape = TranslationShape::new(40, 8);
             let mut table = NodeTable::new(shape, 12);
             let mut plain = Plain::new();
-            for (now, (logical, what)) in steps.into_iter().enumerate() {
+            for (now, (number, what)) in steps.into_iter().enumerate() {
+                let logical = Lpn(number);
                 let (now, page) = (now as u64, shape.page_of(logical));
                 let at = plain.iter().position(|entry| entry.0 == logical);
                 match (what, table.find(logical), at) {
                     (0, None, None) if table.len() < 12 => {
-                        table.insert(logical, now, logical % 3 == 0);
-                        plain.push((logical, now, logical % 3 == 0));
+                        table.insert(logical, now, number % 3 == 0);
+                        plain.push((logical, now, number % 3 == 0));
                     }
                     (1, Some(slot), Some(at)) => { table.remove(slot); plain.remove(at); }
                     (2, Some(slot), Some(at)) => { table.mark(slot); plain[at].2 = true; }

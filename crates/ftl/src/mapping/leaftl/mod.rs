@@ -43,6 +43,7 @@ use layer::{LayerReport, Parameter, ParameterKind, SnapshotError, SnapshotReader
 use learn::Workshop;
 use segment::{NOWHERE, SEGMENT_BYTES};
 use unit::{ENTRY_BYTES, Entries, Unit};
+use units::{Lpn, Ppn, Tpn};
 
 /// An entry that the table of debug builds has no news of.
 const UNTOLD: u32 = NOWHERE - 1;
@@ -98,19 +99,19 @@ pub(crate) struct Leaftl {
 impl Leaftl {
     /// The newest answer for a page, wherever it comes from.
     #[inline]
-    fn answer(&self, logical: u32) -> Answer {
-        let unit = &self.units[self.shape.page_of(logical) as usize];
+    fn answer(&self, logical: Lpn) -> Answer {
+        let unit = &self.units[self.shape.page_of(logical).index()];
         let recent = if unit.recent > 0 { self.batch.get(logical) } else { None };
         match recent.or_else(|| unit.moved.get(logical)) {
             Some(page) => Answer::exact(page),
-            None => unit.answer(logical & (self.shape.entries() - 1)),
+            None => unit.answer(logical.0 & (self.shape.entries() - 1)),
         }
     }
 
     /// # Panics
     /// If an answer is wrong by more than it may be.
     #[inline]
-    fn verify(&self, logical: u32, answer: Answer, at: u32) {
+    fn verify(&self, logical: Lpn, answer: Answer, at: u32) {
         let bound = if answer.exact { 0 } else { self.workshop.error_bound };
         let bound = if at == NOWHERE { 0 } else { bound };
         let right = answer.page == NOWHERE || answer.page.abs_diff(at) <= bound;
@@ -130,31 +131,31 @@ impl Leaftl {
     }
 
     /// Charges a unit in memory for what it has now.
-    fn recharge(&mut self, page: u32) {
-        let unit = &self.units[page as usize];
+    fn recharge(&mut self, page: Tpn) {
+        let unit = &self.units[page.index()];
         let charge = if unit.is_resident { self.charge(unit.bytes(), unit.is_dirty) } else { 0 };
         self.charged = self.charged - unit.charged + charge;
-        self.units[page as usize].charged = charge;
+        self.units[page.index()].charged = charge;
     }
 
     /// Bytes charged once a unit has `entries` more in the batch and is as dirty as said.
-    fn charged_with(&self, page: u32, entries: u32, is_dirty: bool) -> u64 {
-        let unit = &self.units[page as usize];
+    fn charged_with(&self, page: Tpn, entries: u32, is_dirty: bool) -> u64 {
+        let unit = &self.units[page.index()];
         let bytes = unit.bytes() + u64::from(entries * ENTRY_BYTES);
         self.charged - unit.charged + self.charge(bytes, is_dirty || unit.is_dirty)
     }
 
     /// Notes where a page is; the unit is in memory and there is room.
-    fn note(&mut self, page: u32, logical: u32, at: u32) {
+    fn note(&mut self, page: Tpn, logical: Lpn, at: u32) {
         let is_new = self.batch.set(logical, at);
-        let unit = &mut self.units[page as usize];
+        let unit = &mut self.units[page.index()];
         unit.recent += u32::from(is_new);
         unit.moved.remove(logical);
     }
 
     /// Learns the entries of a unit in the batch.
-    fn learn_recent(&mut self, page: u32) {
-        let unit = &mut self.units[page as usize];
+    fn learn_recent(&mut self, page: Tpn) {
+        let unit = &mut self.units[page.index()];
         if unit.recent == 0 {
             return;
         }
@@ -174,16 +175,16 @@ impl Leaftl {
     }
 
     /// Takes a unit out of memory.
-    fn drop_unit(&mut self, page: u32) {
+    fn drop_unit(&mut self, page: Tpn) {
         self.learn_recent(page);
-        self.links.remove(&mut self.recency, page);
-        let unit = &mut self.units[page as usize];
+        self.links.remove(&mut self.recency, page.0);
+        let unit = &mut self.units[page.index()];
         (unit.is_resident, unit.is_dirty) = (false, false);
         self.recharge(page);
     }
 
     /// Makes room for a unit just used, and for one more entry of it in the batch.
-    fn make_room(&mut self, page: u32, entries: u32, is_dirty: bool, plan: &mut Plan) {
+    fn make_room(&mut self, page: Tpn, entries: u32, is_dirty: bool, plan: &mut Plan) {
         if entries > 0 && self.batch.len() == self.batch_pages {
             self.learn_batch();
         }
@@ -193,13 +194,13 @@ impl Leaftl {
         }
         let wanted = self.budget.saturating_sub(self.headroom + self.spare);
         while self.charged_with(page, entries, is_dirty) > wanted {
-            let victim = self.recency.tail().filter(|victim| *victim != page);
+            let victim = self.recency.tail().map(Tpn).filter(|victim| *victim != page);
             let Some(victim) = victim else {
                 // Alone in memory it fits once what it has in the batch is learned.
                 self.learn_recent(page);
                 break;
             };
-            if self.units[victim as usize].is_dirty {
+            if self.units[victim.index()].is_dirty {
                 if plan.write_backs().count() == Self::WRITE_BACKS as usize {
                     break;
                 }
@@ -212,14 +213,14 @@ impl Leaftl {
     }
 
     /// A translation page is programmed with what collection moved: it is the unit's own now.
-    fn learn_moved(&mut self, page: u32) {
-        let unit = &mut self.units[page as usize];
+    fn learn_moved(&mut self, page: Tpn) {
+        let unit = &mut self.units[page.index()];
         unit.learn_moved(&self.shape.range(page), &mut self.workshop);
         self.recharge(page);
     }
 
     /// Whether collection may note a moved page of a unit in memory, and makes room in the batch.
-    fn takes_moved(&mut self, page: u32, logical: u32) -> bool {
+    fn takes_moved(&mut self, page: Tpn, logical: Lpn) -> bool {
         let is_new = self.batch.get(logical).is_none();
         let charged = self.charged_with(page, u32::from(is_new), true);
         if charged > self.charged && charged + self.headroom > self.budget {
@@ -233,18 +234,18 @@ impl Leaftl {
 
     /// Tells the table of debug builds where a page went.
     #[inline]
-    fn tell(&mut self, logical: u32, at: u32) {
+    fn tell(&mut self, logical: Lpn, at: u32) {
         if cfg!(debug_assertions) {
-            self.truth[logical as usize] = at;
+            self.truth[logical.index()] = at;
         }
     }
 
     /// # Panics
     /// In debug builds, if the mapping moved a page without a word.
     #[inline]
-    fn compare(&self, logical: u32, at: u32) {
+    fn compare(&self, logical: Lpn, at: u32) {
         if cfg!(debug_assertions) {
-            let told = self.truth[logical as usize];
+            let told = self.truth[logical.index()];
             assert!(told == at || told == UNTOLD, "logical page {logical} is at {at}, but was last heard of at {told}");
         }
     }
@@ -267,7 +268,7 @@ impl Leaftl {
         }
         for (page, unit) in self.units.iter().enumerate() {
             let charge = if unit.is_resident { self.charge(unit.bytes(), unit.is_dirty) } else { 0 };
-            let recent = self.batch.within(&self.shape.range(page as u32)).len();
+            let recent = self.batch.within(&self.shape.range(Tpn(page as u32))).len();
             if charge != unit.charged || recent != unit.recent as usize || recent > 0 && !unit.is_resident {
                 return Err(format!("unit {page} is charged {} instead of {charge} bytes", unit.charged));
             }
@@ -285,7 +286,7 @@ impl Scheme for Leaftl {
 
     fn new(shape: TranslationShape, budget: u64, values: &Values) -> Self {
         let batch_pages = values.whole("ftl.leaftl.batch_pages");
-        let units = (0..shape.count).map(|page| Unit::new(shape.range(page).len() as u32, shape.shift));
+        let units = shape.pages().map(|page| Unit::new(shape.range(page).len() as u32, shape.shift));
         Self {
             shape,
             budget,
@@ -303,13 +304,14 @@ impl Scheme for Leaftl {
     }
 
     #[inline]
-    fn is_free(&self, _: u32) -> bool {
+    fn is_free(&self, _: Lpn) -> bool {
         self.charged + self.headroom <= self.budget
     }
 
     #[inline]
     fn access(&mut self, access: &Access, plan: &mut Plan) {
-        let Access { logical, change, at, .. } = *access;
+        let Access { logical, change, .. } = *access;
+        let at = access.at.map(|page| page.0);
         let page = self.shape.page_of(logical);
         let answer = self.answer(logical);
         self.verify(logical, answer, at.unwrap_or(NOWHERE));
@@ -317,22 +319,22 @@ impl Scheme for Leaftl {
         // Not known although it is mapped: after a power cut it is learned from its translation page.
         let is_news = answer.page == NOWHERE && at.is_some();
         if !is_news && Some(answer.page) != at {
-            plan.misread = at;
+            plan.misread = access.at;
         }
-        if self.units[page as usize].is_resident {
+        if self.units[page.index()].is_resident {
             plan.hit = true;
-            self.links.touch(&mut self.recency, page);
+            self.links.touch(&mut self.recency, page.0);
         } else {
             plan.fetch = Some(page);
-            self.links.push_front(&mut self.recency, page);
-            self.units[page as usize].is_resident = true;
+            self.links.push_front(&mut self.recency, page.0);
+            self.units[page.index()].is_resident = true;
         }
         let is_new = (change || is_news) && self.batch.get(logical).is_none();
         self.make_room(page, u32::from(is_new), change, plan);
         if change {
             // What was written is placed next; what was trimmed stays nowhere.
             self.note(page, logical, NOWHERE);
-            self.units[page as usize].is_dirty = true;
+            self.units[page.index()].is_dirty = true;
             self.tell(logical, NOWHERE);
         } else if let Some(at) = at.filter(|_| is_news) {
             self.note(page, logical, at);
@@ -342,23 +344,23 @@ impl Scheme for Leaftl {
     }
 
     #[inline]
-    fn placed(&mut self, logical: u32, at: u32) {
+    fn placed(&mut self, logical: Lpn, Ppn(at): Ppn) {
         let is_new = self.batch.set(logical, at);
         assert!(!is_new, "a page is placed after its entry was used");
         self.tell(logical, at);
     }
 
-    fn relocated(&mut self, logical: u32, to: u32) -> bool {
+    fn relocated(&mut self, logical: Lpn, Ppn(to): Ppn) -> bool {
         self.tell(logical, to);
         let page = self.shape.page_of(logical);
-        let unit = &self.units[page as usize];
+        let unit = &self.units[page.index()];
         let taken = unit.is_resident && unit.moved.get(logical).is_none() && self.takes_moved(page, logical);
         if taken {
             self.note(page, logical, to);
-            self.units[page as usize].is_dirty = true;
+            self.units[page.index()].is_dirty = true;
         } else {
             let was_recent = self.batch.remove(logical);
-            let unit = &mut self.units[page as usize];
+            let unit = &mut self.units[page.index()];
             unit.recent -= u32::from(was_recent);
             unit.moved.set(logical, to);
         }
@@ -366,12 +368,12 @@ impl Scheme for Leaftl {
         taken
     }
 
-    fn is_dirty(&self, logical: u32) -> bool {
-        self.units[self.shape.page_of(logical) as usize].is_dirty
+    fn is_dirty(&self, logical: Lpn) -> bool {
+        self.units[self.shape.page_of(logical).index()].is_dirty
     }
 
-    fn programmed(&mut self, page: u32) {
-        let unit = &mut self.units[page as usize];
+    fn programmed(&mut self, page: Tpn) {
+        let unit = &mut self.units[page.index()];
         let before = unit.bytes();
         unit.is_dirty = false;
         unit.learn_moved(&self.shape.range(page), &mut self.workshop);
@@ -385,12 +387,12 @@ impl Scheme for Leaftl {
     }
 
     #[inline]
-    fn prefetch(&self, logical: u32) {
-        units::prefetch(&self.units, self.shape.page_of(logical) as usize);
+    fn prefetch(&self, logical: Lpn) {
+        units::prefetch(&self.units, self.shape.page_of(logical).index());
     }
 
     fn cached_bytes(&self) -> u64 {
-        self.links.oldest_first(&self.recency).map(|page| self.units[page as usize].bytes()).sum()
+        self.links.oldest_first(&self.recency).map(Tpn).map(|page| self.units[page.index()].bytes()).sum()
     }
 
     fn overhead_bytes(&self) -> u64 {
@@ -400,10 +402,10 @@ impl Scheme for Leaftl {
     fn check(&self) -> Result<(), String> {
         self.check_charges()?;
         for (page, unit) in self.units.iter().enumerate() {
-            unit.check(&self.shape.range(page as u32)).map_err(|what| format!("unit {page}: {what}"))?;
+            unit.check(&self.shape.range(Tpn(page as u32))).map_err(|what| format!("unit {page}: {what}"))?;
         }
         for (logical, &at) in self.truth.iter().enumerate() {
-            let answer = self.answer(logical as u32);
+            let answer = self.answer(Lpn(logical as u32));
             let bound = if answer.exact || at == NOWHERE { 0 } else { self.workshop.error_bound };
             if answer.page.abs_diff(at) > bound && at != UNTOLD {
                 return Err(format!("logical page {logical} is at {at}, but was learned as {answer:?}"));
@@ -415,7 +417,7 @@ impl Scheme for Leaftl {
     fn report(&self, report: &mut LayerReport) {
         let census = self.census();
         let cached_pages: u64 =
-            self.links.oldest_first(&self.recency).map(|page| self.shape.range(page).len() as u64).sum();
+            self.links.oldest_first(&self.recency).map(Tpn).map(|page| self.shape.range(page).len() as u64).sum();
         report.counters.extend([
             ("learned_bytes", self.units.iter().map(Unit::bytes).sum()),
             ("learned_pages", census.learned_pages),
@@ -434,10 +436,10 @@ impl Scheme for Leaftl {
         let mut numbers = Vec::new();
         self.units.iter().for_each(|unit| unit.save(&mut numbers));
         writer.put_u32("leaftl.units", numbers.into_iter());
-        let batch = self.batch.as_slice().iter().flat_map(|entry| [entry.0, entry.1]);
+        let batch = self.batch.as_slice().iter().flat_map(|entry| [entry.0.0, entry.1]);
         writer.put_u32("leaftl.batch", batch.collect::<Vec<_>>().into_iter());
-        let cache = self.links.oldest_first(&self.recency);
-        let cache = cache.flat_map(|page| [page, u32::from(self.units[page as usize].is_dirty)]);
+        let cache = self.links.oldest_first(&self.recency).map(Tpn);
+        let cache = cache.flat_map(|page| [page.0, u32::from(self.units[page.index()].is_dirty)]);
         writer.put_u32("leaftl.cache", cache.collect::<Vec<_>>().into_iter());
     }
 
@@ -455,8 +457,8 @@ impl Scheme for Leaftl {
 impl Leaftl {
     /// Takes the numbers of a snapshot; nothing if they do not fit.
     fn restore(&mut self, mut numbers: &[u32], batch: &[u32], cache: &[u32]) -> Option<()> {
-        for page in 0..self.shape.count {
-            self.units[page as usize].load(&mut numbers, &self.shape.range(page))?;
+        for page in self.shape.pages() {
+            self.units[page.index()].load(&mut numbers, &self.shape.range(page))?;
         }
         (self.recency, self.charged) = (List::default(), 0);
         self.batch.drop_within(0..self.batch.len());
@@ -466,11 +468,12 @@ impl Leaftl {
             self.links.push_front(&mut self.recency, pair[0]);
         }
         for pair in batch.chunks_exact(2) {
-            let page = self.shape.page_of(pair[0]);
-            self.units.get(page as usize).filter(|unit| unit.is_resident && pair[0] < self.shape.user_pages)?;
-            self.note(page, pair[0], pair[1]);
+            let logical = Lpn(pair[0]);
+            let page = self.shape.page_of(logical);
+            self.units.get(page.index()).filter(|unit| unit.is_resident && self.shape.is_users(logical))?;
+            self.note(page, logical, pair[1]);
         }
-        (0..self.shape.count).for_each(|page| self.recharge(page));
+        self.shape.pages().for_each(|page| self.recharge(page));
         self.truth.fill(UNTOLD);
         let fits = numbers.is_empty() && self.batch.len() <= self.batch_pages && self.charged <= self.budget;
         fits.then_some(())

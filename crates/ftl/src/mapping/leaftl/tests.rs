@@ -14,8 +14,8 @@ struct Drive {
     scheme: Leaftl,
     /// The scheme before it went through a snapshot: from then on it must do the same.
     twin: Option<Leaftl>,
-    map: Vec<Option<u32>>,
-    on_flash: Vec<Option<u32>>,
+    map: Vec<Option<Ppn>>,
+    on_flash: Vec<Option<Ppn>>,
     awaits_update: Vec<bool>,
     next: u32,
     misreads: u32,
@@ -42,8 +42,9 @@ impl Drive {
     }
 
     /// Uses an entry; returns the translation pages read and programmed.
-    fn access(&mut self, logical: u32, change: bool) -> (usize, usize) {
-        let at = self.map[logical as usize];
+    fn access(&mut self, number: u32, change: bool) -> (usize, usize) {
+        let logical = Lpn(number);
+        let at = self.map[logical.index()];
         let access = Access { logical, request_end: logical, change, at };
         let free = self.scheme.is_free(logical);
         let mut plan = Plan::default();
@@ -62,43 +63,46 @@ impl Drive {
             self.program(back.page);
         }
         if change {
-            self.map[logical as usize] = None;
+            self.map[logical.index()] = None;
         }
         (usize::from(!plan.hit), backs.len())
     }
 
-    fn write(&mut self, logical: u32, at: u32) {
-        self.access(logical, true);
-        self.map[logical as usize] = Some(at);
+    fn write(&mut self, number: u32, at: u32) {
+        let (logical, at) = (Lpn(number), Ppn(at));
+        self.access(number, true);
+        self.map[logical.index()] = Some(at);
         [Some(&mut self.scheme), self.twin.as_mut()]
             .into_iter()
             .flatten()
             .for_each(|scheme| scheme.placed(logical, at));
     }
 
-    fn write_next(&mut self, logical: u32) {
+    fn write_next(&mut self, number: u32) {
         self.next += 1;
-        self.write(logical, self.next);
+        self.write(number, self.next);
     }
 
-    fn relocate(&mut self, logical: u32) {
-        if self.map[logical as usize].is_none() {
+    fn relocate(&mut self, number: u32) {
+        let logical = Lpn(number);
+        if self.map[logical.index()].is_none() {
             return;
         }
         self.next += 1;
-        self.map[logical as usize] = Some(self.next);
-        let taken = self.scheme.relocated(logical, self.next);
+        let to = Ppn(self.next);
+        self.map[logical.index()] = Some(to);
+        let taken = self.scheme.relocated(logical, to);
         if let Some(twin) = &mut self.twin {
-            assert_eq!(twin.relocated(logical, self.next), taken);
+            assert_eq!(twin.relocated(logical, to), taken);
         }
         assert!(!taken || self.scheme.is_dirty(logical));
-        self.awaits_update[self.shape.page_of(logical) as usize] |= !taken;
+        self.awaits_update[self.shape.page_of(logical).index()] |= !taken;
     }
 
     /// A collection ends.
     fn update(&mut self) {
-        for page in 0..self.shape.count {
-            if self.awaits_update[page as usize] {
+        for page in self.shape.pages() {
+            if self.awaits_update[page.index()] {
                 [Some(&mut self.scheme), self.twin.as_mut()]
                     .into_iter()
                     .flatten()
@@ -108,11 +112,11 @@ impl Drive {
         }
     }
 
-    fn program(&mut self, page: u32) {
-        self.awaits_update[page as usize] = false;
-        for logical in self.shape.range(page) {
+    fn program(&mut self, page: Tpn) {
+        self.awaits_update[page.index()] = false;
+        for logical in self.shape.range(page).map(Lpn) {
             if !self.scheme.is_dirty(logical) {
-                self.on_flash[logical as usize] = self.map[logical as usize];
+                self.on_flash[logical.index()] = self.map[logical.index()];
             }
         }
     }
@@ -133,15 +137,15 @@ impl Drive {
     fn lose_power(&mut self) {
         self.scheme = Leaftl::new(self.shape, self.budget, &self.values);
         self.twin = None;
-        (0..self.shape.count).for_each(|page| self.program(page));
+        self.shape.pages().for_each(|page| self.program(page));
     }
 
     fn verify(&self) {
         self.scheme.check().unwrap();
         assert!(self.scheme.cached_bytes() <= self.budget);
-        for logical in 0..PAGES {
-            let known = self.scheme.is_dirty(logical) || self.awaits_update[self.shape.page_of(logical) as usize];
-            let same = self.map[logical as usize] == self.on_flash[logical as usize];
+        for logical in (0..PAGES).map(Lpn) {
+            let known = self.scheme.is_dirty(logical) || self.awaits_update[self.shape.page_of(logical).index()];
+            let same = self.map[logical.index()] == self.on_flash[logical.index()];
             assert!(known || same, "the entry of logical page {logical} is clean, but flash has another");
         }
     }
@@ -173,8 +177,9 @@ fn a_predicted_page_that_is_wrong_is_read_in_vain() {
     assert_eq!(drive.misreads, 0, "what is not learned is exact");
     drive.scheme.learn_batch();
     assert!(drive.counter("learned_approximate_segments") > 0);
-    let wrong =
-        (0..200).filter(|logical| Some(drive.scheme.answer(*logical).page) != drive.map[*logical as usize]).count();
+    let wrong = (0..200)
+        .filter(|logical| Some(Ppn(drive.scheme.answer(Lpn(*logical)).page)) != drive.map[*logical as usize])
+        .count();
     for logical in 0..200 {
         drive.access(logical, false);
     }
@@ -202,10 +207,10 @@ fn collection_notes_what_it_moves_as_long_as_accesses_stay_free() {
     (0..40).for_each(|logical| drive.write_next(logical));
     let mut taken = 0;
     for logical in (0..40).cycle().take(80) {
-        let free = drive.scheme.is_free(logical);
+        let free = drive.scheme.is_free(Lpn(logical));
         drive.relocate(logical);
         taken += u32::from(!drive.awaits_update[0]);
-        assert!(!free || drive.scheme.is_free(logical));
+        assert!(!free || drive.scheme.is_free(Lpn(logical)));
     }
     assert!(taken > 0);
     drive.update();
@@ -238,12 +243,13 @@ proptest! {
                 5..8 => pages.for_each(|logical| { drive.access(logical, false); }),
                 8 => pages.for_each(|logical| { drive.access(logical, true); }),
                 9 => {
-                    let free = drive.scheme.is_free(first);
+                    let free = drive.scheme.is_free(Lpn(first));
                     pages.for_each(|logical| drive.relocate(logical));
                     if stride % 2 == 0 {
                         drive.update();
                     }
-                    prop_assert!(!free || drive.scheme.is_free(first), "a collection made an access cost something");
+                    let still_free = drive.scheme.is_free(Lpn(first));
+                    prop_assert!(!free || still_free, "a collection made an access cost something");
                     drive.access(first, true);
                 }
                 10 => drive.update(),

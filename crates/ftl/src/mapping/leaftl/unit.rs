@@ -3,6 +3,7 @@
 use super::group::{Answer, Census, Group, PLAIN_BYTES};
 use super::learn::{Point, Workshop};
 use super::segment::GROUP_SHIFT;
+use units::Lpn;
 
 /// Bytes of a group besides its segments: where they are, how many, and how many levels.
 const GROUP_BYTES: u32 = 8;
@@ -12,7 +13,7 @@ pub(super) const ENTRY_BYTES: u32 = 8;
 /// Exact entries in order of their logical pages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
-    list: Vec<(u32, u32)>,
+    list: Vec<(Lpn, u32)>,
 }
 
 impl Entries {
@@ -24,18 +25,18 @@ impl Entries {
         self.list.len()
     }
 
-    pub fn as_slice(&self) -> &[(u32, u32)] {
+    pub fn as_slice(&self) -> &[(Lpn, u32)] {
         &self.list
     }
 
     #[inline]
-    pub fn get(&self, logical: u32) -> Option<u32> {
+    pub fn get(&self, logical: Lpn) -> Option<u32> {
         let place = self.place(logical).ok()?;
         Some(self.list[place].1)
     }
 
     /// Adds or changes an entry; `true`: it is new.
-    pub fn set(&mut self, logical: u32, at: u32) -> bool {
+    pub fn set(&mut self, logical: Lpn, at: u32) -> bool {
         match self.place(logical) {
             Ok(place) => self.list[place].1 = at,
             Err(place) => {
@@ -47,15 +48,15 @@ impl Entries {
     }
 
     /// Removes an entry; `true`: it was there.
-    pub fn remove(&mut self, logical: u32) -> bool {
+    pub fn remove(&mut self, logical: Lpn) -> bool {
         let place = self.place(logical);
         place.is_ok_and(|place| self.list.remove(place).0 == logical)
     }
 
     /// Where the entries of these logical pages are in the list.
     pub fn within(&self, pages: &std::ops::Range<u32>) -> std::ops::Range<usize> {
-        let place = |logical: u32| self.list.partition_point(|entry| entry.0 < logical);
-        place(pages.start)..place(pages.end)
+        let place = |logical: Lpn| self.list.partition_point(|entry| entry.0 < logical);
+        place(Lpn(pages.start))..place(Lpn(pages.end))
     }
 
     pub fn drop_within(&mut self, places: std::ops::Range<usize>) {
@@ -63,7 +64,7 @@ impl Entries {
     }
 
     #[inline]
-    fn place(&self, logical: u32) -> Result<usize, usize> {
+    fn place(&self, logical: Lpn) -> Result<usize, usize> {
         match self.list.last() {
             Some(last) if last.0 < logical => Err(self.list.len()),
             _ => self.list.binary_search_by_key(&logical, |entry| entry.0),
@@ -118,14 +119,14 @@ impl Unit {
     }
 
     /// Learns entries of its pages, which are `pages`.
-    pub fn learn(&mut self, pages: &std::ops::Range<u32>, entries: &[(u32, u32)], workshop: &mut Workshop) {
-        let group_of = |entry: &(u32, u32)| (entry.0 - pages.start) >> GROUP_SHIFT;
+    pub fn learn(&mut self, pages: &std::ops::Range<u32>, entries: &[(Lpn, u32)], workshop: &mut Workshop) {
+        let group_of = |entry: &(Lpn, u32)| (entry.0.0 - pages.start) >> GROUP_SHIFT;
         for entries in entries.chunk_by(|one, next| group_of(one) == group_of(next)) {
             let index = group_of(&entries[0]);
             let first = pages.start + (index << GROUP_SHIFT);
             workshop.points.clear();
             workshop.points.extend(entries.iter().map(|&(logical, page)| Point {
-                position: (logical - first) as u8,
+                position: (logical.0 - first) as u8,
                 page,
                 exact: true,
             }));
@@ -167,7 +168,7 @@ impl Unit {
     pub fn save(&self, numbers: &mut Vec<u32>) {
         self.groups.iter().for_each(|group| group.save(numbers));
         numbers.push(self.moved.len() as u32);
-        numbers.extend(self.moved.as_slice().iter().flat_map(|entry| [entry.0, entry.1]));
+        numbers.extend(self.moved.as_slice().iter().flat_map(|entry| [entry.0.0, entry.1]));
     }
 
     /// Takes what [`Unit::save`] gave from the front of `numbers`; nothing if it does not fit.
@@ -185,7 +186,7 @@ impl Unit {
             if !pages.contains(&pair[0]) {
                 return None;
             }
-            self.moved.set(pair[0], pair[1]);
+            self.moved.set(Lpn(pair[0]), pair[1]);
         }
         Some(())
     }

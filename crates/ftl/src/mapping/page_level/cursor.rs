@@ -2,7 +2,7 @@
 
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::Outcome;
-use units::{BlockId, CAUSES, Cause, Ppn};
+use units::{BlockId, CAUSES, Cause, Ppn, Tpn};
 
 /// A block being emptied: the pages that were valid when it was chosen, and how far we are. A page
 /// that became invalid since is skipped.
@@ -29,7 +29,7 @@ pub(super) struct Cursor {
     /// Copies under way, and translation pages that go with them.
     in_flight: u32,
     /// Translation pages to be programmed with the end of a collection.
-    updates: Vec<u32>,
+    updates: Vec<Tpn>,
     /// A block without invalid pages was moved since the host last wrote here.
     moved_full: bool,
     /// Such blocks that the policy has chosen since it chose another one.
@@ -129,12 +129,12 @@ impl Cursor {
     }
 
     /// A translation page is to be programmed with the end of this collection.
-    pub fn update_later(&mut self, page: u32) {
+    pub fn update_later(&mut self, page: Tpn) {
         self.updates.push(page);
     }
 
     /// The next translation page to be programmed with the end of this collection.
-    pub fn next_update(&mut self) -> Option<u32> {
+    pub fn next_update(&mut self) -> Option<Tpn> {
         self.updates.pop()
     }
 
@@ -151,7 +151,7 @@ impl Cursor {
         };
         let collection: Vec<u32> = self.collection.as_ref().map(numbers).unwrap_or_default();
         writer.put_u32("lane.collection", collection.into_iter());
-        let updates = [promised, u32::from(self.moved_full)].into_iter().chain(self.updates.iter().copied());
+        let updates = [promised, u32::from(self.moved_full)].into_iter().chain(self.updates.iter().map(|page| page.0));
         writer.put_u32("lane.updates", updates.collect::<Vec<_>>().into_iter());
     }
 
@@ -169,7 +169,7 @@ impl Cursor {
         let [promised, moved_full, updates @ ..] = updates.as_slice() else {
             return Err(SnapshotError::Unfit { section: "lane", problem });
         };
-        let (updates, moved_full) = (updates.to_vec(), *moved_full == 1);
+        let (updates, moved_full) = (updates.iter().copied().map(Tpn).collect(), *moved_full == 1);
         Ok((Self { collection, updates, moved_full, ..Self::default() }, *promised))
     }
 }

@@ -198,7 +198,7 @@ impl<S: Scheme> PageMap<S> {
         };
         self.pages.place(logical, page);
         if S::DEMAND {
-            self.translation.scheme.placed(logical.0, page.0);
+            self.translation.scheme.placed(logical, page);
             let lane = self.space.lanes.of(page);
             self.space.lanes.cursor(lane).host_wrote();
         }
@@ -373,8 +373,8 @@ impl<F: Flash, S: Scheme> PageLayer<F> for PageMap<S> {
             if S::PINNED {
                 self.kept.prefetch(logical);
             }
-            if S::DEMAND && logical < self.translation.shape.user_pages as usize {
-                self.translation.scheme.prefetch(logical as u32);
+            if S::DEMAND && self.translation.shape.is_users(Lpn(logical as u32)) {
+                self.translation.scheme.prefetch(Lpn(logical as u32));
             }
         }
     }

@@ -155,7 +155,7 @@ impl<S: Scheme> PageMap<S> {
             return page;
         }
         self.collect_opened(flash);
-        if self.translation.scheme.is_free(logical.0) {
+        if self.translation.scheme.is_free(logical) {
             return self.host_page(flash, logical);
         }
         // Finding a page may start a collection that uses up the room found before; what is decided
@@ -179,7 +179,7 @@ impl<S: Scheme> PageMap<S> {
         self.collect_opened(flash);
         !S::DEMAND
             || self.space.has_translation_room(S::WRITE_BACKS)
-            || self.translation.scheme.is_free(logical.0)
+            || self.translation.scheme.is_free(logical)
             || self.make_translation_room(flash, S::WRITE_BACKS)
     }
 }

@@ -5,6 +5,7 @@
 //! room for them, collects them and repairs them after a power cut.
 
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use units::{Lpn, Ppn, Tpn};
 
 /// What the translation pages of a drive look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +34,25 @@ impl TranslationShape {
 
     /// The translation page with the entry of a logical page.
     #[inline]
-    pub fn page_of(&self, logical: u32) -> u32 {
-        logical >> self.shift
+    pub fn page_of(&self, logical: Lpn) -> Tpn {
+        Tpn(logical.0 >> self.shift)
     }
 
     /// Logical pages whose entries are in a translation page.
-    pub fn range(&self, page: u32) -> std::ops::Range<u32> {
-        let first = page << self.shift;
+    pub fn range(&self, page: Tpn) -> std::ops::Range<u32> {
+        let first = page.0 << self.shift;
         first..self.user_pages.min(first + self.entries())
+    }
+
+    /// Every translation page.
+    pub fn pages(&self) -> impl Iterator<Item = Tpn> + use<> {
+        (0..self.count).map(Tpn)
+    }
+
+    /// Whether it is a page of the user, and no translation page.
+    #[inline]
+    pub fn is_users(&self, logical: Lpn) -> bool {
+        logical.0 < self.user_pages
     }
 }
 
@@ -48,20 +60,20 @@ impl TranslationShape {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     /// Logical page.
-    pub logical: u32,
+    pub logical: Lpn,
     /// Last logical page of the operation it belongs to.
-    pub request_end: u32,
+    pub request_end: Lpn,
     /// The entry changes.
     pub change: bool,
     /// Where the page is, if it is anywhere.
-    pub at: Option<u32>,
+    pub at: Option<Ppn>,
 }
 
 /// A translation page to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WriteBack {
-    /// Number of the translation page.
-    pub page: u32,
+    /// The translation page.
+    pub page: Tpn,
     /// All its entries are in memory: it need not be read first.
     pub whole: bool,
 }
@@ -75,16 +87,16 @@ pub(crate) struct Plan {
     write_backs: [Option<WriteBack>; MOST_WRITE_BACKS],
     count: usize,
     /// Translation page to read.
-    pub fetch: Option<u32>,
+    pub fetch: Option<Tpn>,
     /// The entry was in memory.
     pub hit: bool,
     /// A page read in vain before the right one was known.
-    pub misread: Option<u32>,
+    pub misread: Option<Ppn>,
 }
 
 impl Plan {
     /// Adds a write-back.
-    pub fn write_back(&mut self, page: u32, whole: bool) {
+    pub fn write_back(&mut self, page: Tpn, whole: bool) {
         self.write_backs[self.count] = Some(WriteBack { page, whole });
         self.count += 1;
     }
@@ -119,27 +131,27 @@ pub(crate) trait Scheme: Sized + 'static {
     fn new(shape: TranslationShape, budget: u64, values: &Values) -> Self;
 
     /// Whether using this entry writes nothing back, because it is in memory.
-    fn is_free(&self, logical: u32) -> bool;
+    fn is_free(&self, logical: Lpn) -> bool;
 
     /// Uses an entry: brings it in if it is missing, makes room for it, marks it if it changes.
     fn access(&mut self, access: &Access, plan: &mut Plan);
 
     /// A host write of `logical`, whose entry was just used, went to flash page `at`.
     #[inline]
-    fn placed(&mut self, _logical: u32, _at: u32) {}
+    fn placed(&mut self, _logical: Lpn, _at: Ppn) {}
 
     /// Collection moved a page. `true`: its entry is in memory and was changed there; otherwise the
     /// translation page is programmed anew with the end of the collection.
-    fn relocated(&mut self, logical: u32, to: u32) -> bool;
+    fn relocated(&mut self, logical: Lpn, to: Ppn) -> bool;
 
     /// Whether memory holds a newer entry than the translation page on flash.
-    fn is_dirty(&self, logical: u32) -> bool;
+    fn is_dirty(&self, logical: Lpn) -> bool;
 
     /// The translation page was programmed with every entry that is not dirty after this call.
-    fn programmed(&mut self, page: u32);
+    fn programmed(&mut self, page: Tpn);
 
     /// Brings what a lookup of `logical` touches into the processor's cache.
-    fn prefetch(&self, logical: u32);
+    fn prefetch(&self, logical: Lpn);
 
     /// Bytes of cached entries, never more than the budget.
     fn cached_bytes(&self) -> u64;
@@ -187,7 +199,7 @@ impl<const PINNED: bool> Scheme for Resident<PINNED> {
         Self
     }
 
-    fn is_free(&self, _: u32) -> bool {
+    fn is_free(&self, _: Lpn) -> bool {
         true
     }
 
@@ -195,17 +207,17 @@ impl<const PINNED: bool> Scheme for Resident<PINNED> {
         plan.hit = true;
     }
 
-    fn relocated(&mut self, _: u32, _: u32) -> bool {
+    fn relocated(&mut self, _: Lpn, _: Ppn) -> bool {
         true
     }
 
-    fn is_dirty(&self, _: u32) -> bool {
+    fn is_dirty(&self, _: Lpn) -> bool {
         false
     }
 
-    fn programmed(&mut self, _: u32) {}
+    fn programmed(&mut self, _: Tpn) {}
 
-    fn prefetch(&self, _: u32) {}
+    fn prefetch(&self, _: Lpn) {}
 
     fn cached_bytes(&self) -> u64 {
         0

@@ -33,7 +33,7 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::FlashState;
 use std::marker::PhantomData;
 use translation::TranslationBlocks;
-use units::{BlockId, DieId, Geometry, Lpn, Ppn};
+use units::{BlockId, DieId, Geometry, Lpn, Ppn, Tpn};
 
 /// A stream of programs with an open block of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) enum Stream {
     /// Translation pages.
     Translation,
     /// The data of one translation page.
-    Own(u32),
+    Own(Tpn),
 }
 
 /// What a lane has for the next translation page.
@@ -101,8 +101,8 @@ impl<S: Scheme> Space<S> {
             return Stream::Host;
         }
         match back.logical() {
-            Some(logical) if logical.0 >= self.shape.user_pages => Stream::Translation,
-            Some(logical) if S::OWN_BLOCKS => Stream::Own(self.shape.page_of(logical.0)),
+            Some(logical) if !self.shape.is_users(logical) => Stream::Translation,
+            Some(logical) if S::OWN_BLOCKS => Stream::Own(self.shape.page_of(logical)),
             None if S::OWN_BLOCKS => Stream::Translation,
             _ => Stream::Host,
         }
@@ -139,7 +139,7 @@ impl<S: Scheme> Space<S> {
             Stream::Host => &self.lanes[lane].host,
             Stream::Copies => &self.lanes[lane].copies,
             Stream::Translation => &self.translation.open[self.translation.index(lane)],
-            Stream::Own(page) => &self.translation.own[page as usize],
+            Stream::Own(page) => &self.translation.own[page.index()],
         }
     }
 
@@ -152,7 +152,7 @@ impl<S: Scheme> Space<S> {
                 let index = self.translation.index(lane);
                 &mut self.translation.open[index]
             }
-            Stream::Own(page) => &mut self.translation.own[page as usize],
+            Stream::Own(page) => &mut self.translation.own[page.index()],
         }
     }
 

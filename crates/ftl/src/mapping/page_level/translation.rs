@@ -17,7 +17,7 @@ use super::scheme::{Access, Plan, Scheme};
 use super::space::Space;
 use layer::{LayerReport, PageOp};
 use nand::{CommandId, Completion, Flash, JoinId, Outcome, PageProgram, PayloadId, Program, Read, RecordId};
-use units::{BlockId, Cause, Lpn, Ppn};
+use units::{BlockId, Cause, Lpn, Ppn, Tpn};
 
 /// Token of a translation program that nobody counts.
 pub(super) const TRANSLATION_TOKEN: u32 = 1 << 30;
@@ -28,8 +28,8 @@ const OUTDATED: Entry = Entry::from_bits(u32::MAX - 1);
 /// Why a translation page is programmed, and who hears of it.
 #[derive(Clone, Copy)]
 pub(super) struct Update {
-    /// Number of the translation page.
-    pub page: u32,
+    /// The translation page.
+    pub page: Tpn,
     /// It must be read first.
     pub read: bool,
     pub completion: Completion,
@@ -50,8 +50,8 @@ pub(super) struct Use<'a> {
 impl<S: Scheme> Translation<S> {
     /// Logical page of a translation page.
     #[inline]
-    fn lpn(&self, page: u32) -> Lpn {
-        Lpn(self.shape.user_pages + page)
+    fn lpn(&self, page: Tpn) -> Lpn {
+        Lpn(self.shape.user_pages + page.0)
     }
 
     /// Uses a map entry. Returns what its data must wait for.
@@ -68,19 +68,19 @@ impl<S: Scheme> Translation<S> {
         }
         let Use { op, index, join, room } = *entry;
         let logical = Lpn(op.first + index);
-        let page = self.shape.page_of(logical.0);
+        let page = self.shape.page_of(logical);
         // What others may wait for must not go away with an operation that is taken back.
         let completion = if op.cancellable { Completion::Notify(TRANSLATION_TOKEN) } else { Completion::Join(join) };
-        if !room && !self.scheme.is_free(logical.0) {
+        if !room && !self.scheme.is_free(logical) {
             self.counters.misses += 1;
             self.counters.uncached += 1;
             return self.fetch(flash, pages, page, completion, None);
         }
         let access = Access {
-            logical: logical.0,
-            request_end: op.first + op.pages - 1,
+            logical,
+            request_end: Lpn(op.first + op.pages - 1),
             change: op.op != units::HostOp::Read,
-            at: pages.find(logical).map(|page| page.0),
+            at: pages.find(logical),
         };
         let mut plan = Plan::default();
         self.scheme.access(&access, &mut plan);
@@ -90,7 +90,7 @@ impl<S: Scheme> Translation<S> {
             self.counters.misses += 1;
         }
         // An entry that is in memory may still be on its way there.
-        let loading = self.loading[page as usize].filter(|_| plan.hit);
+        let loading = self.loading[page.index()].filter(|_| plan.hit);
         // A read waits for what it evicts as long as that takes, but need not be there when a program
         // that failed finds no other place: the drive may be worn out.
         let evicted = if access.change { completion } else { Completion::Notify(TRANSLATION_TOKEN) };
@@ -134,7 +134,7 @@ impl<S: Scheme> Translation<S> {
         }
         if let Some(page) = plan.misread {
             self.counters.misreads += 1;
-            let read = self.mapping_read(Ppn(page), completion, wait);
+            let read = self.mapping_read(page, completion, wait);
             wait = flash.read(self.owner, read).pending();
         }
         wait
@@ -157,7 +157,7 @@ impl<S: Scheme> Translation<S> {
         &mut self,
         flash: &mut F,
         pages: &Pages,
-        page: u32,
+        page: Tpn,
         completion: Completion,
         after: Option<CommandId>,
     ) -> Option<CommandId> {
@@ -165,7 +165,7 @@ impl<S: Scheme> Translation<S> {
         let read = self.mapping_read(at, completion, after);
         let loading = flash.read(self.owner, read).pending();
         self.counters.reads += 1;
-        self.loading[page as usize] = loading;
+        self.loading[page.index()] = loading;
         loading
     }
 
@@ -185,8 +185,8 @@ impl<S: Scheme> Translation<S> {
         let record = self.record(flash, pages, update.page);
         let sequence = pages.next_sequence();
         pages.place(logical, target);
-        self.awaits_update[update.page as usize] = false;
-        self.stale[update.page as usize] = false;
+        self.awaits_update[update.page.index()] = false;
+        self.stale[update.page.index()] = false;
         self.counters.writes += 1;
         let command = PageProgram {
             page: target,
@@ -202,7 +202,7 @@ impl<S: Scheme> Translation<S> {
     }
 
     /// The entries of a translation page as they go to flash.
-    fn record<F: Flash>(&self, flash: &mut F, pages: &Pages, page: u32) -> Option<RecordId> {
+    fn record<F: Flash>(&self, flash: &mut F, pages: &Pages, page: Tpn) -> Option<RecordId> {
         let range = self.shape.range(page);
         let bytes =
             || range.flat_map(|logical| self.entry_on_flash(pages, Lpn(logical)).bits().to_le_bytes()).collect();
@@ -211,7 +211,7 @@ impl<S: Scheme> Translation<S> {
 
     fn entry_on_flash(&self, pages: &Pages, logical: Lpn) -> Entry {
         let entry = pages.entry(logical);
-        if self.scheme.is_dirty(logical.0) {
+        if self.scheme.is_dirty(logical) {
             OUTDATED
         } else if entry.is_page() {
             entry
@@ -221,21 +221,21 @@ impl<S: Scheme> Translation<S> {
     }
 
     /// Whether a record on flash says what memory says about all entries that are not dirty.
-    fn record_agrees(&self, pages: &Pages, page: u32, record: Option<&[u8]>) -> bool {
+    fn record_agrees(&self, pages: &Pages, page: Tpn, record: Option<&[u8]>) -> bool {
         self.first_difference(pages, page, record).is_none()
     }
 
     /// The first entry of a translation page on flash that differs from a clean one in memory: its
     /// logical page, and both entries.
-    fn first_difference(&self, pages: &Pages, page: u32, record: Option<&[u8]>) -> Option<(u32, Entry, Entry)> {
+    fn first_difference(&self, pages: &Pages, page: Tpn, record: Option<&[u8]>) -> Option<(Lpn, Entry, Entry)> {
         let range = self.shape.range(page);
         let mut words = record
             .unwrap_or_default()
             .chunks_exact(4)
             .map(|word| Entry::from_bits(u32::from_le_bytes(word.try_into().expect("four bytes"))));
-        range.into_iter().find_map(|logical| {
+        range.map(Lpn).find_map(|logical| {
             let on_flash = words.next().unwrap_or(Entry::NOWHERE);
-            let expected = self.entry_on_flash(pages, Lpn(logical));
+            let expected = self.entry_on_flash(pages, logical);
             (expected != OUTDATED && expected != on_flash).then_some((logical, on_flash, expected))
         })
     }
@@ -255,7 +255,7 @@ impl<S: Scheme> Translation<S> {
     /// a valid page this is not known: it counts as data.
     fn held_translation(&self, flash: &nand::FlashState, pages: &Pages, block: BlockId) -> bool {
         let programmed = pages.backs(self.geometry.page_at(block, 0), usize::from(flash.block(block).issued));
-        programmed.iter().find_map(|back| back.logical()).is_some_and(|logical| logical.0 >= self.shape.user_pages)
+        programmed.iter().find_map(|back| back.logical()).is_some_and(|logical| !self.shape.is_users(logical))
     }
 
     /// Translation pages with entries of these pages of user data.
@@ -264,7 +264,7 @@ impl<S: Scheme> Translation<S> {
         let mut touched = 0;
         for page in valid {
             let Some(logical) = pages.back(Ppn(*page)).logical() else { continue };
-            let seen = &mut self.seen[self.shape.page_of(logical.0) as usize];
+            let seen = &mut self.seen[self.shape.page_of(logical).index()];
             touched += u64::from(*seen != self.look);
             *seen = self.look;
         }
@@ -284,7 +284,7 @@ impl<S: Scheme> Translation<S> {
     ) -> bool {
         let Some(page) = space.lanes.cursor(lane).next_update() else { return false };
         // Whatever programmed it meanwhile wrote all that is known.
-        if !self.awaits_update[page as usize] {
+        if !self.awaits_update[page.index()] {
             return true;
         }
         let is_done = self.update_after_collection(flash, pages, space, lane, page);
@@ -297,11 +297,11 @@ impl<S: Scheme> Translation<S> {
     /// Notes which translation pages on flash are behind: dirty entries in memory are lost, and the
     /// scan found what they said.
     pub fn note_stale(&mut self, image: &nand::FlashState, pages: &Pages) {
-        for page in 0..self.shape.count {
+        for page in self.shape.pages() {
             let at = pages.find(self.lpn(page));
             let record = at.and_then(|at| image.contents()?.record(at.0));
             if !self.record_agrees(pages, page, record) {
-                self.stale[page as usize] = true;
+                self.stale[page.index()] = true;
                 self.repairs.push(page);
             }
         }
@@ -313,7 +313,7 @@ impl<S: Scheme> Translation<S> {
         if !S::DEMAND {
             return;
         }
-        if logical.index() >= self.shape.user_pages as usize {
+        if !self.shape.is_users(logical) {
             self.counters.copies += 1;
         }
         self.entry_changed(space, lane, logical, to);
@@ -322,14 +322,14 @@ impl<S: Scheme> Translation<S> {
     /// A page is somewhere else without the host's doing; `lane` sees to its translation page.
     #[inline]
     pub fn entry_changed(&mut self, space: &mut Space<S>, lane: usize, logical: Lpn, to: Ppn) {
-        if !S::DEMAND || logical.index() >= self.shape.user_pages as usize {
+        if !S::DEMAND || !self.shape.is_users(logical) {
             return;
         }
-        let page = self.shape.page_of(logical.0);
-        if self.scheme.relocated(logical.0, to.0) || self.awaits_update[page as usize] {
+        let page = self.shape.page_of(logical);
+        if self.scheme.relocated(logical, to) || self.awaits_update[page.index()] {
             return;
         }
-        self.awaits_update[page as usize] = true;
+        self.awaits_update[page.index()] = true;
         space.lanes.cursor(lane).update_later(page);
     }
 
@@ -340,7 +340,7 @@ impl<S: Scheme> Translation<S> {
         pages: &mut Pages,
         space: &mut Space<S>,
         lane: usize,
-        page: u32,
+        page: Tpn,
     ) -> bool {
         let back = Back::data(self.lpn(page));
         // In turn, as for the host: kept in the plane that is collected, translation pages would gather
@@ -361,7 +361,7 @@ impl<S: Scheme> Translation<S> {
     #[cold]
     pub fn repair<F: Flash>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) {
         for _ in 0..2 {
-            while self.repairs.last().is_some_and(|page| !self.stale[*page as usize]) {
+            while self.repairs.last().is_some_and(|page| !self.stale[page.index()]) {
                 self.repairs.pop();
             }
             let Some(&page) = self.repairs.last() else { return };
@@ -379,7 +379,7 @@ impl<S: Scheme> Translation<S> {
 
     /// Bytes of the entries that a scan after a power cut found and flash does not have yet.
     fn repair_bytes(&self) -> u64 {
-        let stale = self.repairs.iter().filter(|page| self.stale[**page as usize]);
+        let stale = self.repairs.iter().filter(|page| self.stale[page.index()]);
         stale.count() as u64 * u64::from(self.shape.entries()) * 4
     }
 
@@ -429,33 +429,3 @@ impl<S: Scheme> Translation<S> {
         if cached > budget {
             return Err(format!("the cache holds {cached} bytes of map entries, its budget is {budget}"));
         }
-        let Some(contents) = flash.contents() else { return Ok(()) };
-        for page in 0..self.shape.count {
-            if self.stale[page as usize] || self.awaits_update[page as usize] {
-                continue;
-            }
-            let at = pages.find(self.lpn(page));
-            if let Some(at) = at {
-                let position = self.geometry.page_in_block(at);
-                if position >= u32::from(flash.block(self.geometry.block_of(at)).done) {
-                    continue; // on its way
-                }
-                let oob = contents.oob(at.0);
-                if oob.logical != self.lpn(page).0 {
-                    return Err(format!(
-                        "the directory says translation page {page} is at {at}, which holds logical page {}",
-                        oob.logical
-                    ));
-                }
-            }
-            let record = at.and_then(|at| contents.record(at.0));
-            if let Some((logical, on_flash, known)) = self.first_difference(pages, page, record) {
-                return Err(format!(
-                    "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean \
-                     and at {known:?}"
-                ));
-            }
-        }
-        Ok(())
-    }
-}

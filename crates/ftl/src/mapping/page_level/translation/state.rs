@@ -4,7 +4,7 @@ use crate::FtlContext;
 use crate::mapping::page_level::scheme::{Scheme, TranslationShape};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{CommandId, Owner};
-use units::Geometry;
+use units::{Geometry, Tpn};
 
 /// What happened to translation pages since counting began.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,8 +46,8 @@ pub(in crate::mapping::page_level) struct Translation<S> {
     pub look: u32,
     /// On flash it is behind what a scan found after a power cut.
     pub stale: Vec<bool>,
-    /// Numbers of stale translation pages still to be programmed.
-    pub repairs: Vec<u32>,
+    /// Stale translation pages still to be programmed.
+    pub repairs: Vec<Tpn>,
     pub counters: TranslationCounters,
 }
 
@@ -91,7 +91,7 @@ impl<S: Scheme> Translation<S> {
             self.awaits_update[page] = flags & 1 == 1;
             self.stale[page] = flags & 2 == 2;
             if self.stale[page] {
-                self.repairs.push(page as u32);
+                self.repairs.push(Tpn(page as u32));
             }
         }
         self.scheme.load(reader)
