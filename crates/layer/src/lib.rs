@@ -64,7 +64,7 @@ pub struct PageOp {
     /// Old versions are meant, as far as there are any ([`Versioned`]): a read returns what was kept, a write
     /// or trim keeps what it replaces.
     pub kept: bool,
-    /// First of `pages` payload slots with the cells to write or to fill.
+    /// First of `pages` payloads with the cells to write or to fill.
     pub payload: PayloadId,
     /// What its reads and programs of user data are counted as.
     pub cause: Cause,

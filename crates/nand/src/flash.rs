@@ -336,10 +336,15 @@ pub trait Time {
 /// page in flight waits for it; an erase waits for every unfinished command in its block, every
 /// unfinished program that supersedes one of its pages, and every hold.
 pub trait Flash: Time + 'static {
+    // What is there.
+
     /// Shape, blocks, contents, counters: what a layer may look at.
     fn state(&self) -> &FlashState;
     /// Memory of the controller: what a layer may write besides giving commands.
     fn memory_mut(&mut self) -> &mut Memory;
+
+    // Commands that end together.
+
     /// Opens a join for one operation of the layer above. Commands issued with it are awaited;
     /// [`Flash::close`] says that there will be no more.
     fn open(&mut self, owner: Owner, token: Token, cancel: Cancel) -> JoinId;
@@ -351,18 +356,26 @@ pub trait Flash: Time + 'static {
     /// Takes back an operation: queued commands never start, started ones run on and are counted
     /// as wasted. No event follows. Only for joins made of reads.
     fn cancel(&mut self, join: JoinId) -> Cancelled;
+
+    // Pages.
+
     /// Reads a page.
     fn read(&mut self, owner: Owner, read: Read) -> Outcome;
+    /// Programs a page.
+    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
+    /// Copies a page. It is under way until its program is.
+    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
     /// Passes over the erased pages of a block below `page`, which is programmed next: an owner whose
     /// pages have places of their own within a block leaves gaps. Nobody else may.
     fn skip_to(&mut self, page: Ppn);
     /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed or
     /// failed. `Done`: it has. Takes no time and moves nothing.
     fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome;
-    /// Programs a page.
-    fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
-    /// Copies a page. It is under way until its program is.
-    fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
+    /// A failed program, which is placed again or given up.
+    fn failed(&mut self, id: CommandId) -> FailedProgram<'_>;
+
+    // Blocks.
+
     /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
     /// the outcome is `Done`.
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
@@ -372,8 +385,6 @@ pub trait Flash: Time + 'static {
     fn hold(&mut self, block: BlockId);
     /// Lets go of a block.
     fn release(&mut self, block: BlockId);
-    /// A failed program, which is placed again or given up.
-    fn failed(&mut self, id: CommandId) -> FailedProgram<'_>;
 }
 
 /// Whether an operation may be taken back (its commands are then remembered).

@@ -1,7 +1,8 @@
-//! Payloads: pages of cells in the memory of the controller, on their way between host, layers and flash; and the drive's
-//! own records on their way to a page.
+//! Payloads: pages of cells in the memory of the controller, on their way between host, layers and flash; and the
+//! drive's own records on their way to a page.
 //!
-//! Without contents there are none: every payload taken is [`PayloadId::NONE`], and what is done to that does nothing.
+//! Without contents there are none: [`Payloads::take`] gives [`PayloadId::NONE`], and copying, clearing or releasing
+//! that does nothing. So layers need not ask whether contents are on.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ impl Payloads {
         self.cell_bytes
     }
 
-    /// Takes `pages` payloads in a row, with the sectors of `mask` meant in each; their cells are whatever was there before.
+    /// Takes `pages` payloads in a row, with the sectors of `mask` meant in each. Their cells are what was left there.
     #[inline]
     pub fn take(&mut self, pages: u32, mask: u64) -> PayloadId {
         if self.cell_bytes == 0 { PayloadId::NONE } else { self.take_run(pages, mask) }
@@ -79,8 +80,12 @@ impl Payloads {
     #[inline]
     pub fn release(&mut self, payload: PayloadId, pages: u32) {
         if payload != PayloadId::NONE {
-            self.free_runs.entry(pages.next_power_of_two()).or_default().push(payload.0);
+            self.release_run(payload, pages);
         }
+    }
+
+    fn release_run(&mut self, first: PayloadId, pages: u32) {
+        self.free_runs.entry(pages.next_power_of_two()).or_default().push(first.0);
     }
 
     /// Says which sectors are meant.
@@ -97,10 +102,10 @@ impl Payloads {
         if payload == PayloadId::NONE { 0 } else { self.masks[payload.0 as usize] }
     }
 
-    /// Its cells.
+    /// Its cells; nothing where contents are off.
     ///
     /// # Panics
-    /// If it is none.
+    /// If contents are on and it is none.
     pub fn cells(&self, payload: PayloadId) -> &[u8] {
         &self.pool[self.range(payload)]
     }
@@ -108,17 +113,21 @@ impl Payloads {
     /// Its cells, to be filled.
     ///
     /// # Panics
-    /// If it is none.
+    /// As [`Payloads::cells`].
     pub fn cells_mut(&mut self, payload: PayloadId) -> &mut [u8] {
         let range = self.range(payload);
         &mut self.pool[range]
     }
 
     /// Fills sectors with zeros. The mask stays as it is, here and below.
+    #[inline]
     pub fn clear(&mut self, payload: PayloadId, mask: u64) {
-        if payload == PayloadId::NONE {
-            return;
+        if payload != PayloadId::NONE {
+            self.clear_sectors(payload, mask);
         }
+    }
+
+    fn clear_sectors(&mut self, payload: PayloadId, mask: u64) {
         let bytes = self.cell_bytes;
         let cells = self.cells_mut(payload).chunks_exact_mut(bytes).enumerate();
         cells.filter(|(sector, _)| mask >> sector & 1 == 1).for_each(|(_, cell)| cell.fill(0));
@@ -163,6 +172,7 @@ impl Payloads {
     }
 
     /// Adds one payload to another, bit by bit.
+    #[inline]
     pub fn add(&mut self, from: PayloadId, into: PayloadId) {
         self.combine(from, into, |from, into| into.iter_mut().zip(from).for_each(|(into, from)| *into ^= from));
     }
@@ -192,8 +202,8 @@ impl Payloads {
         copy_masked(page, self.cells_mut(into), mask, cell);
     }
 
-    /// Fills in the sectors that are not meant from the page the payload was to be laid over, as its program would have.
-    /// All sectors are meant then.
+    /// Fills in the sectors that are not meant from the page the payload was to be laid over, as its program would
+    /// have. All sectors are meant then.
     pub(crate) fn lay_over(&mut self, payload: PayloadId, base: &[u8]) {
         let whole = u64::MAX >> (64 - self.sectors_per_page);
         let (missing, cell) = (whole & !self.mask(payload), self.cell_bytes);
@@ -210,8 +220,8 @@ impl Payloads {
         kept
     }
 
-    /// Copies the sectors that `into` means from another payload; those `from` does not mean are zero, as they will be in
-    /// the page it is programmed to.
+    /// Copies the sectors that `into` means from another payload; those `from` does not mean are zero, as they will be
+    /// in the page it is programmed to.
     pub(crate) fn read_from(&mut self, from: PayloadId, into: PayloadId) {
         if from != PayloadId::NONE && into != PayloadId::NONE {
             let (wanted, given) = (self.mask(into), self.mask(from));

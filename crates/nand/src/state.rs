@@ -1,7 +1,9 @@
-//! What counted and timed flash have in common: states of blocks and the laws of their pages, contents, counters, what there
-//! is to tell; and the memory of the controller beside them.
+//! What counted and timed flash have in common: states of blocks and the laws of their pages, contents, counters,
+//! events; and the memory of the controller beside them.
 //!
-//! A layer may look at all of it, and writes its memory. The rest is written by flash, and by the drive that owns it.
+//! A layer may look at all of it and write the memory. The rest is written by flash itself, and by the drive that owns
+//! it: it takes events, resets counters, restores an image and lets things fail (`state_mut`, which layers cannot call
+//! because they are generic over [`crate::Flash`]).
 
 mod cut;
 

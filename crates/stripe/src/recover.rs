@@ -71,7 +71,7 @@ impl<F: Flash> Striped<F> {
 impl<F: Flash> Array<F> {
     /// Enters a stripe in non-volatile memory, or what changed of it.
     pub fn remember(&mut self, flash: &mut F, slot: u32) {
-        if !self.scheme.is_nonvolatile() || flash.state().contents().is_none() {
+        if !self.scheme.is_nonvolatile() || !flash.state().holds_contents() {
             return;
         }
         let (mask, Entry { stripe, newer, zeros, trims, parity, full, .. }) = (self.full_mask, *self.cache.at(slot));

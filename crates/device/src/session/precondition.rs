@@ -134,7 +134,7 @@ impl Image {
     fn of(mut drive: Drive<CountedFlash>) -> Self {
         let state = DriveState::of(&drive);
         let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
-        if drive.flash().state().contents().is_none() {
+        if !drive.flash().state().holds_contents() {
             return Image::Tables(state);
         }
         Image::Moved { flash: Box::new(drive.into_parts().0.into_state()), oracle, state }

@@ -156,7 +156,7 @@ impl TimedFlash {
         if slot.generation == command.generation {
             assert!(slot.kind == Kind::Read, "only reads can be taken back");
             slot.flags = (slot.flags & !flag::JOIN) | flag::WASTED;
-            slot.payload = NIL; // its payload slot may be used again at once
+            slot.payload = NIL; // its payload may be used again at once
             left.wasted += 1;
         }
     }
@@ -168,7 +168,7 @@ impl TimedFlash {
         assert!(slot.kind == Kind::Read, "only reads can be taken back");
         let block = self.state.geometry.block_of(Ppn(slot.page));
         self.slab.at(id).flags &= !flag::JOIN;
-        self.slab.at(id).payload = NIL; // its payload slot may be used again at once
+        self.slab.at(id).payload = NIL; // its payload may be used again at once
         left.unstarted += 1;
         match slot.state {
             State::Queued => self.unlink(id),

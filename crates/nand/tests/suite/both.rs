@@ -100,7 +100,7 @@ impl<F: Flash> Layer<F> {
                 self.flash.read(0, Read { payload, ..part_of(join, page, Cause::Host) });
                 self.flash.close(join);
                 (self.settle)(&mut self.flash);
-                let read = stamps_of(&mut self.flash, payload);
+                let read = stamps_of(&self.flash, payload);
                 self.read.push(read);
             }
             Deed::Trim { logical } => self.map[logical] = None,
@@ -129,8 +129,8 @@ impl<F: Flash> Layer<F> {
         }
         (self.settle)(&mut self.flash);
         let pages = 0..self.flash.state().geometry.pages();
-        let oob: Vec<Oob> = pages.clone().map(|page| contents(&mut self.flash).oob(page)).collect();
-        let cells = self.map.map(|page| page.map(|page| stamps_at(&mut self.flash, page)));
+        let oob: Vec<Oob> = pages.clone().map(|page| contents(&self.flash).oob(page)).collect();
+        let cells = self.map.map(|page| page.map(|page| stamps_at(&self.flash, page)));
         let state = self.flash.state();
         let blocks = state.blocks().iter().map(|row| (row.done, row.issued, row.pins, row.erases)).collect();
         Result { oob, cells, blocks, counters: state.counters.clone(), read: self.read }

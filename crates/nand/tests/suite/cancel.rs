@@ -127,7 +127,7 @@ fn the_payload_of_a_cancelled_read_may_be_used_at_once() {
     let again = stamps(&mut flash, 6, 0b11);
     assert_eq!(again, payload);
     run(&mut flash);
-    assert_eq!(stamps_of(&mut flash, again), [6, 6]);
+    assert_eq!(stamps_of(&flash, again), [6, 6]);
 }
 
 #[test]

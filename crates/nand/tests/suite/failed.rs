@@ -161,13 +161,13 @@ fn keeps_data<F: Owned>(mut flash: F, settle: fn(&mut F)) {
     let join = flash.open(0, 7, Cancel::Never);
     flash.read(0, Read { payload: into, ..part_of(join, at(0, 0, 0), Cause::Host) });
     assert_eq!(flash.close(join), (Outcome::Done, false));
-    assert_eq!(stamps_of(&mut flash, into), [1, 2]);
+    assert_eq!(stamps_of(&flash, into), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 1));
     flash.failed(failed).place_again(0, at(2, 0, 0));
     settle(&mut flash);
-    assert_eq!(stamps_at(&mut flash, at(2, 0, 0)), [1, 2]);
+    assert_eq!(stamps_at(&flash, at(2, 0, 0)), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
-    assert_eq!(contents(&mut flash).oob(at(2, 0, 0).0).sequence, 1, "it keeps its number");
+    assert_eq!(contents(&flash).oob(at(2, 0, 0).0).sequence, 1, "it keeps its number");
     assert_eq!(Counters::total(&flash.state().counters.programs), 2);
 }
 

@@ -6,6 +6,7 @@ mod cancel;
 mod cut;
 mod failed;
 mod gangs;
+mod memory;
 mod order;
 mod pins;
 mod rig;

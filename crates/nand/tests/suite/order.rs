@@ -136,13 +136,13 @@ fn contents_change_when_a_program_completes_and_not_when_it_is_issued() {
     run(&mut flash);
     let merged = PageProgram { what: data(new, true), supersedes: Some(at(0, 0, 0)), ..command(at(1, 0, 0)) };
     flash.program(0, merged);
-    assert_eq!(contents(&mut flash).oob(at(1, 0, 0).0).kind, nand::PageKind::Erased);
+    assert_eq!(contents(&flash).oob(at(1, 0, 0).0).kind, nand::PageKind::Erased);
     let into = stamps(&mut flash, 0, 0b11);
     let join = flash.open(0, 7, Cancel::Never);
     flash.read(0, Read { payload: into, ..part_of(join, at(1, 0, 0), Cause::Host) });
     flash.close(join);
     run(&mut flash);
-    assert_eq!(stamps_of(&mut flash, into), [2, 1], "the sector that was not written is that of the page before");
+    assert_eq!(stamps_of(&flash, into), [2, 1], "the sector that was not written is that of the page before");
 }
 
 /// Programs of three blocks; some wait for one issued earlier.
