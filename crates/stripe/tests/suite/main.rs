@@ -1,0 +1,5 @@
+//! The laws of stripes over the page mapping, on flash that takes no time: every command ends at once.
+
+mod parity;
+mod rebuild;
+mod rig;

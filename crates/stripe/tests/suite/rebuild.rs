@@ -1,0 +1,98 @@
+//! Dies that fail, spares that take their place, and power cuts.
+
+use crate::rig::Rig;
+
+const WITH_PARITY: [&str; 7] = ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc", "raid-elastic"];
+
+fn parities(kind: &str) -> u32 {
+    if kind.starts_with("raid6") { 2 } else { 1 }
+}
+
+#[test]
+fn as_many_dies_as_parities_may_fail_and_every_page_is_still_read() {
+    for kind in WITH_PARITY {
+        for die in 0..5 {
+            let mut rig = Rig::new(kind, &[]);
+            rig.live(u64::from(die), 40);
+            (0..parities(kind)).for_each(|more| rig.kill((die + more) % (4 + parities(kind))));
+            assert_eq!(rig.unreadable(), [], "{kind}: die {die}");
+        }
+    }
+}
+
+#[test]
+fn pages_written_while_a_die_is_missing_are_read_back() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"] {
+        for die in 0..5 {
+            let mut rig = Rig::new(kind, &[]);
+            rig.live(u64::from(die), 20);
+            rig.kill(die);
+            rig.live(u64::from(die) + 100, 40);
+            assert_eq!(rig.unreadable(), [], "{kind}: die {die}");
+            assert_eq!((rig.counter("dies_lost"), rig.counter("dies_missing")), (1, 1));
+        }
+    }
+}
+
+#[test]
+fn one_die_more_than_parities_makes_errors_and_no_wrong_data() {
+    for (kind, dies) in [("raid0", 1), ("raid5", 2), ("raid6", 3)] {
+        let mut rig = Rig::new(kind, &[]);
+        rig.live(1, 60);
+        (0..dies).for_each(|die| rig.kill(die));
+        assert_ne!(rig.unreadable(), [], "{kind}");
+    }
+}
+
+#[test]
+fn a_spare_takes_the_place_of_a_die_and_then_another_may_fail() {
+    for kind in ["raid4", "raid5", "raid5-fpc", "raid5-ppc", "raid6", "raid6-ppc"] {
+        let mut rig = Rig::new(kind, &[("stripe.spares", "1")]);
+        rig.live(5, 60);
+        rig.kill(1);
+        rig.idle();
+        let rebuilt = (rig.counter("stripes_to_rebuild"), rig.counter("stripes_rebuilt"), rig.counter("dies_missing"));
+        assert_eq!(rebuilt, (0, u64::from(rig.layout().stripes()), 0), "{kind}");
+        (0..parities(kind)).for_each(|more| rig.kill(2 + more));
+        assert_eq!(rig.unreadable(), [], "{kind}: all stripes were whole");
+    }
+}
+
+#[test]
+fn a_power_cut_loses_nothing_that_flash_and_lasting_memory_hold() {
+    for kind in WITH_PARITY.into_iter().chain(["raid0"]) {
+        let mut rig = Rig::new(kind, &[]);
+        for seed in 0..20 {
+            rig.live(seed, 20);
+            rig.flush_and_cut_power();
+            assert_eq!(rig.unreadable(), [], "{kind}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_die_may_fail_after_a_power_cut_although_parities_were_delayed() {
+    for kind in ["raid5-fpc", "raid5-ppc", "raid6-ppc"] {
+        for die in 0..5 {
+            let mut rig = Rig::new(kind, &[]);
+            rig.live(u64::from(die), 30);
+            assert!(rig.counter("stripes_delayed") > 0);
+            rig.flush_and_cut_power();
+            rig.kill(die);
+            assert_eq!(rig.unreadable(), [], "{kind}: die {die}");
+        }
+    }
+}
+
+#[test]
+fn a_stripe_whose_parity_was_lost_with_its_memory_is_mended_after_the_cut() {
+    for kind in ["raid5", "raid5-ppc", "raid6"] {
+        let mut rig = Rig::new(kind, &[]);
+        rig.live(2, 60);
+        rig.flush_and_cut_power();
+        rig.idle();
+        assert_eq!(rig.counter("stripes_to_repair"), 0, "{kind}");
+        rig.live(3, 30);
+        assert_eq!(rig.unreadable(), [], "{kind}");
+    }
+}
