@@ -3,7 +3,7 @@
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
-use nand::{ContentsKind, CountedFlash, Event, Flash, FlashCore, PageKind, PayloadId};
+use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PageKind, PayloadId};
 use stripe::{StripeLayout, StripePlan};
 use units::{Cause, DieId, Geometry, HostOp, Ppn, Shape};
 
@@ -66,7 +66,7 @@ impl Rig {
             values.set(key, number(text));
         }
         let plan = StripePlan::new(&values, u64::from(PAGES)).expect("the values fit").expect("there are stripes");
-        let flash = CountedFlash::new(FlashCore::new(geometry, ContentsKind::Stamp));
+        let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
         let layer = plan.build(&context(geometry, &values), &below(), &flash);
         Self { plan, values, geometry, flash, layer, held: vec![0; PAGES as usize] }
     }
@@ -78,11 +78,11 @@ impl Rig {
     /// Handles what flash and the layer have to tell; whether `token` is done, and how.
     fn settle(&mut self, outbox: &mut Outbox) -> Option<bool> {
         let mut index = 0;
-        while let Some((owner, event)) = self.flash.core().events.get(index).copied() {
+        while let Some((owner, event)) = self.flash.state().events.get(index).copied() {
             self.layer.on_event(&mut self.flash, owner, &event, outbox);
             index += 1;
         }
-        self.flash.core_mut().events.clear();
+        self.flash.state_mut().events.clear();
         let done = |signal: &Signal| match signal {
             Signal::Done { failed, .. } => Some(*failed),
             Signal::Room => None,
@@ -103,13 +103,11 @@ impl Rig {
     }
 
     fn cells(&mut self, payload: PayloadId) -> &mut [u8] {
-        self.flash.core_mut().contents.as_deref_mut().expect("contents are on").payload_mut(payload)
+        self.flash.memory_mut().payloads.cells_mut(payload)
     }
 
     fn payload(&mut self, stamps: &[u64]) -> PayloadId {
-        let contents = self.flash.core_mut().contents.as_deref_mut().expect("contents are on");
-        let payload = contents.take_payload(stamps.len() as u32);
-        (0..stamps.len() as u32).for_each(|page| contents.set_payload_mask(payload.offset(page), 1));
+        let payload = self.flash.memory_mut().payloads.take(stamps.len() as u32, 1);
         for (page, stamp) in (0..).zip(stamps) {
             self.cells(payload.offset(page)).copy_from_slice(&stamp.to_le_bytes());
         }
@@ -117,8 +115,7 @@ impl Rig {
     }
 
     fn release(&mut self, payload: PayloadId, pages: usize) {
-        let contents = self.flash.core_mut().contents.as_deref_mut().expect("contents are on");
-        contents.release_payload(payload, pages as u32);
+        self.flash.memory_mut().payloads.release(payload, pages as u32);
     }
 
     /// Writes consecutive pages in one operation.
@@ -134,7 +131,7 @@ impl Rig {
     /// Flash can no longer correct the newest version of a page of the host.
     pub fn lose(&mut self, page: u32) {
         let lost = self.place(self.layout().below(page)).expect("it was written");
-        self.flash.core_mut().lose_page(lost);
+        self.flash.state_mut().lose_page(lost);
     }
 
     pub fn trim(&mut self, page: u32) {
@@ -180,16 +177,16 @@ impl Rig {
 
     /// A die fails, and the layer hears of it.
     pub fn kill(&mut self, die: u32) {
-        let core = self.flash.core_mut();
-        core.kill_die(DieId(die));
-        core.events.push((0, Event::DieLost { die: DieId(die) }));
+        let state = self.flash.state_mut();
+        state.kill_die(DieId(die));
+        state.events.push((0, Event::DieLost { die: DieId(die) }));
         self.settle(&mut Outbox::new());
     }
 
     /// What the host was told of is on flash, or in memory that lasts; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
         self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
-        let image = self.flash.core().after_power_cut(&[], &mut Stream::new(1, "cut"));
+        let image = self.flash.state().after_power_cut(&[], &mut Stream::new(1, "cut"));
         let context = context(self.geometry, &self.values);
         self.layer = self.plan.recover(&context, &below(), &image).expect("flash has out-of-band areas");
         self.flash = CountedFlash::new(image);
@@ -220,20 +217,20 @@ impl Rig {
     }
 
     pub fn reads(&self, cause: Cause) -> u64 {
-        self.flash.core().counters.reads[cause.index()]
+        self.flash.state().counters.reads[cause.index()]
     }
 
     pub fn programs(&self, cause: Cause) -> u64 {
-        self.flash.core().counters.programs[cause.index()]
+        self.flash.state().counters.programs[cause.index()]
     }
 
     /// Where the newest version of a page of the mapping below is, by its out-of-band areas.
     pub fn place(&self, below: u32) -> Option<Ppn> {
-        let core = self.flash.core();
-        let contents = core.contents.as_deref().expect("contents are on");
+        let state = self.flash.state();
+        let contents = state.contents().expect("contents are on");
         let is_version = |page: &Ppn| {
             let oob = contents.oob(page.0);
-            let is_dead = core.die_is_dead(self.geometry.die_of(self.geometry.block_of(*page)));
+            let is_dead = state.die_is_dead(self.geometry.die_of(self.geometry.block_of(*page)));
             oob.kind == PageKind::Data && oob.logical == below && !is_dead
         };
         // The highest bit says that no older version is covered by a parity.
@@ -243,7 +240,7 @@ impl Rig {
 
     /// What flash holds of a page of the mapping below; 0 where it was never written.
     pub fn on_flash(&self, below: u32) -> u64 {
-        let contents = self.flash.core().contents.as_deref().expect("contents are on");
+        let contents = self.flash.state().contents().expect("contents are on");
         let stamp = |page: Ppn| u64::from_le_bytes(contents.page(page.0).try_into().expect("a stamp has eight bytes"));
         self.place(below).map_or(0, stamp)
     }
