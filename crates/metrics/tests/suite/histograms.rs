@@ -34,7 +34,9 @@ proptest! {
     }
 
     #[test]
-    fn percentiles_grow_with_their_share_up_to_the_longest_duration(list in durations(200), shares in any::<[u16; 2]>()) {
+    fn percentiles_grow_with_their_share_up_to_the_longest_duration(
+        list in durations(200), shares in any::<[u16; 2]>(),
+    ) {
         let all = histogram(&list);
         let [low, high] = shares.map(|share| f64::from(share) / f64::from(u16::MAX));
         let (low, high) = (low.min(high), low.max(high));
@@ -52,7 +54,9 @@ proptest! {
     }
 
     #[test]
-    fn histograms_added_in_any_parts_are_that_of_the_whole(list in durations(200), cut in any::<prop::sample::Index>()) {
+    fn histograms_added_in_any_parts_are_that_of_the_whole(
+        list in durations(200), cut in any::<prop::sample::Index>(),
+    ) {
         let (one, other) = list.split_at(cut.index(list.len()));
         for [first, second] in [[one, other], [other, one]] {
             let mut sum = histogram(first);

@@ -76,7 +76,8 @@ proptest! {
         prop_assert!(is_near(all.latency, mean(&Served::latency)));
         prop_assert!(is_near(all.service(), mean(&|request| request.service)), "{} ns of service", all.service());
         for kind in 0..WAIT_KINDS {
-            prop_assert!(is_near(all.direct[kind], mean(&|request| request.waited_for(kind))), "{}", Wait::name_at(kind));
+            let waited = mean(&|request| request.waited_for(kind));
+            prop_assert!(is_near(all.direct[kind], waited), "{}", Wait::name_at(kind));
         }
         prop_assert!(is_near(all.direct.iter().sum::<f64>(), all.root.iter().sum()), "both ways of charging agree");
     }

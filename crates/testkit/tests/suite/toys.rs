@@ -1,6 +1,6 @@
 //! A mapping that stands outside of the tables, written against what `nand` and `layer` say in public: every capability
 //! a layer needs is there for whoever adds one. (Policies from outside are in `crates/device/tests`, a driver of the
-//! host in `crates/remap/tests`.)
+//! host in `crates/remap/tests`, a trace format in `crates/trace/tests`.)
 
 use device::{Clocked, Drive, HostOptions};
 use layer::{

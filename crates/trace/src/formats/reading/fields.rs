@@ -4,24 +4,29 @@ use super::number;
 
 /// A field that is not what the format says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FieldError {
+pub struct FieldError {
     /// 1-based; 0 when the whole line is at fault.
     pub column: u32,
+    /// Name of the field.
     pub name: &'static str,
+    /// What is there.
     pub found: String,
+    /// What should be.
     pub expected: &'static str,
 }
 
-/// Boxed, so that the good path returns in registers.
-pub(crate) type FieldResult<T> = Result<T, Box<FieldError>>;
+/// What a parser returns. The error is boxed, so that the good path returns in registers.
+pub type FieldResult<T> = Result<T, Box<FieldError>>;
 
 /// What is expected where a time below zero stands.
 pub(crate) const NOT_NEGATIVE: &str = "a time of 0 or more (add one amount to all times, so that none is negative)";
 
 const FOUND_LIMIT: usize = 60;
 
+/// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
+#[must_use]
 #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
-pub(crate) fn field_error(column: u32, name: &'static str, found: &[u8], expected: &'static str) -> Box<FieldError> {
+pub fn field_error(column: u32, name: &'static str, found: &[u8], expected: &'static str) -> Box<FieldError> {
     let shown = &found[..found.len().min(FOUND_LIMIT)];
     let mut text: String = String::from_utf8_lossy(shown).chars().flat_map(char::escape_debug).collect();
     if found.len() > FOUND_LIMIT {
@@ -87,6 +92,8 @@ impl<'a> Fields<'a> {
     }
 
     /// An error about the field read last.
+    /// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
+    #[must_use]
     #[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
     #[cold]
     pub fn wrong(&self, name: &'static str, expected: &'static str) -> Box<FieldError> {

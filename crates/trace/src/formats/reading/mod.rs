@@ -23,6 +23,8 @@ pub(crate) mod tokens;
 
 pub use detect::detect;
 pub use error::{Malformed, TraceError};
+pub use fields::{FieldError, FieldResult, field_error};
 pub use gaps::long_duration;
+pub use parser::{FrameParser, LineParser, Parser, Sink};
 pub use record::{Order, ReadStatistics, TraceRecord};
 pub use records::{OpenOptions, Records, open, open_reader};

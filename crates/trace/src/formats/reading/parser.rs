@@ -7,8 +7,8 @@ use super::{ReadStatistics, TraceRecord};
 use units::HostOp;
 
 /// Where a parser puts what it finds.
-#[derive(Default)]
-pub(crate) struct Sink {
+#[derive(Debug, Default)]
+pub struct Sink {
     /// Records found and not yet taken.
     pub records: Vec<TraceRecord>,
     /// What was left out.
@@ -18,6 +18,9 @@ pub(crate) struct Sink {
 impl Sink {
     /// Keeps a record. One that moves no bytes and is no flush is left out and counted, in every
     /// format: one such row in a log is no reason to refuse it.
+    ///
+    /// # Errors
+    /// It ends beyond 64 bits.
     #[inline]
     pub fn push(&mut self, record: TraceRecord) -> FieldResult<()> {
         if record.length_bytes == 0 && record.op != HostOp::Flush {
@@ -57,10 +60,17 @@ pub(crate) fn check(record: &TraceRecord) -> FieldResult<()> {
 }
 
 /// A text format: one line at a time, without its line end, never blank.
-pub(crate) trait LineParser: Send {
+pub trait LineParser: Send {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// The field that is not what the format says.
     fn parse(&mut self, line: &[u8], sink: &mut Sink) -> FieldResult<()>;
 
     /// The input has ended: hands over what was held back.
+    ///
+    /// # Errors
+    /// As [`LineParser::parse`].
     fn finish(&mut self, _sink: &mut Sink) -> FieldResult<()> {
         Ok(())
     }
@@ -76,9 +86,12 @@ pub(crate) trait LineParser: Send {
 }
 
 /// A binary format.
-pub(crate) trait FrameParser: Send {
+pub trait FrameParser: Send {
     /// Reads one frame at the start of `bytes` and returns its length, or `None` when more bytes
     /// are needed.
+    ///
+    /// # Errors
+    /// The field that is not what the format says.
     fn parse(&mut self, bytes: &[u8], sink: &mut Sink) -> FieldResult<Option<usize>>;
 
     /// As [`LineParser::detected`].
@@ -91,14 +104,22 @@ pub(crate) trait FrameParser: Send {
 }
 
 /// The reader of one format.
-pub(crate) enum Parser {
+pub enum Parser {
+    /// Of lines of text.
     Lines(Box<dyn LineParser>),
+    /// Of binary frames.
     Frames(Box<dyn FrameParser>),
+}
+
+impl std::fmt::Debug for Parser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Parser::Lines(_)) { "Lines" } else { "Frames" })
+    }
 }
 
 impl Parser {
     /// Tells the parser that its format was detected.
-    pub fn detected(&mut self) {
+    pub(crate) fn detected(&mut self) {
         match self {
             Parser::Lines(parser) => parser.detected(),
             Parser::Frames(parser) => parser.detected(),
@@ -106,7 +127,7 @@ impl Parser {
     }
 
     /// The file's own name of a device.
-    pub fn device_name(&self, device: u32) -> Option<String> {
+    pub(crate) fn device_name(&self, device: u32) -> Option<String> {
         match self {
             Parser::Lines(parser) => parser.device_name(device),
             Parser::Frames(parser) => parser.device_name(device),
