@@ -11,6 +11,7 @@ mod common;
 #[cfg(test)]
 mod conduct;
 mod dftl;
+mod entry;
 mod fast;
 mod leaftl;
 mod log_block;

@@ -14,7 +14,6 @@
 mod collect;
 mod collector;
 mod cursor;
-mod entry;
 mod fail;
 mod kept;
 mod pages;
@@ -33,7 +32,7 @@ mod versioned;
 use crate::FtlContext;
 use crate::alloc::Placement;
 use crate::mapping::common::{answer, prefetch_blocks, read_missing};
-use crate::mapping::{Builder, Layout, Mapping, VersionedEntry};
+use crate::mapping::{Builder, Layout, Mapping, VersionedEntry, entry};
 use collector::Collector;
 use entry::Entry;
 use fail::Homeless;

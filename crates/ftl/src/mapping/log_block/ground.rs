@@ -1,0 +1,298 @@
+//! What schemes stand on: the owners of a log-block mapping side by side, and what needs several of them.
+
+use super::blocks::{Blocks, Role};
+use super::jobs::Jobs;
+use super::lbn::{Lbn, LogicalBlocks};
+use super::merge::MergeCounters;
+use super::pages::{Pages, reach};
+use super::parameters::Settings;
+use super::trims::{Range, Trims};
+use super::{AWAITED, Scheme, TOMBSTONE, Write, unfit};
+use crate::FtlContext;
+use crate::mapping::common::{answer, read_missing};
+use layer::{Answer, LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, cells};
+use nand::{Cancel, Completion, Event, Flash, FlashCore, JoinId, Owner, PageProgram, Program, Read};
+use units::{BlockId, Geometry, Lpn, Ppn};
+
+/// What a data block says to a page.
+pub(in crate::mapping) enum InPlace {
+    /// Its place is still erased.
+    Page(Ppn),
+    /// Its place is taken.
+    Taken,
+    /// There is no data block, and none can be opened now.
+    Wait,
+}
+
+/// All of a log-block mapping but its scheme.
+pub(in crate::mapping) struct Ground {
+    pub(super) geometry: Geometry,
+    pub(super) owner: Owner,
+    pub(super) settings: Settings,
+    pub(in crate::mapping) lbns: LogicalBlocks,
+    pub(in crate::mapping) pages: Pages,
+    pub(in crate::mapping) blocks: Blocks,
+    pub(super) jobs: Jobs,
+    pub(super) trims: Trims,
+    pub(super) counters: MergeCounters,
+}
+
+impl Ground {
+    pub(super) fn new<S: Scheme>(context: &FtlContext<'_>, core: &FlashCore) -> Self {
+        let geometry = context.geometry;
+        let settings = Settings::read::<S>(context.values);
+        let lbns = LogicalBlocks { pages: context.user_pages, pages_per_block: geometry.pages_per_block };
+        Self {
+            geometry,
+            owner: context.owner,
+            settings,
+            lbns,
+            pages: Pages::new(geometry, context.user_pages),
+            blocks: Blocks::new(context, &settings, lbns, core),
+            jobs: Jobs::new(settings.merge_blocks, lbns.count()),
+            trims: Trims::new(geometry, context.owner),
+            counters: MergeCounters::default(),
+        }
+    }
+
+    /// Whether the logical block of a page takes no writes, as it is merged or written anew.
+    #[inline]
+    pub(super) fn is_locked(&self, logical: Lpn) -> bool {
+        self.jobs.is_locked(self.lbns.of(logical))
+    }
+
+    #[inline]
+    pub(super) fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
+        let Write { logical, page, mask, payload, cause } = *write;
+        let old = self.pages.find(logical);
+        let sequence = self.pages.next_sequence();
+        let merge = old.is_some() && mask != self.geometry.full_mask();
+        let mut after = None;
+        let mut supersedes = old;
+        if let Some(old) = old {
+            self.pages.drop(old);
+            if merge {
+                after = read_missing(flash, self.owner, &self.geometry, old, mask, join, None);
+            }
+        } else if let Some(tombstone) = self.pages.tombstone(logical) {
+            self.trims.leave(&mut self.pages, tombstone);
+            supersedes = Some(tombstone);
+        }
+        self.pages.place(logical, page);
+        self.blocks.note_place(page, self.lbns.offset(logical));
+        let command = PageProgram {
+            page,
+            supersedes,
+            what: Program::Data { payload, merge },
+            logical: logical.0,
+            sequence,
+            cause,
+            completion: Completion::Join(join),
+            after,
+        };
+        reach(flash, &self.geometry, page);
+        flash.program(self.owner, command);
+        if self.jobs.has_rewrites() {
+            self.note_rewritten(flash, logical);
+        }
+    }
+
+    /// Programs the tombstone of pages, which are unmapped.
+    pub(super) fn bury<F: Flash>(&mut self, flash: &mut F, page: Ppn, range: Range, join: JoinId) {
+        self.blocks.note_place(page, self.lbns.offset(range.first));
+        self.trims.bury(flash, &mut self.pages, page, range, join);
+    }
+
+    #[inline]
+    pub(super) fn submit_read<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
+        let join = flash.open(op.owner, op.token, cancel);
+        let full = self.geometry.full_mask();
+        let whole = self.geometry.sectors_per_page() as u8;
+        for index in 0..op.pages {
+            let payload = op.payload.offset(index);
+            let mask = op.mask_at(index, full);
+            let Some(page) = self.pages.find(Lpn(op.first + index)) else {
+                cells::clear(flash, payload, mask);
+                continue;
+            };
+            let read = Read {
+                page,
+                cause: op.cause,
+                sectors: if mask == full { whole } else { mask.count_ones() as u8 },
+                payload,
+                completion: Some(Completion::Join(join)),
+                after: None,
+            };
+            flash.read(self.owner, read);
+        }
+        answer(flash, join)
+    }
+
+    /// What waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued, wear.
+    #[inline]
+    pub(super) fn pump<F: Flash>(&mut self, flash: &mut F) {
+        if self.blocks.has_garbage() {
+            self.blocks.erase_garbage(flash);
+        }
+        if self.jobs.has_rescues() {
+            self.pump_rescues(flash);
+        }
+        if self.settings.level_gap > 0 && self.blocks.is_to_level() {
+            self.level(flash);
+        }
+    }
+
+    pub(super) fn on_event<F: Flash>(&mut self, flash: &mut F, event: &Event) {
+        match *event {
+            Event::Timer { .. } | Event::DieLost { .. } | Event::Joined { .. } => {}
+            Event::Notified { token, .. } if token & TOMBSTONE == TOMBSTONE => {
+                self.trims.programmed(flash, Ppn(token & !TOMBSTONE));
+            }
+            Event::Notified { token, .. } if token & AWAITED != 0 => self.jobs.awaited(Lbn(token & !AWAITED)),
+            Event::Notified { token, .. } => self.copied(flash, token as usize),
+            Event::Erased { block } => self.blocks.erased(block),
+            Event::EraseFailed { block } => self.blocks.retire(block),
+            Event::ProgramFailed(id) => {
+                let failure = flash.failed(id).details();
+                self.program_failed(flash, &failure);
+            }
+        }
+        self.pump(flash);
+    }
+
+    /// Whether something that may give room has happened since this was asked.
+    #[inline]
+    pub(super) fn may_have_room(&mut self) -> bool {
+        self.jobs.take_ended() | self.blocks.take_ended_erase()
+    }
+
+    /// Whether something under way will give room.
+    pub(super) fn is_making_room(&self) -> bool {
+        self.jobs.is_busy() || self.blocks.is_erasing()
+    }
+
+    /// A page's place in the data block of its logical block, which is opened if there is none.
+    #[inline]
+    pub(in crate::mapping) fn place_in_data<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> InPlace {
+        let (lbn, offset) = (self.lbns.of(logical), self.lbns.offset(logical));
+        let Some(block) = self.blocks.data(lbn).or_else(|| self.blocks.open_data(flash, lbn)) else {
+            return InPlace::Wait;
+        };
+        if offset >= u32::from(flash.core().block(block).issued) {
+            InPlace::Page(self.geometry.page_at(block, offset))
+        } else {
+            InPlace::Taken
+        }
+    }
+
+    /// A page's offset in its block.
+    #[inline]
+    pub(in crate::mapping) fn offset_of(&self, page: Ppn) -> u32 {
+        self.geometry.page_in_block(page)
+    }
+
+    /// The page at an offset of the log block of a logical block that is not being merged.
+    pub(in crate::mapping) fn page_of_log(&self, lbn: Lbn, offset: u32) -> Option<Ppn> {
+        let log = self.blocks.own_log(lbn).filter(|_| !self.jobs.is_locked(lbn))?;
+        Some(self.geometry.page_at(log, offset))
+    }
+
+    /// Logical blocks with log blocks, the one whose log block was opened or touched longest ago first,
+    /// without those being merged.
+    pub(in crate::mapping) fn log_owners(&self) -> impl Iterator<Item = Lbn> {
+        self.blocks.log_owners().filter(|lbn| !self.jobs.is_locked(*lbn))
+    }
+
+    /// Log blocks the drive may have: as many as asked for, and as failures leave.
+    pub(in crate::mapping) fn log_limit<F: Flash>(&self, flash: &F) -> u32 {
+        // Where blocks may fail, the target of a merge may as well.
+        let spare = self.blocks.spare(self.settings.merge_blocks + u32::from(flash.core().may_fail()));
+        let least = self.blocks.spare(self.settings.merge_blocks);
+        self.settings.most_logs().min(spare.max(least.min(self.settings.least_logs)))
+    }
+
+    /// The logical block that a valid page is of.
+    pub(super) fn logical_block_of(&self, page: Ppn) -> Lbn {
+        self.lbns.of(self.trims.first_in(&self.pages, page).expect("a valid page is a version or a tombstone"))
+    }
+
+    /// Every invariant of the mapping, of at most `most_logs` log blocks of one logical block each and with these
+    /// shared ones.
+    ///
+    /// # Errors
+    /// What breaks one, in words.
+    pub(super) fn check(&self, core: &FlashCore, most_logs: u32, shared: &[BlockId]) -> Result<(), String> {
+        let trimmed = self.pages.check(core)?;
+        self.trims.check(&self.pages, trimmed)?;
+        self.jobs.check()?;
+        let fits = |block: BlockId, role: Role| {
+            let holds = |lbn, in_place| self.trims.holds(&self.pages, block, self.lbns, (lbn, in_place));
+            match role {
+                Role::Data(lbn) => holds(lbn, true),
+                Role::Log(lbn) => holds(lbn, self.blocks.is_in_place(block)),
+                Role::Shared => shared.contains(&block),
+                Role::Target(lbn) => self.jobs.targets().any(|target| target == (lbn, block)),
+                Role::Odd(lbn) => self.jobs.is_to_rescue(lbn) && holds(lbn, false),
+                Role::Free | Role::Garbage | Role::Erasing | Role::Bad => self.pages.is_empty(block),
+            }
+        };
+        let targets = self.jobs.targets().filter(|(lbn, block)| self.blocks.is_target(*block, *lbn)).count();
+        self.blocks.check(core, fits, shared.len(), targets)?;
+        let logs = self.blocks.own_log_count();
+        if logs > most_logs { Err(format!("{logs} log blocks, but at most {most_logs}")) } else { Ok(()) }
+    }
+
+    /// `shared`: log blocks that logical blocks share; `log_bytes`: what [`Scheme::log_bytes`] says.
+    pub(super) fn report(&self, shared: u32, log_bytes: fn(u64, u64) -> u64) -> LayerReport {
+        let mut report = LayerReport { name: "ftl", ..LayerReport::default() };
+        let most = self.settings.most_logs().min(self.blocks.spare(self.settings.merge_blocks));
+        report.ram_bytes =
+            u64::from(self.lbns.count()) * 4 + log_bytes(u64::from(most), u64::from(self.lbns.pages_per_block));
+        report.merges = self.counters.merges;
+        let ([switch, partial, full], retired) = self.blocks.counts();
+        report.counters.extend([
+            ("log_blocks", u64::from(self.blocks.own_log_count() + shared)),
+            ("merge_copies", self.counters.copies),
+            ("merge_erases_switch", switch),
+            ("merge_erases_partial", partial),
+            ("merge_erases_full", full),
+            ("wear_levelled_blocks", self.counters.levelled),
+            ("retired_blocks", u64::from(retired)),
+            ("trimmed_pages", self.trims.trimmed_pages),
+            ("tombstone_pages", self.trims.live()),
+        ]);
+        let valid = |block| self.pages.valid().valid_count(BlockId(block)) as u16;
+        report.valid_pages = (0..self.geometry.blocks()).map(valid).collect();
+        report
+    }
+
+    pub(super) fn reset_counters(&mut self) {
+        self.trims.trimmed_pages = 0;
+        self.counters = MergeCounters::default();
+        self.blocks.reset_counters();
+    }
+
+    /// `shared`: shared log blocks, oldest first.
+    pub(super) fn save(&self, writer: &mut SnapshotWriter, shared: &[BlockId]) {
+        self.pages.save(writer);
+        self.blocks.save(writer, shared);
+        self.jobs.save(writer);
+        self.trims.save(writer);
+        let [turn, retired, freed] = self.blocks.numbers();
+        writer.put_u64("log.numbers", [self.pages.sequence(), turn, retired, freed].into_iter());
+    }
+
+    /// Reads what [`Ground::save`] wrote; returns the shared log blocks.
+    pub(super) fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<Vec<BlockId>, SnapshotError> {
+        self.pages.load(reader)?;
+        let shared = self.blocks.load(reader)?;
+        self.jobs.load(reader)?;
+        self.trims.load(reader)?;
+        let numbers = reader.get_u64("log.numbers")?;
+        let &[sequence, turn, retired, freed] = numbers.as_slice() else { return Err(unfit("counters are missing")) };
+        self.pages.note_sequence(sequence);
+        self.blocks.load_numbers([turn, retired, freed]);
+        Ok(shared)
+    }
+}
