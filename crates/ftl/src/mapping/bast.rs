@@ -88,7 +88,7 @@ impl Bast {
     /// A page of the logical block's log block.
     fn append<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, lbn: Lbn) -> Step {
         let blocks = &mut ground.blocks;
-        if let Some(log) = blocks.own_log(lbn) {
+        if let Some(log) = blocks.table.log(lbn) {
             if let Some(page) = blocks.next_page(flash, log) {
                 if self.victim == Victim::Lru {
                     blocks.touch_log(lbn);
@@ -97,7 +97,7 @@ impl Bast {
             }
             return if ground.merge(flash, lbn) { Step::Again } else { Step::Wait };
         }
-        if blocks.own_log_count() < ground.log_limit(flash) {
+        if blocks.table.logs() < ground.log_limit(flash) {
             let blocks = &mut ground.blocks;
             let opened = blocks.open_log(flash, lbn).and_then(|block| blocks.next_page(flash, block));
             return opened.map_or(Step::Wait, Step::Page);
@@ -127,7 +127,7 @@ impl Scheme for Bast {
     fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
         let lbn = ground.lbns.of(logical);
         for _ in 0..8 {
-            if put == Put::Data && (!self.first_write_to_log || ground.blocks.data(lbn).is_some()) {
+            if put == Put::Data && (!self.first_write_to_log || ground.blocks.table.data(lbn).is_some()) {
                 match ground.place_in_data(flash, logical) {
                     InPlace::Page(page) => return Some(page),
                     InPlace::Wait => return None,

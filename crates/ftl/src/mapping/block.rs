@@ -37,7 +37,7 @@ impl Scheme for Block {
     fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
         let (lbn, offset) = (ground.lbns.of(logical), ground.lbns.offset(logical));
         for _ in 0..8 {
-            if let Some(replacement) = ground.blocks.own_log(lbn) {
+            if let Some(replacement) = ground.blocks.table.log(lbn) {
                 let next = ground.blocks.next_page(flash, replacement).map(|page| ground.offset_of(page));
                 if next.is_some_and(|next| next <= offset) {
                     // What was never written is passed over, so there may be nothing to copy.
@@ -55,7 +55,7 @@ impl Scheme for Block {
                     InPlace::Taken => {}
                 }
             }
-            if ground.blocks.own_log_count() < ground.log_limit(flash) {
+            if ground.blocks.table.logs() < ground.log_limit(flash) {
                 ground.blocks.open_log(flash, lbn)?;
                 continue;
             }

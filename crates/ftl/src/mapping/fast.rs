@@ -93,7 +93,7 @@ impl Scheme for Fast {
         let (lbn, offset) = (ground.lbns.of(logical), ground.lbns.offset(logical));
         if offset == 0 && Fast::own_logs(ground.log_limit(flash)) > 0 {
             let current = ground.log_owners().next();
-            if current.is_none() && ground.blocks.own_log_count() > 0
+            if current.is_none() && ground.blocks.table.logs() > 0
                 || current.is_some_and(|current| !ground.merge(flash, current))
             {
                 return None;
@@ -101,7 +101,7 @@ impl Scheme for Fast {
             let block = ground.blocks.open_log(flash, lbn)?;
             return ground.blocks.next_page(flash, block);
         }
-        let Some(log) = ground.blocks.own_log(lbn) else { return self.append(ground, flash) };
+        let Some(log) = ground.blocks.table.log(lbn) else { return self.append(ground, flash) };
         let next = ground.blocks.next_page(flash, log).filter(|page| ground.offset_of(*page) == offset);
         if next.is_some() || !self.merges {
             return next.or_else(|| self.append(ground, flash));

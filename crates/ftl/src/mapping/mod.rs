@@ -17,6 +17,7 @@ mod leaftl;
 mod log_block;
 mod page;
 mod page_level;
+mod pages;
 mod shrd;
 mod superpage;
 mod tpftl;

@@ -3,16 +3,19 @@
 //! *Protects*: a block has one role, and the table by logical block, the pool and the lists name exactly the blocks
 //! of their role. Only this file writes any of them.
 
+mod pool;
+mod table;
+
 use super::lbn::{Lbn, LogicalBlocks};
 use super::merge::Kind;
 use super::parameters::Settings;
-use super::pool::FreePool;
-use super::table::Table;
 use super::{AWAITED, NOBODY, unfit};
 use crate::FtlContext;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashCore, Outcome, Owner};
+use pool::FreePool;
 use std::collections::{BTreeMap, BTreeSet};
+use table::Table;
 use units::{BlockId, Cause, Geometry, Ppn};
 
 /// What a block is used for.
@@ -38,40 +41,31 @@ pub(super) enum Role {
     Bad,
 }
 
-impl Role {
-    /// Roles there are.
-    const COUNT: usize = 9;
+/// The roles by their number in a snapshot; those of no logical block ignore it.
+const ROLES: [fn(Lbn) -> Role; 9] = [
+    |_| Role::Free,
+    Role::Data,
+    Role::Log,
+    |_| Role::Shared,
+    Role::Target,
+    Role::Odd,
+    |_| Role::Garbage,
+    |_| Role::Erasing,
+    |_| Role::Bad,
+];
 
-    /// Its number, and that of the logical block; all ones without one.
-    fn numbers(self) -> (u8, u32) {
+impl Role {
+    /// The logical block it is for.
+    fn lbn(self) -> Option<Lbn> {
         match self {
-            Self::Free => (0, u32::MAX),
-            Self::Data(lbn) => (1, lbn.0),
-            Self::Log(lbn) => (2, lbn.0),
-            Self::Shared => (3, u32::MAX),
-            Self::Target(lbn) => (4, lbn.0),
-            Self::Odd(lbn) => (5, lbn.0),
-            Self::Garbage => (6, u32::MAX),
-            Self::Erasing => (7, u32::MAX),
-            Self::Bad => (8, u32::MAX),
+            Self::Data(lbn) | Self::Log(lbn) | Self::Target(lbn) | Self::Odd(lbn) => Some(lbn),
+            _ => None,
         }
     }
 
-    /// What [`Role::numbers`] gave, of `logical_blocks`.
-    fn of_numbers((role, lbn): (u8, u32), logical_blocks: u32) -> Option<Self> {
-        let (lbn, is_known) = (Lbn(lbn), lbn < logical_blocks);
-        match role {
-            0 => Some(Self::Free),
-            1 => is_known.then_some(Self::Data(lbn)),
-            2 => is_known.then_some(Self::Log(lbn)),
-            3 => Some(Self::Shared),
-            4 => is_known.then_some(Self::Target(lbn)),
-            5 => is_known.then_some(Self::Odd(lbn)),
-            6 => Some(Self::Garbage),
-            7 => Some(Self::Erasing),
-            8 => Some(Self::Bad),
-            _ => None,
-        }
+    fn number(self) -> usize {
+        let lbn = self.lbn().unwrap_or(NOBODY);
+        ROLES.iter().position(|role| role(lbn) == self).expect("every role is listed")
     }
 }
 
@@ -84,7 +78,7 @@ pub(in crate::mapping) struct Blocks {
     roles: Vec<Role>,
     /// All pages of the block are at their own offsets.
     in_place: Vec<bool>,
-    table: Table,
+    pub table: Table,
     free: FreePool,
     /// Blocks beyond data and log block of their logical block.
     odd: Vec<BlockId>,
@@ -97,8 +91,8 @@ pub(in crate::mapping) struct Blocks {
     merged_away: BTreeMap<BlockId, Kind>,
     /// Blocks that merges had erased: switch, partial, full.
     merge_erases: [u64; 3],
-    /// Blocks that have not failed.
-    good: u32,
+    /// Blocks that are bad.
+    bad: u32,
     retired: u32,
     /// An erase ended, which may give room.
     has_ended_erase: bool,
@@ -119,7 +113,7 @@ impl Blocks {
             geometry,
             owner: context.owner,
             merge_blocks: settings.merge_blocks,
-            good: roles.iter().filter(|role| **role == Role::Free).count() as u32,
+            bad: roles.iter().filter(|role| **role == Role::Bad).count() as u32,
             in_place: vec![true; roles.len()],
             roles,
             table: Table::new(lbns.count()),
@@ -135,30 +129,10 @@ impl Blocks {
         }
     }
 
-    #[inline(always)]
-    pub fn data(&self, lbn: Lbn) -> Option<BlockId> {
-        self.table.data(lbn)
-    }
-
-    #[inline(always)]
-    pub fn own_log(&self, lbn: Lbn) -> Option<BlockId> {
-        self.table.log(lbn)
-    }
-
-    /// Log blocks that belong to one logical block each.
-    pub fn own_log_count(&self) -> u32 {
-        self.table.logs()
-    }
-
     /// A log block is written to.
     #[inline]
     pub fn touch_log(&mut self, lbn: Lbn) {
         self.table.touch_log(lbn);
-    }
-
-    /// Logical blocks with log blocks, the one whose log block was opened or touched longest ago first.
-    pub(super) fn log_owners(&self) -> impl Iterator<Item = Lbn> {
-        self.table.log_owners()
     }
 
     /// The next page of a block, if it has one.
@@ -171,7 +145,8 @@ impl Blocks {
 
     /// Good blocks beyond a data block for each logical block and `kept` for merges.
     pub(super) fn spare(&self, kept: u32) -> u32 {
-        self.good.saturating_sub(self.table.len() + kept)
+        let good = self.roles.len() as u32 - self.bad - self.failing.len() as u32;
+        good.saturating_sub(self.table.len() + kept)
     }
 
     /// Whether there is a free block that need not stay for a merge.
@@ -283,8 +258,8 @@ impl Blocks {
     /// Nothing more is programmed into a block. Returns its logical block, if that must be merged therefore; a shared
     /// log block is reclaimed in its turn.
     pub(super) fn give_up(&mut self, block: BlockId, has_failed: bool) -> Option<Lbn> {
-        if has_failed && self.failing.insert(block) {
-            self.good -= 1;
+        if has_failed {
+            self.failing.insert(block);
         }
         let lbn = match self.roles[block.index()] {
             Role::Data(lbn) => {
@@ -367,9 +342,8 @@ impl Blocks {
     pub(super) fn retire(&mut self, block: BlockId) {
         self.erasing -= 1;
         self.merged_away.remove(&block);
-        if !self.failing.remove(&block) {
-            self.good -= 1;
-        }
+        self.failing.remove(&block);
+        self.bad += 1;
         self.assign(block, Role::Bad);
         self.retired += 1;
         self.has_ended_erase = true;
@@ -427,14 +401,14 @@ impl Blocks {
         shared: usize,
         targets: usize,
     ) -> Result<(), String> {
-        let mut counts = [0_usize; Role::COUNT];
+        let mut counts = [0; ROLES.len()];
         for block in (0..self.geometry.blocks()).map(BlockId) {
             let (role, row) = (self.roles[block.index()], core.block(block));
-            counts[usize::from(role.numbers().0)] += 1;
+            counts[role.number()] += 1;
             let is_listed = match role {
                 Role::Free => row.issued == 0 && !row.is_bad(),
-                Role::Data(lbn) => self.data(lbn) == Some(block) && self.is_in_place(block),
-                Role::Log(lbn) => self.own_log(lbn) == Some(block),
+                Role::Data(lbn) => self.table.data(lbn) == Some(block) && self.is_in_place(block),
+                Role::Log(lbn) => self.table.log(lbn) == Some(block),
                 Role::Odd(_) => self.odd.contains(&block),
                 Role::Garbage => self.garbage.contains(&block),
                 Role::Bad => row.is_bad(),
@@ -458,11 +432,12 @@ impl Blocks {
     /// `shared`: shared log blocks, oldest first.
     pub(super) fn save(&self, writer: &mut SnapshotWriter, shared: &[BlockId]) {
         assert!(self.erasing == 0, "a drive is drained before its state is saved");
-        writer.put_u8("log.roles", self.roles.iter().map(|role| role.numbers().0));
-        writer.put_u32("log.owners", self.roles.iter().map(|role| role.numbers().1));
+        writer.put_u8("log.roles", self.roles.iter().map(|role| role.number() as u8));
+        let owners = self.roles.iter().map(|role| role.lbn().map_or(u32::MAX, |lbn| lbn.0));
+        writer.put_u32("log.owners", owners);
         writer.put_u8("log.in_place", self.in_place.iter().map(|in_place| u8::from(*in_place)));
         let mut put = |section, numbers: Vec<u32>| writer.put_u32(section, numbers.into_iter());
-        put("log.logs", self.log_owners().map(|lbn| lbn.0).collect());
+        put("log.logs", self.table.log_owners().map(|lbn| lbn.0).collect());
         put("log.free", self.free.blocks().map(|block| block.0).collect());
         put("log.shared", shared.iter().map(|block| block.0).collect());
         put("log.failing", self.failing.iter().map(|block| block.0).collect());
@@ -483,20 +458,20 @@ impl Blocks {
         if roles.len() != count || owners.len() != count || in_place.len() != count {
             return Err(unfit("the number of blocks differs"));
         }
-        for (block, numbers) in (0..).map(BlockId).zip(roles.into_iter().zip(owners)) {
-            let role = Role::of_numbers(numbers, self.table.len()).ok_or_else(|| unfit("a block has no such use"))?;
-            self.restore(block, role, in_place[block.index()] == 1);
+        for (block, (number, owner)) in (0..).map(BlockId).zip(roles.into_iter().zip(owners)) {
+            let role = ROLES.get(usize::from(number)).map(|role| role(Lbn(owner)));
+            let role = role.filter(|role| role.lbn().is_none_or(|lbn| lbn.0 < self.table.len()));
+            self.restore(block, role.ok_or_else(|| unfit("a block has no such use"))?, in_place[block.index()] == 1);
         }
         for lbn in logs {
-            if lbn >= self.table.len() || self.own_log(Lbn(lbn)).is_none() {
+            if lbn >= self.table.len() || self.table.log(Lbn(lbn)).is_none() {
                 return Err(unfit("a log block is missing"));
             }
             self.touch_log(Lbn(lbn));
         }
         self.free.load(free.into_iter());
         self.failing = failing.into_iter().collect();
-        let unusable = self.roles.iter().filter(|role| **role == Role::Bad).count() + self.failing.len();
-        self.good = (count - unusable) as u32;
+        self.bad = self.roles.iter().filter(|role| **role == Role::Bad).count() as u32;
         Ok(shared)
     }
 

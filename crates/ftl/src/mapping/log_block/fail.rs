@@ -4,11 +4,10 @@
 //! which answers reads, until a full merge of their logical block programs them at their own offsets. A failed
 //! version that is not the newest is not placed again: it is needed only until the newest one is on flash.
 
-use super::ground::Ground;
+use super::ground::{Ground, is_on_flash, reach};
 use super::lbn::Lbn;
 use super::merge::Kind;
-use super::pages::{is_on_flash, reach};
-use super::trims::is_tombstone;
+use super::trims::{is_tombstone, newest};
 use nand::{Flash, Outcome, Program, ProgramFailure};
 use units::{BlockId, Lpn, Ppn};
 
@@ -50,8 +49,8 @@ impl Ground {
         for lbn in self.jobs.waiting_rescues() {
             // Failed programs whose newest version is on flash are given up.
             let is_needed = |failure: &ProgramFailure| {
-                let newest = self.trims.range_of(failure).pages().filter_map(|logical| self.pages.newest(logical));
-                newest.into_iter().any(|page| !is_on_flash(flash.core(), page))
+                let pages = self.trims.range_of(failure).pages();
+                pages.filter_map(|logical| newest(&self.pages, logical)).any(|page| !is_on_flash(flash.core(), page))
             };
             for failure in self.jobs.take_needless(lbn, is_needed) {
                 self.abandon(flash, &failure);
@@ -69,7 +68,7 @@ impl Ground {
             self.trims.release(flash, failure.page);
             failure.page
         } else {
-            self.pages.newest(Lpn(failure.logical)).expect("what failed was written or trimmed since")
+            newest(&self.pages, Lpn(failure.logical)).expect("what failed was written or trimmed since")
         };
         flash.failed(failure.id).abandon(readers_to);
     }

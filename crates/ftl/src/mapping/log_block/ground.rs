@@ -4,15 +4,18 @@ use super::blocks::{Blocks, Role};
 use super::jobs::Jobs;
 use super::lbn::{Lbn, LogicalBlocks};
 use super::merge::MergeCounters;
-use super::pages::{Pages, reach};
 use super::parameters::Settings;
-use super::trims::{Range, Trims};
-use super::{AWAITED, Scheme, TOMBSTONE, Write, unfit};
+use super::trims::{Range, Trims, trimmed_by};
+use super::{AWAITED, Scheme, TOMBSTONE, unfit};
 use crate::FtlContext;
 use crate::mapping::common::{answer, read_missing};
+use crate::mapping::pages::Pages;
 use layer::{Answer, LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, cells};
-use nand::{Cancel, Completion, Event, Flash, FlashCore, JoinId, Owner, PageProgram, Program, Read};
+use nand::{Cancel, Completion, Event, Flash, FlashCore, JoinId, Owner, PageKind, PageProgram, Program, Read};
 use units::{BlockId, Geometry, Lpn, Ppn};
+
+/// Names of the maps in a snapshot.
+const SECTIONS: [&str; 2] = ["log.map", "log.back"];
 
 /// What a data block says to a page.
 pub(in crate::mapping) enum InPlace {
@@ -61,12 +64,14 @@ impl Ground {
         self.jobs.is_locked(self.lbns.of(logical))
     }
 
+    /// Programs the page `index` of a write at `page`.
     #[inline]
-    pub(super) fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
-        let Write { logical, page, mask, payload, cause } = *write;
+    pub(super) fn write_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp, index: u32, page: Ppn, join: JoinId) {
+        let full = self.geometry.full_mask();
+        let (logical, mask) = (Lpn(op.first + index), op.mask_at(index, full));
         let old = self.pages.find(logical);
         let sequence = self.pages.next_sequence();
-        let merge = old.is_some() && mask != self.geometry.full_mask();
+        let merge = old.is_some() && mask != full;
         let mut after = None;
         let mut supersedes = old;
         if let Some(old) = old {
@@ -74,7 +79,7 @@ impl Ground {
             if merge {
                 after = read_missing(flash, self.owner, &self.geometry, old, mask, join, None);
             }
-        } else if let Some(tombstone) = self.pages.tombstone(logical) {
+        } else if let Some(tombstone) = trimmed_by(&self.pages, logical) {
             self.trims.leave(&mut self.pages, tombstone);
             supersedes = Some(tombstone);
         }
@@ -83,10 +88,10 @@ impl Ground {
         let command = PageProgram {
             page,
             supersedes,
-            what: Program::Data { payload, merge },
+            what: Program::Data { payload: op.payload.offset(index), merge },
             logical: logical.0,
             sequence,
-            cause,
+            cause: op.cause,
             completion: Completion::Join(join),
             after,
         };
@@ -176,7 +181,7 @@ impl Ground {
     #[inline]
     pub(in crate::mapping) fn place_in_data<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> InPlace {
         let (lbn, offset) = (self.lbns.of(logical), self.lbns.offset(logical));
-        let Some(block) = self.blocks.data(lbn).or_else(|| self.blocks.open_data(flash, lbn)) else {
+        let Some(block) = self.blocks.table.data(lbn).or_else(|| self.blocks.open_data(flash, lbn)) else {
             return InPlace::Wait;
         };
         if offset >= u32::from(flash.core().block(block).issued) {
@@ -194,14 +199,14 @@ impl Ground {
 
     /// The page at an offset of the log block of a logical block that is not being merged.
     pub(in crate::mapping) fn page_of_log(&self, lbn: Lbn, offset: u32) -> Option<Ppn> {
-        let log = self.blocks.own_log(lbn).filter(|_| !self.jobs.is_locked(lbn))?;
+        let log = self.blocks.table.log(lbn).filter(|_| !self.jobs.is_locked(lbn))?;
         Some(self.geometry.page_at(log, offset))
     }
 
     /// Logical blocks with log blocks, the one whose log block was opened or touched longest ago first,
     /// without those being merged.
     pub(in crate::mapping) fn log_owners(&self) -> impl Iterator<Item = Lbn> {
-        self.blocks.log_owners().filter(|lbn| !self.jobs.is_locked(*lbn))
+        self.blocks.table.log_owners().filter(|lbn| !self.jobs.is_locked(*lbn))
     }
 
     /// Log blocks the drive may have: as many as asked for, and as failures leave.
@@ -223,8 +228,14 @@ impl Ground {
     /// # Errors
     /// What breaks one, in words.
     pub(super) fn check(&self, core: &FlashCore, most_logs: u32, shared: &[BlockId]) -> Result<(), String> {
-        let trimmed = self.pages.check(core)?;
-        self.trims.check(&self.pages, trimmed)?;
+        let mut trimmed = vec![0; self.geometry.pages() as usize];
+        let mapped = self.pages.check(core, &mut trimmed)? + self.trims.live();
+        let valid = self.pages.blocks().check()?;
+        if valid != mapped {
+            return Err(format!("{valid} valid pages, but {mapped} mapped pages and tombstones"));
+        }
+        self.check_contents(core)?;
+        self.trims.check(&self.pages, &trimmed)?;
         self.jobs.check()?;
         let fits = |block: BlockId, role: Role| {
             let holds = |lbn, in_place| self.trims.holds(&self.pages, block, self.lbns, (lbn, in_place));
@@ -239,8 +250,21 @@ impl Ground {
         };
         let targets = self.jobs.targets().filter(|(lbn, block)| self.blocks.is_target(*block, *lbn)).count();
         self.blocks.check(core, fits, shared.len(), targets)?;
-        let logs = self.blocks.own_log_count();
+        let logs = self.blocks.table.logs();
         if logs > most_logs { Err(format!("{logs} log blocks, but at most {most_logs}")) } else { Ok(()) }
+    }
+
+    /// Flash has what the map says, as far as it is there already.
+    fn check_contents(&self, core: &FlashCore) -> Result<(), String> {
+        let Some(contents) = core.contents.as_deref() else { return Ok(()) };
+        let found = self.pages.all().filter_map(|logical| Some((logical, self.pages.find(logical)?)));
+        for (logical, page) in found.filter(|(_, page)| is_on_flash(core, *page)) {
+            let oob = contents.oob(page.0);
+            if oob.logical != logical.0 || !matches!(oob.kind, PageKind::Data | PageKind::Lost) {
+                return Err(format!("logical page {logical} maps to page {page}, which holds {oob:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// `shared`: log blocks that logical blocks share; `log_bytes`: what [`Scheme::log_bytes`] says.
@@ -252,7 +276,7 @@ impl Ground {
         report.merges = self.counters.merges;
         let ([switch, partial, full], retired) = self.blocks.counts();
         report.counters.extend([
-            ("log_blocks", u64::from(self.blocks.own_log_count() + shared)),
+            ("log_blocks", u64::from(self.blocks.table.logs() + shared)),
             ("merge_copies", self.counters.copies),
             ("merge_erases_switch", switch),
             ("merge_erases_partial", partial),
@@ -262,7 +286,7 @@ impl Ground {
             ("trimmed_pages", self.trims.trimmed_pages),
             ("tombstone_pages", self.trims.live()),
         ]);
-        let valid = |block| self.pages.valid().valid_count(BlockId(block)) as u16;
+        let valid = |block| self.pages.blocks().valid_count(BlockId(block)) as u16;
         report.valid_pages = (0..self.geometry.blocks()).map(valid).collect();
         report
     }
@@ -275,7 +299,7 @@ impl Ground {
 
     /// `shared`: shared log blocks, oldest first.
     pub(super) fn save(&self, writer: &mut SnapshotWriter, shared: &[BlockId]) {
-        self.pages.save(writer);
+        self.pages.save(writer, SECTIONS);
         self.blocks.save(writer, shared);
         self.jobs.save(writer);
         self.trims.save(writer);
@@ -285,7 +309,7 @@ impl Ground {
 
     /// Reads what [`Ground::save`] wrote; returns the shared log blocks.
     pub(super) fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<Vec<BlockId>, SnapshotError> {
-        self.pages.load(reader)?;
+        self.pages.load(reader, SECTIONS)?;
         let shared = self.blocks.load(reader)?;
         self.jobs.load(reader)?;
         self.trims.load(reader)?;
@@ -294,5 +318,19 @@ impl Ground {
         self.pages.note_sequence(sequence);
         self.blocks.load_numbers([turn, retired, freed]);
         Ok(shared)
+    }
+}
+
+/// Whether the program of a page has completed.
+pub(super) fn is_on_flash(core: &FlashCore, page: Ppn) -> bool {
+    core.geometry.page_in_block(page) < u32::from(core.block(core.geometry.block_of(page)).done)
+}
+
+/// Passes over the pages of a block before the one that is programmed next.
+#[inline]
+pub(super) fn reach<F: Flash>(flash: &mut F, geometry: &Geometry, page: Ppn) {
+    let issued = flash.core().block(geometry.block_of(page)).issued;
+    if geometry.page_in_block(page) != u32::from(issued) {
+        flash.skip_to(page);
     }
 }

@@ -5,7 +5,6 @@
 
 use super::lbn::Lbn;
 use super::merge::Kind;
-use super::rewrite::Rewrite;
 use super::unfit;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::ProgramFailure;
@@ -30,8 +29,8 @@ pub(super) struct Jobs {
     merges: Vec<Option<Merge>>,
     /// Merges under way.
     active: u32,
-    /// Logical blocks being written anew.
-    rewrites: Vec<Rewrite>,
+    /// Logical blocks being written anew, and the block their pages go to.
+    rewrites: BTreeMap<Lbn, BlockId>,
     /// Logical blocks that must be merged in full, and failed programs of them that have no other place yet.
     rescues: BTreeMap<Lbn, Vec<ProgramFailure>>,
     /// Logical blocks that take no writes because of any of these.
@@ -48,7 +47,7 @@ impl Jobs {
         Self {
             merges: vec![None; most as usize],
             active: 0,
-            rewrites: Vec::new(),
+            rewrites: BTreeMap::new(),
             rescues: BTreeMap::new(),
             locked: vec![false; logical_blocks as usize],
             awaiting: BTreeSet::new(),
@@ -129,7 +128,7 @@ impl Jobs {
 
     /// Logical blocks being merged or written anew, and where to.
     pub fn targets(&self) -> impl Iterator<Item = (Lbn, BlockId)> {
-        let rewrites = self.rewrites.iter().map(|rewrite| (rewrite.lbn, rewrite.target));
+        let rewrites = self.rewrites.iter().map(|(lbn, target)| (*lbn, *target));
         rewrites.chain(self.merges.iter().flatten().map(|merge| (merge.lbn, merge.target)))
     }
 
@@ -139,30 +138,28 @@ impl Jobs {
     }
 
     /// A logical block is written anew.
-    pub fn begin_rewrite(&mut self, rewrite: Rewrite) {
-        self.locked[rewrite.lbn.index()] = true;
-        self.rewrites.push(rewrite);
+    pub fn begin_rewrite(&mut self, lbn: Lbn, target: BlockId) {
+        self.locked[lbn.index()] = true;
+        self.rewrites.insert(lbn, target);
     }
 
     /// The block that a logical block is written to.
     pub fn rewritten_to(&self, lbn: Lbn) -> Option<BlockId> {
-        self.rewrites.iter().find(|rewrite| rewrite.lbn == lbn).map(|rewrite| rewrite.target)
+        self.rewrites.get(&lbn).copied()
     }
 
     /// A logical block has been written anew; returns the block it was written to. It stays locked if it is to be
     /// rescued.
     pub fn end_rewrite(&mut self, lbn: Lbn) -> Option<BlockId> {
-        let at = self.rewrites.iter().position(|rewrite| rewrite.lbn == lbn)?;
+        let target = self.rewrites.remove(&lbn)?;
         self.has_ended = true;
-        if !self.is_to_rescue(lbn) {
-            self.unlock(lbn);
-        }
-        Some(self.rewrites.swap_remove(at).target)
+        self.locked[lbn.index()] = self.is_to_rescue(lbn);
+        Some(target)
     }
 
     /// Has a logical block merged in full, because `block` takes no more pages.
     pub fn rescue(&mut self, lbn: Lbn, block: Option<BlockId>) {
-        self.rewrites.retain(|rewrite| Some(rewrite.target) != block);
+        self.rewrites.retain(|_, target| Some(*target) != block);
         self.failures(lbn);
     }
 
@@ -204,7 +201,7 @@ impl Jobs {
         Some(failures.swap_remove(at))
     }
 
-    /// Takes the failed programs of a logical block that nobody needs. `None`: none is left then.
+    /// Takes the failed programs of a logical block that nobody needs.
     pub fn take_needless(&mut self, lbn: Lbn, is_needed: impl Fn(&ProgramFailure) -> bool) -> Vec<ProgramFailure> {
         let Some(failures) = self.rescues.get_mut(&lbn) else { return Vec::new() };
         failures.extract_if(.., |failure| !is_needed(failure)).collect()

@@ -5,10 +5,10 @@
 //! block holds the first pages in order, behind them.
 
 use super::AWAITED;
-use super::ground::Ground;
+use super::ground::{Ground, is_on_flash, reach};
 use super::jobs::Merge;
 use super::lbn::Lbn;
-use super::pages::{is_on_flash, reach};
+use super::trims::newest;
 use crate::mapping::common::UNMAPPED;
 use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
 use units::{BlockId, Cause, Ppn};
@@ -63,7 +63,7 @@ impl Ground {
 
     /// Fills the log block of a logical block with copies up to `offset`. As [`Ground::merge`].
     pub(in crate::mapping) fn fill<F: Flash>(&mut self, flash: &mut F, lbn: Lbn, offset: u32) -> bool {
-        let next = self.blocks.own_log(lbn).map(|log| u32::from(flash.core().block(log).issued));
+        let next = self.blocks.table.log(lbn).map(|log| u32::from(flash.core().block(log).issued));
         next == Some(offset) || self.begin_to(flash, lbn, Kind::Fill, offset)
     }
 
@@ -97,14 +97,14 @@ impl Ground {
 
     /// The cheapest merge that will do.
     fn merge_kind<F: Flash>(&self, flash: &F, lbn: Lbn) -> Kind {
-        let Some(log) = self.blocks.own_log(lbn) else { return Kind::Full };
+        let Some(log) = self.blocks.table.log(lbn) else { return Kind::Full };
         let next = u32::from(flash.core().block(log).issued);
         let complete = next >= self.lbns.len(lbn);
         if !self.blocks.is_in_place(log) || !complete && !self.settings.fills_up() {
             return Kind::Full;
         }
         let below = |page: Ppn| self.geometry.page_in_block(page) < next || self.pages.back(page).is_tombstone();
-        if self.blocks.data(lbn).is_some_and(|data| self.pages.valid_in(data).any(below)) {
+        if self.blocks.table.data(lbn).is_some_and(|data| self.pages.valid_in(data).any(below)) {
             return Kind::Full;
         }
         if complete { Kind::Switch } else { Kind::Partial }
@@ -122,7 +122,7 @@ impl Ground {
         }
         let target = match kind {
             Kind::Full | Kind::Level => self.blocks.take_target(flash, lbn, kind),
-            _ => Some(self.blocks.own_log(lbn).expect("a log block is filled")),
+            _ => Some(self.blocks.table.log(lbn).expect("a log block is filled")),
         };
         let Some(target) = target else { return false };
         let next = u32::from(flash.core().block(target).issued);
@@ -137,8 +137,8 @@ impl Ground {
         if self.jobs.is_awaiting(lbn) {
             return true;
         }
-        let mut newest = self.lbns.pages_of(lbn).filter_map(|logical| self.pages.newest(logical));
-        let unfinished = newest.find(|page| !is_on_flash(flash.core(), *page) && !self.jobs.has_failed(lbn, *page));
+        let mut pages = self.lbns.pages_of(lbn).filter_map(|logical| newest(&self.pages, logical));
+        let unfinished = pages.find(|page| !is_on_flash(flash.core(), *page) && !self.jobs.has_failed(lbn, *page));
         let Some(page) = unfinished else { return false };
         if flash.await_program(self.owner, page, AWAITED | lbn.0) != Outcome::Done {
             self.jobs.await_program(lbn);
@@ -174,7 +174,7 @@ impl Ground {
     /// Copies the page at the next offset, if it is anywhere but in the target. `true`: it is under way.
     fn copy<F: Flash>(&mut self, flash: &mut F, merge: &Merge, slot: usize) -> bool {
         let Some(logical) = self.lbns.page(merge.lbn, merge.next) else { return false };
-        let Some(from) = self.pages.newest(logical) else { return false };
+        let Some(from) = newest(&self.pages, logical) else { return false };
         if self.geometry.block_of(from) == merge.target {
             return false;
         }

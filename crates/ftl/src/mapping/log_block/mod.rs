@@ -13,10 +13,6 @@
 //! ```text
 //! write --> data block, if its page was not programmed or passed over yet
 //!      \--> log block --> merge --> data block, the old blocks erased
-//!
-//! map entry   0xxx…   flash page           back entry  0xxx…  logical page
-//!             1xxx…   tombstone on flash               1000…  tombstone
-//!             1111…   never written
 //! ```
 
 mod blocks;
@@ -25,12 +21,9 @@ mod ground;
 mod jobs;
 mod lbn;
 mod merge;
-mod pages;
 mod parameters;
-mod pool;
 mod recover;
 mod rewrite;
-mod table;
 mod trims;
 mod wear;
 
@@ -43,10 +36,10 @@ use layer::{
     Values,
 };
 pub(super) use lbn::Lbn;
-use nand::{Cancel, Event, Flash, FlashCore, JoinId, Outcome, Owner, PayloadId};
+use nand::{Cancel, Event, Flash, FlashCore, JoinId, Outcome, Owner};
 pub(super) use parameters::common;
 use trims::Range;
-use units::{BlockId, Cause, HostOp, Lpn, Ppn, Request};
+use units::{BlockId, HostOp, Lpn, Ppn, Request};
 
 /// Tokens of commands this mapping hears of: a copy names its merge, an awaited program its logical
 /// block or its tombstone's page.
@@ -147,16 +140,6 @@ fn unfit(problem: &str) -> SnapshotError {
     SnapshotError::Unfit { section: "log", problem: problem.to_owned() }
 }
 
-/// One page of a write with a place to go to.
-#[derive(Clone, Copy)]
-struct Write {
-    logical: Lpn,
-    page: Ppn,
-    mask: u64,
-    payload: PayloadId,
-    cause: Cause,
-}
-
 impl<S: Scheme> LogMap<S> {
     fn new(context: &FtlContext<'_>, core: &FlashCore) -> Self {
         let scheme = S::new(context.values, context.seed);
@@ -201,12 +184,10 @@ impl<S: Scheme> LogMap<S> {
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
         self.ground.pump(flash);
         let join = flash.open(op.owner, op.token, Cancel::Never);
-        let full = self.ground.geometry.full_mask();
         for index in 0..op.pages {
             let logical = Lpn(op.first + index);
             let Some(page) = self.place(flash, logical, Put::Data) else { return self.refuse(flash, join, index) };
-            let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
-            self.ground.write_page(flash, &Write { logical, page, mask, payload, cause: op.cause }, join);
+            self.ground.write_page(flash, op, index, page, join);
         }
         answer(flash, join)
     }
@@ -280,7 +261,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
 
     fn hint_target(&self, flash: &F, next: &[Request]) {
         let pages = &self.ground.pages;
-        prefetch_blocks(flash, &self.ground.geometry, |logical| pages.find_soon(logical), pages.valid(), next);
+        prefetch_blocks(flash, &self.ground.geometry, |logical| pages.find_soon(logical), pages.blocks(), next);
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

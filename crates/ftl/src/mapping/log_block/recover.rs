@@ -200,11 +200,11 @@ impl Scan {
         for (lbn, mut found) in by_logical {
             // The data block first: in place, with most pages still valid.
             found.sort_by_key(|(block, found)| {
-                (!found.in_place, Reverse(pages.valid().valid_count(*block)), image.block(*block).done)
+                (!found.in_place, Reverse(pages.blocks().valid_count(*block)), image.block(*block).done)
             });
             for (block, Found { in_place, .. }) in found {
-                let may_be_log = blocks.own_log(lbn).is_none() && blocks.own_log_count() < limit;
-                let role = if *in_place && blocks.data(lbn).is_none() {
+                let may_be_log = blocks.table.log(lbn).is_none() && blocks.table.logs() < limit;
+                let role = if *in_place && blocks.table.data(lbn).is_none() {
                     Role::Data(lbn)
                 } else if may_be_log && (*in_place || !S::IN_PLACE) {
                     Role::Log(lbn)

@@ -5,17 +5,9 @@
 
 use super::Put;
 use super::ground::Ground;
-use super::lbn::Lbn;
 use super::merge::Kind;
 use nand::Flash;
-use units::{BlockId, Lpn, Ppn};
-
-/// A logical block being written anew, and the block its pages go to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rewrite {
-    pub lbn: Lbn,
-    pub target: BlockId,
-}
+use units::{Lpn, Ppn};
 
 impl Ground {
     /// The pages `first..first + pages` come next, in order. `false`: there is no block to take now.
@@ -28,12 +20,12 @@ impl Ground {
         if self.jobs.is_locked(lbn) {
             return false;
         }
-        if self.blocks.data(lbn).is_none() && self.blocks.own_log(lbn).is_none() {
+        if self.blocks.table.data(lbn).is_none() && self.blocks.table.log(lbn).is_none() {
             return true; // nothing to replace
         }
         match self.blocks.open_target(flash, lbn) {
             Some(target) => {
-                self.jobs.begin_rewrite(Rewrite { lbn, target });
+                self.jobs.begin_rewrite(lbn, target);
                 true
             }
             None => !self.is_making_room(), // if nothing is, the pages go where any others would

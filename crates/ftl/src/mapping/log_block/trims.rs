@@ -4,14 +4,15 @@
 //! written since; a merge carries it along to the offset of the first of these, which is free there. Until
 //! it is on flash it holds the blocks of the versions it ends, so that nothing older can surface.
 //!
-//! *Protects*: the entry of a trimmed page names a tombstone that counts it, and a tombstone's page is valid if and only
-//! if it counts one.
+//! *Protects*: the entry of a trimmed page names a tombstone that counts it, and a tombstone's page is valid if and
+//! only if it counts one.
 
 use super::TOMBSTONE;
+use super::ground::{is_on_flash, reach};
 use super::lbn::{Lbn, LogicalBlocks};
-use super::pages::{Pages, is_on_flash, reach};
 use crate::mapping::common::UNMAPPED;
-use crate::mapping::entry::Held;
+use crate::mapping::entry::{Back, Entry, Held, Place};
+use crate::mapping::pages::Pages;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Completion, Flash, JoinId, Outcome, Owner, PageProgram, Program, ProgramFailure};
 use std::collections::BTreeMap;
@@ -78,11 +79,11 @@ impl Trims {
                 flash.hold(block);
                 tombstone.held.push(block);
                 tombstone.live += 1;
-                pages.trim(logical, page);
+                pages.unmap(logical, Entry::tombstone(page.0));
             }
         }
         self.trimmed_pages += u64::from(tombstone.live);
-        pages.keep_tombstone(page);
+        pages.keep(page, Back::RECORD);
         self.tombstones.insert(page, tombstone);
         let record = flash.core_mut().contents.as_deref_mut().map(|c| c.take_record(range.encode()));
         let command = PageProgram {
@@ -148,22 +149,21 @@ impl Trims {
     pub fn relocate(&mut self, pages: &mut Pages, from: Ppn, to: Ppn) {
         let tombstone = self.tombstones.remove(&from).expect("it was found in the map");
         for logical in tombstone.range.pages() {
-            if pages.tombstone(logical) == Some(from) {
-                pages.trim(logical, to);
+            if trimmed_by(pages, logical) == Some(from) {
+                pages.unmap(logical, Entry::tombstone(to.0));
             }
         }
         self.tombstones.insert(to, tombstone);
-        pages.drop(from);
-        pages.keep_tombstone(to);
+        pages.stand_in(from, to);
     }
 
     /// A scan found that the tombstone at `page` trims a page.
     pub fn restore(&mut self, pages: &mut Pages, logical: Lpn, page: Ppn, range: Range) {
-        pages.trim(logical, page);
+        pages.unmap(logical, Entry::tombstone(page.0));
         let tombstone = self.tombstones.entry(page).or_insert(Tombstone { range, live: 0, held: Vec::new() });
         tombstone.live += 1;
         if tombstone.live == 1 {
-            pages.keep_tombstone(page);
+            pages.keep(page, Back::RECORD);
         }
     }
 
@@ -188,20 +188,22 @@ impl Trims {
         self.tombstones.values().filter(|tombstone| tombstone.live > 0).count() as u64
     }
 
-    /// Compares the live counts with `trimmed`, what the map says.
+    /// Compares the live counts with the map, where `trimmed[page]` entries name each flash page as a tombstone.
     ///
     /// # Errors
     /// The first tombstone where they differ, in words.
-    pub fn check(&self, pages: &Pages, mut trimmed: BTreeMap<Ppn, u32>) -> Result<(), String> {
+    pub fn check(&self, pages: &Pages, trimmed: &[u32]) -> Result<(), String> {
         for (page, tombstone) in &self.tombstones {
-            let named = trimmed.remove(page).unwrap_or(0);
-            if named != tombstone.live || pages.valid().is_valid(*page) != (named > 0) {
+            let (named, is_valid) = (trimmed[page.index()], pages.blocks().is_valid(*page));
+            if named != tombstone.live || is_valid != (named > 0) {
                 return Err(format!("tombstone at page {page} counts {} pages, the map names {named}", tombstone.live));
             }
         }
-        match trimmed.first_key_value() {
-            Some((page, _)) => Err(format!("the map names page {page} as a tombstone, which it is not")),
-            None => Ok(()),
+        let named = trimmed.iter().filter(|named| **named > 0).count() as u64;
+        if named == self.live() {
+            Ok(())
+        } else {
+            Err(format!("the map names {named} tombstones, not {}", self.live()))
         }
     }
 
@@ -228,6 +230,21 @@ impl Trims {
         }
         Ok(())
     }
+}
+
+/// The tombstone that trims a page. In a map entry its slot is the number of its flash page.
+#[inline]
+pub(super) fn trimmed_by(pages: &Pages, logical: Lpn) -> Option<Ppn> {
+    match pages.entry(logical).place() {
+        Place::Tombstone(page) => Some(Ppn(page)),
+        _ => None,
+    }
+}
+
+/// Where the last thing that happened to a page is: its newest version or its tombstone.
+#[inline]
+pub(super) fn newest(pages: &Pages, logical: Lpn) -> Option<Ppn> {
+    pages.find(logical).or_else(|| trimmed_by(pages, logical))
 }
 
 /// Whether a failed program was one of a tombstone.

@@ -13,8 +13,8 @@ impl Ground {
         self.blocks.looked_at_wear();
         let wear = |block: BlockId| flash.core().block(block).erases;
         let most = (0..self.geometry.blocks()).map(|block| wear(BlockId(block))).max().unwrap_or(0);
-        let is_cold = |lbn: &Lbn| self.blocks.own_log(*lbn).is_none() && !self.jobs.is_locked(*lbn);
-        let cold = self.lbns.all().filter(is_cold).filter_map(|lbn| Some((lbn, wear(self.blocks.data(lbn)?))));
+        let is_cold = |lbn: &Lbn| self.blocks.table.log(*lbn).is_none() && !self.jobs.is_locked(*lbn);
+        let cold = self.lbns.all().filter(is_cold).filter_map(|lbn| Some((lbn, wear(self.blocks.table.data(lbn)?))));
         let Some((coldest, least)) = cold.min_by_key(|(_, wear)| *wear) else { return };
         if most - least > self.settings.level_gap {
             self.begin(flash, coldest, Kind::Level);

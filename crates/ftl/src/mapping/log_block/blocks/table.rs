@@ -1,8 +1,9 @@
 //! Data block and own log block of each logical block.
 //!
-//! *Protects*: a logical block is in the list, by use of its log block, if and only if it has one.
+//! *Protects*: a logical block is in the list, by use of its log block, if and only if it has one. Only `Blocks` changes
+//! it, others read it.
 
-use super::lbn::Lbn;
+use super::Lbn;
 use layer::recency::{Links, List};
 use units::BlockId;
 
@@ -10,7 +11,7 @@ use units::BlockId;
 const NONE: u32 = u32::MAX;
 
 /// See the file.
-pub(super) struct Table {
+pub(in crate::mapping) struct Table {
     data: Vec<u32>,
     log: Vec<u32>,
     /// Logical blocks with a log block of their own.
@@ -26,7 +27,7 @@ fn entry(table: &[u32], lbn: Lbn) -> Option<BlockId> {
 
 impl Table {
     /// No logical block has any.
-    pub fn new(logical_blocks: u32) -> Self {
+    pub(super) fn new(logical_blocks: u32) -> Self {
         let count = logical_blocks as usize;
         let none = vec![NONE; count];
         Self { data: none.clone(), log: none, links: Links::new(count), logs: List::default() }
@@ -48,21 +49,21 @@ impl Table {
     }
 
     /// Sets the data block; returns the one before.
-    pub fn set_data(&mut self, lbn: Lbn, block: Option<BlockId>) -> Option<BlockId> {
+    pub(super) fn set_data(&mut self, lbn: Lbn, block: Option<BlockId>) -> Option<BlockId> {
         let old = self.data(lbn);
         self.data[lbn.index()] = block.map_or(NONE, |block| block.0);
         old
     }
 
     /// Gives a logical block a log block, the one used last.
-    pub fn attach_log(&mut self, lbn: Lbn, block: BlockId) {
+    pub(super) fn attach_log(&mut self, lbn: Lbn, block: BlockId) {
         debug_assert!(self.log(lbn).is_none(), "a logical block has one log block");
         self.log[lbn.index()] = block.0;
         self.links.push_front(&mut self.logs, lbn.0);
     }
 
     /// Takes a log block away from its logical block.
-    pub fn detach_log(&mut self, lbn: Lbn) -> Option<BlockId> {
+    pub(super) fn detach_log(&mut self, lbn: Lbn) -> Option<BlockId> {
         let block = self.log(lbn)?;
         self.log[lbn.index()] = NONE;
         self.links.remove(&mut self.logs, lbn.0);
@@ -71,7 +72,7 @@ impl Table {
 
     /// A log block is used.
     #[inline]
-    pub fn touch_log(&mut self, lbn: Lbn) {
+    pub(super) fn touch_log(&mut self, lbn: Lbn) {
         self.links.touch(&mut self.logs, lbn.0);
     }
 
@@ -89,7 +90,7 @@ impl Table {
     ///
     /// # Errors
     /// The list is wrong, in words.
-    pub fn check(&self) -> Result<(u32, u32), String> {
+    pub(super) fn check(&self) -> Result<(u32, u32), String> {
         let list = self.links.check(&self.logs)?;
         let some = |table: &[u32]| table.iter().filter(|block| **block != NONE).count();
         let logs = some(&self.log);
