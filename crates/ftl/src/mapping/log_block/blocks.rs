@@ -74,7 +74,7 @@ pub(in crate::mapping) struct Blocks {
     geometry: Geometry,
     owner: Owner,
     /// Blocks kept for merges where programs may fail.
-    merge_blocks: u32,
+    kept: u32,
     roles: Vec<Role>,
     /// All pages of the block are at their own offsets.
     in_place: Vec<bool>,
@@ -112,7 +112,7 @@ impl Blocks {
         Self {
             geometry,
             owner: context.owner,
-            merge_blocks: settings.merge_blocks,
+            kept: settings.merge_blocks,
             bad: roles.iter().filter(|role| **role == Role::Bad).count() as u32,
             in_place: vec![true; roles.len()],
             roles,
@@ -151,7 +151,7 @@ impl Blocks {
 
     /// Whether there is a free block that need not stay for a merge.
     pub(super) fn has_free<F: Flash>(&self, flash: &F) -> bool {
-        self.free.len() > if flash.core().may_fail() { self.merge_blocks } else { 1 }
+        self.free.len() > if flash.core().may_fail() { self.kept } else { 1 }
     }
 
     fn assign(&mut self, block: BlockId, role: Role) {

@@ -8,10 +8,10 @@ use super::parameters::Settings;
 use super::trims::{Range, Trims, trimmed_by};
 use super::{AWAITED, Scheme, TOMBSTONE, unfit};
 use crate::FtlContext;
-use crate::mapping::common::{answer, read_missing};
+use crate::mapping::common::read_missing;
 use crate::mapping::pages::Pages;
-use layer::{Answer, LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter, cells};
-use nand::{Cancel, Completion, Event, Flash, FlashCore, JoinId, Owner, PageKind, PageProgram, Program, Read};
+use layer::{LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Completion, Event, Flash, FlashCore, JoinId, Owner, PageKind, PageProgram, Program};
 use units::{BlockId, Geometry, Lpn, Ppn};
 
 /// Names of the maps in a snapshot.
@@ -58,12 +58,6 @@ impl Ground {
         }
     }
 
-    /// Whether the logical block of a page takes no writes, as it is merged or written anew.
-    #[inline]
-    pub(super) fn is_locked(&self, logical: Lpn) -> bool {
-        self.jobs.is_locked(self.lbns.of(logical))
-    }
-
     /// Programs the page `index` of a write at `page`.
     #[inline]
     pub(super) fn write_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp, index: u32, page: Ppn, join: JoinId) {
@@ -108,32 +102,6 @@ impl Ground {
         self.trims.bury(flash, &mut self.pages, page, range, join);
     }
 
-    #[inline]
-    pub(super) fn submit_read<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
-        let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
-        let join = flash.open(op.owner, op.token, cancel);
-        let full = self.geometry.full_mask();
-        let whole = self.geometry.sectors_per_page() as u8;
-        for index in 0..op.pages {
-            let payload = op.payload.offset(index);
-            let mask = op.mask_at(index, full);
-            let Some(page) = self.pages.find(Lpn(op.first + index)) else {
-                cells::clear(flash, payload, mask);
-                continue;
-            };
-            let read = Read {
-                page,
-                cause: op.cause,
-                sectors: if mask == full { whole } else { mask.count_ones() as u8 },
-                payload,
-                completion: Some(Completion::Join(join)),
-                after: None,
-            };
-            flash.read(self.owner, read);
-        }
-        answer(flash, join)
-    }
-
     /// What waits for nothing in particular goes on: blocks a power cut left, logical blocks to be rescued, wear.
     #[inline]
     pub(super) fn pump<F: Flash>(&mut self, flash: &mut F) {
@@ -164,12 +132,6 @@ impl Ground {
             }
         }
         self.pump(flash);
-    }
-
-    /// Whether something that may give room has happened since this was asked.
-    #[inline]
-    pub(super) fn may_have_room(&mut self) -> bool {
-        self.jobs.take_ended() | self.blocks.take_ended_erase()
     }
 
     /// Whether something under way will give room.
@@ -234,7 +196,7 @@ impl Ground {
         if valid != mapped {
             return Err(format!("{valid} valid pages, but {mapped} mapped pages and tombstones"));
         }
-        self.check_contents(core)?;
+        check_contents(&self.pages, core)?;
         self.trims.check(&self.pages, &trimmed)?;
         self.jobs.check()?;
         let fits = |block: BlockId, role: Role| {
@@ -252,19 +214,6 @@ impl Ground {
         self.blocks.check(core, fits, shared.len(), targets)?;
         let logs = self.blocks.table.logs();
         if logs > most_logs { Err(format!("{logs} log blocks, but at most {most_logs}")) } else { Ok(()) }
-    }
-
-    /// Flash has what the map says, as far as it is there already.
-    fn check_contents(&self, core: &FlashCore) -> Result<(), String> {
-        let Some(contents) = core.contents.as_deref() else { return Ok(()) };
-        let found = self.pages.all().filter_map(|logical| Some((logical, self.pages.find(logical)?)));
-        for (logical, page) in found.filter(|(_, page)| is_on_flash(core, *page)) {
-            let oob = contents.oob(page.0);
-            if oob.logical != logical.0 || !matches!(oob.kind, PageKind::Data | PageKind::Lost) {
-                return Err(format!("logical page {logical} maps to page {page}, which holds {oob:?}"));
-            }
-        }
-        Ok(())
     }
 
     /// `shared`: log blocks that logical blocks share; `log_bytes`: what [`Scheme::log_bytes`] says.
@@ -319,6 +268,19 @@ impl Ground {
         self.blocks.load_numbers([turn, retired, freed]);
         Ok(shared)
     }
+}
+
+/// Flash has what the map says, as far as it is there already.
+fn check_contents(pages: &Pages, core: &FlashCore) -> Result<(), String> {
+    let Some(contents) = core.contents.as_deref() else { return Ok(()) };
+    let found = pages.all().filter_map(|logical| Some((logical, pages.find(logical)?)));
+    for (logical, page) in found.filter(|(_, page)| is_on_flash(core, *page)) {
+        let oob = contents.oob(page.0);
+        if oob.logical != logical.0 || !matches!(oob.kind, PageKind::Data | PageKind::Lost) {
+            return Err(format!("logical page {logical} maps to page {page}, which holds {oob:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the program of a page has completed.

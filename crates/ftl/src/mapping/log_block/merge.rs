@@ -85,18 +85,13 @@ impl Ground {
         blocks.find(|lbn| !self.jobs.is_locked(*lbn))
     }
 
-    /// Whether a logical block can be merged without a free block.
-    pub(super) fn needs_no_block<F: Flash>(&self, flash: &F, lbn: Lbn) -> bool {
-        self.merge_kind(flash, lbn) != Kind::Full
-    }
-
     /// Whether copies of pages of an empty block may still fail and go back to them.
     pub(in crate::mapping) fn may_be_returned_to<F: Flash>(&self, flash: &F, block: BlockId) -> bool {
         self.jobs.is_merging() || self.jobs.has_rescues() && flash.core().block(block).pins > 0
     }
 
     /// The cheapest merge that will do.
-    fn merge_kind<F: Flash>(&self, flash: &F, lbn: Lbn) -> Kind {
+    pub(super) fn merge_kind<F: Flash>(&self, flash: &F, lbn: Lbn) -> Kind {
         let Some(log) = self.blocks.table.log(lbn) else { return Kind::Full };
         let next = u32::from(flash.core().block(log).issued);
         let complete = next >= self.lbns.len(lbn);

@@ -33,10 +33,11 @@ use crate::mapping::{Builder, Mapping};
 pub(super) use ground::{Ground, InPlace};
 use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, Parameter, Room, SnapshotError, SnapshotReader, SnapshotWriter,
-    Values,
+    Values, cells,
 };
 pub(super) use lbn::Lbn;
-use nand::{Cancel, Event, Flash, FlashCore, JoinId, Outcome, Owner};
+use merge::Kind;
+use nand::{Cancel, Completion, Event, Flash, FlashCore, JoinId, Outcome, Owner, Read};
 pub(super) use parameters::common;
 use trims::Range;
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
@@ -149,7 +150,7 @@ impl<S: Scheme> LogMap<S> {
     /// Where to program a page, if there is room.
     #[inline]
     fn place<F: Flash>(&mut self, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
-        if self.ground.is_locked(logical) {
+        if self.ground.jobs.is_locked(self.ground.lbns.of(logical)) {
             return self.ground.place_rewritten(flash, logical, put);
         }
         loop {
@@ -168,7 +169,7 @@ impl<S: Scheme> LogMap<S> {
         if ground.is_making_room() || ground.blocks.has_free(flash) {
             return false;
         }
-        let cheap = ground.log_owners().find(|lbn| ground.needs_no_block(flash, *lbn));
+        let cheap = ground.log_owners().find(|lbn| ground.merge_kind(flash, *lbn) != Kind::Full);
         match cheap.or_else(|| ground.log_owners().next()) {
             Some(lbn) => ground.merge(flash, lbn),
             None => self.scheme.reclaim(ground, flash),
@@ -216,6 +217,33 @@ impl<S: Scheme> LogMap<S> {
         answer(flash, join)
     }
 
+    #[inline]
+    fn submit_read<F: Flash>(&self, flash: &mut F, op: &PageOp) -> Answer {
+        let Ground { geometry, owner, pages, .. } = &self.ground;
+        let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
+        let join = flash.open(op.owner, op.token, cancel);
+        let full = geometry.full_mask();
+        let whole = geometry.sectors_per_page() as u8;
+        for index in 0..op.pages {
+            let payload = op.payload.offset(index);
+            let mask = op.mask_at(index, full);
+            let Some(page) = pages.find(Lpn(op.first + index)) else {
+                cells::clear(flash, payload, mask);
+                continue;
+            };
+            let read = Read {
+                page,
+                cause: op.cause,
+                sectors: if mask == full { whole } else { mask.count_ones() as u8 },
+                payload,
+                completion: Some(Completion::Join(join)),
+                after: None,
+            };
+            flash.read(*owner, read);
+        }
+        answer(flash, join)
+    }
+
     fn submit_flush<F: Flash>(flash: &mut F, op: &PageOp) -> Answer {
         let join = flash.open(op.owner, op.token, Cancel::Never);
         flash.barrier(join);
@@ -226,7 +254,7 @@ impl<S: Scheme> LogMap<S> {
 impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
         match op.op {
-            HostOp::Read => self.ground.submit_read(flash, op),
+            HostOp::Read => self.submit_read(flash, op),
             HostOp::Write => self.submit_write(flash, op),
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => Self::submit_flush(flash, op),
@@ -243,7 +271,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
 
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         self.ground.on_event(flash, event);
-        if self.ground.may_have_room() {
+        if self.ground.jobs.take_ended() | self.ground.blocks.take_ended_erase() {
             self.room.announce(outbox);
         }
     }

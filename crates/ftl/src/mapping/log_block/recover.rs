@@ -188,12 +188,11 @@ impl Scan {
                 blocks.restore(block, Role::Garbage, true);
                 continue;
             }
-            match found.lbn.filter(|_| !found.mixed && (found.in_place || !S::SHARED)) {
-                Some(lbn) => by_logical.entry(lbn).or_default().push((block, found)),
-                None => {
-                    blocks.restore(block, Role::Shared, false);
-                    shared.push((found.sequence, block));
-                }
+            if let Some(lbn) = found.lbn.filter(|_| !found.mixed && (found.in_place || !S::SHARED)) {
+                by_logical.entry(lbn).or_default().push((block, found));
+            } else {
+                blocks.restore(block, Role::Shared, false);
+                shared.push((found.sequence, block));
             }
         }
         let limit = S::own_logs(settings.most_logs());
