@@ -1,7 +1,7 @@
 //! Data block and own log block of each logical block.
 //!
-//! *Protects*: a logical block is in the list, by use of its log block, if and only if it has one. Only `Blocks` changes
-//! it, others read it.
+//! *Protects*: a logical block is in the list, by use of its log block, if and only if it has one. Only `Blocks`
+//! changes it, others read it.
 
 use super::Lbn;
 use layer::recency::{Links, List};
