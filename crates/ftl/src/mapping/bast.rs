@@ -7,11 +7,11 @@
 //! Protects: a log block holds pages of one logical block.
 
 use super::Mapping;
-use super::log_block::{self, InPlace, LogMap, Put, Scheme};
+use super::log_block::{self, Ground, InPlace, Lbn, Put, Scheme};
 use engine::random::Stream;
 use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
-use units::Ppn;
+use units::{Lpn, Ppn};
 
 /// Which log block is merged when a new one is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,31 +84,33 @@ enum Step {
     Wait,
 }
 
-impl LogMap<Bast> {
+impl Bast {
     /// A page of the logical block's log block.
-    fn append<F: Flash>(&mut self, flash: &mut F, lbn: u32) -> Step {
-        if let Some(log) = self.own_log(lbn) {
-            if let Some(page) = self.next_page(flash, log) {
-                if self.scheme.victim == Victim::Lru {
-                    self.touch_log(lbn);
+    fn append<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, lbn: Lbn) -> Step {
+        let blocks = &mut ground.blocks;
+        if let Some(log) = blocks.table.log(lbn) {
+            if let Some(page) = blocks.next_page(flash, log) {
+                if self.victim == Victim::Lru {
+                    blocks.touch_log(lbn);
                 }
                 return Step::Page(page);
             }
-            return if self.merge(flash, lbn) { Step::Again } else { Step::Wait };
+            return if ground.merge(flash, lbn) { Step::Again } else { Step::Wait };
         }
-        if self.own_log_count() < self.log_limit(flash) {
-            let opened = self.open_log(flash, lbn).and_then(|block| self.next_page(flash, block));
+        if blocks.table.logs() < ground.log_limit(flash) {
+            let blocks = &mut ground.blocks;
+            let opened = blocks.open_log(flash, lbn).and_then(|block| blocks.next_page(flash, block));
             return opened.map_or(Step::Wait, Step::Page);
         }
-        let victim = match self.scheme.victim {
-            Victim::Lru | Victim::Fifo => self.log_owners().next(),
+        let victim = match self.victim {
+            Victim::Lru | Victim::Fifo => ground.log_owners().next(),
             Victim::Random => {
-                let count = self.log_owners().count() as u64;
-                let number = if count == 0 { 0 } else { self.scheme.stream.below(count) };
-                self.log_owners().nth(number as usize)
+                let count = ground.log_owners().count() as u64;
+                let number = if count == 0 { 0 } else { self.stream.below(count) };
+                ground.log_owners().nth(number as usize)
             }
         };
-        if victim.is_some_and(|victim| self.merge(flash, victim)) { Step::Again } else { Step::Wait }
+        if victim.is_some_and(|victim| ground.merge(flash, victim)) { Step::Again } else { Step::Wait }
     }
 }
 
@@ -122,17 +124,17 @@ impl Scheme for Bast {
     }
 
     #[inline]
-    fn place<F: Flash>(map: &mut LogMap<Self>, flash: &mut F, logical: u32, put: Put) -> Option<Ppn> {
-        let (lbn, _) = map.split(logical);
+    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
+        let lbn = ground.lbns.of(logical);
         for _ in 0..8 {
-            if put == Put::Data && (map.has_data(lbn) || !map.scheme.first_write_to_log) {
-                match map.place_in_data(flash, logical) {
+            if put == Put::Data && (!self.first_write_to_log || ground.blocks.table.data(lbn).is_some()) {
+                match ground.place_in_data(flash, logical) {
                     InPlace::Page(page) => return Some(page),
                     InPlace::Wait => return None,
                     InPlace::Taken => {}
                 }
             }
-            match map.append(flash, lbn) {
+            match self.append(ground, flash, lbn) {
                 Step::Page(page) => return Some(page),
                 Step::Wait => return None,
                 Step::Again => {}

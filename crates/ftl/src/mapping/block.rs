@@ -7,10 +7,10 @@
 //! Protects: replacement blocks are in place like data blocks.
 
 use super::Mapping;
-use super::log_block::{self, InPlace, LogMap, Put, Scheme};
+use super::log_block::{self, Ground, InPlace, Put, Scheme};
 use layer::Values;
 use nand::Flash;
-use units::Ppn;
+use units::{Lpn, Ppn};
 
 /// Nothing but the ground.
 pub(super) struct Block;
@@ -34,33 +34,33 @@ impl Scheme for Block {
     }
 
     #[inline]
-    fn place<F: Flash>(map: &mut LogMap<Self>, flash: &mut F, logical: u32, put: Put) -> Option<Ppn> {
-        let (lbn, offset) = map.split(logical);
+    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
+        let (lbn, offset) = (ground.lbns.of(logical), ground.lbns.offset(logical));
         for _ in 0..8 {
-            if let Some(replacement) = map.own_log(lbn) {
-                let next = map.next_page(flash, replacement).map(|page| map.offset_of(page));
+            if let Some(replacement) = ground.blocks.table.log(lbn) {
+                let next = ground.blocks.next_page(flash, replacement).map(|page| ground.offset_of(page));
                 if next.is_some_and(|next| next <= offset) {
                     // What was never written is passed over, so there may be nothing to copy.
-                    return map.fill(flash, lbn, offset).then(|| map.page_of_log(lbn, offset)).flatten();
+                    return ground.fill(flash, lbn, offset).then(|| ground.page_of_log(lbn, offset)).flatten();
                 }
-                if !map.merge(flash, lbn) {
+                if !ground.merge(flash, lbn) {
                     return None;
                 }
                 continue;
             }
             if put == Put::Data {
-                match map.place_in_data(flash, logical) {
+                match ground.place_in_data(flash, logical) {
                     InPlace::Page(page) => return Some(page),
                     InPlace::Wait => return None,
                     InPlace::Taken => {}
                 }
             }
-            if map.own_log_count() < map.log_limit(flash) {
-                map.open_log(flash, lbn)?;
+            if ground.blocks.table.logs() < ground.log_limit(flash) {
+                ground.blocks.open_log(flash, lbn)?;
                 continue;
             }
-            let victim = map.log_owners().next()?;
-            if !map.merge(flash, victim) {
+            let victim = ground.log_owners().next()?;
+            if !ground.merge(flash, victim) {
                 return None;
             }
         }

@@ -6,10 +6,8 @@ use layer::{Answer, OpHandle, Parameter, ParameterKind};
 use nand::{CommandId, Completion, Flash, FlashState, JoinId, Outcome, Owner, PayloadId, Read};
 use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 
-/// Map entry of a page that was never written.
+/// Logical page of a program or copy that is of none.
 pub(super) const UNMAPPED: u32 = u32::MAX;
-/// Lowest map entry that names no page of data; the bit that makes a page's number one of a tombstone.
-pub(super) const TRIMMED: u32 = 1 << 31;
 
 /// When cold data is moved to worn blocks.
 pub(super) const STATIC_GAP: Parameter = Parameter::new(

@@ -9,11 +9,11 @@
 //! Protects: shared log blocks are erased in the order they were opened.
 
 use super::Mapping;
-use super::log_block::{self, InPlace, LogMap, Put, Scheme};
+use super::log_block::{self, Ground, InPlace, Put, Scheme};
 use layer::{Choices, Parameter, ParameterKind, Values};
 use nand::Flash;
 use std::collections::VecDeque;
-use units::{BlockId, Ppn};
+use units::{BlockId, Lpn, Ppn};
 
 /// Whether a page out of sequence merges the sequential log block of its logical block first.
 const MERGES: Choices<bool> = Choices {
@@ -54,45 +54,22 @@ fn parameters() -> Vec<Parameter> {
     parameters
 }
 
-impl LogMap<Fast> {
+impl Fast {
     /// The next page of the shared log blocks.
-    fn append<F: Flash>(&mut self, flash: &mut F) -> Option<Ppn> {
-        let limit = self.log_limit(flash);
+    fn append<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F) -> Option<Ppn> {
+        let limit = ground.log_limit(flash);
         let random = (limit - Fast::own_logs(limit)).max(1) as usize;
         loop {
-            let newest = self.scheme.random.back().copied();
-            if let Some(page) = newest.and_then(|block| self.next_page(flash, block)) {
+            let newest = self.random.back().copied();
+            if let Some(page) = newest.and_then(|block| ground.blocks.next_page(flash, block)) {
                 return Some(page);
             }
-            if self.scheme.random.len() >= random {
-                if !self.reclaim_oldest(flash) {
-                    return None;
-                }
-                continue;
-            }
-            let opened = self.open_shared(flash)?;
-            self.scheme.random.push_back(opened);
-        }
-    }
-
-    /// Empties and erases the oldest shared log block. `false`: that is under way.
-    fn reclaim_oldest<F: Flash>(&mut self, flash: &mut F) -> bool {
-        let Some(&oldest) = self.scheme.random.front() else { return false };
-        while let Some(lbn) = self.next_to_merge(oldest) {
-            if !self.merge_full(flash, lbn) {
-                // Others may be merged at the same time.
-                for other in self.logical_blocks_in(oldest) {
-                    self.merge_full(flash, other);
-                }
-                return false;
+            if self.random.len() < random {
+                self.random.push_back(ground.blocks.open_shared(flash)?);
+            } else if !self.reclaim(ground, flash) {
+                return None;
             }
         }
-        if !self.is_empty(oldest) || self.may_be_returned_to(flash, oldest) {
-            return false;
-        }
-        self.scheme.random.pop_front();
-        self.erase_shared(flash, oldest);
-        true
     }
 }
 
@@ -104,36 +81,52 @@ impl Scheme for Fast {
     }
 
     #[inline]
-    fn place<F: Flash>(map: &mut LogMap<Self>, flash: &mut F, logical: u32, put: Put) -> Option<Ppn> {
+    fn place<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F, logical: Lpn, put: Put) -> Option<Ppn> {
         if put == Put::Tombstone {
-            return map.append(flash);
+            return self.append(ground, flash);
         }
-        match map.place_in_data(flash, logical) {
+        match ground.place_in_data(flash, logical) {
             InPlace::Page(page) => return Some(page),
             InPlace::Wait => return None,
             InPlace::Taken => {}
         }
-        let (lbn, offset) = map.split(logical);
-        if offset == 0 && Fast::own_logs(map.log_limit(flash)) > 0 {
-            let current = map.log_owners().next();
-            if current.is_none() && map.own_log_count() > 0 || current.is_some_and(|current| !map.merge(flash, current))
+        let (lbn, offset) = (ground.lbns.of(logical), ground.lbns.offset(logical));
+        if offset == 0 && Fast::own_logs(ground.log_limit(flash)) > 0 {
+            let current = ground.log_owners().next();
+            if current.is_none() && ground.blocks.table.logs() > 0
+                || current.is_some_and(|current| !ground.merge(flash, current))
             {
                 return None;
             }
-            let block = map.open_log(flash, lbn)?;
-            return map.next_page(flash, block);
+            let block = ground.blocks.open_log(flash, lbn)?;
+            return ground.blocks.next_page(flash, block);
         }
-        let Some(log) = map.own_log(lbn) else { return map.append(flash) };
-        let next = map.next_page(flash, log).filter(|page| map.offset_of(*page) == offset);
-        if next.is_some() || !map.scheme.merges {
-            return next.or_else(|| map.append(flash));
+        let Some(log) = ground.blocks.table.log(lbn) else { return self.append(ground, flash) };
+        let next = ground.blocks.next_page(flash, log).filter(|page| ground.offset_of(*page) == offset);
+        if next.is_some() || !self.merges {
+            return next.or_else(|| self.append(ground, flash));
         }
         // Its logical block has no log block then, but may have a place for the page.
-        if map.merge(flash, lbn) { Self::place(map, flash, logical, put) } else { None }
+        if ground.merge(flash, lbn) { self.place(ground, flash, logical, put) } else { None }
     }
 
-    fn reclaim<F: Flash>(map: &mut LogMap<Self>, flash: &mut F) -> bool {
-        map.reclaim_oldest(flash)
+    fn reclaim<F: Flash>(&mut self, ground: &mut Ground, flash: &mut F) -> bool {
+        let Some(&oldest) = self.random.front() else { return false };
+        while let Some(lbn) = ground.next_to_merge(oldest) {
+            if !ground.merge_full(flash, lbn) {
+                // Others may be merged at the same time.
+                for other in ground.logical_blocks_in(oldest) {
+                    ground.merge_full(flash, other);
+                }
+                return false;
+            }
+        }
+        if !ground.pages.is_empty(oldest) || ground.may_be_returned_to(flash, oldest) {
+            return false;
+        }
+        self.random.pop_front();
+        ground.erase_shared(flash, oldest);
+        true
     }
 
     fn own_logs(logs: u32) -> u32 {

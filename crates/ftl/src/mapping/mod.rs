@@ -11,11 +11,13 @@ mod common;
 #[cfg(test)]
 mod conduct;
 mod dftl;
+mod entry;
 mod fast;
 mod leaftl;
 mod log_block;
 mod page;
 mod page_level;
+mod pages;
 mod shrd;
 mod superpage;
 mod tpftl;

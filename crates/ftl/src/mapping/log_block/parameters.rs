@@ -6,15 +6,19 @@ use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
 use layer::{Parameter, ParameterKind, Values};
 
-/// Settings read once, so that the per-page path looks nothing up.
-#[derive(Clone, Debug)]
-pub(in crate::mapping) struct Settings {
+/// Settings and constants of the scheme, read once, so that the per-page path looks nothing up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
     pub order: Order,
     /// Log blocks asked for; `None`: whatever the spare space allows.
-    pub log_blocks: Option<u32>,
+    log_blocks: Option<u32>,
+    /// Fewest log blocks the scheme works with.
+    pub least_logs: u32,
+    /// Log blocks of one logical block are programmed in place.
+    logs_in_place: bool,
     /// Blocks kept for merging, and merges at once.
     pub merge_blocks: u32,
-    pub partial_merge: bool,
+    partial_merge: bool,
     /// Copies of a merge under way at once.
     pub window: u32,
     /// Difference of erase counts that moves cold data; 0: never.
@@ -22,15 +26,28 @@ pub(in crate::mapping) struct Settings {
 }
 
 impl Settings {
-    pub fn read(values: &Values) -> Self {
+    pub fn read<S: Scheme>(values: &Values) -> Self {
+        let log_blocks = values.get("ftl.log.blocks").map(|_| values.whole("ftl.log.blocks") as u32);
         Self {
             order: ORDERS.read(values),
-            log_blocks: values.get("ftl.log.blocks").map(|_| values.whole("ftl.log.blocks") as u32),
+            log_blocks: log_blocks.or(S::DEFAULT_LOGS),
+            least_logs: S::LEAST_LOGS,
+            logs_in_place: S::IN_PLACE,
             merge_blocks: values.whole("ftl.log.merge_blocks") as u32,
             partial_merge: values.on("ftl.log.partial_merge"),
             window: values.whole("ftl.log.copies_in_flight") as u32,
             level_gap: values.whole("ftl.wear.static_gap") as u32,
         }
+    }
+
+    /// Most log blocks.
+    pub fn most_logs(&self) -> u32 {
+        self.log_blocks.unwrap_or(u32::MAX)
+    }
+
+    /// Whether a log block in place may be filled up with copies to become the data block.
+    pub fn fills_up(&self) -> bool {
+        self.partial_merge || self.logs_in_place
     }
 }
 
@@ -38,8 +55,8 @@ impl Settings {
 /// scheme works with) and those kept for merging, spread over the planes.
 #[allow(clippy::unnecessary_wraps)] // the table of mappings asks for a result
 pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
-    let settings = Settings::read(values);
-    let logs = settings.log_blocks.unwrap_or(S::DEFAULT_LOGS.unwrap_or(S::LEAST_LOGS)).max(S::LEAST_LOGS);
+    let settings = Settings::read::<S>(values);
+    let logs = settings.log_blocks.unwrap_or(S::LEAST_LOGS).max(S::LEAST_LOGS);
     Ok((logs + settings.merge_blocks).div_ceil(layout.planes))
 }
 

@@ -5,6 +5,9 @@ use super::scheme::Scheme;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Counters, FlashState};
 
+/// Names of the maps in a snapshot.
+const SECTIONS: [&str; 2] = ["page.map", "page.back"];
+
 impl<S: Scheme> PageMap<S> {
     /// Every invariant of the mapping.
     pub(super) fn check_laws(&self, flash: &FlashState) -> Result<(), String> {
@@ -31,7 +34,7 @@ impl<S: Scheme> PageMap<S> {
     }
 
     pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
-        self.pages.save(writer);
+        self.pages.save(writer, SECTIONS);
         self.trims.save(writer);
         self.kept.save(writer);
         let numbers = [
@@ -52,7 +55,7 @@ impl<S: Scheme> PageMap<S> {
 
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "page", problem: problem.to_owned() };
-        self.pages.load(reader)?;
+        self.pages.load(reader, SECTIONS)?;
         self.trims.load(reader)?;
         self.kept.load(reader)?;
         let numbers = reader.get_u64("page.numbers")?;

@@ -429,3 +429,33 @@ impl<S: Scheme> Translation<S> {
         if cached > budget {
             return Err(format!("the cache holds {cached} bytes of map entries, its budget is {budget}"));
         }
+        let Some(contents) = flash.contents() else { return Ok(()) };
+        for page in self.shape.pages() {
+            if self.stale[page.index()] || self.awaits_update[page.index()] {
+                continue;
+            }
+            let at = pages.find(self.lpn(page));
+            if let Some(at) = at {
+                let position = self.geometry.page_in_block(at);
+                if position >= u32::from(flash.block(self.geometry.block_of(at)).done) {
+                    continue; // on its way
+                }
+                let oob = contents.oob(at.0);
+                if oob.logical != self.lpn(page).0 {
+                    return Err(format!(
+                        "the directory says translation page {page} is at {at}, which holds logical page {}",
+                        oob.logical
+                    ));
+                }
+            }
+            let record = at.and_then(|at| contents.record(at.0));
+            if let Some((logical, on_flash, known)) = self.first_difference(pages, page, record) {
+                return Err(format!(
+                    "translation page {page} at {at:?} says logical page {logical} is at {on_flash:?}, but it is clean \
+                     and at {known:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

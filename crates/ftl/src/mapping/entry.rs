@@ -6,6 +6,8 @@
 //!             11xx…  trim in the log
 //!             1111…  nowhere: never written
 //! ```
+//!
+//! A page-level mapping has its tombstones in slots; in a log-block mapping the slot is the number of the flash page.
 
 use units::{Lpn, Ppn};
 

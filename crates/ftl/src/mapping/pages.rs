@@ -55,9 +55,19 @@ impl Pages {
         self.blocks.put_back(block);
     }
 
+    /// The valid pages of a block.
+    pub fn valid_in(&self, block: BlockId) -> impl Iterator<Item = Ppn> {
+        self.blocks.valid_pages_of(block).map(Ppn)
+    }
+
+    /// Whether a block holds no valid page.
+    pub fn is_empty(&self, block: BlockId) -> bool {
+        self.blocks.valid_count(block) == 0
+    }
+
     /// Tombstones in a block that are still needed.
     pub fn tombstones_in(&self, block: BlockId) -> u32 {
-        self.blocks.valid_pages_of(block).filter(|page| self.back(Ppn(*page)).is_tombstone()).count() as u32
+        self.valid_in(block).filter(|page| self.back(*page).is_tombstone()).count() as u32
     }
 
     /// The number of the next version or trim.
@@ -218,17 +228,24 @@ impl Pages {
         Ok(mapped)
     }
 
-    pub fn save(&self, writer: &mut SnapshotWriter) {
-        writer.put_u32("page.map", self.map.iter().map(|entry| entry.bits()));
-        writer.put_u32("page.back", self.back.iter().map(|back| back.bits()));
+    /// `map_section`, `back_section`: what the maps are called in the snapshot.
+    pub fn save(&self, writer: &mut SnapshotWriter, [map_section, back_section]: [&'static str; 2]) {
+        writer.put_u32(map_section, self.map.iter().map(|entry| entry.bits()));
+        writer.put_u32(back_section, self.back.iter().map(|back| back.bits()));
         self.blocks.save(writer);
     }
 
-    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        let map = reader.get_u32("page.map")?;
-        let back = reader.get_u32("page.back")?;
+    /// Reads what [`Pages::save`] wrote.
+    pub fn load(
+        &mut self,
+        reader: &mut SnapshotReader<'_>,
+        [map_section, back_section]: [&'static str; 2],
+    ) -> Result<(), SnapshotError> {
+        let map = reader.get_u32(map_section)?;
+        let back = reader.get_u32(back_section)?;
         if map.len() != self.map.len() || back.len() != self.back.len() {
-            return Err(SnapshotError::Unfit { section: "page", problem: "the number of pages differs".to_owned() });
+            let problem = "the number of pages differs".to_owned();
+            return Err(SnapshotError::Unfit { section: map_section, problem });
         }
         self.blocks.load(reader)?;
         // Written in place: the tables are laid out for random access.

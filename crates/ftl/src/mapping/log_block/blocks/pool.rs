@@ -1,0 +1,98 @@
+//! Free blocks: first in, first out within a plane; planes in turn.
+
+use crate::alloc::{Order, plane_order};
+use std::collections::VecDeque;
+use units::{BlockId, Geometry};
+
+/// Blocks freed between two looks at the spread of wear.
+const LEVEL_EVERY: u32 = 8;
+
+/// See the file.
+#[derive(Clone, Debug)]
+pub(super) struct FreePool {
+    geometry: Geometry,
+    planes: Vec<VecDeque<BlockId>>,
+    order: Vec<u32>,
+    turn: usize,
+    count: u32,
+    /// Blocks freed since wear was looked at.
+    freed: u32,
+}
+
+impl FreePool {
+    pub fn new(geometry: Geometry, order: Order) -> Self {
+        let planes = vec![VecDeque::new(); geometry.planes() as usize];
+        Self { geometry, planes, order: plane_order(&geometry, &order), turn: 0, count: 0, freed: 0 }
+    }
+
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Adds a block.
+    pub fn push(&mut self, block: BlockId) {
+        self.planes[self.geometry.lane_of(block) as usize].push_back(block);
+        self.count += 1;
+    }
+
+    /// Adds a block that was just erased.
+    pub fn free(&mut self, block: BlockId) {
+        self.push(block);
+        self.freed += 1;
+    }
+
+    /// A block of the next plane that has one.
+    pub fn take(&mut self) -> Option<BlockId> {
+        for _ in 0..self.order.len() {
+            let plane = self.order[self.turn] as usize;
+            self.turn = (self.turn + 1) % self.order.len();
+            if let Some(block) = self.planes[plane].pop_front() {
+                self.count -= 1;
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    /// The block for which `wear` is largest.
+    pub fn take_worn(&mut self, wear: impl Fn(BlockId) -> u32) -> Option<BlockId> {
+        let worn = self.blocks().max_by_key(|block| wear(*block))?;
+        self.planes.iter_mut().for_each(|plane| plane.retain(|block| *block != worn));
+        self.count -= 1;
+        Some(worn)
+    }
+
+    /// Whether enough blocks were freed to look at the spread of wear.
+    #[inline]
+    pub fn is_to_level(&self) -> bool {
+        self.freed >= LEVEL_EVERY
+    }
+
+    /// Wear was looked at.
+    pub fn looked_at_wear(&mut self) {
+        self.freed = 0;
+    }
+
+    /// The blocks, plane by plane in their order.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockId> {
+        self.planes.iter().flatten().copied()
+    }
+
+    /// The plane whose turn it is, and blocks freed since wear was looked at.
+    pub fn state(&self) -> [u64; 2] {
+        [self.turn as u64, u64::from(self.freed)]
+    }
+
+    /// Takes back [`FreePool::blocks`].
+    pub fn load(&mut self, blocks: impl Iterator<Item = BlockId>) {
+        self.planes.iter_mut().for_each(VecDeque::clear);
+        self.count = 0;
+        blocks.for_each(|block| self.push(block));
+    }
+
+    /// Takes back [`FreePool::state`].
+    pub fn load_state(&mut self, [turn, freed]: [u64; 2]) {
+        (self.turn, self.freed) = (turn as usize % self.order.len(), freed as u32);
+    }
+}
