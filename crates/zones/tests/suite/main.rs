@@ -1,0 +1,5 @@
+//! The laws of coded zones over the page mapping, on flash that takes no time: no bank is ever busy.
+
+mod codes;
+mod reading;
+mod rig;
