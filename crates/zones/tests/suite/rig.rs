@@ -3,7 +3,7 @@
 use engine::random::Stream;
 use ftl::mapping::{self, FtlContext};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, ParameterKind, Signal, Values};
-use nand::{ContentsKind, CountedFlash, Event, Flash, FlashCore, PayloadId};
+use nand::{ContentsKind, CountedFlash, Event, Flash, FlashState, PayloadId};
 use units::{DieId, Geometry, HostOp, Shape};
 use zones::ZonePlan;
 
@@ -74,7 +74,7 @@ impl Rig {
             page_bytes: 512,
         };
         let geometry = Geometry::new(shape).expect("a valid shape");
-        let flash = CountedFlash::new(FlashCore::new(geometry, ContentsKind::Stamp));
+        let flash = CountedFlash::new(FlashState::new(geometry, ContentsKind::Stamp));
         let layer = plan.build(&context(geometry, &values), &below(), &flash);
         Self { plan, values, geometry, flash, layer, held: vec![[0; PAGES as usize]; BLOCKS as usize] }
     }
@@ -92,11 +92,11 @@ impl Rig {
     /// Handles what flash and the layer have to tell; whether `token` is done, and how.
     fn settle(&mut self, outbox: &mut Outbox) -> Option<bool> {
         let mut index = 0;
-        while let Some((owner, event)) = self.flash.core().events.get(index).copied() {
+        while let Some((owner, event)) = self.flash.state().events.get(index).copied() {
             self.layer.on_event(&mut self.flash, owner, &event, outbox);
             index += 1;
         }
-        self.flash.core_mut().events.clear();
+        self.flash.state_mut().events.clear();
         let done = |signal: &Signal| match signal {
             Signal::Done { failed, .. } => Some(*failed),
             Signal::Room => None,
@@ -117,13 +117,11 @@ impl Rig {
     }
 
     fn cells(&mut self, payload: PayloadId) -> &mut [u8] {
-        self.flash.core_mut().contents.as_deref_mut().expect("contents are on").payload_mut(payload)
+        self.flash.memory_mut().payloads.cells_mut(payload)
     }
 
     fn payload(&mut self, stamps: &[u64]) -> PayloadId {
-        let contents = self.flash.core_mut().contents.as_deref_mut().expect("contents are on");
-        let payload = contents.take_payload(stamps.len() as u32);
-        (0..stamps.len() as u32).for_each(|page| contents.set_payload_mask(payload.offset(page), 1));
+        let payload = self.flash.memory_mut().payloads.take(stamps.len() as u32, 1);
         for (page, stamp) in (0..).zip(stamps) {
             self.cells(payload.offset(page)).copy_from_slice(&stamp.to_le_bytes());
         }
@@ -131,8 +129,7 @@ impl Rig {
     }
 
     fn release(&mut self, payload: PayloadId, pages: usize) {
-        let contents = self.flash.core_mut().contents.as_deref_mut().expect("contents are on");
-        contents.release_payload(payload, pages as u32);
+        self.flash.memory_mut().payloads.release(payload, pages as u32);
     }
 
     fn on_block(op: HostOp, block: u32, payload: PayloadId) -> PageOp {
@@ -197,16 +194,16 @@ impl Rig {
 
     /// A die fails, and the layer hears of it.
     pub fn kill(&mut self, die: u32) {
-        let core = self.flash.core_mut();
-        core.kill_die(DieId(die));
-        core.events.push((0, Event::DieLost { die: DieId(die) }));
+        let state = self.flash.state_mut();
+        state.kill_die(DieId(die));
+        state.events.push((0, Event::DieLost { die: DieId(die) }));
         self.settle(&mut Outbox::new());
     }
 
     /// What the host was told of is on flash; then power is cut, and comes back.
     pub fn flush_and_cut_power(&mut self) {
         self.submit(&PageOp { pages: 0, ..PageOp::on_page(HostOp::Flush, 0, 0) }).expect("the flush succeeds");
-        let image = self.flash.core().after_power_cut(&[], &mut Stream::new(1, "cut"));
+        let image = self.flash.state().after_power_cut(&[], &mut Stream::new(1, "cut"));
         let context = context(self.geometry, &self.values);
         self.layer = self.plan.recover(&context, &below(), &image).expect("flash has out-of-band areas");
         self.flash = CountedFlash::new(image);
