@@ -11,11 +11,13 @@ mod common;
 #[cfg(test)]
 mod conduct;
 mod dftl;
+pub mod elastic;
 mod fast;
 mod leaftl;
 mod log_block;
 mod page;
 mod page_level;
+mod ranges;
 mod shrd;
 mod superpage;
 mod tpftl;

@@ -1,0 +1,193 @@
+//! Reads, and what is read in place of a page that cannot be.
+
+use super::entry::Place;
+use super::log::Log;
+use super::parity::{ParityRecord, add};
+use layer::{PageOp, cells};
+use nand::{CommandId, Completion, Flash, FlashCore, JoinId, PageKind, PayloadId, Read};
+use units::{Cause, Lpn, Ppn};
+
+/// Sectors of a page that are meant, where they go, and what hears of it.
+#[derive(Clone, Copy)]
+struct Wanted {
+    payload: PayloadId,
+    mask: u64,
+    cause: Cause,
+    join: JoinId,
+}
+
+/// The cells of a page on flash.
+fn page_cells(core: &FlashCore, page: Ppn) -> Option<&[u8]> {
+    core.contents.as_deref().map(|contents| contents.page(page.0))
+}
+
+/// The logical pages of an operation.
+pub(super) fn pages_of(op: &PageOp) -> impl Iterator<Item = Lpn> + use<> {
+    (op.first..op.first + op.pages).map(Lpn)
+}
+
+impl Log {
+    /// Whether a page of an operation is lost.
+    pub fn has_gone(&self, op: &PageOp) -> bool {
+        pages_of(op).any(|logical| self.is_gone(logical))
+    }
+
+    /// Issues the reads of an operation.
+    pub fn read<F: Flash>(&mut self, flash: &mut F, op: &PageOp, join: JoinId) {
+        for (index, logical) in (0..).zip(pages_of(op)) {
+            let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
+            match self.pages.find(logical) {
+                None => cells::clear(flash, payload, mask),
+                Some(place) if self.is_readable(flash.core(), place) => {
+                    let read = self.read_of(place, op.cause, mask.count_ones() as u8);
+                    flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
+                }
+                Some(place) => self.read_around(flash, place, Wanted { payload, mask, cause: op.cause, join }),
+            }
+        }
+    }
+
+    fn read_of(&self, place: Place, cause: Cause, sectors: u8) -> Read {
+        Read { page: self.grid.page(place), cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
+    }
+
+    /// Sectors of a page.
+    pub fn sectors(&self) -> u8 {
+        self.full_mask.count_ones() as u8
+    }
+
+    /// Whether a page of data can be read, or will be when it is programmed.
+    fn is_readable(&self, core: &FlashCore, place: Place) -> bool {
+        let page = self.grid.page(place);
+        if core.die_is_dead(core.geometry.die_of(core.geometry.block_of(page))) {
+            return false;
+        }
+        core.contents.as_deref().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
+    }
+
+    /// What a page that cannot be read is computed from: the other pages of its stripe, the parity last.
+    fn others_of(&self, core: &FlashCore, place: Place) -> Option<Vec<Place>> {
+        let stripe = self.roles.stripe_of(&self.grid, place)?;
+        let others: Vec<Place> = stripe.pages().filter(|other| *other != place).collect();
+        others.iter().all(|other| self.is_readable(core, *other)).then_some(others)
+    }
+
+    /// Whether a page can neither be read nor computed: what is written of it in part has nothing to be added to.
+    pub fn is_lost_for_good(&self, core: &FlashCore, logical: Lpn) -> bool {
+        let Some(place) = self.pages.find(logical) else { return self.is_gone(logical) };
+        !self.is_readable(core, place)
+            && self.stripes.in_memory(place).is_none()
+            && self.others_of(core, place).is_none()
+    }
+
+    /// Answers a read of a page that cannot be read.
+    #[cold]
+    fn read_around<F: Flash>(&mut self, flash: &mut F, place: Place, wanted: Wanted) {
+        let Wanted { payload, mask, cause, join } = wanted;
+        if let Some(member) = self.stripes.in_memory(place) {
+            if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
+                contents.copy_sectors(member.content.cells, payload, mask);
+            }
+            return;
+        }
+        let own = self.read_of(place, cause, mask.count_ones() as u8);
+        let Some(others) = self.others_of(flash.core(), place) else {
+            flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..own });
+            return;
+        };
+        // That it cannot be read is found out by reading it, unless the die is known to be lost.
+        let is_lost = self.grid.is_lost(place);
+        let after = if is_lost { None } else { flash.read(self.owner, own).pending() };
+        for other in &others {
+            let read = self.read_of(*other, Cause::Rebuild, self.sectors());
+            flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after, ..read });
+        }
+        let cells = self.sum_of(flash, &others);
+        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
+            contents.copy_sectors(cells, payload, mask);
+        }
+        cells::release(flash, cells, 1);
+        self.counters.reconstructed += 1;
+        if !is_lost {
+            self.repairs.add_once(place);
+        }
+    }
+
+    /// The sum of pages on flash; the last one is a parity.
+    fn sum_of<F: Flash>(&self, flash: &mut F, places: &[Place]) -> PayloadId {
+        let cells = cells::take(flash, 1, self.full_mask);
+        let Some(contents) = flash.core_mut().contents.as_deref_mut() else { return cells };
+        let mut sum = vec![0; contents.payload(cells).len()];
+        let (parity, data) = places.split_last().expect("a stripe has a parity");
+        for place in data {
+            add(contents.page(self.grid.page(*place).0), &mut sum);
+        }
+        let record = contents.record(self.grid.page(*parity).0).and_then(ParityRecord::read);
+        add(record.expect("a parity page holds a parity").cells, &mut sum);
+        contents.payload_mut(cells).copy_from_slice(&sum);
+        cells
+    }
+
+    /// Brings a whole page into memory, of which so many sectors are not known yet; the read to wait for. Nothing if
+    /// nothing is left of it.
+    pub fn fetch<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        place: Place,
+        cause: Cause,
+        sectors: u8,
+    ) -> Option<(PayloadId, Option<CommandId>)> {
+        if let Some(member) = self.stripes.in_memory(place) {
+            let cells = cells::take(flash, 1, self.full_mask);
+            cells::copy(flash, member.content.cells, cells, self.full_mask);
+            let after = if self.grid.is_lost(place) {
+                None
+            } else {
+                flash.read(self.owner, self.read_of(place, cause, sectors)).pending()
+            };
+            return Some((cells, after));
+        }
+        if self.is_readable(flash.core(), place) {
+            let after = flash.read(self.owner, self.read_of(place, cause, sectors)).pending();
+            let cells = cells::take(flash, 1, self.full_mask);
+            let page = page_cells(flash.core(), self.grid.page(place)).map(<[u8]>::to_vec);
+            if let (Some(contents), Some(page)) = (flash.core_mut().contents.as_deref_mut(), page) {
+                contents.payload_mut(cells).copy_from_slice(&page);
+            }
+            return Some((cells, after));
+        }
+        let others = self.others_of(flash.core(), place)?;
+        let mut after = None;
+        for other in &others {
+            let read = self.read_of(*other, Cause::Rebuild, self.sectors());
+            after = flash.read(self.owner, Read { after, ..read }).pending();
+        }
+        self.counters.reconstructed += 1;
+        Some((self.sum_of(flash, &others), after))
+    }
+
+    /// The whole page as it will be on flash when the sectors of `mask` are written, and the read to wait for.
+    pub fn complete<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        logical: Lpn,
+        payload: PayloadId,
+        mask: u64,
+    ) -> (PayloadId, Option<CommandId>) {
+        let kept = self.full_mask & !mask;
+        let old = self.pages.find(logical).filter(|_| kept != 0);
+        let fetched = old.and_then(|old| self.fetch(flash, old, Cause::Padding, kept.count_ones() as u8));
+        let (cells, after) = fetched.unwrap_or((PayloadId::NONE, None));
+        let cells = if cells == PayloadId::NONE {
+            let page = cells::take(flash, 1, self.full_mask);
+            cells::clear(flash, page, self.full_mask);
+            page
+        } else {
+            cells
+        };
+        if let (Some(contents), true) = (flash.core_mut().contents.as_deref_mut(), payload != PayloadId::NONE) {
+            contents.copy_sectors(payload, cells, mask & contents.payload_mask(payload));
+        }
+        (cells, after)
+    }
+}
