@@ -31,7 +31,7 @@ mod way;
 mod work;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{parameters, stripe_choices, stripe_names};
+pub use settings::{MAPPED, has_own_map, parameters, stripe_choices, stripe_names};
 
 use array::Array;
 use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry, elastic};

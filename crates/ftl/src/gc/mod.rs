@@ -172,6 +172,23 @@ pub fn build_victim(name: &str, values: &Values) -> Box<dyn VictimPolicy> {
 pub(crate) mod testing {
     use super::*;
 
+    #[test]
+    fn a_policy_chooses_superblocks_as_it_chooses_blocks() {
+        let (valid, closed_at) = ([None, Some(9), Some(3), Some(60), None, Some(3)], [1, 7, 9, 2, 3, 5]);
+        let keys = valid.map(|valid| valid.map_or(Keys::NO_CANDIDATE, |valid| valid as u32));
+        let keys = Keys::Superblocks(&keys);
+        let view = VictimView { keys, closed_at: &closed_at, closings: 100, rows: &[], pages_per_block: 64 };
+        let mut values = Values::default();
+        for parameter in parameters() {
+            let default = parameter.default.expect("policy parameters have defaults");
+            values.set(parameter.key, parameter.kind.parse(default).expect("defaults are valid"));
+        }
+        for entry in VICTIMS {
+            let picked = (entry.build)(&values).pick(&view, &mut Stream::new(1, "test"));
+            assert_eq!(picked, pick(&mut *(entry.build)(&values), &valid, &closed_at), "{}", entry.name);
+        }
+    }
+
     /// Runs a policy over hand-made blocks: `None` is no candidate.
     pub fn pick(policy: &mut dyn VictimPolicy, valid: &[Option<i16>], closed_at: &[u32]) -> Option<usize> {
         let keys: Vec<i16> = valid.iter().map(|v| v.unwrap_or(0x4000)).collect();

@@ -7,7 +7,7 @@
 
 use super::Chips;
 use super::entry::{Place, Superblock};
-use nand::{BlockRow, FlashCore};
+use nand::{BlockRow, FlashCore, PageKind};
 use units::{BlockId, DieId, Geometry, Ppn};
 
 /// The numbering of places, and the dies.
@@ -179,6 +179,15 @@ impl Grid {
         self.lost[self.index(place) as usize]
     }
 
+    /// Whether a page of data can be read, or will be when it is programmed.
+    pub fn is_readable(&self, core: &FlashCore, place: Place) -> bool {
+        let page = self.page(place);
+        if core.die_is_dead(core.geometry.die_of(core.geometry.block_of(page))) {
+            return false;
+        }
+        core.contents.as_deref().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
+    }
+
     /// Whether the die of a plane is lost, by index.
     pub fn lane_is_lost(&self, index: u32) -> bool {
         self.lost[index as usize]
@@ -273,5 +282,49 @@ impl Grid {
                 break;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Shape;
+
+    fn grid() -> Grid {
+        let shape = Shape {
+            channels: 4,
+            dies_per_channel: 1,
+            planes_per_die: 2,
+            blocks_per_die: 6,
+            pages_per_block: 3,
+            page_bytes: 512,
+        };
+        Grid::new(Geometry::new(shape).unwrap(), Chips { data: 2, spares: 1 })
+    }
+
+    #[test]
+    fn a_place_is_one_flash_page_and_its_neighbours_are_on_other_dies() {
+        let grid = grid();
+        let mut pages: Vec<Ppn> = grid.all_places().map(|place| grid.page(place)).collect();
+        assert!(grid.all_places().all(|place| grid.place(grid.page(place)) == place));
+        let die = |place: Place| grid.geometry.die_of(grid.block_of(place));
+        for first in grid.all_places() {
+            let dies: Vec<DieId> = first.to(grid.reach_of(first)).map(die).collect();
+            assert!(dies.iter().enumerate().all(|(index, die)| !dies[..index].contains(die)), "{first:?}: {dies:?}");
+        }
+        pages.sort_unstable();
+        assert_eq!(pages, (0..72).map(Ppn).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_spare_takes_the_place_of_a_lost_die_once() {
+        let mut grid = grid();
+        let state = |grid: &Grid| [grid.live_dies(), grid.missing_dies(), grid.deaths(), grid.failed_dies()];
+        assert_eq!(state(&grid), [3, 0, 0, 0]);
+        assert!(!grid.lose_spare(DieId(1)));
+        grid.lose(DieId(1));
+        assert_eq!((state(&grid), grid.lose_spare(DieId(3))), ([3, 0, 1, 1], false));
+        grid.lose(DieId(2));
+        assert_eq!((state(&grid), grid.live_places()), ([2, 1, 2, 2], 12));
     }
 }

@@ -217,21 +217,14 @@ impl Log {
         };
         self.space.advance(stream, self.grid.of(first.place), place.next());
         self.stripes.end_with(stripe, place);
-        let record = self.record_of(flash.core(), self.stripes.at(stripe));
         let is_parity = first.content.logical.is_some();
+        let record = flash.core().contents.as_deref().map(|contents| match first.content.logical {
+            Some(_) => parity::encode(contents, &self.stripes.at(stripe).members),
+            None => encode(self.tombstones.ranges(first.place)),
+        });
         self.counters.parities += u64::from(is_parity);
         let cause = if is_parity { Cause::Parity } else { Cause::Metadata };
         self.program_record(flash, stripe, place, record, cause);
-    }
-
-    /// What goes into the last page of a stripe, where contents are on.
-    fn record_of(&self, core: &FlashCore, stripe: &Stripe) -> Option<Box<[u8]>> {
-        let contents = core.contents.as_deref()?;
-        let first = stripe.first();
-        Some(match first.content.logical {
-            Some(_) => parity::encode(contents, &stripe.members),
-            None => encode(self.tombstones.ranges(first.place)),
-        })
     }
 
     /// A program failed: its stripe is written once more when the rest of it has ended.

@@ -98,7 +98,7 @@ pub fn build<F: Flash>(context: &FtlContext<'_>, chips: Chips, flash: &F) -> Box
 /// Flash has no out-of-band areas.
 pub fn recover<F: Flash>(context: &FtlContext<'_>, chips: Chips, image: &FlashCore) -> Recovered<F> {
     let mut elastic = Elastic::new(context, chips, image);
-    elastic.log.adopt(image)?;
+    recover::recover(&mut elastic.log, image)?;
     Ok(Box::new(elastic))
 }
 
@@ -158,7 +158,7 @@ impl<F: Flash> Elastic<F> {
     }
 
     fn submit_read(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer {
-        if self.log.has_gone(op) {
+        if self.has_gone(op) {
             return Answer::Done { failed: true };
         }
         if op.cancellable {
@@ -184,10 +184,15 @@ impl<F: Flash> Elastic<F> {
         answer
     }
 
+    /// Whether a page of an operation is lost.
+    fn has_gone(&self, op: &PageOp) -> bool {
+        read::pages_of(op).any(|logical| self.log.is_gone(logical))
+    }
+
     /// Issues a read. Whether it failed, if that is known at once.
     fn issue(&mut self, flash: &mut F, slot: u32) -> Option<bool> {
         let op = self.reads.at(slot).op;
-        if self.log.has_gone(&op) {
+        if self.has_gone(&op) {
             return Some(true); // given up since it was asked for
         }
         let join = flash.open(self.log.owner, slot, Cancel::Never);
@@ -393,5 +398,18 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.log.load(reader)?;
         self.collector.load(reader, &mut self.log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_it_reads_are_keys_of_mappings() {
+        let declared = super::super::parameters();
+        let own = parameters();
+        assert!(KEYS.iter().all(|key| own.iter().any(|parameter| parameter.key == *key)));
+        assert!(own.iter().all(|own| declared.iter().any(|parameter| parameter.key == own.key)));
     }
 }

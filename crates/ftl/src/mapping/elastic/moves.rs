@@ -33,7 +33,7 @@ impl Log {
         if !self.has_place(flash.core(), Stream::Copies) {
             return false;
         }
-        let Some((cells, after)) = self.fetch(flash, place, cause, self.sectors()) else {
+        let Some((cells, after)) = self.fetch(flash, place, cause, self.full_mask.count_ones() as u8) else {
             return self.give_up(flash, logical, sequence);
         };
         let content = Content::version(logical, sequence, cells, cause);

@@ -158,11 +158,6 @@ impl Pages {
         counts
     }
 
-    /// Bytes of the map.
-    pub fn map_bytes(&self) -> u64 {
-        self.map.len() as u64 * 4
-    }
-
     /// Valid places of the drive.
     ///
     /// # Errors

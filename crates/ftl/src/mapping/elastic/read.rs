@@ -1,10 +1,11 @@
 //! Reads, and what is read in place of a page that cannot be.
 
 use super::entry::Place;
+use super::grid::Grid;
 use super::log::Log;
 use super::parity::{ParityRecord, add};
 use layer::{PageOp, cells};
-use nand::{CommandId, Completion, Flash, FlashCore, JoinId, PageKind, PayloadId, Read};
+use nand::{CommandId, Completion, Flash, FlashCore, JoinId, PayloadId, Read};
 use units::{Cause, Lpn, Ppn};
 
 /// Sectors of a page that are meant, where they go, and what hears of it.
@@ -21,25 +22,24 @@ fn page_cells(core: &FlashCore, page: Ppn) -> Option<&[u8]> {
     core.contents.as_deref().map(|contents| contents.page(page.0))
 }
 
+fn read_of(grid: &Grid, place: Place, cause: Cause, sectors: u8) -> Read {
+    Read { page: grid.page(place), cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
+}
+
 /// The logical pages of an operation.
 pub(super) fn pages_of(op: &PageOp) -> impl Iterator<Item = Lpn> + use<> {
     (op.first..op.first + op.pages).map(Lpn)
 }
 
 impl Log {
-    /// Whether a page of an operation is lost.
-    pub fn has_gone(&self, op: &PageOp) -> bool {
-        pages_of(op).any(|logical| self.is_gone(logical))
-    }
-
     /// Issues the reads of an operation.
     pub fn read<F: Flash>(&mut self, flash: &mut F, op: &PageOp, join: JoinId) {
         for (index, logical) in (0..).zip(pages_of(op)) {
             let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
             match self.pages.find(logical) {
                 None => cells::clear(flash, payload, mask),
-                Some(place) if self.is_readable(flash.core(), place) => {
-                    let read = self.read_of(place, op.cause, mask.count_ones() as u8);
+                Some(place) if self.grid.is_readable(flash.core(), place) => {
+                    let read = read_of(&self.grid, place, op.cause, mask.count_ones() as u8);
                     flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
                 }
                 Some(place) => self.read_around(flash, place, Wanted { payload, mask, cause: op.cause, join }),
@@ -47,35 +47,17 @@ impl Log {
         }
     }
 
-    fn read_of(&self, place: Place, cause: Cause, sectors: u8) -> Read {
-        Read { page: self.grid.page(place), cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
-    }
-
-    /// Sectors of a page.
-    pub fn sectors(&self) -> u8 {
-        self.full_mask.count_ones() as u8
-    }
-
-    /// Whether a page of data can be read, or will be when it is programmed.
-    fn is_readable(&self, core: &FlashCore, place: Place) -> bool {
-        let page = self.grid.page(place);
-        if core.die_is_dead(core.geometry.die_of(core.geometry.block_of(page))) {
-            return false;
-        }
-        core.contents.as_deref().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
-    }
-
     /// What a page that cannot be read is computed from: the other pages of its stripe, the parity last.
     fn others_of(&self, core: &FlashCore, place: Place) -> Option<Vec<Place>> {
         let stripe = self.roles.stripe_of(&self.grid, place)?;
         let others: Vec<Place> = stripe.pages().filter(|other| *other != place).collect();
-        others.iter().all(|other| self.is_readable(core, *other)).then_some(others)
+        others.iter().all(|other| self.grid.is_readable(core, *other)).then_some(others)
     }
 
     /// Whether a page can neither be read nor computed: what is written of it in part has nothing to be added to.
     pub fn is_lost_for_good(&self, core: &FlashCore, logical: Lpn) -> bool {
         let Some(place) = self.pages.find(logical) else { return self.is_gone(logical) };
-        !self.is_readable(core, place)
+        !self.grid.is_readable(core, place)
             && self.stripes.in_memory(place).is_none()
             && self.others_of(core, place).is_none()
     }
@@ -90,16 +72,16 @@ impl Log {
             }
             return;
         }
-        let own = self.read_of(place, cause, mask.count_ones() as u8);
+        let own = read_of(&self.grid, place, cause, mask.count_ones() as u8);
         let Some(others) = self.others_of(flash.core(), place) else {
             flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..own });
             return;
         };
         // That it cannot be read is found out by reading it, unless the die is known to be lost.
-        let is_lost = self.grid.is_lost(place);
+        let (is_lost, sectors) = (self.grid.is_lost(place), self.full_mask.count_ones() as u8);
         let after = if is_lost { None } else { flash.read(self.owner, own).pending() };
         for other in &others {
-            let read = self.read_of(*other, Cause::Rebuild, self.sectors());
+            let read = read_of(&self.grid, *other, Cause::Rebuild, sectors);
             flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after, ..read });
         }
         let cells = self.sum_of(flash, &others);
@@ -143,12 +125,12 @@ impl Log {
             let after = if self.grid.is_lost(place) {
                 None
             } else {
-                flash.read(self.owner, self.read_of(place, cause, sectors)).pending()
+                flash.read(self.owner, read_of(&self.grid, place, cause, sectors)).pending()
             };
             return Some((cells, after));
         }
-        if self.is_readable(flash.core(), place) {
-            let after = flash.read(self.owner, self.read_of(place, cause, sectors)).pending();
+        if self.grid.is_readable(flash.core(), place) {
+            let after = flash.read(self.owner, read_of(&self.grid, place, cause, sectors)).pending();
             let cells = cells::take(flash, 1, self.full_mask);
             let page = page_cells(flash.core(), self.grid.page(place)).map(<[u8]>::to_vec);
             if let (Some(contents), Some(page)) = (flash.core_mut().contents.as_deref_mut(), page) {
@@ -157,9 +139,10 @@ impl Log {
             return Some((cells, after));
         }
         let others = self.others_of(flash.core(), place)?;
+        let sectors = self.full_mask.count_ones() as u8;
         let mut after = None;
         for other in &others {
-            let read = self.read_of(*other, Cause::Rebuild, self.sectors());
+            let read = read_of(&self.grid, *other, Cause::Rebuild, sectors);
             after = flash.read(self.owner, Read { after, ..read }).pending();
         }
         self.counters.reconstructed += 1;

@@ -62,59 +62,73 @@ fn is_of(oob: Oob, page: &CoveredPage) -> bool {
         && (oob.logical, oob.sequence) == (page.logical.0, page.sequence)
 }
 
-impl Log {
-    /// Takes over what a power cut left.
-    ///
-    /// # Errors
-    /// Flash has no out-of-band areas.
-    pub fn adopt(&mut self, image: &FlashCore) -> Result<(), RecoverError> {
-        let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
-        self.grid.adopt(image);
-        self.space.adopt(&self.grid, image);
-        let missing = self.adopt_stripes(image, contents);
-        let found = self.find_newest(image, contents);
-        self.pages.note_sequence(found.last);
+/// Fills a log that knows nothing with what a power cut left.
+///
+/// # Errors
+/// Flash has no out-of-band areas.
+pub(super) fn recover(log: &mut Log, image: &FlashCore) -> Result<(), RecoverError> {
+    let contents = image.contents.as_deref().ok_or(RecoverError::NoContents)?;
+    log.grid.adopt(image);
+    log.space.adopt(&log.grid, image);
+    Recovery { log, image, contents }.recover();
+    Ok(())
+}
+
+/// A log being filled.
+struct Recovery<'a> {
+    log: &'a mut Log,
+    image: &'a FlashCore,
+    contents: &'a Contents,
+}
+
+impl Recovery<'_> {
+    fn recover(&mut self) {
+        let missing = self.adopt_stripes();
+        let found = self.find_newest();
+        self.log.pages.note_sequence(found.last);
         for CoveredPage { logical, sequence, .. } in missing {
-            self.pages.note_sequence(sequence);
+            self.log.pages.note_sequence(sequence);
             if found.newest[logical.index()].sequence < sequence {
-                self.repairs.doubt(logical);
+                self.log.repairs.doubt(logical);
             }
         }
         self.adopt_newest(&found.newest);
         self.adopt_rebuild();
-        Ok(())
     }
 
     /// What lost dies had is rebuilt from here on: what has a page there is filled no further.
     fn adopt_rebuild(&mut self) {
-        let torn = self.space.in_use().filter(|superblock| self.roles.is_torn(&self.grid, *superblock)).collect();
-        self.repairs.rebuild(torn);
+        let torn =
+            self.log.space.in_use().filter(|superblock| self.log.roles.is_torn(&self.log.grid, *superblock)).collect();
+        self.log.repairs.rebuild(torn);
         for stream in STREAMS {
-            let open = self.space.open(stream);
-            if open.is_some_and(|open| self.repairs.to_rebuild().contains(&open.superblock)) {
-                self.space.close_open(stream);
+            let open = self.log.space.open(stream);
+            if open.is_some_and(|open| self.log.repairs.to_rebuild().contains(&open.superblock)) {
+                self.log.space.close_open(stream);
             }
         }
     }
 
     /// Every page that was programmed and whose die is there.
-    fn programmed<'a>(&'a self, image: &'a FlashCore) -> impl Iterator<Item = (Place, Ppn)> + 'a {
-        self.grid.all_places().map(|place| (place, self.grid.page(place))).filter(move |(place, page)| {
-            let row = image.block(image.geometry.block_of(*page));
-            !self.grid.is_lost(*place) && !row.is_bad() && image.geometry.page_in_block(*page) < u32::from(row.done)
+    fn programmed(&self) -> impl Iterator<Item = (Place, Ppn)> {
+        self.log.grid.all_places().map(|place| (place, self.log.grid.page(place))).filter(move |(place, page)| {
+            let row = self.image.block(self.image.geometry.block_of(*page));
+            !self.log.grid.is_lost(*place)
+                && !row.is_bad()
+                && self.image.geometry.page_in_block(*page) < u32::from(row.done)
         })
     }
 
     /// Finds the stripes that are complete as far as can be seen. Returns what the others lack.
-    fn adopt_stripes(&mut self, image: &FlashCore, contents: &Contents) -> Vec<CoveredPage> {
+    fn adopt_stripes(&mut self) -> Vec<CoveredPage> {
         let (mut missing, mut complete) = (Vec::new(), Vec::new());
-        for (place, page) in self.programmed(image) {
-            let Some(record) = contents.record(page.0).and_then(ParityRecord::read) else { continue };
-            if contents.oob(page.0).kind != PageKind::Metadata {
+        for (place, page) in self.programmed() {
+            let Some(record) = self.contents.record(page.0).and_then(ParityRecord::read) else { continue };
+            if self.contents.oob(page.0).kind != PageKind::Metadata {
                 continue;
             }
             let lacks = |page: &CoveredPage| {
-                !self.grid.is_lost(page.place) && !is_of(contents.oob(self.grid.page(page.place).0), page)
+                !self.log.grid.is_lost(page.place) && !is_of(self.contents.oob(self.log.grid.page(page.place).0), page)
             };
             let before = missing.len();
             missing.extend(record.pages.iter().copied().filter(lacks));
@@ -123,22 +137,22 @@ impl Log {
             }
         }
         for (parity, pages) in complete {
-            self.roles.enter(pages.iter().map(|page| page.place), parity);
+            self.log.roles.enter(pages.iter().map(|page| page.place), parity);
         }
         missing
     }
 
-    fn find_newest(&mut self, image: &FlashCore, contents: &Contents) -> Found {
+    fn find_newest(&mut self) -> Found {
         let nothing = Newest { sequence: 0, rank: Rank::Nothing, entry: Entry::NOWHERE };
-        let newest = vec![nothing; self.pages.logical_pages()];
-        let mut found = Found { newest, last: self.pages.sequence() };
+        let newest = vec![nothing; self.log.pages.logical_pages()];
+        let mut found = Found { newest, last: self.log.pages.sequence() };
         let mut tombstones = Vec::new();
-        for (place, page) in self.programmed(image) {
-            let oob = contents.oob(page.0);
-            let record = contents.record(page.0);
+        for (place, page) in self.programmed() {
+            let oob = self.contents.oob(page.0);
+            let record = self.contents.record(page.0);
             match oob.kind {
                 PageKind::Data | PageKind::Lost => {
-                    let rank = if self.roles.of(place) == Role::Data { Rank::Covered } else { Rank::Alone };
+                    let rank = if self.log.roles.of(place) == Role::Data { Rank::Covered } else { Rank::Alone };
                     let version = Newest { sequence: oob.sequence, rank, entry: Entry::data(place) };
                     found.note(Lpn(oob.logical), version);
                 }
@@ -158,17 +172,17 @@ impl Log {
                 let nothing = Newest { sequence, rank, entry: Entry::tombstone(place) };
                 range.pages().for_each(|logical| found.note(logical, nothing));
             }
-            self.tombstones.found(place, ranges);
+            self.log.tombstones.found(place, ranges);
         }
         found
     }
 
     /// Finds the pages of a stripe that are on lost dies.
     fn find_lost(&self, parity: Place, record: &ParityRecord<'_>, found: &mut Found) {
-        if self.roles.of(parity) != Role::Parity {
+        if self.log.roles.of(parity) != Role::Parity {
             return;
         }
-        let lost = || record.pages.iter().filter(|page| self.grid.is_lost(page.place));
+        let lost = || record.pages.iter().filter(|page| self.log.grid.is_lost(page.place));
         let rank = if lost().count() == 1 { Rank::Computed } else { Rank::Lost };
         for &CoveredPage { place, logical, sequence } in lost() {
             found.note(logical, Newest { sequence, rank, entry: Entry::data(place) });
@@ -181,20 +195,20 @@ impl Log {
             match newest.entry.at() {
                 At::Nowhere => {}
                 At::Tombstone(place) => {
-                    self.pages.trim(logical, place);
-                    self.tombstones.count(place);
+                    self.log.pages.trim(logical, place);
+                    self.log.tombstones.count(place);
                 }
                 At::Data(place) => {
-                    self.pages.place(logical, place);
+                    self.log.pages.place(logical, place);
                     // Beside a lost die a parity may be there that cannot be seen; a new one does no harm.
-                    if newest.rank == Rank::Alone && self.grid.live_dies() > 1 {
-                        self.repairs.add(place);
+                    if newest.rank == Rank::Alone && self.log.grid.live_dies() > 1 {
+                        self.log.repairs.add(place);
                     }
                 }
             }
         }
-        for place in self.tombstones.adopt(&self.grid, &mut self.pages) {
-            self.repairs.add(place);
+        for place in self.log.tombstones.adopt(&self.log.grid, &mut self.log.pages) {
+            self.log.repairs.add(place);
         }
     }
 }

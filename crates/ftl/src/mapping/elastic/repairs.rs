@@ -117,21 +117,17 @@ impl Log {
         })
     }
 
-    /// As many pages are being written once more as may be at once, or there is no room for more.
-    fn is_busy_repairing(&self, core: &FlashCore) -> bool {
-        self.stripes.repairs() >= self.repairs.window || !self.may_repair(core)
-    }
-
     /// Pages without a parity get one, in another place, as far as there is room.
     pub fn pump_repairs<F: Flash>(&mut self, flash: &mut F) {
         while let Some(logical) = self.repairs.doubted.first().copied() {
-            if self.is_busy_repairing(flash.core()) || !self.affirm(flash, logical) {
+            let is_busy = self.stripes.repairs() >= self.repairs.window || !self.may_repair(flash.core());
+            if is_busy || !self.affirm(flash, logical) {
                 return;
             }
             self.repairs.doubted.pop_first();
         }
         while let Some(place) = self.repairs.places.front().copied() {
-            if self.is_busy_repairing(flash.core()) {
+            if self.stripes.repairs() >= self.repairs.window || !self.may_repair(flash.core()) {
                 return;
             }
             if self.pages.is_valid(place) {

@@ -20,7 +20,7 @@ impl Log {
             if let At::Data(place) = entry.at() {
                 mapped += 1;
                 if !repairs.contains(&place) {
-                    self.check_covered(core, logical, place)?;
+                    check_covered(self, core, logical, place)?;
                 }
             }
         }
@@ -28,56 +28,7 @@ impl Log {
         if valid != mapped + metadata {
             return Err(format!("{valid} valid pages, but {mapped} mapped and {metadata} of tombstones"));
         }
-        self.check_sums(core)
-    }
-
-    /// A page at rest belongs to a stripe with a parity, on as many dies as it has pages.
-    fn check_covered(&self, core: &FlashCore, logical: Lpn, place: Place) -> Result<(), String> {
-        let superblock = self.grid.of(place);
-        let is_rebuilt = self.repairs.to_rebuild().contains(&superblock) || self.grid.live_dies() < 2;
-        if self.stripes.in_memory(place).is_some() || is_rebuilt {
-            return Ok(());
-        }
-        let Some(stripe) = self.roles.stripe_of(&self.grid, place) else {
-            return Err(format!("logical page {logical} at {place:?} has no parity"));
-        };
-        let die = |place: Place| core.geometry.die_of(core.geometry.block_of(self.grid.page(place)));
-        let dies: BTreeSet<_> = stripe.pages().map(die).collect();
-        let pages = stripe.data.len() + 1;
-        if dies.len() == pages {
-            return Ok(());
-        }
-        Err(format!("the stripe of logical page {logical} has {pages} pages on {} dies", dies.len()))
-    }
-
-    /// Every parity is the sum of its stripe.
-    fn check_sums(&self, core: &FlashCore) -> Result<(), String> {
-        let Some(contents) = core.contents.as_deref() else { return Ok(()) };
-        let mut sum: Vec<u8> = Vec::new();
-        let mut members = Vec::new();
-        for place in self.grid.all_places() {
-            let page = self.grid.page(place);
-            match self.roles.of(place) {
-                Role::None => {}
-                Role::Data => {
-                    sum.resize(contents.page(page.0).len(), 0);
-                    add(contents.page(page.0), &mut sum);
-                    members.push(place);
-                }
-                Role::Parity => {
-                    let record = contents.record(page.0).and_then(ParityRecord::read);
-                    let record = record.ok_or_else(|| format!("{place:?} holds no parity"))?;
-                    let named: Vec<Place> = record.pages.iter().map(|page| page.place).collect();
-                    let is_seen = members.iter().all(|member| !self.grid.is_lost(*member));
-                    if named != members || is_seen && record.cells != sum {
-                        return Err(format!("the parity at {place:?} is of {named:?} and not the sum of {members:?}"));
-                    }
-                    sum.clear();
-                    members.clear();
-                }
-            }
-        }
-        Ok(())
+        check_sums(self, core)
     }
 
     /// Pages that can neither be read nor computed any more, and that nobody has given up yet.
@@ -102,7 +53,11 @@ impl Log {
             valid_pages: self.pages.valid_by_block(&self.grid),
             ..LayerReport::default()
         };
-        report.ram_bytes = self.pages.map_bytes() + self.ram_bytes();
+        // The map, a valid bit and two of the role for each place, a count and a state for each superblock.
+        let superblocks = u64::from(self.grid.superblocks());
+        report.ram_bytes = self.pages.logical_pages() as u64 * 4
+            + (superblocks * u64::from(self.grid.places()) * 3).div_ceil(8)
+            + superblocks * 5;
         report.counters.extend([
             ("stripes_written", stripes),
             ("stripe_pages", pages),
@@ -120,13 +75,6 @@ impl Log {
             ("superblocks_to_rebuild", self.repairs.to_rebuild().len() as u64),
         ]);
         report
-    }
-
-    /// Bytes of a controller's memory besides the map: a valid bit and two of the role for each place, a count and a
-    /// state for each superblock.
-    fn ram_bytes(&self) -> u64 {
-        let superblocks = u64::from(self.grid.superblocks());
-        (superblocks * u64::from(self.grid.places()) * 3).div_ceil(8) + superblocks * 5
     }
 
     /// Counts from zero again.
@@ -151,4 +99,53 @@ impl Log {
         self.tombstones.load(reader)?;
         self.repairs.load(reader)
     }
+}
+
+/// A page at rest belongs to a stripe with a parity, on as many dies as it has pages.
+fn check_covered(log: &Log, core: &FlashCore, logical: Lpn, place: Place) -> Result<(), String> {
+    let superblock = log.grid.of(place);
+    let is_rebuilt = log.repairs.to_rebuild().contains(&superblock) || log.grid.live_dies() < 2;
+    if log.stripes.in_memory(place).is_some() || is_rebuilt {
+        return Ok(());
+    }
+    let Some(stripe) = log.roles.stripe_of(&log.grid, place) else {
+        return Err(format!("logical page {logical} at {place:?} has no parity"));
+    };
+    let die = |place: Place| core.geometry.die_of(core.geometry.block_of(log.grid.page(place)));
+    let dies: BTreeSet<_> = stripe.pages().map(die).collect();
+    let pages = stripe.data.len() + 1;
+    if dies.len() == pages {
+        return Ok(());
+    }
+    Err(format!("the stripe of logical page {logical} has {pages} pages on {} dies", dies.len()))
+}
+
+/// Every parity is the sum of its stripe.
+fn check_sums(log: &Log, core: &FlashCore) -> Result<(), String> {
+    let Some(contents) = core.contents.as_deref() else { return Ok(()) };
+    let mut sum: Vec<u8> = Vec::new();
+    let mut members = Vec::new();
+    for place in log.grid.all_places() {
+        let page = log.grid.page(place);
+        match log.roles.of(place) {
+            Role::None => {}
+            Role::Data => {
+                sum.resize(contents.page(page.0).len(), 0);
+                add(contents.page(page.0), &mut sum);
+                members.push(place);
+            }
+            Role::Parity => {
+                let record = contents.record(page.0).and_then(ParityRecord::read);
+                let record = record.ok_or_else(|| format!("{place:?} holds no parity"))?;
+                let named: Vec<Place> = record.pages.iter().map(|page| page.place).collect();
+                let is_seen = members.iter().all(|member| !log.grid.is_lost(*member));
+                if named != members || is_seen && record.cells != sum {
+                    return Err(format!("the parity at {place:?} is of {named:?} and not the sum of {members:?}"));
+                }
+                sum.clear();
+                members.clear();
+            }
+        }
+    }
+    Ok(())
 }
