@@ -196,7 +196,7 @@ impl UnderWay {
     /// A complete stripe has no place for a parity. It fails, if it must have one and a page of it is waited for.
     pub fn end_without(&mut self, number: u32, must_have_one: bool) {
         let stripe = self.stripes.at_mut(number);
-        stripe.failed = must_have_one && stripe.members.iter().any(|member| member.content.waits.op.is_some());
+        stripe.failed |= must_have_one && stripe.members.iter().any(|member| member.content.waits.op.is_some());
         if stripe.waiting == 0 {
             self.ended.push_back(number);
         }
