@@ -131,7 +131,9 @@ impl Collector {
             rows: log.grid.rows(core),
             pages_per_block: all,
         };
-        let pick = if self.in_a_row > CIRCLES * log.grid.superblocks() {
+        // What is kept for collection is in use: only the most that can be gained is sure to bring it back.
+        let is_short = log.space.free() < KEPT;
+        let pick = if is_short || self.in_a_row > CIRCLES * log.grid.superblocks() {
             view.least_valid()
         } else {
             self.policy.pick(&view, &mut self.stream)

@@ -213,7 +213,7 @@ impl UnderWay {
         self.landed.push_back(place);
     }
 
-    /// Takes in the programs that have ended. `true`: nothing has happened.
+    /// Takes in the programs that have ended. The next stripe of which none is under way any more, if there is one.
     pub fn next_ended(&mut self) -> Option<u32> {
         while let Some(place) = self.landed.pop_front() {
             self.land(place);
