@@ -2,7 +2,7 @@
 
 use super::entry::{Place, Superblock};
 use super::log::Log;
-use super::space::{KEPT, STREAMS};
+use super::space::{KEPT, STREAMS, Space};
 use crate::FtlContext;
 use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
@@ -110,14 +110,14 @@ impl Collector {
     fn choose(&mut self, core: &FlashCore, log: &Log) -> Option<Superblock> {
         let (all, room) = (log.grid.live_places(), log.room(core));
         let least = log.grid.with_parity(1);
-        let whole = log.space.places_left(&log.grid, core, None);
+        let whole = Space::places_left(&log.grid, core, None);
         self.keys.clear();
         self.keys.resize(log.grid.superblocks() as usize, Keys::NO_CANDIDATE);
         for victim in log.space.candidates() {
             let takes = log.grid.with_parity(log.pages.valid_count(victim));
             // Few have lost a block, and to look for them takes time.
             let is_damaged = log.space.is_damaged(victim);
-            let left = if is_damaged { log.space.places_left(&log.grid, core, Some(victim)) } else { whole };
+            let left = if is_damaged { Space::places_left(&log.grid, core, Some(victim)) } else { whole };
             let gained = left.saturating_sub(takes);
             if takes <= room && gained >= least {
                 self.keys[victim.index()] = all - gained;
@@ -194,7 +194,7 @@ impl Collector {
     }
 
     /// What was being emptied may be chosen again.
-    pub fn load(&mut self, reader: &mut SnapshotReader<'_>, log: &mut Log) -> Result<(), SnapshotError> {
+    pub fn load(reader: &mut SnapshotReader<'_>, log: &mut Log) -> Result<(), SnapshotError> {
         for superblock in reader.get_u32("elastic.collected")? {
             log.space.put_back(Superblock(superblock));
         }

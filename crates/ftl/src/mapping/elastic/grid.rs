@@ -56,7 +56,9 @@ impl Grid {
             deaths: 0,
             failed_dies: 0,
         };
-        spares.iter().for_each(|die| grid.set_lost(*die, true));
+        for die in &spares {
+            grid.set_lost(*die, true);
+        }
         Self { spares, ..grid }
     }
 
@@ -250,7 +252,9 @@ impl Grid {
     /// A spare is used. `false`: there is none.
     fn replace(&mut self) -> bool {
         let spare = self.spares.pop();
-        spare.iter().for_each(|spare| self.set_lost(*spare, false));
+        if let Some(spare) = spare {
+            self.set_lost(spare, false);
+        }
         spare.is_some()
     }
 

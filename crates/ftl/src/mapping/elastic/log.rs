@@ -78,10 +78,10 @@ impl Log {
             let alone = self.grid.live_dies() < 2 || self.space.is_pressed() && stream == Stream::Copies;
             let end = self.grid.end_of(open.superblock);
             let (core, end) = (flash.core(), first.map_or(end, |first| end.min(self.grid.reach_of(first))));
-            let usable = |from: Place| self.space.usable_from(&self.grid, core, from, end);
+            let usable = |from: Place| Space::usable_from(&self.grid, core, from, end);
             let place = match first {
                 _ if !has_room => None,
-                None if !alone => self.space.pair_from(&self.grid, core, open.next, end),
+                None if !alone => Space::pair_from(&self.grid, core, open.next, end),
                 _ => usable(open.next),
             };
             if let Some(place) = place.filter(|place| alone || usable(place.next()).is_some()) {
@@ -209,8 +209,7 @@ impl Log {
         let Some(stripe) = self.stripes.close(stream) else { return };
         let first = self.stripes.at(stripe).first();
         let from = self.space.open(stream).map_or(first.place, |open| open.next);
-        let Some(place) = self.space.usable_from(&self.grid, flash.core(), from, self.grid.reach_of(first.place))
-        else {
+        let Some(place) = Space::usable_from(&self.grid, flash.core(), from, self.grid.reach_of(first.place)) else {
             // A failed block, a last die, or no room: whoever waits for a page waits on unless there is no other die.
             self.stripes.end_without(stripe, self.grid.live_dies() > 1);
             return;

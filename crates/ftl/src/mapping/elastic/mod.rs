@@ -307,7 +307,7 @@ impl<F: Flash> Elastic<F> {
             collector.collect(flash, log);
             let erased = collector.erase_emptied(flash, log);
             for stream in STREAMS {
-                if !log.stripes.any_complete() && !(self.more && stream == Stream::Host) {
+                if !log.stripes.any_complete() && (!self.more || stream != Stream::Host) {
                     log.close_stripe(flash, stream);
                 }
             }
@@ -397,7 +397,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.log.load(reader)?;
-        self.collector.load(reader, &mut self.log)
+        Collector::load(reader, &mut self.log)
     }
 }
 

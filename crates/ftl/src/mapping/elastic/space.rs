@@ -159,7 +159,7 @@ impl Space {
     }
 
     /// The first place from `from` to `end` that can be programmed.
-    pub fn usable_from(&self, grid: &Grid, core: &FlashCore, from: Place, end: Place) -> Option<Place> {
+    pub fn usable_from(grid: &Grid, core: &FlashCore, from: Place, end: Place) -> Option<Place> {
         from.to(end).find(|place| {
             let page = grid.page(*place);
             let row = core.block(core.geometry.block_of(page));
@@ -171,9 +171,9 @@ impl Space {
     }
 
     /// The first place from there on that can be programmed and has another such place near enough for its parity.
-    pub fn pair_from(&self, grid: &Grid, core: &FlashCore, from: Place, end: Place) -> Option<Place> {
-        let mut first = self.usable_from(grid, core, from, end)?;
-        while let Some(second) = self.usable_from(grid, core, first.next(), end) {
+    pub fn pair_from(grid: &Grid, core: &FlashCore, from: Place, end: Place) -> Option<Place> {
+        let mut first = Self::usable_from(grid, core, from, end)?;
+        while let Some(second) = Self::usable_from(grid, core, first.next(), end) {
             if grid.reaches(first, second) {
                 return Some(first);
             }
@@ -186,12 +186,12 @@ impl Space {
     pub fn rest(&self, grid: &Grid, core: &FlashCore, stream: Stream) -> impl Iterator<Item = Place> {
         let open = self.open(stream);
         let places = open.map(|open| open.next.to(grid.end_of(open.superblock)));
-        places.into_iter().flatten().filter(|place| self.usable_from(grid, core, *place, place.next()).is_some())
+        places.into_iter().flatten().filter(|place| Self::usable_from(grid, core, *place, place.next()).is_some())
     }
 
     /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
     /// another die near enough for their parities works as well. `None`: of a superblock without a failed block.
-    pub fn places_left(&self, grid: &Grid, core: &FlashCore, superblock: Option<Superblock>) -> u32 {
+    pub fn places_left(grid: &Grid, core: &FlashCore, superblock: Option<Superblock>) -> u32 {
         let lanes = grid.lanes();
         let works = |index: u32| {
             let is_good = |superblock| {
@@ -314,7 +314,7 @@ impl Space {
     fn set_free(&mut self, grid: &Grid, core: &FlashCore, superblock: Superblock) {
         self.freed = true;
         let (first, end) = (grid.first_of(superblock), grid.end_of(superblock));
-        if grid.live_dies() > 1 && self.pair_from(grid, core, first, end).is_none() {
+        if grid.live_dies() > 1 && Self::pair_from(grid, core, first, end).is_none() {
             self.states[superblock.index()] = State::Bad;
             return;
         }
