@@ -130,10 +130,10 @@ impl DrivePlan {
         let data = mapped as f64 / f64::from(geometry.pages_per_block);
         let good = 1.0 - values.real("flash.fault.factory_bad");
         let blocks = ((planes * u64::from(geometry.blocks_per_plane())) as f64 * good - data).max(0.0);
-        // Elastic stripes count what they keep erased to their reserve.
-        let is_elastic = self.stripes.is_some_and(|stripes| stripes.own_reserve().is_some());
+        // Stripes with a map of their own count what they keep erased to their reserve.
+        let has_own_map = self.stripes.is_some_and(|stripes| stripes.own_reserve().is_some());
         let kept_erased = mapping_of(&self.config).kept_erased;
-        let erased = kept_erased.filter(|_| !is_elastic).map_or(0, |kept| kept(values));
+        let erased = kept_erased.filter(|_| !has_own_map).map_or(0, |kept| kept(values));
         let reserve = reserve_blocks(&self.config, self.user_pages).expect("the plan was checked");
         let in_reserve = planes * segments * u64::from(reserve + erased);
         let effective = ((blocks - in_reserve as f64) / data).max(0.0);

@@ -9,7 +9,6 @@ mod cache;
 pub mod choice;
 mod code;
 mod commit;
-mod elastic;
 mod flush;
 mod gone;
 mod jobs;
@@ -32,11 +31,10 @@ mod way;
 mod work;
 
 pub use layout::{MOST_DATA, Member, StripeLayout};
-pub use settings::{parameters, stripe_choices, stripe_names};
+pub use settings::{MAPPED, has_own_map, parameters, stripe_choices, stripe_names};
 
 use array::Array;
-use elastic::Elastic;
-use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry};
+use ftl::mapping::{FtlContext, RecoverError, Stripes, VersionedEntry, elastic};
 use layer::{PageLayer, Values, Versioned};
 use layout::Shape;
 use nand::{Flash, FlashState};
@@ -102,6 +100,10 @@ impl StripePlan {
         lanes.map(|(die, plane)| die * geometry.planes_per_die + plane).collect()
     }
 
+    fn elastic_chips(&self) -> elastic::Chips {
+        elastic::Chips { data: self.0.layout.data, spares: self.0.spares }
+    }
+
     fn chips(&self, geometry: &Geometry) -> Chips {
         let spares = (geometry.dies() - self.0.spares..geometry.dies()).map(DieId).collect();
         Chips::new(self.lanes(geometry), geometry.planes_per_die, spares)
@@ -115,7 +117,7 @@ impl StripePlan {
         flash: &F,
     ) -> Box<dyn PageLayer<F>> {
         if self.0.scheme.elastic {
-            return Box::new(Elastic::new(context, self.0.layout.data, self.0.spares));
+            return elastic::build(context, self.elastic_chips(), flash);
         }
         let chips = self.chips(&context.geometry);
         let below = self.with_mapping(context, &chips, flash.state(), |context| (entry.build)(context, flash));
@@ -135,7 +137,7 @@ impl StripePlan {
         image: &FlashState,
     ) -> Result<Box<dyn PageLayer<F>>, RecoverError> {
         if self.0.scheme.elastic {
-            return Ok(Box::new(Elastic::recover(context, self.0.layout.data, self.0.spares, image)?));
+            return elastic::recover(context, self.elastic_chips(), image);
         }
         let mut chips = self.chips(&context.geometry);
         for replaced in recover::replacements(image) {

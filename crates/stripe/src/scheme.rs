@@ -7,7 +7,7 @@
 //! | `raid5`       | 1        | nowhere                                                   |
 //! | `raid5-fpc`   | 1        | in non-volatile memory, complete                          |
 //! | `raid5-ppc`   | 1        | in non-volatile memory, of the newer pages alone          |
-//! | `raid-elastic`| 1        | nowhere: it is of the pages written together (`elastic/`) |
+//! | `raid-elastic`| 1        | nowhere: it is of the pages written together           |
 //! | `fra`         | 1        | nowhere, until the host is idle                           |
 //! | `raid6`       | 2        | nowhere                                                   |
 //! | `raid6-ppc`   | 2        | in non-volatile memory, of the newer pages alone          |

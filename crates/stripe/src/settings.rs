@@ -3,7 +3,7 @@
 use crate::choice;
 use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
-use ftl::alloc::{PLACEMENTS, Placement};
+use ftl::mapping::elastic;
 use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values};
 use units::quantity;
 
@@ -51,6 +51,8 @@ fn schemes(fits: impl Fn(&Scheme) -> bool) -> Vec<&'static str> {
 }
 
 const STRIPED: Condition = Condition::one_of(KEY, |_| schemes(|_| true));
+const FIXED: Condition =
+    Condition::one_of(KEY, |_| schemes(|scheme| !scheme.elastic)).otherwise("no page has a chip of its own");
 const HAS_PARITY: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme.parity > 0))
     .otherwise("nothing can be computed that a spare could take");
 const KEEPS_OLD: Condition =
@@ -62,6 +64,18 @@ const KEEPS_FULL: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme
     .otherwise("no full parity is kept in memory");
 const HAS_SPARES: Condition = Condition::above_zero("stripe.spares").otherwise("there is no spare");
 const GATHERS: Condition = Condition::above_zero("stripe.buffer_size").otherwise("there is no gathering buffer");
+
+/// A key of mappings is read by the mapping below, or by the one that elastic stripes are.
+pub const MAPPED: Condition = Condition::one_of(KEY, |key| {
+    let is_read = elastic::parameters().iter().any(|parameter| parameter.key == key);
+    stripe_names().into_iter().filter(|name| is_read || !has_own_map(name)).collect()
+})
+.otherwise("stripes have a map of their own");
+
+/// Whether stripes of this kind are a mapping themselves, and have none below.
+pub fn has_own_map(kind: &str) -> bool {
+    find(kind).is_some_and(|scheme| scheme.elastic)
+}
 
 /// Settings read once.
 #[derive(Clone, Copy, Debug)]
@@ -126,8 +140,8 @@ fn shape_parameters() -> Vec<Parameter> {
             ParameterKind::Choice(stripe_choices),
             "none",
             "How pages are striped over the chips, and what protects them. Parity comes on top of drive.capacity \
-                and drive.over_provisioning. raid-elastic has a map of its own and knows of ftl.gc.* only free_blocks \
-                (superblocks there) and copies_in_flight.",
+                and drive.over_provisioning. Where pages have no chip of their own, ftl.gc.* is about superblocks: one \
+                block of every plane, collected as one.",
         ),
         Parameter::new(
             "stripe.chips",
@@ -143,7 +157,7 @@ fn shape_parameters() -> Vec<Parameter> {
             "page",
             "Consecutive pages that go to one chip.",
         )
-        .only(STRIPED),
+        .only(FIXED),
         Parameter::new(
             "stripe.spares",
             ParameterKind::Count { min: 0, max: 64 },
@@ -244,28 +258,6 @@ pub(crate) struct Plan {
     pub spares: u32,
 }
 
-/// Elastic stripes have a map of their own, which does not know everything the page map does.
-///
-/// # Errors
-/// Which value has no meaning there, in words.
-fn check_elastic(values: &Values) -> Result<(), String> {
-    let knows = [
-        (BY_BLOCK.key, BY_BLOCK.name_of(false)),
-        (ftl::mapping::KEY, "page"),
-        ("ftl.gc.victim", "greedy"),
-        (PLACEMENTS.key, PLACEMENTS.name_of(Placement::Dynamic)),
-    ];
-    for (key, only) in knows {
-        if values.get(key).is_some() && values.name(key) != only {
-            return Err(format!(
-                "stripe.kind = raid-elastic knows only {key} = {only}, and it is {}; leave it out",
-                values.name(key)
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Where pages are, or why the values do not fit the flash.
 ///
 /// # Errors
@@ -296,9 +288,6 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
              the dies in use must be a multiple of the chips of a stripe"
         ));
     }
-    if scheme.elastic {
-        check_elastic(values)?;
-    }
     let (buffer, page) = (values.whole("stripe.buffer_size"), values.whole("flash.page_size"));
     if buffer > 0 && buffer < page {
         let [has, least] = [buffer, page].map(quantity::exact_size);
@@ -307,7 +296,8 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
              it to \"0B\" for none"
         ));
     }
-    let unit = if BY_BLOCK.read(values) { values.whole("flash.pages_per_block") as u32 } else { 1 };
+    let by_block = BY_BLOCK.read(values) && !scheme.elastic;
+    let unit = if by_block { values.whole("flash.pages_per_block") as u32 } else { 1 };
     let layout = StripeLayout {
         data: chips - scheme.parity,
         parity: scheme.parity,
@@ -323,4 +313,23 @@ pub(crate) fn plan(values: &Values, user_pages: u64) -> Result<Option<Plan>, Str
         ));
     }
     Ok(Some(Plan { scheme, layout, spares }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layer::Value;
+
+    #[test]
+    fn of_the_keys_of_mappings_elastic_stripes_read_those_of_victims() {
+        let read = |kind: &str, key: &str| {
+            let mut values = Values::default();
+            values.set(KEY, Value::Name(kind.to_owned()));
+            MAPPED.holds(key, &values)
+        };
+        for (name, _) in stripe_choices() {
+            assert!(read(name, "ftl.gc.victim") && read(name, "ftl.gc.window_blocks"), "{name}");
+            assert_eq!(read(name, "ftl.gc.copyback"), !has_own_map(name), "{name}");
+        }
+    }
 }

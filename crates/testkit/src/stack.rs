@@ -212,15 +212,14 @@ impl Stack {
         self.set("flash.channels", chips + spares).set("flash.dies_per_channel", per_channel);
         self.set("stripe.chips", chips).set("stripe.spares", spares);
         shape.planes = chips * per_channel * planes;
-        if dies && kind == "raid-elastic" {
+        let has_own_map = stripe::has_own_map(kind);
+        if dies && has_own_map {
             shape.spare_blocks += 2 * shape.data_blocks; // with fewer dies there is more parity
         }
         self.set("stripe.in_flight", 1 + stream.below(4)).set("stripe.cache.entries", 1 + stream.below(6));
         self.set("stripe.buffer_size", format!("{}B", stream.below(12) * shape.page_bytes));
-        if kind == "raid-elastic" {
-            self.set("stripe.granularity", "page")
-                .set("ftl.gc.victim", "greedy")
-                .set("ftl.allocation.placement", "dynamic");
+        if has_own_map {
+            self.set("stripe.granularity", "page"); // not read, and not drawn, so that a seed keeps the rest
         }
         // Drawn apart, so that a seed keeps the rest of its drive.
         let mut apart = stream.clone();

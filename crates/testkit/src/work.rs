@@ -68,7 +68,7 @@ pub fn can_serve(stack: &Stack, plan: &DrivePlan, state: &FlashState) -> bool {
         let needed = plan.user_pages.div_ceil(geometry.pages_per_block) + reserve * geometry.planes();
         return merges && usable >= needed;
     }
-    if stack.get("stripe.kind") == "raid-elastic" {
+    if plan.stripes.is_some_and(|stripes| stripes.own_reserve().is_some()) {
         return elastic_can_serve(plan, state, reserve);
     }
     if let Some(zones) = &plan.zones {

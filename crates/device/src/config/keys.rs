@@ -422,7 +422,8 @@ pub fn all_keys() -> Vec<Parameter> {
         Parameter::new(mapping::KEY, Kind::Choice(mapping::mapping_choices), "page", "The flash translation layer.");
     let stripes = [stripe::parameters(), zones::parameters()].concat();
     let buffers = [vec![buffer], buffer::parameters()].concat();
-    let mappings = [vec![mapping], mapping::parameters()].concat();
+    let of_mappings = mapping::parameters().into_iter().map(|parameter| parameter.under(stripe::MAPPED));
+    let mappings = [vec![mapping], of_mappings.collect()].concat();
     let own = [DRIVE, FLASH].concat();
     let workloads = [WORKLOAD, OF_GENERATORS, OF_TRACES].concat();
     [own, buffers, stripes, mappings, remap::keys(), workloads].concat()

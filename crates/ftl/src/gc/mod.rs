@@ -18,15 +18,30 @@ use layer::{Condition, Named, Parameter, Values, declaring, of_table};
 use nand::BlockRow;
 use std::sync::Arc;
 
-/// What a victim policy sees: the blocks of one plane.
+/// What makes a block a candidate, and how many valid pages it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keys<'a> {
+    /// Of erase blocks, as [`crate::BlockTable`] keeps them.
+    Blocks(&'a [i16]),
+    /// Of superblocks, which may have more pages: their valid pages, or [`Keys::NO_CANDIDATE`].
+    Superblocks(&'a [u32]),
+}
+
+impl Keys<'_> {
+    /// Of a superblock that may not be collected.
+    pub const NO_CANDIDATE: u32 = u32::MAX;
+}
+
+/// What a victim policy sees: the blocks of one plane, or the superblocks of a drive. Of these it sees as valid
+/// pages what collecting one gives no room for, the parities of its copies included.
 #[derive(Debug)]
 pub struct VictimView<'a> {
-    pub(crate) keys: &'a [i16],
+    pub(crate) keys: Keys<'a>,
     /// Running number at which each block was closed.
     pub closed_at: &'a [u32],
     /// Running number the next closing would get.
     pub closings: u32,
-    /// Wear and other states of each block.
+    /// Wear and other states of each block; of a superblock those of one of its blocks.
     pub rows: &'a [BlockRow],
     /// Pages of a block.
     pub pages_per_block: u32,
@@ -35,36 +50,50 @@ pub struct VictimView<'a> {
 impl VictimView<'_> {
     /// Number of blocks, candidates or not.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        match self.keys {
+            Keys::Blocks(keys) => keys.len(),
+            Keys::Superblocks(keys) => keys.len(),
+        }
     }
 
     /// Whether the plane has no block.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
     /// Valid pages of a block if it may be collected.
     #[inline]
     pub fn valid(&self, block: usize) -> Option<u32> {
-        let key = self.keys[block];
-        key_is_candidate(key).then_some(key as u32)
+        match self.keys {
+            Keys::Blocks(keys) => key_is_candidate(keys[block]).then_some(keys[block] as u32),
+            Keys::Superblocks(keys) => (keys[block] != Keys::NO_CANDIDATE).then_some(keys[block]),
+        }
     }
 
     /// The candidate with the fewest valid pages, the lowest number among equals.
     pub fn least_valid(&self) -> Option<usize> {
+        let keys = match self.keys {
+            Keys::Blocks(keys) => keys,
+            Keys::Superblocks(_) => return self.candidates().min_by_key(|(_, valid)| *valid).map(|(block, _)| block),
+        };
         // A plain loop becomes vector instructions in every build; `Iterator::min` only where all crates are optimised
         // as one.
         let mut least = i16::MAX;
-        for key in self.keys {
+        for key in keys {
             least = if *key < least { *key } else { least };
         }
-        key_is_candidate(least).then(|| self.keys.iter().position(|key| *key == least))?
+        key_is_candidate(least).then(|| keys.iter().position(|key| *key == least))?
     }
 
     /// All candidates with their valid counts.
     pub fn candidates(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
-        let candidates = self.keys.iter().enumerate().filter(|(_, key)| key_is_candidate(**key));
-        candidates.map(|(block, key)| (block, *key as u32))
+        let (blocks, superblocks): (&[i16], &[u32]) = match self.keys {
+            Keys::Blocks(keys) => (keys, &[]),
+            Keys::Superblocks(keys) => (&[], keys),
+        };
+        let blocks = blocks.iter().enumerate().filter(|(_, key)| key_is_candidate(**key));
+        let superblocks = superblocks.iter().enumerate().filter(|(_, key)| **key != Keys::NO_CANDIDATE);
+        blocks.map(|(block, key)| (block, *key as u32)).chain(superblocks.map(|(block, key)| (block, *key)))
     }
 }
 
@@ -143,10 +172,27 @@ pub fn build_victim(name: &str, values: &Values) -> Box<dyn VictimPolicy> {
 pub(crate) mod testing {
     use super::*;
 
+    #[test]
+    fn a_policy_chooses_superblocks_as_it_chooses_blocks() {
+        let (valid, closed_at) = ([None, Some(9), Some(3), Some(60), None, Some(3)], [1, 7, 9, 2, 3, 5]);
+        let keys = valid.map(|valid| valid.map_or(Keys::NO_CANDIDATE, |valid| valid as u32));
+        let keys = Keys::Superblocks(&keys);
+        let view = VictimView { keys, closed_at: &closed_at, closings: 100, rows: &[], pages_per_block: 64 };
+        let mut values = Values::default();
+        for parameter in parameters() {
+            let default = parameter.default.expect("policy parameters have defaults");
+            values.set(parameter.key, parameter.kind.parse(default).expect("defaults are valid"));
+        }
+        for entry in VICTIMS {
+            let picked = (entry.build)(&values).pick(&view, &mut Stream::new(1, "test"));
+            assert_eq!(picked, pick(&mut *(entry.build)(&values), &valid, &closed_at), "{}", entry.name);
+        }
+    }
+
     /// Runs a policy over hand-made blocks: `None` is no candidate.
     pub fn pick(policy: &mut dyn VictimPolicy, valid: &[Option<i16>], closed_at: &[u32]) -> Option<usize> {
         let keys: Vec<i16> = valid.iter().map(|v| v.unwrap_or(0x4000)).collect();
-        let view = VictimView { keys: &keys, closed_at, closings: 100, rows: &[], pages_per_block: 64 };
+        let view = VictimView { keys: Keys::Blocks(&keys), closed_at, closings: 100, rows: &[], pages_per_block: 64 };
         policy.pick(&view, &mut Stream::new(1, "test"))
     }
 

@@ -11,6 +11,7 @@ mod common;
 #[cfg(test)]
 mod conduct;
 mod dftl;
+pub mod elastic;
 mod entry;
 mod fast;
 mod leaftl;
@@ -18,6 +19,7 @@ mod log_block;
 mod page;
 mod page_level;
 mod pages;
+mod ranges;
 mod shrd;
 mod superpage;
 mod tpftl;

@@ -1,9 +1,10 @@
 //! Stripes under lost chips: every reachable state of a small drive, every chip, every scheme.
 
-use crate::striped::{Fed, NOTHING, random_requests, request, restarted, serve, timed, unreadable, written};
+use crate::striped::{Fed, NOTHING, counters, random_requests, request, restarted, serve, timed, unreadable, written};
 use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{Flash, TimedFlash};
+use std::collections::BTreeSet;
 use testkit::Stack;
 use units::{BlockId, DieId, HostOp, Request};
 
@@ -69,6 +70,34 @@ fn partial_parity_cache_survives_any_chip_in_every_state() {
 #[test]
 fn elastic_stripes_survive_any_chip_in_every_state() {
     any_chip_may_die("raid-elastic");
+}
+
+/// Power is cut after every event, whatever policy chooses the superblocks to be collected; and they choose others.
+#[test]
+fn any_victim_policy_may_choose_superblocks() {
+    let requests = random_requests(7, 300, 32);
+    let mut outcomes = BTreeSet::new();
+    for policy in ftl::gc::VICTIMS {
+        let mut stack = crate::striped::stack("raid-elastic", 0, "16KiB");
+        stack.set("drive.over_provisioning", "350%").set("ftl.gc.victim", policy.name);
+        let plan = stack.plan().unwrap();
+        let mut fed = Fed::new(&plan, &requests);
+        let (mut stream, mut found) = (Stream::new(1, "cuts"), Vec::new());
+        while fed.step().is_some() {
+            let place = format!("{}: {} ns", policy.name, fed.drive.now());
+            testkit::read_back(&plan, fed.drive.flash().power_cut(&mut stream), &mut found).unwrap();
+            let oracle = fed.drive.oracle_mut().unwrap();
+            for (sector, value) in (0..).zip(&found) {
+                oracle.check_after_cut(sector, value.unwrap_or_else(|| panic!("{place}: sector {sector} is lost")));
+            }
+            assert_eq!(oracle.violation(), None, "{place}");
+        }
+        assert_eq!(unreadable(&mut fed.drive), NOTHING, "{}", policy.name);
+        let collected = counters(&fed.drive, "stripe")["superblocks_collected"];
+        assert!(collected > 10, "{}: {collected} superblocks were collected", policy.name);
+        outcomes.insert(fed.drive.flash().state().hash());
+    }
+    assert!(outcomes.len() > 3, "policies choose differently: {outcomes:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::space::Space;
 use super::space::admission::Emptying;
 use super::trims::Trims;
 use crate::FtlContext;
-use crate::gc::{VictimPolicy, VictimView, build_victim};
+use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
 use nand::Flash;
 use units::{BlockId, Cause};
@@ -139,7 +139,7 @@ impl Collector {
         let mut full = 0;
         let choice = loop {
             let view = VictimView {
-                keys: ground.pages.blocks().keys(first, count),
+                keys: Keys::Blocks(ground.pages.blocks().keys(first, count)),
                 closed_at: ground.pages.blocks().closed_at(first, count),
                 closings: ground.pages.blocks().closings(),
                 rows: &flash.state().blocks()[first.index()..first.index() + count as usize],

@@ -5,23 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::{BlockId, Geometry, Lpn, Ppn};
 
-/// Bytes of one entry of a tombstone: first page, count, sequence number.
-pub(super) const RANGE_BYTES: usize = 16;
-
-/// Consecutive logical pages trimmed by one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub first: Lpn,
-    pub count: u32,
-    pub sequence: u64,
-}
-
-impl Range {
-    /// Its logical pages.
-    pub fn pages(self) -> impl Iterator<Item = Lpn> {
-        (self.first.0..self.first.0 + self.count).map(Lpn)
-    }
-}
+pub(super) use crate::mapping::ranges::{RANGE_BYTES, Range, decode, encode};
 
 /// A tombstone page on flash or on its way there. Where chips may fail there are copies of it on other chips: map
 /// entries name the first, which counts for all.
@@ -251,24 +235,4 @@ impl Tombstones {
         self.find_short();
         Ok(())
     }
-}
-
-/// Writes ranges as a tombstone's record.
-pub(super) fn encode(ranges: &[Range]) -> Box<[u8]> {
-    let bytes = ranges.iter().flat_map(|range| {
-        let words = [range.first.0.to_le_bytes(), range.count.to_le_bytes()];
-        words.into_iter().flatten().chain(range.sequence.to_le_bytes())
-    });
-    bytes.collect()
-}
-
-/// Reads a tombstone's record.
-pub(super) fn decode(record: &[u8]) -> Vec<Range> {
-    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-    let ranges = record.chunks_exact(RANGE_BYTES).map(|entry| Range {
-        first: Lpn(word(&entry[..4])),
-        count: word(&entry[4..8]),
-        sequence: u64::from_le_bytes(entry[8..].try_into().expect("eight bytes")),
-    });
-    ranges.collect()
 }

@@ -1,0 +1,203 @@
+//! Collection: superblocks are emptied into new stripes and erased. A policy chooses among those that give room.
+
+use super::entry::{Place, Superblock};
+use super::log::Log;
+use super::space::{KEPT, STREAMS, Space};
+use crate::FtlContext;
+use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
+use engine::random::Stream;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Flash, FlashState, Outcome};
+use units::Cause;
+
+/// Superblocks emptied for each one there is, without a write of the host between them, after which a policy is
+/// overruled: what its choices seem to give is used up by stripes that are short.
+const CIRCLES: u32 = 64;
+
+/// What decides about victims, and the superblock being emptied.
+pub(super) struct Collector {
+    policy: Box<dyn VictimPolicy>,
+    stream: Stream,
+    /// Free superblocks at which collection begins.
+    free_blocks: usize,
+    /// Pages copied at once.
+    window: u32,
+    /// Superblock being emptied and what of it is left to look at, last first.
+    victim: Option<Superblock>,
+    queue: Vec<Place>,
+    /// Superblocks whose pages were all moved.
+    emptied: Vec<Superblock>,
+    /// What the policy sees: pages of each superblock that collecting it gives no room for. Kept to use its memory
+    /// again.
+    keys: Vec<u32>,
+    /// Superblocks chosen since the host wrote.
+    in_a_row: u32,
+    /// Superblocks emptied since counting began.
+    pub collected: u64,
+}
+
+impl Collector {
+    /// Nothing is being emptied; `window` pages are copied at once.
+    pub fn new(context: &FtlContext<'_>, window: u32) -> Self {
+        Self {
+            policy: build_victim(context.values.name("ftl.gc.victim"), context.values),
+            stream: Stream::new(context.seed, &format!("ftl.{}", context.owner)),
+            free_blocks: (context.values.whole("ftl.gc.free_blocks") as usize).max(KEPT),
+            window,
+            victim: None,
+            queue: Vec::new(),
+            emptied: Vec::new(),
+            keys: Vec::new(),
+            in_a_row: 0,
+            collected: 0,
+        }
+    }
+
+    /// The host wrote or trimmed a page.
+    pub fn host_wrote(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// Goes on collecting as far as window and room allow.
+    pub fn collect<F: Flash>(&mut self, flash: &mut F, log: &mut Log) {
+        while let Some(victim) = self.victim.or_else(|| self.begin(flash.state(), log)) {
+            while let Some(place) = self.queue.last().copied() {
+                // What is under way when power is cut is written in vain: little, where there is little room.
+                let window = if log.space.free() == 0 { log.grid.data() } else { self.window };
+                if log.stripes.copies() >= window {
+                    return;
+                }
+                if log.pages.is_valid(place) && !log.move_away(flash, place, Cause::Gc) {
+                    return;
+                }
+                self.queue.pop();
+            }
+            debug_assert!(log.pages.valid_count(victim) == 0, "an emptied superblock has no valid page");
+            self.emptied.push(victim);
+            self.victim = None;
+        }
+    }
+
+    fn begin(&mut self, state: &FlashState, log: &mut Log) -> Option<Superblock> {
+        let free = log.space.free() + log.space.being_erased() + self.emptied.len();
+        let victim = self.next_victim(state, log, free <= self.free_blocks)?;
+        log.space.begin_collection(victim);
+        self.victim = Some(victim);
+        self.queue = log.pages.valid_in(victim).rev().collect();
+        self.collected += 1;
+        self.victim
+    }
+
+    /// The superblock to be emptied next. Without need for room, those whose blocks or dies failed.
+    fn next_victim(&mut self, state: &FlashState, log: &Log, needs_room: bool) -> Option<Superblock> {
+        let pressed = log.space.is_pressed();
+        if needs_room && !pressed {
+            return self.choose(state, log);
+        }
+        let (failing, to_rebuild) = (log.space.failing(), log.repairs.to_rebuild());
+        if !needs_room && failing.is_empty() && to_rebuild.is_empty() {
+            return None;
+        }
+        let is_meant = |victim: &Superblock| needs_room || failing.contains(victim) || to_rebuild.contains(victim);
+        let victim = log.space.candidates().filter(is_meant).min_by_key(|victim| log.pages.valid_count(*victim))?;
+        let valid = log.pages.valid_count(victim);
+        let fits = if pressed { valid <= log.open_room(state) } else { log.grid.with_parity(valid) <= log.room(state) };
+        fits.then_some(victim)
+    }
+
+    /// The choice of the policy among superblocks that give room for a page and its parity: with less, copies would
+    /// go round for ever.
+    fn choose(&mut self, state: &FlashState, log: &Log) -> Option<Superblock> {
+        let (all, room) = (log.grid.live_places(), log.room(state));
+        let least = log.grid.with_parity(1);
+        let whole = Space::places_left(&log.grid, state, None);
+        self.keys.clear();
+        self.keys.resize(log.grid.superblocks() as usize, Keys::NO_CANDIDATE);
+        for victim in log.space.candidates() {
+            let takes = log.grid.with_parity(log.pages.valid_count(victim));
+            // Few have lost a block, and to look for them takes time.
+            let is_damaged = log.space.is_damaged(victim);
+            let left = if is_damaged { Space::places_left(&log.grid, state, Some(victim)) } else { whole };
+            let gained = left.saturating_sub(takes);
+            if takes <= room && gained >= least {
+                self.keys[victim.index()] = all - gained;
+            }
+        }
+        let (closed_at, closings) = log.space.closings();
+        let view = VictimView {
+            keys: Keys::Superblocks(&self.keys),
+            closed_at,
+            closings,
+            rows: log.grid.rows(state),
+            pages_per_block: all,
+        };
+        // What is kept for collection is in use: only the most that can be gained is sure to bring it back.
+        let is_short = log.space.free() < KEPT;
+        let pick = if is_short || self.in_a_row > CIRCLES * log.grid.superblocks() {
+            view.least_valid()
+        } else {
+            self.policy.pick(&view, &mut self.stream)
+        };
+        let pick = pick?;
+        assert!(view.valid(pick).is_some(), "the victim policy chose superblock {pick}, no candidate");
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        Some(Superblock(pick as u32))
+    }
+
+    /// Whether collection, which was stuck, may go on at the cost of parities: those pages are written once more as
+    /// soon as there is room.
+    pub fn press(&mut self, log: &mut Log) -> bool {
+        let is_stuck =
+            log.space.free() == 0 && log.stripes.is_quiet() && self.emptied.is_empty() && log.space.being_erased() == 0;
+        if !is_stuck || log.space.is_pressed() {
+            return false;
+        }
+        log.space.press();
+        if let Some(victim) = self.victim.take() {
+            log.space.put_back(victim);
+            self.queue.clear();
+        }
+        for stream in STREAMS {
+            if log.space.open(stream).is_some_and(|open| log.pages.valid_count(open.superblock) == 0) {
+                log.space.close_open(stream);
+            }
+        }
+        true
+    }
+
+    /// Erases superblocks that nobody needs any more. `true`: one is free now.
+    pub fn erase_emptied<F: Flash>(&mut self, flash: &mut F, log: &mut Log) -> bool {
+        if log.stripes.repairs() > 0 || log.repairs.any() && log.may_repair(flash.state()) {
+            return false; // older versions of what has no parity may be there
+        }
+        let before = log.space.free();
+        for index in (0..self.emptied.len()).rev() {
+            let superblock = self.emptied[index];
+            if log.space.is_needed(superblock) {
+                continue;
+            }
+            self.emptied.swap_remove(index);
+            log.roles.clear(&log.grid, superblock);
+            log.repairs.emptied(superblock);
+            for block in log.space.begin_erase(&log.grid, flash.state(), superblock) {
+                if flash.erase(log.owner, block, Cause::Gc) == Outcome::Done {
+                    log.space.block_erased(&log.grid, flash.state(), block);
+                }
+            }
+        }
+        log.space.free() > before
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        let left: Vec<u32> = self.emptied.iter().copied().chain(self.victim).map(|victim| victim.0).collect();
+        writer.put_u32("elastic.collected", left.into_iter());
+    }
+
+    /// What was being emptied may be chosen again.
+    pub fn load(reader: &mut SnapshotReader<'_>, log: &mut Log) -> Result<(), SnapshotError> {
+        for superblock in reader.get_u32("elastic.collected")? {
+            log.space.put_back(Superblock(superblock));
+        }
+        Ok(())
+    }
+}

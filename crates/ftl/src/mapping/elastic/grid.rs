@@ -1,0 +1,334 @@
+//! Where places are: superblocks over the planes, and which dies are in use.
+//!
+//! Consecutive positions of a superblock are on different dies, so any stripe that is short enough is spread over as
+//! many dies as it has pages.
+//!
+//! *Protects*: a die in use is neither lost nor a spare. Only this file says which are.
+
+use super::Chips;
+use super::entry::{Place, Superblock};
+use nand::{BlockRow, FlashState, PageKind};
+use units::{BlockId, DieId, Geometry, Ppn};
+
+/// The numbering of places, and the dies.
+#[derive(Debug)]
+pub(super) struct Grid {
+    geometry: Geometry,
+    /// Planes in order of positions, and the index of each plane there.
+    lanes: Vec<u32>,
+    index_of: Vec<u32>,
+    /// Places of a superblock.
+    places: u32,
+    /// Most data pages of a stripe.
+    data: u32,
+    /// By index: the die is lost, or not used yet.
+    lost: Vec<bool>,
+    /// Consecutive positions that a stripe may use: they are on different dies.
+    span: u32,
+    /// Dies that take the place of lost ones.
+    spares: Vec<DieId>,
+    /// Dies in use as long as none is lost.
+    usual_dies: u32,
+    deaths: u32,
+    /// Dies lost, and spares that failed before they were used.
+    failed_dies: u32,
+}
+
+impl Grid {
+    /// Where there are as many channels as a stripe has pages, each page is on a channel of its own.
+    pub fn new(geometry: Geometry, Chips { data, spares }: Chips) -> Self {
+        let dies = geometry.dies();
+        let planes = (0..geometry.planes_per_die).flat_map(|plane| (0..dies).map(move |die| (die, plane)));
+        let lanes: Vec<u32> = planes.map(|(die, plane)| die * geometry.planes_per_die + plane).collect();
+        let mut index_of = vec![0; lanes.len()];
+        (0..).zip(&lanes).for_each(|(index, lane)| index_of[*lane as usize] = index);
+        let spares: Vec<DieId> = (dies - spares..dies).map(DieId).collect();
+        let mut grid = Self {
+            geometry,
+            lost: vec![false; lanes.len()],
+            index_of,
+            places: lanes.len() as u32 * geometry.pages_per_block,
+            lanes,
+            data,
+            span: if data < geometry.channels { geometry.channels } else { dies },
+            usual_dies: dies - spares.len() as u32,
+            spares: Vec::new(),
+            deaths: 0,
+            failed_dies: 0,
+        };
+        for die in &spares {
+            grid.set_lost(*die, true);
+        }
+        Self { spares, ..grid }
+    }
+
+    /// Superblocks of the drive.
+    pub fn superblocks(&self) -> u32 {
+        self.geometry.blocks_per_plane()
+    }
+
+    /// All superblocks.
+    pub fn all(&self) -> impl Iterator<Item = Superblock> + use<> {
+        (0..self.superblocks()).map(Superblock)
+    }
+
+    /// All places of the drive.
+    pub fn all_places(&self) -> impl Iterator<Item = Place> + use<> {
+        Place(0).to(Place(self.superblocks() * self.places))
+    }
+
+    /// Places of a superblock.
+    pub fn places(&self) -> u32 {
+        self.places
+    }
+
+    /// The superblock of a place.
+    #[inline]
+    pub fn of(&self, place: Place) -> Superblock {
+        Superblock(place.0 / self.places)
+    }
+
+    /// The first place of a superblock.
+    pub fn first_of(&self, superblock: Superblock) -> Place {
+        Place(superblock.0 * self.places)
+    }
+
+    /// The end of a superblock, as a place.
+    pub fn end_of(&self, superblock: Superblock) -> Place {
+        Place((superblock.0 + 1) * self.places)
+    }
+
+    /// The first place that a stripe which begins at `first` may not use.
+    pub fn reach_of(&self, first: Place) -> Place {
+        self.end_of(self.of(first)).min(Place(first.0 + self.span))
+    }
+
+    /// Whether the first of two places may belong to a stripe that begins at the other one.
+    pub fn reaches(&self, first: Place, other: Place) -> bool {
+        other.0 - first.0 < self.span
+    }
+
+    /// Most pages of a stripe with the gaps between them.
+    pub fn span(&self) -> u32 {
+        self.span
+    }
+
+    /// Most data pages of a stripe.
+    pub fn data(&self) -> u32 {
+        self.data
+    }
+
+    /// Places that `pages` take with their parities.
+    pub fn with_parity(&self, pages: u32) -> u32 {
+        let data = self.data.min(self.live_dies().saturating_sub(1)).max(1);
+        pages + pages.div_ceil(data)
+    }
+
+    fn index(&self, place: Place) -> u32 {
+        place.0 % self.places % self.lanes()
+    }
+
+    /// The flash page of a place.
+    #[inline]
+    pub fn page(&self, place: Place) -> Ppn {
+        self.geometry.page_at(self.block_of(place), place.0 % self.places / self.lanes())
+    }
+
+    /// The erase block of a place.
+    pub fn block_of(&self, place: Place) -> BlockId {
+        self.block(self.of(place), self.index(place))
+    }
+
+    /// The place of a flash page.
+    #[inline]
+    pub fn place(&self, page: Ppn) -> Place {
+        let block = self.geometry.block_of(page);
+        let index = self.index_of[self.geometry.lane_of(block) as usize];
+        let position = self.geometry.page_in_block(page) * self.lanes() + index;
+        Place(self.superblock_of(block).0 * self.places + position)
+    }
+
+    /// The erase block of a superblock on the plane with this index.
+    pub fn block(&self, superblock: Superblock, index: u32) -> BlockId {
+        BlockId(self.lanes[index as usize] * self.geometry.blocks_per_plane() + superblock.0)
+    }
+
+    /// Erase blocks of a superblock on dies in use, with their indices.
+    pub fn blocks(&self, superblock: Superblock) -> impl Iterator<Item = (u32, BlockId)> + use<'_> {
+        let live = (0..self.lanes()).filter(|index| !self.lost[*index as usize]);
+        live.map(move |index| (index, self.block(superblock, index)))
+    }
+
+    /// Erase blocks of a superblock.
+    pub fn lanes(&self) -> u32 {
+        self.lanes.len() as u32
+    }
+
+    /// The superblock of an erase block.
+    pub fn superblock_of(&self, block: BlockId) -> Superblock {
+        Superblock(block.0 % self.geometry.blocks_per_plane())
+    }
+
+    /// Of each superblock one erase block, which is erased with the others.
+    pub fn rows<'a>(&self, state: &'a FlashState) -> &'a [BlockRow] {
+        let first = self.block(Superblock(0), 0).index();
+        &state.blocks()[first..first + self.superblocks() as usize]
+    }
+
+    /// Whether the die of a place is lost, or not used yet.
+    #[inline]
+    pub fn is_lost(&self, place: Place) -> bool {
+        self.lost[self.index(place) as usize]
+    }
+
+    /// Whether a page of data can be read, or will be when it is programmed.
+    pub fn is_readable(&self, state: &FlashState, place: Place) -> bool {
+        let page = self.page(place);
+        if state.die_is_dead(state.geometry.die_of(state.geometry.block_of(page))) {
+            return false;
+        }
+        state.contents().is_none_or(|contents| contents.oob(page.0).kind != PageKind::Lost)
+    }
+
+    /// Whether the die of a plane is lost, by index.
+    pub fn lane_is_lost(&self, index: u32) -> bool {
+        self.lost[index as usize]
+    }
+
+    /// Dies in use.
+    pub fn live_dies(&self) -> u32 {
+        self.lost[..self.geometry.dies() as usize].iter().filter(|lost| !**lost).count() as u32
+    }
+
+    /// Places of a superblock on dies in use.
+    pub fn live_places(&self) -> u32 {
+        self.places / self.geometry.dies() * self.live_dies()
+    }
+
+    /// Erase blocks of a superblock on one die.
+    pub fn blocks_on(&self, superblock: Superblock, die: DieId) -> impl Iterator<Item = BlockId> + use<'_> {
+        let lanes = (0..).zip(&self.lanes).filter(move |(_, lane)| *lane / self.geometry.planes_per_die == die.0);
+        lanes.map(move |(index, _)| self.block(superblock, index))
+    }
+
+    /// Dies that were in use and answer nothing any more.
+    pub fn deaths(&self) -> u32 {
+        self.deaths
+    }
+
+    /// Dies lost, and spares that failed before they were used.
+    pub fn failed_dies(&self) -> u32 {
+        self.failed_dies
+    }
+
+    /// Dies fewer than are in use as long as none is lost.
+    pub fn missing_dies(&self) -> u32 {
+        self.usual_dies.saturating_sub(self.live_dies())
+    }
+
+    /// A spare answers nothing any more. `false`: the die is none.
+    pub fn lose_spare(&mut self, die: DieId) -> bool {
+        let before = self.spares.len();
+        self.spares.retain(|spare| *spare != die);
+        let is_spare = self.spares.len() < before;
+        self.failed_dies += u32::from(is_spare);
+        is_spare
+    }
+
+    /// A die in use answers nothing any more: a spare takes its place, if there is one. From now on stripes may use
+    /// all dies, whatever their channels.
+    pub fn lose(&mut self, die: DieId) {
+        self.note_death(die);
+        self.replace();
+    }
+
+    fn note_death(&mut self, die: DieId) {
+        self.failed_dies += 1;
+        self.deaths += 1;
+        self.span = self.geometry.dies();
+        self.set_lost(die, true);
+    }
+
+    /// A spare is used. `false`: there is none.
+    fn replace(&mut self) -> bool {
+        let spare = self.spares.pop();
+        if let Some(spare) = spare {
+            self.set_lost(spare, false);
+        }
+        spare.is_some()
+    }
+
+    fn set_lost(&mut self, die: DieId, is_lost: bool) {
+        for (lane, lost) in self.lanes.iter().zip(&mut self.lost) {
+            if lane / self.geometry.planes_per_die == die.0 {
+                *lost = is_lost;
+            }
+        }
+    }
+
+    /// Which dies are lost, and which spares have taken their places.
+    pub fn adopt(&mut self, image: &FlashState) {
+        for spare in self.spares.clone() {
+            let is_used = (0..image.geometry.blocks())
+                .map(BlockId)
+                .any(|block| image.geometry.die_of(block) == spare && image.block(block).done > 0);
+            if is_used && !image.die_is_dead(spare) {
+                self.spares.retain(|other| *other != spare);
+                self.set_lost(spare, false);
+            }
+        }
+        for die in (0..image.geometry.dies()).map(DieId).filter(|die| image.die_is_dead(*die)) {
+            self.spares.retain(|spare| *spare != die);
+            self.note_death(die);
+        }
+        for _ in 0..self.missing_dies() {
+            if !self.replace() {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Shape;
+
+    fn grid() -> Grid {
+        let shape = Shape {
+            channels: 4,
+            dies_per_channel: 1,
+            planes_per_die: 2,
+            blocks_per_die: 6,
+            pages_per_block: 3,
+            page_bytes: 512,
+        };
+        Grid::new(Geometry::new(shape).unwrap(), Chips { data: 2, spares: 1 })
+    }
+
+    #[test]
+    fn a_place_is_one_flash_page_and_its_neighbours_are_on_other_dies() {
+        let grid = grid();
+        let mut pages: Vec<Ppn> = grid.all_places().map(|place| grid.page(place)).collect();
+        assert!(grid.all_places().all(|place| grid.place(grid.page(place)) == place));
+        let die = |place: Place| grid.geometry.die_of(grid.block_of(place));
+        for first in grid.all_places() {
+            let dies: Vec<DieId> = first.to(grid.reach_of(first)).map(die).collect();
+            assert!(dies.iter().enumerate().all(|(index, die)| !dies[..index].contains(die)), "{first:?}: {dies:?}");
+        }
+        pages.sort_unstable();
+        assert_eq!(pages, (0..72).map(Ppn).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_spare_takes_the_place_of_a_lost_die_once() {
+        let mut grid = grid();
+        let state = |grid: &Grid| [grid.live_dies(), grid.missing_dies(), grid.deaths(), grid.failed_dies()];
+        assert_eq!(state(&grid), [3, 0, 0, 0]);
+        assert!(!grid.lose_spare(DieId(1)));
+        grid.lose(DieId(1));
+        assert_eq!((state(&grid), grid.lose_spare(DieId(3))), ([3, 0, 1, 1], false));
+        grid.lose(DieId(2));
+        assert_eq!((state(&grid), grid.live_places()), ([2, 1, 2, 2], 12));
+    }
+}

@@ -1,0 +1,171 @@
+//! Reads, and what is read in place of a page that cannot be.
+
+use super::entry::Place;
+use super::grid::Grid;
+use super::log::Log;
+use super::parity::{ParityRecord, add};
+use layer::PageOp;
+use nand::{CommandId, Completion, Flash, FlashState, JoinId, PayloadId, Read};
+use units::{Cause, Lpn, Ppn};
+
+/// Sectors of a page that are meant, where they go, and what hears of it.
+#[derive(Clone, Copy)]
+struct Wanted {
+    payload: PayloadId,
+    mask: u64,
+    cause: Cause,
+    join: JoinId,
+}
+
+/// The cells of a page on flash.
+fn page_cells(state: &FlashState, page: Ppn) -> Option<&[u8]> {
+    state.contents().map(|contents| contents.page(page.0))
+}
+
+fn read_of(grid: &Grid, place: Place, cause: Cause, sectors: u8) -> Read {
+    Read { page: grid.page(place), cause, sectors, payload: PayloadId::NONE, completion: None, after: None }
+}
+
+/// The logical pages of an operation.
+pub(super) fn pages_of(op: &PageOp) -> impl Iterator<Item = Lpn> + use<> {
+    (op.first..op.first + op.pages).map(Lpn)
+}
+
+impl Log {
+    /// Issues the reads of an operation.
+    pub fn read<F: Flash>(&mut self, flash: &mut F, op: &PageOp, join: JoinId) {
+        for (index, logical) in (0..).zip(pages_of(op)) {
+            let (mask, payload) = (op.mask_at(index, self.full_mask), op.payload.offset(index));
+            match self.pages.find(logical) {
+                None => flash.memory_mut().payloads.clear(payload, mask),
+                Some(place) if self.grid.is_readable(flash.state(), place) => {
+                    let read = read_of(&self.grid, place, op.cause, mask.count_ones() as u8);
+                    flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..read });
+                }
+                Some(place) => self.read_around(flash, place, Wanted { payload, mask, cause: op.cause, join }),
+            }
+        }
+    }
+
+    /// What a page that cannot be read is computed from: the other pages of its stripe, the parity last.
+    fn others_of(&self, state: &FlashState, place: Place) -> Option<Vec<Place>> {
+        let stripe = self.roles.stripe_of(&self.grid, place)?;
+        let others: Vec<Place> = stripe.pages().filter(|other| *other != place).collect();
+        others.iter().all(|other| self.grid.is_readable(state, *other)).then_some(others)
+    }
+
+    /// Whether a page can neither be read nor computed: what is written of it in part has nothing to be added to.
+    pub fn is_lost_for_good(&self, state: &FlashState, logical: Lpn) -> bool {
+        let Some(place) = self.pages.find(logical) else { return self.is_gone(logical) };
+        !self.grid.is_readable(state, place)
+            && self.stripes.in_memory(place).is_none()
+            && self.others_of(state, place).is_none()
+    }
+
+    /// Answers a read of a page that cannot be read.
+    #[cold]
+    fn read_around<F: Flash>(&mut self, flash: &mut F, place: Place, wanted: Wanted) {
+        let Wanted { payload, mask, cause, join } = wanted;
+        if let Some(member) = self.stripes.in_memory(place) {
+            flash.memory_mut().payloads.copy(member.content.cells, payload, mask);
+            return;
+        }
+        let own = read_of(&self.grid, place, cause, mask.count_ones() as u8);
+        let Some(others) = self.others_of(flash.state(), place) else {
+            flash.read(self.owner, Read { payload, completion: Some(Completion::Join(join)), ..own });
+            return;
+        };
+        // That it cannot be read is found out by reading it, unless the die is known to be lost.
+        let (is_lost, sectors) = (self.grid.is_lost(place), self.full_mask.count_ones() as u8);
+        let after = if is_lost { None } else { flash.read(self.owner, own).pending() };
+        for other in &others {
+            let read = read_of(&self.grid, *other, Cause::Rebuild, sectors);
+            flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after, ..read });
+        }
+        let cells = self.sum_of(flash, &others);
+        flash.memory_mut().payloads.copy(cells, payload, mask);
+        flash.memory_mut().payloads.release(cells, 1);
+        self.counters.reconstructed += 1;
+        if !is_lost {
+            self.repairs.add_once(place);
+        }
+    }
+
+    /// The sum of pages on flash; the last one is a parity.
+    fn sum_of<F: Flash>(&self, flash: &mut F, places: &[Place]) -> PayloadId {
+        let cells = flash.memory_mut().payloads.take(1, self.full_mask);
+        let Some(contents) = flash.state().contents() else { return cells };
+        let mut sum = vec![0; flash.state().memory.payloads.cells(cells).len()];
+        let (parity, data) = places.split_last().expect("a stripe has a parity");
+        for place in data {
+            add(contents.page(self.grid.page(*place).0), &mut sum);
+        }
+        let record = contents.record(self.grid.page(*parity).0).and_then(ParityRecord::read);
+        add(record.expect("a parity page holds a parity").cells, &mut sum);
+        flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&sum);
+        cells
+    }
+
+    /// Brings a whole page into memory, of which so many sectors are not known yet; the read to wait for. Nothing if
+    /// nothing is left of it.
+    pub fn fetch<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        place: Place,
+        cause: Cause,
+        sectors: u8,
+    ) -> Option<(PayloadId, Option<CommandId>)> {
+        if let Some(member) = self.stripes.in_memory(place) {
+            let cells = flash.memory_mut().payloads.take(1, self.full_mask);
+            flash.memory_mut().payloads.copy(member.content.cells, cells, self.full_mask);
+            let after = if self.grid.is_lost(place) {
+                None
+            } else {
+                flash.read(self.owner, read_of(&self.grid, place, cause, sectors)).pending()
+            };
+            return Some((cells, after));
+        }
+        if self.grid.is_readable(flash.state(), place) {
+            let after = flash.read(self.owner, read_of(&self.grid, place, cause, sectors)).pending();
+            let cells = flash.memory_mut().payloads.take(1, self.full_mask);
+            let page = page_cells(flash.state(), self.grid.page(place)).map(<[u8]>::to_vec);
+            if let Some(page) = page {
+                flash.memory_mut().payloads.cells_mut(cells).copy_from_slice(&page);
+            }
+            return Some((cells, after));
+        }
+        let others = self.others_of(flash.state(), place)?;
+        let sectors = self.full_mask.count_ones() as u8;
+        let mut after = None;
+        for other in &others {
+            let read = read_of(&self.grid, *other, Cause::Rebuild, sectors);
+            after = flash.read(self.owner, Read { after, ..read }).pending();
+        }
+        self.counters.reconstructed += 1;
+        Some((self.sum_of(flash, &others), after))
+    }
+
+    /// The whole page as it will be on flash when the sectors of `mask` are written, and the read to wait for.
+    pub fn complete<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        logical: Lpn,
+        payload: PayloadId,
+        mask: u64,
+    ) -> (PayloadId, Option<CommandId>) {
+        let kept = self.full_mask & !mask;
+        let old = self.pages.find(logical).filter(|_| kept != 0);
+        let fetched = old.and_then(|old| self.fetch(flash, old, Cause::Padding, kept.count_ones() as u8));
+        let (cells, after) = fetched.unwrap_or((PayloadId::NONE, None));
+        let cells = if cells == PayloadId::NONE {
+            let page = flash.memory_mut().payloads.take(1, self.full_mask);
+            flash.memory_mut().payloads.clear(page, self.full_mask);
+            page
+        } else {
+            cells
+        };
+        let payloads = &mut flash.memory_mut().payloads;
+        payloads.copy(payload, cells, mask & payloads.mask(payload));
+        (cells, after)
+    }
+}

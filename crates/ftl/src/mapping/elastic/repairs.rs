@@ -1,0 +1,159 @@
+//! What has to be written once more, because it has no parity, could not be read, or was on a lost die.
+
+use super::entry::{At, Place, Superblock};
+use super::log::Log;
+use super::space::Stream;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::{Flash, FlashState};
+use std::collections::{BTreeSet, VecDeque};
+use units::{Cause, Lpn};
+
+/// What is left to be written once more.
+#[derive(Debug, Default)]
+pub(super) struct Repairs {
+    /// Valid places without a parity, or that could not be read.
+    places: VecDeque<Place>,
+    /// Logical pages to be written anew because a power cut left an incomplete stripe with a later version of them:
+    /// should the die where that is missing be lost, the stripe would look complete.
+    doubted: BTreeSet<Lpn>,
+    /// Superblocks with pages on lost dies, to be collected.
+    to_rebuild: BTreeSet<Superblock>,
+    /// Pages written once more at once.
+    window: u32,
+    /// Places that got a parity, and superblocks whose pages are elsewhere now, since counting began.
+    pub healed: u64,
+    pub rebuilt: u64,
+}
+
+impl Repairs {
+    /// Nothing is left to be written; so many pages at once.
+    pub fn new(window: u32) -> Self {
+        Self { window, ..Self::default() }
+    }
+
+    /// A valid place has no parity.
+    pub fn add(&mut self, place: Place) {
+        self.places.push_back(place);
+    }
+
+    /// A valid place could not be read.
+    pub fn add_once(&mut self, place: Place) {
+        if !self.places.contains(&place) {
+            self.places.push_back(place);
+        }
+    }
+
+    /// A power cut left a version of a page that may be taken for the newest one later.
+    pub fn doubt(&mut self, logical: Lpn) {
+        self.doubted.insert(logical);
+    }
+
+    /// Superblocks with pages on lost dies are to be collected.
+    pub fn rebuild(&mut self, superblocks: BTreeSet<Superblock>) {
+        self.to_rebuild.extend(superblocks);
+    }
+
+    /// Superblocks with pages on lost dies.
+    pub fn to_rebuild(&self) -> &BTreeSet<Superblock> {
+        &self.to_rebuild
+    }
+
+    /// Valid places without a parity, or that could not be read.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().copied()
+    }
+
+    /// Pages are to be written once more.
+    pub fn any(&self) -> bool {
+        !self.places.is_empty() || !self.doubted.is_empty()
+    }
+
+    /// Some place is to be written once more.
+    pub fn any_places(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// Pages to be written once more.
+    pub fn left(&self) -> u64 {
+        (self.places.len() + self.doubted.len()) as u64
+    }
+
+    /// A superblock is erased.
+    pub fn emptied(&mut self, superblock: Superblock) {
+        self.rebuilt += u64::from(self.to_rebuild.remove(&superblock));
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        let mut put = |section, numbers: Vec<u32>| writer.put_u32(section, numbers.into_iter());
+        put("elastic.repairs", self.places.iter().map(|place| place.0).collect());
+        put("elastic.doubted", self.doubted.iter().map(|logical| logical.0).collect());
+        put("elastic.to_rebuild", self.to_rebuild.iter().map(|superblock| superblock.0).collect());
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        self.places = reader.get_u32("elastic.repairs")?.into_iter().map(Place).collect();
+        self.doubted = reader.get_u32("elastic.doubted")?.into_iter().map(Lpn).collect();
+        self.to_rebuild = reader.get_u32("elastic.to_rebuild")?.into_iter().map(Superblock).collect();
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Whether pages without a parity may be written once more. The last room is for collection, as far as there is
+    /// something to gain: what it frees is more than what repairs take, one after each of many power cuts.
+    pub fn may_repair(&self, state: &FlashState) -> bool {
+        if !self.has_place(state, Stream::Copies) {
+            return false;
+        }
+        let fewest = if self.space.free() == 0 {
+            self.space.candidates().map(|victim| self.pages.valid_count(victim)).min()
+        } else {
+            None
+        };
+        fewest.is_none_or(|fewest| {
+            let takes = self.grid.with_parity(fewest);
+            let room = self.open_room(state);
+            takes >= self.grid.live_places() || takes > room || takes + self.grid.with_parity(1) <= room
+        })
+    }
+
+    /// Pages without a parity get one, in another place, as far as there is room.
+    pub fn pump_repairs<F: Flash>(&mut self, flash: &mut F) {
+        while let Some(logical) = self.repairs.doubted.first().copied() {
+            let is_busy = self.stripes.repairs() >= self.repairs.window || !self.may_repair(flash.state());
+            if is_busy || !self.affirm(flash, logical) {
+                return;
+            }
+            self.repairs.doubted.pop_first();
+        }
+        while let Some(place) = self.repairs.places.front().copied() {
+            if self.stripes.repairs() >= self.repairs.window || !self.may_repair(flash.state()) {
+                return;
+            }
+            if self.pages.is_valid(place) {
+                if !self.move_away(flash, place, Cause::Rebuild) {
+                    return;
+                }
+                self.repairs.healed += 1;
+            }
+            self.repairs.places.pop_front();
+        }
+    }
+
+    /// Writes the newest version of a page once more, as the newest. `false`: there is no room.
+    fn affirm<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> bool {
+        let place = match self.pages.entry(logical).at() {
+            At::Data(place) => Some(place),
+            At::Tombstone(_) | At::Nowhere => None,
+        };
+        if place.is_some_and(|place| self.stripes.in_memory(place).is_some()) {
+            return true; // somebody else does
+        }
+        let sequence = self.pages.next_sequence();
+        match place {
+            Some(place) => self.rewrite(flash, logical, place, sequence, Cause::Rebuild),
+            None if self.is_gone(logical) => self.give_up(flash, logical, sequence),
+            None => self.write_nothing(flash, logical, sequence),
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Which superblocks are free, open, to be collected or being erased, and where the next page goes.
+//!
+//! *Protects*: a superblock is in one state and no other; it is erased only when nothing in it or after it is under
+//! way. Only this file opens, closes, frees and gives up superblocks.
+
+use super::entry::{Place, Superblock};
+use super::grid::Grid;
+use super::pages::Pages;
+use super::unfit;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use nand::FlashState;
+use std::collections::{BTreeSet, VecDeque};
+use units::{BlockId, DieId};
+
+/// Free superblocks left to collection: one to collect into, and one for what power cuts in the middle of that waste.
+pub(super) const KEPT: usize = 2;
+
+/// What a superblock is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Erased.
+    Free = 0,
+    /// Being filled.
+    Open = 1,
+    /// Full, or as full as it gets.
+    Closed = 2,
+    /// What is valid in it is being moved.
+    Collected = 3,
+    /// Being erased.
+    Erasing = 4,
+    /// Too few of its blocks are left for a page and its parity.
+    Bad = 5,
+}
+
+const STATES: [State; 6] = [State::Free, State::Open, State::Closed, State::Collected, State::Erasing, State::Bad];
+
+/// Who fills a superblock: what collection copies stays longer than what the host writes, and is kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Host = 0,
+    Copies = 1,
+}
+
+pub(super) const STREAMS: [Stream; 2] = [Stream::Host, Stream::Copies];
+
+impl Stream {
+    /// Free superblocks that it leaves alone.
+    pub fn leaves(self) -> usize {
+        if self == Self::Host { KEPT } else { 0 }
+    }
+}
+
+/// A superblock being filled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    pub superblock: Superblock,
+    /// Its next place.
+    pub next: Place,
+}
+
+/// All superblocks of a drive.
+#[derive(Debug)]
+pub(super) struct Space {
+    states: Vec<State>,
+    /// Running number at which each was closed, and the one of the next.
+    closed_at: Vec<u32>,
+    closings: u32,
+    /// Stripes under way, and pages to be moved, in each superblock: it is no victim until there are none.
+    busy: Vec<u32>,
+    /// Stripes under way that replace something in each superblock: it is not erased until there are none.
+    held: Vec<u32>,
+    /// Blocks of each that are being erased.
+    erasing: Vec<u32>,
+    /// It has a block that failed or was bad from the start.
+    damaged: Vec<bool>,
+    free: VecDeque<Superblock>,
+    /// By stream.
+    open: [Option<Open>; 2],
+    /// Superblocks to be collected because a program in them failed.
+    failing: Vec<Superblock>,
+    /// Power cuts have used up what is kept for collection: it goes on without parities until a superblock is free.
+    pressed: bool,
+    /// A superblock was erased since somebody asked.
+    freed: bool,
+}
+
+impl Space {
+    /// All superblocks, none of them used yet.
+    pub fn new(grid: &Grid, state: &FlashState) -> Self {
+        let count = grid.superblocks() as usize;
+        let fails = |superblock: Superblock| {
+            (0..grid.lanes())
+                .map(|index| state.block(grid.block(superblock, index)))
+                .any(|row| row.is_bad() || row.has_failed())
+        };
+        Self {
+            states: vec![State::Free; count],
+            closed_at: vec![0; count],
+            closings: 0,
+            busy: vec![0; count],
+            held: vec![0; count],
+            erasing: vec![0; count],
+            damaged: grid.all().map(fails).collect(),
+            free: grid.all().collect(),
+            open: [None; 2],
+            failing: Vec::new(),
+            pressed: false,
+            freed: false,
+        }
+    }
+
+    /// Free superblocks.
+    pub fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// The superblock that a stream fills.
+    pub fn open(&self, stream: Stream) -> Option<Open> {
+        self.open[stream as usize]
+    }
+
+    /// A stream goes on at `next`.
+    pub fn advance(&mut self, stream: Stream, superblock: Superblock, next: Place) {
+        self.open[stream as usize] = Some(Open { superblock, next });
+    }
+
+    /// Copies go on where the host was writing.
+    pub fn take_over(&mut self) {
+        self.open[Stream::Copies as usize] = self.open[Stream::Host as usize].take();
+    }
+
+    /// Begins to fill a free superblock, but for those that a stream leaves alone. `false`: there is none to give.
+    pub fn open_next(&mut self, grid: &Grid, stream: Stream) -> bool {
+        if self.free.len() <= stream.leaves() {
+            return false;
+        }
+        let Some(superblock) = self.free.pop_front() else { return false };
+        self.states[superblock.index()] = State::Open;
+        self.advance(stream, superblock, grid.first_of(superblock));
+        true
+    }
+
+    /// Nothing more is written to the open superblock of a stream.
+    pub fn close_open(&mut self, stream: Stream) {
+        if let Some(Open { superblock, .. }) = self.open[stream as usize].take() {
+            self.close(superblock);
+        }
+    }
+
+    fn close(&mut self, superblock: Superblock) {
+        self.states[superblock.index()] = State::Closed;
+        self.closed_at[superblock.index()] = self.closings;
+        self.closings += 1;
+    }
+
+    /// When each superblock was closed, as a running number, and the one of the next.
+    pub fn closings(&self) -> (&[u32], u32) {
+        (&self.closed_at, self.closings)
+    }
+
+    /// The first place from `from` to `end` that can be programmed.
+    pub fn usable_from(grid: &Grid, state: &FlashState, from: Place, end: Place) -> Option<Place> {
+        from.to(end).find(|place| {
+            let page = grid.page(*place);
+            let row = state.block(state.geometry.block_of(page));
+            !grid.is_lost(*place)
+                && !row.is_bad()
+                && !row.has_failed()
+                && u32::from(row.issued) <= state.geometry.page_in_block(page)
+        })
+    }
+
+    /// The first place from there on that can be programmed and has another such place near enough for its parity.
+    pub fn pair_from(grid: &Grid, state: &FlashState, from: Place, end: Place) -> Option<Place> {
+        let mut first = Self::usable_from(grid, state, from, end)?;
+        while let Some(second) = Self::usable_from(grid, state, first.next(), end) {
+            if grid.reaches(first, second) {
+                return Some(first);
+            }
+            first = second;
+        }
+        None
+    }
+
+    /// Places of its open superblock that a stream can still program.
+    pub fn rest(&self, grid: &Grid, state: &FlashState, stream: Stream) -> impl Iterator<Item = Place> {
+        let open = self.open(stream);
+        let places = open.map(|open| open.next.to(grid.end_of(open.superblock)));
+        places.into_iter().flatten().filter(|place| Self::usable_from(grid, state, *place, place.next()).is_some())
+    }
+
+    /// Places of a superblock that can be programmed once it is erased: those of blocks that work, if a block of
+    /// another die near enough for their parities works as well. `None`: of a superblock without a failed block.
+    pub fn places_left(grid: &Grid, state: &FlashState, superblock: Option<Superblock>) -> u32 {
+        let lanes = grid.lanes();
+        let works = |index: u32| {
+            let is_good = |superblock| {
+                let row = state.block(grid.block(superblock, index % lanes));
+                !row.is_bad() && !row.has_failed()
+            };
+            !grid.lane_is_lost(index % lanes) && superblock.is_none_or(is_good)
+        };
+        let is_alone = grid.live_dies() < 2;
+        let has_neighbour =
+            |index: u32| (1..grid.span()).any(|distance| works(index + distance) || works(index + lanes - distance));
+        let counts = |index: &u32| works(*index) && (is_alone || has_neighbour(*index));
+        (0..lanes).filter(counts).count() as u32 * state.geometry.pages_per_block
+    }
+
+    /// Whether a superblock has a block that failed or was bad from the start.
+    pub fn is_damaged(&self, superblock: Superblock) -> bool {
+        self.damaged[superblock.index()]
+    }
+
+    /// A program in a superblock failed: it is to be collected.
+    pub fn note_failure(&mut self, superblock: Superblock) {
+        self.damaged[superblock.index()] = true;
+        if !self.failing.contains(&superblock) {
+            self.failing.push(superblock);
+        }
+    }
+
+    /// Superblocks to be collected because a program in them failed.
+    pub fn failing(&self) -> &[Superblock] {
+        &self.failing
+    }
+
+    /// Keeps a superblock from being erased.
+    pub fn hold(&mut self, superblock: Superblock) -> Superblock {
+        self.held[superblock.index()] += 1;
+        superblock
+    }
+
+    /// Ends [`Space::hold`].
+    pub fn release(&mut self, superblock: Superblock) {
+        self.held[superblock.index()] -= 1;
+    }
+
+    /// So many stripes or pages to be moved are in a superblock: it is no victim.
+    pub fn keep_busy(&mut self, superblock: Superblock, pages: u32) {
+        self.busy[superblock.index()] += pages;
+    }
+
+    /// One fewer is.
+    pub fn leave(&mut self, superblock: Superblock) {
+        self.busy[superblock.index()] -= 1;
+    }
+
+    /// Superblocks that may be collected.
+    pub fn candidates(&self) -> impl Iterator<Item = Superblock> + use<'_> {
+        let closed = (0..).map(Superblock).zip(&self.states).filter(|(_, state)| **state == State::Closed);
+        closed.map(|(superblock, _)| superblock).filter(|superblock| self.busy[superblock.index()] == 0)
+    }
+
+    /// What is valid in a superblock is moved from now on.
+    pub fn begin_collection(&mut self, superblock: Superblock) {
+        self.failing.retain(|failing| *failing != superblock);
+        self.states[superblock.index()] = State::Collected;
+    }
+
+    /// A superblock being collected may be chosen again, as old as it was.
+    pub fn put_back(&mut self, superblock: Superblock) {
+        self.states[superblock.index()] = State::Closed;
+    }
+
+    /// Collection goes on without parities.
+    pub fn is_pressed(&self) -> bool {
+        self.pressed
+    }
+
+    /// From now on it does.
+    pub fn press(&mut self) {
+        self.pressed = true;
+    }
+
+    /// Superblocks being erased.
+    pub fn being_erased(&self) -> usize {
+        self.states.iter().filter(|state| **state == State::Erasing).count()
+    }
+
+    /// Whether something under way needs what a superblock holds, or is in it.
+    pub fn is_needed(&self, superblock: Superblock) -> bool {
+        self.held[superblock.index()] > 0 || self.busy[superblock.index()] > 0
+    }
+
+    /// Blocks of a superblock that have to be erased before it is used again; it is being erased from now on. Where
+    /// there are none it is free now.
+    pub fn begin_erase(&mut self, grid: &Grid, state: &FlashState, superblock: Superblock) -> Vec<BlockId> {
+        self.states[superblock.index()] = State::Erasing;
+        let used = grid.blocks(superblock).map(|(_, block)| block).filter(|block| {
+            let row = state.block(*block);
+            !row.is_bad() && (row.issued > 0 || row.done > 0)
+        });
+        let used: Vec<BlockId> = used.collect();
+        self.erasing[superblock.index()] = used.len() as u32;
+        if used.is_empty() {
+            self.set_free(grid, state, superblock);
+        }
+        used
+    }
+
+    /// A block is erased, or given up.
+    pub fn block_erased(&mut self, grid: &Grid, state: &FlashState, block: BlockId) {
+        let superblock = grid.superblock_of(block);
+        self.damaged[superblock.index()] |= state.block(block).is_bad();
+        let left = &mut self.erasing[superblock.index()];
+        *left -= 1;
+        if *left == 0 {
+            self.set_free(grid, state, superblock);
+        }
+    }
+
+    /// Everything of a superblock is erased.
+    fn set_free(&mut self, grid: &Grid, state: &FlashState, superblock: Superblock) {
+        self.freed = true;
+        let (first, end) = (grid.first_of(superblock), grid.end_of(superblock));
+        if grid.live_dies() > 1 && Self::pair_from(grid, state, first, end).is_none() {
+            self.states[superblock.index()] = State::Bad;
+            return;
+        }
+        self.states[superblock.index()] = State::Free;
+        self.free.push_back(superblock);
+        self.pressed = false;
+    }
+
+    /// Whether a superblock was erased since this was asked last.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Superblocks that hold something.
+    pub fn in_use(&self) -> impl Iterator<Item = Superblock> + use<'_> {
+        let is_used = |state: State| matches!(state, State::Open | State::Closed | State::Collected);
+        (0..).map(Superblock).zip(&self.states).filter(move |(_, state)| is_used(**state)).map(|(which, _)| which)
+    }
+
+    /// Superblocks in use with pages on a die.
+    pub fn with_pages_on(&self, grid: &Grid, state: &FlashState, die: DieId) -> BTreeSet<Superblock> {
+        let has_pages =
+            |superblock: &Superblock| grid.blocks_on(*superblock, die).any(|block| state.block(block).issued > 0);
+        self.in_use().filter(has_pages).collect()
+    }
+
+    /// After a power cut: the superblocks that are not erased are closed, but for those with the most room, which
+    /// are filled up. What lost dies hold does not count: nobody can erase it.
+    pub fn adopt(&mut self, grid: &Grid, state: &FlashState) {
+        self.free.clear();
+        let mut open = Vec::new();
+        for superblock in grid.all() {
+            let done = |block: BlockId| u32::from(state.block(block).done);
+            let in_use = grid.blocks(superblock).filter(|(_, block)| done(*block) > 0);
+            let used = in_use.map(|(index, block)| (done(block) - 1) * grid.lanes() + index + 1).max();
+            let Some(used) = used else {
+                self.free.push_back(superblock);
+                continue;
+            };
+            self.close(superblock);
+            let room = grid.places() - used;
+            if room > 0 {
+                open.push((room, superblock, Place(grid.first_of(superblock).0 + used)));
+            }
+        }
+        open.sort_unstable();
+        for stream in [Stream::Copies, Stream::Host] {
+            let Some((_, superblock, next)) = open.pop() else { break };
+            self.advance(stream, superblock, next);
+            self.states[superblock.index()] = State::Open;
+        }
+    }
+
+    /// # Errors
+    /// A superblock is not what it is taken for.
+    pub fn check(&self, pages: &Pages) -> Result<(), String> {
+        for (superblock, state) in (0..).map(Superblock).zip(&self.states) {
+            let (is_free, valid) = (self.free.contains(&superblock), pages.valid_count(superblock));
+            if is_free != (*state == State::Free) || is_free && valid > 0 {
+                return Err(format!("{superblock:?} is {state:?} with {valid} valid pages; listed as free: {is_free}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put_u32("elastic.states", self.states.iter().map(|state| *state as u32));
+        writer.put_u32("elastic.closed", self.closed_at.iter().copied());
+        writer.put_u32("elastic.closings", [self.closings].into_iter());
+        writer.put_u32("elastic.damaged", self.damaged.iter().map(|damaged| u32::from(*damaged)));
+        writer.put_u32("elastic.free", self.free.iter().map(|superblock| superblock.0));
+        let open = self.open.map(|open| open.map_or([u32::MAX; 2], |open| [open.superblock.0, open.next.0]));
+        writer.put_u32("elastic.open", open.as_flattened().iter().copied());
+        writer.put_u32("elastic.failing", self.failing.iter().map(|superblock| superblock.0));
+    }
+
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        let (states, closed) = (reader.get_u32("elastic.states")?, reader.get_u32("elastic.closed")?);
+        let closings = reader.get_u32("elastic.closings")?;
+        let damaged = reader.get_u32("elastic.damaged")?;
+        if [states.len(), closed.len(), damaged.len()] != [self.states.len(); 3] {
+            return Err(unfit("the number of superblocks differs"));
+        }
+        for (state, number) in self.states.iter_mut().zip(states) {
+            *state = *STATES.get(number as usize).ok_or_else(|| unfit("a superblock is in no known state"))?;
+        }
+        self.closed_at = closed;
+        self.closings = *closings.first().ok_or_else(|| unfit("a counter is missing"))?;
+        self.damaged = damaged.into_iter().map(|damaged| damaged != 0).collect();
+        self.free = reader.get_u32("elastic.free")?.into_iter().map(Superblock).collect();
+        let &[host, host_next, copies, copies_next] = reader.get_u32("elastic.open")?.as_slice() else {
+            return Err(unfit("an open superblock is missing"));
+        };
+        self.open = [(host, host_next), (copies, copies_next)].map(|(superblock, next)| {
+            (superblock != u32::MAX).then_some(Open { superblock: Superblock(superblock), next: Place(next) })
+        });
+        self.failing = reader.get_u32("elastic.failing")?.into_iter().map(Superblock).collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,310 @@
+//! Stripes under way: pages are programmed as they come, the parity with the last of them.
+//!
+//! *Protects*: a page is in memory until its stripe is on flash, and whoever waits for it is told then and not before.
+
+use super::entry::{Place, Superblock};
+use super::space::Stream;
+use layer::Slots;
+use nand::{CommandId, PayloadId};
+use std::collections::{BTreeMap, VecDeque};
+use units::{Cause, Lpn};
+
+/// Who waits until a page is safe.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waits {
+    /// An operation.
+    pub op: Option<u32>,
+    /// The superblock of what it replaces, kept until it is safe.
+    pub hold: Option<Superblock>,
+}
+
+/// What is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content {
+    /// Nothing for a tombstone.
+    pub logical: Option<Lpn>,
+    pub sequence: u64,
+    /// The whole page, in memory until it is safe.
+    pub cells: PayloadId,
+    pub cause: Cause,
+    pub waits: Waits,
+}
+
+impl Content {
+    /// A version of a logical page. Nobody waits for it.
+    pub fn version(logical: Lpn, sequence: u64, cells: PayloadId, cause: Cause) -> Self {
+        Self { logical: Some(logical), sequence, cells, cause, waits: Waits::default() }
+    }
+
+    /// A tombstone. Nobody waits for it.
+    pub fn tombstone(sequence: u64, cause: Cause) -> Self {
+        Self { logical: None, sequence, cells: PayloadId::NONE, cause, waits: Waits::default() }
+    }
+}
+
+/// A page on its way to flash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub place: Place,
+    pub content: Content,
+    /// Its program failed.
+    pub failure: Option<CommandId>,
+}
+
+/// A stripe under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stripe {
+    pub members: Vec<Member>,
+    /// Where the parity goes, or the twin of a tombstone.
+    pub parity: Option<Place>,
+    /// Programs under way.
+    waiting: u32,
+    closed: bool,
+    pub failed: bool,
+    /// Who waits for it, though no page of theirs is in it.
+    pub others: Vec<Waits>,
+}
+
+impl Stripe {
+    /// Its first page.
+    pub fn first(&self) -> Member {
+        self.members[0]
+    }
+}
+
+/// Pages under way that nobody above waits for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unasked {
+    copies: u32,
+    repairs: u32,
+}
+
+/// All stripes under way, and the pages of those that failed.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay {
+    stripes: Slots<Stripe>,
+    /// Stripes that ended, whose lists are used again.
+    spent: Vec<Stripe>,
+    /// By stream the one that takes more pages.
+    building: [Option<u32>; 2],
+    /// Complete stripes that are not on flash.
+    complete: u32,
+    /// Stripe of each place being programmed.
+    flying: BTreeMap<Place, u32>,
+    /// Places just programmed, and stripes whose programs have all ended.
+    landed: VecDeque<Place>,
+    ended: VecDeque<u32>,
+    /// Pages of failed stripes, and who waits for those in each place besides.
+    moves: VecDeque<Member>,
+    waiting_moves: Vec<(Place, Waits)>,
+    unasked: Unasked,
+}
+
+impl UnderWay {
+    /// No program is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.flying.is_empty()
+    }
+
+    /// No page is under way or waits for another place.
+    pub fn is_empty(&self) -> bool {
+        self.flying.is_empty() && self.moves.is_empty()
+    }
+
+    /// A complete stripe is under way.
+    pub fn any_complete(&self) -> bool {
+        self.complete > 0
+    }
+
+    /// Copies of collection under way.
+    pub fn copies(&self) -> u32 {
+        self.unasked.copies
+    }
+
+    /// Pages under way that are written once more because they had no parity.
+    pub fn repairs(&self) -> u32 {
+        self.unasked.repairs
+    }
+
+    /// A stripe under way.
+    pub fn at(&self, stripe: u32) -> &Stripe {
+        self.stripes.at(stripe)
+    }
+
+    /// The stripe that a stream builds.
+    pub fn building(&self, stream: Stream) -> Option<&Stripe> {
+        self.building[stream as usize].map(|stripe| self.stripes.at(stripe))
+    }
+
+    /// The number of the stripe that a stream builds.
+    pub fn number(&self, stream: Stream) -> Option<u32> {
+        self.building[stream as usize]
+    }
+
+    /// A stream begins to build a stripe.
+    pub fn begin(&mut self, stream: Stream) -> u32 {
+        let stripe = self.stripes.insert(self.spent.pop().unwrap_or_default());
+        self.building[stream as usize] = Some(stripe);
+        stripe
+    }
+
+    /// One more page belongs to a stripe; how many there are now.
+    pub fn add(&mut self, stripe: u32, place: Place, content: Content) -> u32 {
+        if let Some(unasked) = self.unasked(&content) {
+            *unasked += 1;
+        }
+        let members = &mut self.stripes.at_mut(stripe).members;
+        members.push(Member { place, content, failure: None });
+        members.len() as u32
+    }
+
+    /// Where a page that nobody above waits for is counted.
+    fn unasked(&mut self, content: &Content) -> Option<&mut u32> {
+        match content.cause {
+            _ if content.waits.op.is_some() => None,
+            Cause::Gc => Some(&mut self.unasked.copies),
+            Cause::Rebuild => Some(&mut self.unasked.repairs),
+            _ => None,
+        }
+    }
+
+    /// A page is under way no longer, at least not here.
+    pub fn forget(&mut self, content: &Content) {
+        if let Some(unasked) = self.unasked(content) {
+            *unasked -= 1;
+        }
+    }
+
+    /// Somebody waits for a stripe, though no page of theirs is in it.
+    pub fn join(&mut self, stripe: u32, waits: Waits) {
+        self.stripes.at_mut(stripe).others.push(waits);
+    }
+
+    /// The stripe that a stream builds is complete. Its number, if there was one.
+    pub fn close(&mut self, stream: Stream) -> Option<u32> {
+        let stripe = self.building[stream as usize].take()?;
+        self.stripes.at_mut(stripe).closed = true;
+        self.complete += 1;
+        Some(stripe)
+    }
+
+    /// The parity of a complete stripe, or the twin of a tombstone, goes to `place`.
+    pub fn end_with(&mut self, stripe: u32, place: Place) {
+        self.stripes.at_mut(stripe).parity = Some(place);
+    }
+
+    /// A complete stripe has no place for a parity. It fails, if it must have one and a page of it is waited for.
+    pub fn end_without(&mut self, number: u32, must_have_one: bool) {
+        let stripe = self.stripes.at_mut(number);
+        stripe.failed |= must_have_one && stripe.members.iter().any(|member| member.content.waits.op.is_some());
+        if stripe.waiting == 0 {
+            self.ended.push_back(number);
+        }
+    }
+
+    /// A program of a stripe is issued.
+    pub fn fly(&mut self, stripe: u32, place: Place) {
+        self.flying.insert(place, stripe);
+        self.stripes.at_mut(stripe).waiting += 1;
+    }
+
+    /// A program has ended.
+    pub fn landed(&mut self, place: Place) {
+        self.landed.push_back(place);
+    }
+
+    /// Takes in the programs that have ended. The next stripe of which none is under way any more, if there is one.
+    pub fn next_ended(&mut self) -> Option<u32> {
+        while let Some(place) = self.landed.pop_front() {
+            self.land(place);
+        }
+        self.ended.pop_front()
+    }
+
+    /// Nothing waits to be taken in.
+    pub fn is_settled(&self) -> bool {
+        self.landed.is_empty() && self.ended.is_empty()
+    }
+
+    fn land(&mut self, place: Place) {
+        let number = self.flying[&place];
+        let stripe = self.stripes.at_mut(number);
+        stripe.waiting -= 1;
+        if stripe.closed && stripe.waiting == 0 {
+            self.ended.push_back(number);
+        }
+    }
+
+    /// A program failed: its stripe is written once more when the rest of it has ended. Its number, and whether the
+    /// page is one of its members.
+    pub fn fail(&mut self, place: Place, failed: CommandId) -> (u32, bool) {
+        let number = self.flying[&place];
+        let stripe = self.stripes.at_mut(number);
+        stripe.failed = true;
+        let member = stripe.members.iter_mut().find(|member| member.place == place);
+        let is_member = member.map(|member| member.failure = Some(failed)).is_some();
+        self.land(place);
+        (number, is_member)
+    }
+
+    /// Every program of a stripe has ended.
+    pub fn end(&mut self, number: u32) -> Stripe {
+        let stripe = self.stripes.remove(number);
+        self.complete -= 1;
+        for place in stripe.members.iter().map(|member| member.place).chain(stripe.parity) {
+            self.flying.remove(&place);
+        }
+        stripe
+    }
+
+    /// The pages of a stripe that failed are to find another place. Whoever waited for it besides waits for the first.
+    pub fn move_all(&mut self, stripe: &Stripe) {
+        let first = stripe.first().place;
+        self.waiting_moves.extend(stripe.others.iter().map(|waits| (first, *waits)));
+        self.moves.extend(stripe.members.iter().copied());
+    }
+
+    /// The lists of a stripe that ended are used again.
+    pub fn recycle(&mut self, Stripe { mut members, mut others, .. }: Stripe) {
+        members.clear();
+        others.clear();
+        self.spent.push(Stripe { members, others, ..Stripe::default() });
+    }
+
+    /// The next page of a failed stripe that is to find another place.
+    pub fn next_move(&self) -> Option<Member> {
+        self.moves.front().copied()
+    }
+
+    /// It has found one. Who waits for it besides.
+    pub fn moved(&mut self) -> Vec<Waits> {
+        let member = self.moves.pop_front().expect("a page was moved");
+        self.forget(&member.content);
+        if self.waiting_moves.is_empty() {
+            return Vec::new();
+        }
+        let (its, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting_moves).into_iter().partition(|(place, _)| *place == member.place);
+        self.waiting_moves = others;
+        its.into_iter().map(|(_, waits)| waits).collect()
+    }
+
+    /// Who waited for a version that was overwritten, or that was moved, waits for the one at `place`. `false`: that
+    /// one is safe.
+    pub fn wait_for(&mut self, place: Place, waits: Waits) -> bool {
+        if let Some(stripe) = self.flying.get(&place) {
+            self.stripes.at_mut(*stripe).others.push(waits);
+        } else if self.moves.iter().any(|other| other.place == place) {
+            self.waiting_moves.push((place, waits));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The page at `place`, where it is still in memory.
+    pub fn in_memory(&self, place: Place) -> Option<Member> {
+        let flying = self.flying.get(&place).map(|stripe| &self.stripes.at(*stripe).members);
+        flying.into_iter().flatten().chain(&self.moves).find(|member| member.place == place).copied()
+    }
+}
