@@ -1,7 +1,7 @@
 //! Stack files over any text: no panic, and what is accepted either becomes a drive or says why not.
 #![no_main]
 
-use device::{Config, DrivePlan};
+use simulator::{Config, DrivePlan};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

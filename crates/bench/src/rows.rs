@@ -1,9 +1,9 @@
 //! What is measured.
 
-use device::run::{Ended, Loop, RunPlan, run};
-use device::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
 use nand::{CountedFlash, Flash};
 use serde_json::{Value, json};
+use simulator::run::{Ended, Loop, RunPlan, run};
+use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
 use std::time::Instant;
 use trace::synthetic::{WorkloadParameters, build};
 

@@ -318,7 +318,7 @@ pub struct CodeArguments {
     pub search: bool,
     /// What has to decode, for a search.
     #[arg(long, value_name = "NAME", default_value = "gauss", requires = "search",
-          value_parser = PossibleValuesParser::new(code::DECODERS.iter().map(|(name, ..)| *name)))]
+          value_parser = PossibleValuesParser::new(erasure::DECODERS.iter().map(|(name, ..)| *name)))]
     pub decoder: String,
     /// Random codes to climb from, where not all can be tried.
     #[arg(long, value_name = "N", default_value_t = 100, requires = "search",

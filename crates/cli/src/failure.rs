@@ -1,9 +1,9 @@
 //! Failures and their exit codes.
 
-use device::ConfigError;
-use device::session::SessionError;
 use drive::DriveError;
 use repro::StudyError;
+use simulator::ConfigError;
+use simulator::session::SessionError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;

@@ -7,10 +7,10 @@ use crate::commands::{explain, life, list, results, trace as traces};
 use crate::failure::Failure;
 use crate::{settings, table};
 use clap::ValueEnum;
-use device::session::{SessionError, Snapshots};
-use device::{Config, ConfigError, Setting};
 use metrics::{LifeReport, RunResult, WearWindow};
 use serde_json::Value;
+use simulator::session::{SessionError, Snapshots};
+use simulator::{Config, ConfigError, Setting};
 use std::path::{Path, PathBuf};
 use sweep::{Grid, Outcome};
 

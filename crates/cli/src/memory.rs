@@ -1,7 +1,7 @@
 //! Memory that a drive needs and this program may have: what cannot be had is said before anything is built.
 
 use crate::failure::Failure;
-use device::DrivePlan;
+use simulator::DrivePlan;
 use std::fs;
 use std::path::Path;
 use units::quantity;

@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn what_the_page_advises_can_be_set() {
         const CAUSES: &str = include_str!("../../../web/src/causes.ts");
-        let keys = device::config::all_keys();
+        let keys = simulator::config::all_keys();
         let advised: Vec<_> = CAUSES.split(" key: \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(advised.len() > 20, "{advised:?}");
         for key in advised {

@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::panics;
-use device::config::{all_keys, find_key, stack_parts};
-use device::session::is_trace;
-use device::{Config, Setting};
 use metrics::{Asked, Provenance, SCHEMA, SourceFile};
 use serde_json::Value;
+use simulator::config::{all_keys, find_key, stack_parts};
+use simulator::session::is_trace;
+use simulator::{Config, Setting};
 use std::path::Path;
 
 /// Where the result of a stack under a workload comes from, both as they were asked for. The files are read for their

@@ -2,9 +2,9 @@
 
 use crate::arguments::SessionArguments;
 use crate::failure::Failure;
-use device::config::stack_parts;
-use device::session::{Snapshots, USUAL_FILES};
-use device::{Config, Setting};
+use simulator::config::stack_parts;
+use simulator::session::{Snapshots, USUAL_FILES};
+use simulator::{Config, Setting};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;

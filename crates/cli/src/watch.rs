@@ -1,8 +1,8 @@
 //! Watching sessions and studies: progress bars on a terminal, remarks, the clock, and signals to stop.
 
-use device::session::{Phase, Watcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repro::{Kept, Monitor};
+use simulator::session::{Phase, Watcher};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::Mutex;

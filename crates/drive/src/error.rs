@@ -1,6 +1,6 @@
 //! What can go wrong with a drive.
 
-use device::ConfigError;
+use simulator::ConfigError;
 use std::path::PathBuf;
 
 /// A request or a drive that cannot be served.

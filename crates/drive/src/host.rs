@@ -1,12 +1,12 @@
 //! What requests go to: the drive, or a driver of the host over it.
 
 use crate::error::DriveError;
-use device::{BlockDevice, DrivePlan, Driver, Remapped};
 use layer::LayerReport;
 use nand::{FlashState, TimedFlash};
 use remap::HostReport;
+use simulator::{BlockDevice, DrivePlan, Driver, Remapped};
 
-type Simulated = device::Drive<TimedFlash>;
+type Simulated = simulator::Drive<TimedFlash>;
 
 pub(crate) enum Host {
     Drive(Box<Simulated>),

@@ -49,10 +49,10 @@ mod image;
 mod measure;
 mod requests;
 
-pub use device::Completions;
 pub use error::DriveError;
 pub use fault::Fault;
 pub use image::FileDamage;
 pub use measure::Smart;
 pub use metrics::RunResult;
 pub use requests::Drive;
+pub use simulator::Completions;

@@ -2,12 +2,12 @@
 
 use crate::host::Host;
 use crate::requests::{Drive, Power};
-use device::Completions;
-use device::run::{Counting, HostMeasurements};
-use device::session::{Inside, Measured, served};
 use layer::LayerReport;
 use metrics::{RunResult, Status};
 use nand::{Counters, Flash as _};
+use simulator::Completions;
+use simulator::run::{Counting, HostMeasurements};
+use simulator::session::{Inside, Measured, served};
 use units::Nanos;
 
 /// Measurements under way.

@@ -3,10 +3,10 @@
 use crate::errors::{ClusterError, ConfigError};
 use crate::sweeps::Errand;
 use cli::Listing;
-use device::config::{all_keys, stacks};
-use device::{Config, DrivePlan, Setting};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
+use simulator::config::{all_keys, stacks};
+use simulator::{Config, DrivePlan, Setting};
 use std::ffi::OsString;
 use std::path::PathBuf;
 

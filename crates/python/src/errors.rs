@@ -1,9 +1,9 @@
 //! Rust's errors as the exceptions of the package, with their own words.
 
-use device::session::SessionError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::import_exception;
 use pyo3::prelude::*;
+use simulator::session::SessionError;
 use std::any::Any;
 
 import_exception!(nandarium.errors, ClusterError);

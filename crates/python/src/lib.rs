@@ -5,7 +5,7 @@
 //!    |               plain values, texts and whole arrays; never an object for each request
 //! this module        one session, one call; the interpreter lock is free while it runs
 //!    |
-//! device::session, nandarium (the command line)
+//! simulator::session, nandarium (the command line)
 //! ```
 //! Protects: a run gives the same result from Python and from the command line, because both call the same session.
 

@@ -7,9 +7,9 @@ use crate::outcome::Outcome;
 use crate::requests::RequestColumns;
 use crate::run::{Asked, early, full};
 use cli::LifeQuestion;
-use device::Config;
-use device::session::Prepared;
 use pyo3::prelude::*;
+use simulator::Config;
+use simulator::session::Prepared;
 use std::path::PathBuf;
 
 /// What is asked of a life besides its run: bytes a day and warranty as texts, price for a gigabyte of flash, price of

@@ -2,8 +2,8 @@
 
 use crate::columns::taken;
 use crate::errors::WorkloadError;
-use device::session::GivenRequests;
 use pyo3::prelude::*;
+use simulator::session::GivenRequests;
 use units::{HostOp, Request};
 
 /// Requests of a workload, made of whole columns once.

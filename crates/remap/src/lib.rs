@@ -62,6 +62,7 @@ mod errors;
 mod hard;
 mod log_cache;
 pub mod parameters;
+pub mod probe;
 mod report;
 mod shape;
 mod shell;

@@ -1,8 +1,8 @@
 //! Why a study has no result.
 
-use device::ConfigError;
-use device::run::RunError;
 use layer::SnapshotError;
+use simulator::ConfigError;
+use simulator::run::RunError;
 use trace::WorkloadError;
 use trace::synthetic::SyntheticError;
 

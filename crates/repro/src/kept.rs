@@ -10,9 +10,9 @@
 
 use crate::error::StudyError;
 use crate::study::Monitor;
-use device::session::beside;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use rayon::prelude::*;
+use simulator::session::beside;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -6,12 +6,12 @@
 use crate::error::StudyError;
 use crate::kept::{self, Keep, put_real, put_whole};
 use crate::study::Monitor;
-use device::config::Config;
-use device::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
 use layer::{LayerReport, SnapshotError, SnapshotReader, SnapshotWriter};
 use metrics::{Histogram, OpTotals};
 use nand::{CountedFlash, Counters, Flash, FlashState, TimedFlash};
+use simulator::config::Config;
+use simulator::run::{self, Ended, HostMeasurements, Loop, Observer, RunPlan};
+use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, DriveState, Fill, Progress, Setting};
 use std::collections::BTreeMap;
 use trace::Workload;
 use units::{Cause, DIE_CAUSES, HostOp, Request};

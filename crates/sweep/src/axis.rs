@@ -1,9 +1,9 @@
 //! Axes: the values of one key.
 
-use device::Setting;
-use device::config::{ConfigError, all_keys, did_you_mean, find_key};
 use engine::random::Stream;
 use layer::{Parameter, ParameterKind, Value};
+use simulator::Setting;
+use simulator::config::{ConfigError, all_keys, did_you_mean, find_key};
 use std::collections::BTreeMap;
 use toml::Value as Toml;
 

@@ -7,9 +7,9 @@
 use crate::execute::{Ledger, Monitor, Outcome, Shard, run_one};
 use crate::grid::{Grid, Run, from_plan, trace_digest};
 use crate::store::Store;
-use device::session::{Snapshots, Watcher};
-use device::{Config, Setting};
 use serde_json::{Value, json};
+use simulator::session::{Snapshots, Watcher};
+use simulator::{Config, Setting};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

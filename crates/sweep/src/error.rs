@@ -1,6 +1,6 @@
 //! What is wrong with a plan, or keeps it from being run.
 
-use device::config::ConfigError;
+use simulator::config::ConfigError;
 use std::io;
 
 /// Why a sweep ended before all of it was run.

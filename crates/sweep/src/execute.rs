@@ -5,10 +5,10 @@ use crate::grid::{Grid, Run, trace_digest};
 use crate::metric::METRICS;
 use crate::store::Store;
 use crate::threads;
-use device::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
-use device::{Config, ConfigError};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
+use simulator::session::{self, Phase, SessionError, SessionOptions, Snapshots, Watcher};
+use simulator::{Config, ConfigError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 

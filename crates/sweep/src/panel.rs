@@ -8,7 +8,7 @@ use crate::error::PlanError;
 use crate::grid::{Grid, Point, SEEDS};
 use crate::plan::Plan;
 use crate::summary::Summary;
-use device::Setting;
+use simulator::Setting;
 use std::collections::BTreeMap;
 
 /// What keys of a load begin with.

@@ -21,7 +21,7 @@ use crate::axis::{self, Axis};
 use crate::error::PlanError;
 use crate::grid::SEEDS;
 use crate::metric::{METRICS, Metric};
-use device::config::all_keys;
+use simulator::config::all_keys;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -103,7 +103,7 @@ impl Plan {
         })?;
         let reader = Reader { file, table: &table };
         if let Some(key) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-            let hint = device::config::did_you_mean(key, KNOWN.into_iter());
+            let hint = simulator::config::did_you_mean(key, KNOWN.into_iter());
             return Err(reader.wrong(key, format!("a plan has no such part{hint}; it has {}", KNOWN.join(", "))));
         }
         let seed = reader.whole("seed", 1, i64::MAX)? as u64;
@@ -171,7 +171,7 @@ pub fn tail(name: &str) -> Result<&'static Metric, String> {
     let known = || METRICS.iter().filter(|metric| metric.is_latency());
     known().find(|metric| metric.name == name).ok_or_else(|| {
         let names: Vec<&str> = known().map(|metric| metric.name).collect();
-        let hint = device::config::did_you_mean(name, names.iter().copied());
+        let hint = simulator::config::did_you_mean(name, names.iter().copied());
         format!("`{name}` is no latency{hint}; there is {}", names.join(", "))
     })
 }
@@ -195,7 +195,7 @@ impl Reader<'_> {
         PlanError::Plan { file: self.file.to_owned(), place: place.to_owned(), problem }
     }
 
-    fn config(&self, problem: device::config::ConfigError) -> PlanError {
+    fn config(&self, problem: simulator::config::ConfigError) -> PlanError {
         PlanError::Config { file: self.file.to_owned(), problem }
     }
 

@@ -10,9 +10,9 @@
 
 use crate::execute::{Outcome, Status};
 use crate::grid::hex;
-use device::session::{Snapshots, beside};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use simulator::session::{Snapshots, beside};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A random host: hot overwrites, partial pages, trims, flushes and reads at a queue depth.
 
-use device::{BlockDevice, Clocked, Drive};
 use engine::random::Stream;
+use simulator::{BlockDevice, Clocked, Drive};
 use units::{HostOp, Request};
 
 /// What a random host likes to do.

@@ -1,8 +1,8 @@
 //! Reading a whole drive back after a power cut, by two paths.
 
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use layer::{Answer, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, FlashState};
+use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Oracle, Progress};
 use stack::Stacked as _;
 use units::{HostOp, Request};
 

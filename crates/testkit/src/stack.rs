@@ -1,10 +1,10 @@
 //! Random small drives: few blocks, few pages, every mapping with every option it has.
 
 use buffer::{buffer_names, buffers};
-use device::{Config, ConfigError, DrivePlan, Setting};
 use engine::random::Stream;
 use ftl::mapping::{mapping_names, mappings};
 use layer::ParameterKind;
+use simulator::{Config, ConfigError, DrivePlan, Setting};
 
 /// Which media faults a stack may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Stack {
         self.set("flash.pages_per_block", shape.pages_per_block);
         self.set("drive.capacity", format!("{}B", user * shape.page_bytes));
         let config = Config::load("page", &self.settings()).expect("drawn values are valid");
-        let mapped = device::mapped_pages(&config, user as u32).expect("stripes fit the dies");
+        let mapped = simulator::mapped_pages(&config, user as u32).expect("stripes fit the dies");
         let spare = |reserve: u64| {
             let physical = (shape.data_blocks + shape.spare_blocks + reserve) * stripe;
             // Half a stripe below the exact share, so that rounding up lands on the wanted count.
@@ -337,7 +337,7 @@ impl Stack {
     fn reserve_blocks(&mut self, user_pages: u32) -> u64 {
         for _ in 0..16 {
             let config = Config::load("page", &self.settings()).expect("drawn values are valid");
-            if let Ok(blocks) = device::reserve_blocks(&config, user_pages) {
+            if let Ok(blocks) = simulator::reserve_blocks(&config, user_pages) {
                 return u64::from(blocks);
             }
             let size: u64 = self.get("ftl.map_cache").trim_end_matches('B').parse().expect("it was drawn in bytes");

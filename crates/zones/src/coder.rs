@@ -1,6 +1,6 @@
 //! How code blocks are computed: as sums, or with coefficients.
 
-use code::GroupCode;
+use erasure::GroupCode;
 use nand::{PayloadId, Payloads};
 use reed_solomon_erasure::galois_8::ReedSolomon;
 

@@ -8,7 +8,7 @@
 //! ```
 //! A segment is a part of a bank with a map, spare blocks and cleaning of its own.
 
-use code::GroupCode;
+use erasure::GroupCode;
 
 /// Where a stripe block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! A policy is a line in [`READ_POLICIES`] and a function that gets a view of one group of one row.
 
-use code::Known;
+use erasure::Known;
 use nand::Backlog;
 use units::members;
 
@@ -166,7 +166,7 @@ fn gc_aware(view: &View<'_>) -> Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use code::{Decoder, GroupCode};
+    use erasure::{Decoder, GroupCode};
 
     fn view<'a>(known: &'a Known, wanted: u32, queued: &'a [u64; 32], cleaning: u32) -> View<'a> {
         View { known, wanted, have: 0, valid: 0xf0, queued, cleaning }

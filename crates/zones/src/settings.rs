@@ -2,7 +2,7 @@
 
 use crate::layout::ZoneLayout;
 use crate::policy::{DIRECT, READ_POLICIES, ReadPolicy};
-use code::{DECODERS, Decoder, GroupCode};
+use erasure::{DECODERS, Decoder, GroupCode};
 use ftl::alloc::{FRONTIERS, Frontiers};
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind, SIDE_BY_SIDE, Values};
 use units::{Nanos, quantity};

@@ -14,7 +14,7 @@ use crate::jobs::Jobs;
 use crate::layout::ZoneLayout;
 use crate::queue::{Gate, Sub};
 use crate::settings::Settings;
-use code::{GroupCode, Known};
+use erasure::{GroupCode, Known};
 use layer::{Answer, Below, OpHandle, Ops, Outbox, PageOp, STRIPE_OWNER, Versioned};
 use nand::{Flash, PayloadId, Token, WaitVector};
 use std::collections::VecDeque;

@@ -5,14 +5,14 @@ use crate::arguments::CheckArguments;
 use crate::failure::{Failure, INTEGRITY};
 use crate::output;
 use ::trace::formats::{OpenOptions, open, summarise};
-use device::{Config, DrivePlan};
 use drive::{Drive, DriveError};
+use simulator::{Config, DrivePlan};
 use std::path::Path;
 use units::quantity;
 
 pub fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let toml = Path::new(&arguments.file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    let built_in = || device::config::stacks().iter().any(|preset| preset.name == arguments.file);
+    let built_in = || simulator::config::stacks().iter().any(|preset| preset.name == arguments.file);
     let is_stack = toml || !Path::new(&arguments.file).exists() && built_in();
     if is_stack {
         stack(&arguments.file)

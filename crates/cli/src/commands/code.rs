@@ -6,7 +6,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::table::Grid;
 use crate::watch::{Work, catch_interrupts};
 use crate::{output, table};
-use ::code::{
+use erasure::{
     Best, CodeError, DECODERS, Decoder, GroupCode, MOST_COUNTED, Step, best_by_climbing, best_of_all, completion_of,
     counts, decoded_after, harmonic, misses,
 };

@@ -4,10 +4,10 @@ use super::results;
 use crate::arguments::CompareArguments;
 use crate::failure::{Failure, USAGE};
 use crate::{memory, output, provenance, settings, table, watch};
-use device::session::Prepared;
 use metrics::{Provenance, RunResult};
 use rayon::prelude::*;
 use serde_json::Value;
+use simulator::session::Prepared;
 
 /// A stack of the comparison.
 struct Member {

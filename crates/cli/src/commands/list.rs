@@ -5,10 +5,10 @@ use crate::arguments::{ListArguments, Listing};
 use crate::failure::Failure;
 use crate::output;
 use crate::table::Grid;
-use device::config::{all_keys, find_key, parts, stacks};
-use device::session::SAMPLE;
 use layer::Parameter;
 use serde_json::{Map, Value, json};
+use simulator::config::{all_keys, find_key, parts, stacks};
+use simulator::session::SAMPLE;
 use trace::formats::FORMATS;
 use trace::synthetic::WORKLOADS;
 

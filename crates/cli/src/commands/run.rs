@@ -5,8 +5,8 @@ use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::provenance::{self, Again};
 use crate::{memory, output, settings, table, watch};
-use device::session::Prepared;
 use metrics::RunResult;
+use simulator::session::Prepared;
 
 pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     let shared = &arguments.session;

@@ -1,9 +1,9 @@
 //! A drive in a file outlives its program.
 
 use crate::contents::SMALL;
-use device::{Config, Setting};
 use drive::{Drive, DriveError};
 use engine::random::Stream;
+use simulator::{Config, Setting};
 use std::path::Path;
 
 fn config(settings: &[&str]) -> Config {

@@ -3,7 +3,7 @@
 //! Simplified: the queue is what was submitted since time last passed; requests of the same moment, that is. Nothing is
 //! sorted, and nothing passes a request that it overlaps, or a flush.
 
-use device::{BlockDevice, Completion, Completions, Progress};
+use simulator::{BlockDevice, Completion, Completions, Progress};
 use units::{HostOp, Nanos, Request};
 
 /// Most sectors of a merged request: 512 KiB, as in the kernel of the publication. A request may be larger by itself.

@@ -4,7 +4,7 @@ use super::drives::{self, Kind, Shape};
 use super::runs::race;
 use crate::error::StudyError;
 use crate::study::{Monitor, Options};
-use device::probe::{Point, SIZES};
+use remap::probe::{Point, SIZES};
 use remap::{Blocking, WriteCache};
 use trace::synthetic::{WorkloadParameters, build};
 

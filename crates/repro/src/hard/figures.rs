@@ -4,8 +4,8 @@ use super::drives::{KIB, Kind, SHARES, Shape as Built, WAYS};
 use super::phases::Phase;
 use super::runs::{DEPTH, Place, RECORDS, Results};
 use crate::cells;
-use device::probe::{Point, SIZES};
 use figures::{Figure, Panel, Series, Shape};
+use remap::probe::{Point, SIZES};
 
 /// Figures 14.4 and 14.5 of the publication, and the steady state.
 pub fn figures(results: &Results) -> Vec<Figure> {

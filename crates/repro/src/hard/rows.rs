@@ -8,7 +8,7 @@ use super::targets::TARGETS;
 use crate::cells;
 use crate::row::Row;
 use crate::target::Measured::{self, Figures, Number};
-use device::probe::knee;
+use remap::probe::knee;
 use units::quantity;
 
 /// The knee that was published, bytes.

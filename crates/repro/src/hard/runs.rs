@@ -9,11 +9,11 @@ use crate::error::StudyError;
 use crate::kept::{self, Keep, put_real, put_whole, simulate_all};
 use crate::simulate::{Bench, Watch};
 use crate::study::{Monitor, Options};
-use device::probe::Point;
-use device::run::{self, Ended, Loop, RunPlan};
-use device::{BlockDevice, Drive, DriveState, Driver, Fill, Remapped};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::TimedFlash;
+use remap::probe::Point;
+use simulator::run::{self, Ended, Loop, RunPlan};
+use simulator::{BlockDevice, Drive, DriveState, Driver, Fill, Remapped};
 use trace::Workload;
 use units::{DIE_CAUSES, SECTOR_BYTES};
 

@@ -4,9 +4,9 @@ use super::drives::{self, PAGE_BYTES, PPC, drive};
 use crate::error::StudyError;
 use crate::simulate::{Bench, Measurement};
 use crate::study::Options;
-use device::{BlockDevice, Completions, Drive, Progress};
 use engine::random::Stream;
 use nand::{CountedFlash, Counters};
+use simulator::{BlockDevice, Completions, Drive, Progress};
 use units::{Cause, HostOp, Request, SECTOR_BYTES};
 
 /// Data chips of the small drives.

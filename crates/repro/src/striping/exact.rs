@@ -4,7 +4,7 @@ use super::drives::{self, BLOCKS, ERASE_BLOCK, Place, RECORD, SPARE, ZONES};
 use crate::error::StudyError;
 use crate::simulate::Bench;
 use crate::study::Options;
-use code::{Decoder, GroupCode, Known, decodable_sets, ways};
+use erasure::{Decoder, GroupCode, Known, decodable_sets, ways};
 use zones::ZoneLayout;
 
 /// Data blocks of the smallest code of the table, and of the largest.

@@ -6,7 +6,7 @@ use crate::error::StudyError;
 use crate::file::TraceFile;
 use crate::source::{Opened, Source};
 use crate::study::Options;
-use device::Fill;
+use simulator::Fill;
 use trace::synthetic::build;
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request, SECTOR_BYTES};

@@ -13,7 +13,7 @@ use crate::cells;
 use crate::row::Row;
 use crate::simulate::Measurement;
 use crate::target::Measured::{self, Figures, Number};
-use code::{Decoder, GroupCode, best_of_all, decodable_sets};
+use erasure::{Decoder, GroupCode, best_of_all, decodable_sets};
 use units::Cause;
 
 /// Table 1 of the publication: by n from 3 on, by m.

@@ -3,9 +3,9 @@
 use crate::error::StudyError;
 use crate::simulate::{Bench, Measurement, serve};
 use crate::study::Options;
-use device::Drive;
 use engine::random::Stream;
 use nand::{CountedFlash, Flash};
+use simulator::Drive;
 use units::{Cause, HostOp, Request};
 
 /// What was counted.

@@ -10,7 +10,7 @@ use crate::error::StudyError;
 use crate::kept::simulate_all;
 use crate::simulate::{Bench, Measurement};
 use crate::study::{Monitor, Options};
-use device::DriveState;
+use simulator::DriveState;
 use std::collections::BTreeSet;
 
 /// Size of the buffer of the study about installations, MiB.

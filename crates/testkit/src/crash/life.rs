@@ -5,9 +5,9 @@ use crate::host::{Habits, Host};
 use crate::readback::{ReadBack, read_back, read_through};
 use crate::stack::{Faults, Stack};
 use crate::work::{can_serve, describe_blocks};
-use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{Flash, FlashState, TimedFlash};
+use simulator::{BlockDevice, Drive, DrivePlan};
 use units::DieId;
 
 /// Events without a completed request after which a drive counts as stuck.

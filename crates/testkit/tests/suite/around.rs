@@ -2,9 +2,9 @@
 //! version.
 
 use crate::striped::{NOTHING, counters, request, responses, serve, stack, timed};
-use device::{BlockDevice, Drive};
 use engine::random::Stream;
 use nand::TimedFlash;
+use simulator::{BlockDevice, Drive};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, drain, read_through, work};
 use units::{HostOp, Request};
 

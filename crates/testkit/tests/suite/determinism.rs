@@ -1,8 +1,8 @@
 //! One seed, one result: repeated, in two drives side by side, and cut in half by a snapshot.
 
-use device::{BlockDevice, Clocked, Drive, DrivePlan};
 use layer::{SnapshotReader, SnapshotWriter};
 use nand::{CountedFlash, Flash, TimedFlash};
+use simulator::{BlockDevice, Clocked, Drive, DrivePlan};
 use testkit::{Ended, Faults, Habits, Host, Stack, drain, work};
 
 fn draw(seed: u64) -> (DrivePlan, Habits) {

@@ -1,9 +1,9 @@
 //! Random stacks and hosts in both time modes, with every kind of media fault: no read is ever
 //! wrong, no invariant breaks, and a drive that runs out of good blocks stops cleanly.
 
-use device::{Clocked, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{CountedFlash, Counters, FaultPlan, Flash, FlashState};
+use simulator::{Clocked, Drive, DrivePlan};
 use testkit::{Ended, Faults, Habits, Host, Stack, can_serve, describe_blocks, read_through, work};
 use units::BlockId;
 

@@ -1,8 +1,8 @@
 //! Small tests of faults that were found, each named for its symptom.
 
 use crate::striped::counted;
-use device::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use nand::{CountedFlash, FaultPlan, Flash, Time, TimedFlash};
+use simulator::{BlockDevice, Clocked, Completions, Drive, DrivePlan, Progress};
 use testkit::crash::{Campaign, Tally};
 use testkit::{Stack, drain, read_through};
 use units::{BlockId, Cause, DieId, HostOp, Request, Wait};
@@ -96,7 +96,7 @@ fn a_trim_does_not_overtake_a_write_that_arrives_over_the_link_at_the_same_momen
     drive.submit(0, &request(HostOp::Write, 0, 2));
     // 1,024 bytes take 20,480 ns; a timer of the host fires at that very time, before the link's.
     drive.wake_at(20_480);
-    let mut completions = device::Completions::default();
+    let mut completions = simulator::Completions::default();
     drive.advance(&mut completions);
     drive.submit(1, &request(HostOp::Trim, 0, 2));
     drive.submit(2, &request(HostOp::Flush, 0, 0));
@@ -164,7 +164,7 @@ fn a_drive_that_can_program_nothing_any_more_still_answers_every_read() {
             for round in 0..rounds {
                 drive.submit(round, &request(HostOp::Write, u64::from(round * 7 % 11) * 2, 2));
             }
-            let mut completions = device::Completions::default();
+            let mut completions = simulator::Completions::default();
             for _ in 0..rounds / 2 {
                 drive.advance(&mut completions);
             }

@@ -1,8 +1,8 @@
 //! Drivers of a host over a drive with real bytes, and power cuts: what was flushed reads back.
 
-use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Driver, Oracle, Progress, Remapped, Setting};
 use engine::random::Stream;
 use nand::{FlashState, TimedFlash};
+use simulator::{BlockDevice, Completions, Config, Drive, DrivePlan, Driver, Oracle, Progress, Remapped, Setting};
 use units::{HostOp, Request};
 
 type Stack = Remapped<Drive<TimedFlash>>;

@@ -2,11 +2,11 @@
 //! and through power cuts.
 
 use buffer::{BufferContext, buffer_names};
-use device::{Clocked, Drive, DrivePlan, HostOptions};
 use engine::random::Stream;
 use ftl::mapping::{FtlContext, builder, mapping_names};
 use layer::{BUFFER_OWNER, GATHER_OWNER, LayerReport, PageLayer};
 use nand::{CountedFlash, Flash, FlashState, Owner};
+use simulator::{Clocked, Drive, DrivePlan, HostOptions};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, read_back_from, work};
 
 /// A drive with a buffer for the host, over one that gathers, over a mapping.

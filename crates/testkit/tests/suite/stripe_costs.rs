@@ -1,9 +1,9 @@
 //! What parity costs, against closed forms: reads and programs of each update and commit.
 
 use crate::striped::{NOTHING, counted, serve};
-use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{CountedFlash, Flash};
+use simulator::{BlockDevice, Drive, DrivePlan};
 use testkit::Stack;
 use units::{Cause, HostOp, Request};
 

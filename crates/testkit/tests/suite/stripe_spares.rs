@@ -1,8 +1,8 @@
 //! Spares under stripes: deaths while one is being filled, power cuts while one is, and what too many deaths leave.
 
 use crate::striped::{Fed, NOTHING, counted, random_requests, request, restarted, serve, stack, timed, unreadable};
-use device::{BlockDevice, DrivePlan};
 use engine::random::Stream;
+use simulator::{BlockDevice, DrivePlan};
 use units::{DieId, HostOp, Request};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Small drives with stripes, and what is done to them.
 
-use device::{BlockDevice, Clocked, Completion, Completions, Drive, DrivePlan, HostOptions, Oracle, Progress};
 use engine::random::Stream;
 use nand::{CountedFlash, FlashState, TimedFlash};
+use simulator::{BlockDevice, Clocked, Completion, Completions, Drive, DrivePlan, HostOptions, Oracle, Progress};
 use stack::Stacked as _;
 use std::collections::BTreeMap;
 use testkit::Stack;

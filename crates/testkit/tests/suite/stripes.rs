@@ -1,9 +1,9 @@
 //! Stripes under lost chips: every reachable state of a small drive, every chip, every scheme.
 
 use crate::striped::{Fed, NOTHING, counters, random_requests, request, restarted, serve, timed, unreadable, written};
-use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{Flash, TimedFlash};
+use simulator::{BlockDevice, Drive, DrivePlan};
 use std::collections::BTreeSet;
 use testkit::Stack;
 use units::{BlockId, DieId, HostOp, Request};

@@ -1,8 +1,7 @@
 //! A mapping that stands outside of the tables, written against what `nand` and `layer` say in public: every capability
-//! a layer needs is there for whoever adds one. (Policies from outside are in `crates/device/tests`, a driver of the
+//! a layer needs is there for whoever adds one. (Policies from outside are in `crates/simulator/tests`, a driver of the
 //! host in `crates/remap/tests`, a trace format in `crates/trace/tests`.)
 
-use device::{Clocked, Drive, HostOptions};
 use layer::{
     Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Signal, SnapshotError, SnapshotReader, SnapshotWriter,
 };
@@ -10,6 +9,7 @@ use nand::{
     Cancel, Completion, CopyWay, CountedFlash, Event, Flash, FlashState, JoinId, Outcome, Owner, PageCopy, PageProgram,
     Program, Read,
 };
+use simulator::{Clocked, Drive, HostOptions};
 use testkit::{Ended, Habits, Host, Stack, work};
 use units::{BlockId, Cause, Geometry, HostOp, Ppn, Request};
 

@@ -2,9 +2,9 @@
 
 use crate::striped::{NOTHING, counted, counters, responses, serve};
 use crate::zones::{BLOCK, READ, WRITE, encoded, read, stack, write};
-use device::{BlockDevice, Clocked, Completions, Drive, DriveState, Progress};
 use engine::random::Stream;
 use nand::{Counters, Flash, TimedFlash};
+use simulator::{BlockDevice, Clocked, Completions, Drive, DriveState, Progress};
 use units::{HostOp, Request};
 
 /// Serves what was submitted; for each request its operation and what it waited for nothing, ns.

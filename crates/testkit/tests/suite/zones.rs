@@ -1,9 +1,9 @@
 //! Coded striping: what codes are worth against closed forms, and that they are never wrong.
 
 use crate::striped::{NOTHING, counted, counters, responses, serve, timed, unreadable};
-use device::{BlockDevice, Drive, DrivePlan};
 use engine::random::Stream;
 use nand::{CountedFlash, Counters, Flash, Time, TimedFlash};
+use simulator::{BlockDevice, Drive, DrivePlan};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, drain, read_through, work};
 use units::{DieId, HostOp, Ppn, Request};
 

@@ -8,9 +8,9 @@ use super::results;
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
 use crate::{memory, output, provenance, settings, table, watch};
-use device::config::{PRECONDITION, Precondition};
-use device::session::{Prepared, SessionError};
 use metrics::{RunResult, Status};
+use simulator::config::{PRECONDITION, Precondition};
+use simulator::session::{Prepared, SessionError};
 
 pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
     let shared = &arguments.session;

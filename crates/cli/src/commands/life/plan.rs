@@ -2,9 +2,9 @@
 
 use crate::arguments::LifeQuestion;
 use crate::failure::{DRIVE_FULL, Failure, USAGE};
-use device::config::{PRECONDITION, Precondition};
-use device::{Config, Setting};
 use metrics::{LifeReport, LifeTerms, LifetimeError, Price, RunResult, Status, WearWindow, YEAR_DAYS};
+use simulator::config::{PRECONDITION, Precondition};
+use simulator::{Config, Setting};
 use units::{HostOp, quantity};
 
 /// Longest warranty, years.

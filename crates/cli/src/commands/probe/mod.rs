@@ -8,7 +8,7 @@ use crate::arguments::{ProbeCommand, SuperpageArguments};
 use crate::failure::Failure;
 use crate::table::Grid;
 use crate::{output, watch};
-use device::probe::{FULL, Point, SIZES, knee};
+use remap::probe::{FULL, Point, SIZES, knee};
 use serde_json::{Value, json};
 use target::{LEAST_WRITES, Target};
 use units::quantity;

@@ -1,7 +1,7 @@
 //! Waiting and service make up the latency of every request, on every built-in stack.
 
-use device::session::{SessionOptions, run};
-use device::{Config, Setting};
+use simulator::session::{SessionOptions, run};
+use simulator::{Config, Setting};
 use units::HostOp;
 
 /// A small drive in virtual time, filled, with short queues and long ones, and partial pages.
@@ -23,7 +23,7 @@ fn size(stack: &str) -> &'static [&'static str] {
 /// Each request is looked at where it completes (`Runner::record`, in builds with debug assertions); here the sums.
 #[test]
 fn no_request_of_any_stack_waits_longer_than_it_takes() {
-    for preset in device::config::stacks() {
+    for preset in simulator::config::stacks() {
         for workload in ["oltp", "mixed"] {
             let settings = SETTINGS
                 .iter()

@@ -1,10 +1,10 @@
 //! Drives, layers and runs for the tests of this folder.
 #![allow(dead_code, missing_docs)] // each test file uses a part of it
 
-use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
-use device::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
 use layer::{Answer, LayerReport, Outbox, PageLayer, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Event, Flash, Owner, TimedFlash};
+use simulator::run::{Ended, HostMeasurements, Loop, RunPlan, run};
+use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
 use trace::synthetic::{WorkloadParameters, build};
 use units::Request;
 

@@ -2,10 +2,10 @@
 //! writes, against closed forms; the worked examples of the write-buffer study.
 #![allow(missing_docs)]
 
-use device::{BlockDevice, Clocked, Completions, Config, Drive, DrivePlan, Progress, Setting};
 use engine::random::Stream;
 use layer::LayerReport;
 use nand::{CountedFlash, Counters, Flash};
+use simulator::{BlockDevice, Clocked, Completions, Config, Drive, DrivePlan, Progress, Setting};
 use units::{BlockId, Cause, HostOp, Request};
 
 const PAGE: u64 = 2048;
@@ -152,7 +152,7 @@ fn a_full_merge_takes_as_long_as_its_copies_and_erases() {
         let more = [&settings[..], &["flash.bus_bandwidth=unlimited", "engine.time=virtual", "engine.service=serial"]]
             .concat();
         let plan = plan("bast", 8, pages, 2, &more);
-        let mut drive = device::SerialDrive::new(plan.assemble(plan.metered(plan.fresh_state())));
+        let mut drive = simulator::SerialDrive::new(plan.assemble(plan.metered(plan.fresh_state())));
         let mut time = 0;
         let mut last = 0;
         let mut put = |page: u64| {

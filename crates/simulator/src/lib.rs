@@ -8,7 +8,6 @@ mod clocked;
 pub mod config;
 mod drive;
 mod oracle;
-pub mod probe;
 mod remapped;
 pub mod run;
 mod serial;

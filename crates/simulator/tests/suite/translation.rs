@@ -2,10 +2,10 @@
 //! amplification under uniform traffic, and the worked examples of the TPM publication.
 #![allow(missing_docs)]
 
-use device::run::{Ended, Loop, RunPlan, run};
-use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Progress, Setting};
 use engine::random::Stream;
 use nand::{CountedFlash, Flash};
+use simulator::run::{Ended, Loop, RunPlan, run};
+use simulator::{BlockDevice, Completions, Config, Drive, DrivePlan, Progress, Setting};
 use trace::synthetic::{WorkloadParameters, build};
 use units::{Cause, DIE_CAUSES, HostOp, Request};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use device::session::{Prepared, SessionOptions, run};
-use device::{Config, Setting};
 use metrics::{Lifetime, LifetimeError, Origin, Range, RunResult, Status, WearWindow, Wearing};
+use simulator::session::{Prepared, SessionOptions, run};
+use simulator::{Config, Setting};
 use units::HostOp;
 
 /// A drive of 256 blocks in four planes, counted.

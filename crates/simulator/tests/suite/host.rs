@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use crate::support::{go, timed};
-use device::run::{HostMeasurements, Loop};
+use simulator::run::{HostMeasurements, Loop};
 use units::HostOp;
 
 const READ: usize = HostOp::Read as usize;
@@ -12,7 +12,7 @@ fn seconds(sheet: &HostMeasurements) -> f64 {
     (sheet.ended - sheet.started) as f64 / 1e9
 }
 
-fn fill(drive: &mut device::Drive<nand::TimedFlash>) {
+fn fill(drive: &mut simulator::Drive<nand::TimedFlash>) {
     go(drive, "sequential-write", 2048, Loop::Closed { depth: 8 }, |_| {});
 }
 

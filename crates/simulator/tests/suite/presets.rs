@@ -1,7 +1,7 @@
 //! Stacks that people compare differ in their subject and in nothing else.
 #![allow(missing_docs)]
 
-use device::Config;
+use simulator::Config;
 use std::collections::BTreeMap;
 
 /// Stacks meant to be compared, and the keys that are their subject: a whole key, or a prefix that ends with a dot.
@@ -69,7 +69,7 @@ fn stacks_that_are_compared_are_alike_but_for_their_subject() {
 #[test]
 fn every_built_in_stack_is_in_a_family_or_stands_for_itself() {
     let alone = ["page"];
-    for preset in device::config::stacks() {
+    for preset in simulator::config::stacks() {
         let is_in_family = FAMILIES.iter().any(|(stacks, _)| stacks.contains(&preset.name));
         assert!(is_in_family || alone.contains(&preset.name), "{} is in no family of stacks to compare", preset.name);
     }

@@ -2,16 +2,16 @@
 #![allow(missing_docs)]
 
 use crate::support::{go, go_from, plan, timed};
-use device::run::Loop;
-use device::{BlockDevice, Drive};
 use engine::random::Stream;
 use nand::CountedFlash;
+use simulator::run::Loop;
+use simulator::{BlockDevice, Drive};
 use trace::{Workload, WorkloadError};
 use units::{HostOp, Request};
 
 const WRITE: usize = HostOp::Write as usize;
 
-fn spread<F: device::Clocked>(drive: &Drive<F>) -> u32 {
+fn spread<F: simulator::Clocked>(drive: &Drive<F>) -> u32 {
     let erases = || drive.flash().state().blocks().iter().map(|row| row.erases);
     erases().max().unwrap() - erases().min().unwrap()
 }

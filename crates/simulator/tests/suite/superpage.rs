@@ -2,10 +2,10 @@
 #![allow(missing_docs)]
 
 use crate::support::timed;
-use device::config::Setting;
-use device::session::{self, SessionOptions};
-use device::{BlockDevice, Completions, Config, Drive, DrivePlan, Progress};
 use nand::{Flash as _, TimedFlash};
+use simulator::config::Setting;
+use simulator::session::{self, SessionOptions};
+use simulator::{BlockDevice, Completions, Config, Drive, DrivePlan, Progress};
 use units::{HostOp, Request};
 
 const GROUP: [&str; 6] = [

@@ -1,10 +1,10 @@
 //! What the publication and closed forms say of codes.
 
-use code::{
+use engine::random::Stream;
+use erasure::{
     Best, Decoder, GroupCode, Known, Misses, best_by_climbing, best_of_all, completion, counts, decodable_sets,
     decoded_after, misses, ways,
 };
-use engine::random::Stream;
 
 /// Table 1 of the publication.
 const TABLE_1: [&[u64]; 6] = [

@@ -2,9 +2,9 @@
 //! however it is reached.
 #![allow(missing_docs)]
 
-use device::session::{SessionOptions, Snapshots, run};
-use device::{Config, Setting};
 use metrics::{RunResult, Status};
+use simulator::session::{SessionOptions, Snapshots, run};
+use simulator::{Config, Setting};
 use std::path::Path;
 
 const TINY: [&str; 5] = [

@@ -2,11 +2,11 @@
 #![allow(missing_docs)]
 
 use buffer::{EvictionPolicy, EvictionView};
-use device::session::{self, GivenRequests, Prepared, SessionError, SessionOptions, Snapshots};
-use device::{Config, Setting};
 use engine::random::Stream;
 use ftl::gc::{VictimPolicy, VictimView};
 use metrics::RunResult;
+use simulator::session::{self, GivenRequests, Prepared, SessionError, SessionOptions, Snapshots};
+use simulator::{Config, Setting};
 use std::sync::Arc;
 use stripe::choice::{Candidate, CommitOrder, CommitPolicy};
 use units::{HostOp, Request};

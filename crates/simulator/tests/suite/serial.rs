@@ -2,11 +2,11 @@
 #![allow(missing_docs)]
 
 use crate::support::{MadeUp, MadeUpLayer, plan, timed};
-use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
-use device::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
 use layer::{Answer, Outbox, PageOp, Signal};
 use nand::{Cancel, PayloadId, Read, ServiceMeter, Span};
 use nand::{Completion, ContentsKind, Flash, FlashState, Meter, MeteredFlash, PageProgram, Part, Program};
+use simulator::run::{Ended, HostMeasurements, Loop, RunPlan, run};
+use simulator::{BlockDevice, Clocked, Completions, HostOptions, Progress, SerialDrive};
 use trace::Workload;
 use trace::synthetic::{WorkloadParameters, build};
 use units::{CAUSES, Cause, DIE_CAUSES, Geometry, HostOp, Nanos, Ppn, Request, Shape, Wait};
@@ -356,7 +356,7 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     let flash = MeteredFlash::with_meter(small_state(), small_meter(&state));
     let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 0 };
     let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
-    let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
+    let mut device = SerialDrive::new(simulator::Drive::new(flash, layer, 64, options));
     for (tag, op) in [HostOp::Write, HostOp::Read, HostOp::Read].into_iter().enumerate() {
         device.submit(tag as u32, &request(op, 0, 8));
     }
@@ -378,7 +378,7 @@ fn a_write_without_room_lets_reads_pass_and_completes_when_one_makes_room() {
     // Where nothing makes room the run ends as stuck instead of waiting for ever.
     let layer = Box::new(MadeUpLayer(Reluctant { has_room: false, next: 0 }));
     let flash = MeteredFlash::with_meter(small_state(), small_meter(&state));
-    let mut device = SerialDrive::new(device::Drive::new(flash, layer, 64, options));
+    let mut device = SerialDrive::new(simulator::Drive::new(flash, layer, 64, options));
     let mut source = build("sequential-write", &WorkloadParameters::new(device.sectors(), 1)).unwrap();
     let plan = RunPlan { arrivals: Loop::Closed { depth: 4 }, limit: 1, sectors_per_page: 8, timed: true };
     assert_eq!(run(&mut device, &mut *source, plan, &mut (), |_| [0; units::DIE_CAUSES]).unwrap().0, Ended::Stuck);

@@ -4,9 +4,9 @@
 //! mean field), d-choices (Van Houdt 2013). Every expected number is computed here from its formula.
 #![allow(missing_docs)]
 
-use device::run::{Ended, Loop, RunPlan, run};
-use device::{BlockDevice, Config, Drive, DrivePlan, Setting};
 use nand::{CountedFlash, Flash};
+use simulator::run::{Ended, Loop, RunPlan, run};
+use simulator::{BlockDevice, Config, Drive, DrivePlan, Setting};
 use trace::synthetic::{WorkloadParameters, build};
 use units::DIE_CAUSES;
 

@@ -1,6 +1,6 @@
 //! Decoders: worked examples, and what must hold for any code.
 
-use code::{CodeError, Decoder, GroupCode, Known};
+use erasure::{CodeError, Decoder, GroupCode, Known};
 use proptest::prelude::*;
 
 #[test]

@@ -1,14 +1,14 @@
 //! Drivers of a host over drives: what the host sees, waits for and gets back.
 
 use crate::support::plan_of;
-use device::run::{Ended, HostMeasurements, Loop, RunPlan, run};
-use device::session::{self, SessionError, SessionOptions};
-use device::{BlockDevice, Completions, Config, Driver, Progress, Remapped, Setting};
 use nand::{CountedFlash, TimedFlash};
+use simulator::run::{Ended, HostMeasurements, Loop, RunPlan, run};
+use simulator::session::{self, SessionError, SessionOptions};
+use simulator::{BlockDevice, Completions, Config, Driver, Progress, Remapped, Setting};
 use trace::synthetic::{WorkloadParameters, build};
 use units::{HostOp, Request};
 
-type Timed = Remapped<device::Drive<TimedFlash>>;
+type Timed = Remapped<simulator::Drive<TimedFlash>>;
 
 /// A small drive of superpages behind a driver.
 const SMALL: [&str; 6] = [
@@ -230,8 +230,9 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         ("remap.hold_back=0%", "10%"),
         ("drive.capacity=256KiB", "drive.capacity"),
     ] {
-        let error =
-            device::DrivePlan::new(config("hard", &["drive.over_provisioning=600%", setting])).unwrap_err().to_string();
+        let error = simulator::DrivePlan::new(config("hard", &["drive.over_provisioning=600%", setting]))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(remedy), "{setting}: {error}");
     }
 }
@@ -319,7 +320,7 @@ fn a_log_cache_that_does_not_fit_is_refused_with_a_remedy() {
         ("remap.log=0%", "10%"),
         ("remap.segment=8MiB", "lower remap.segment"),
     ] {
-        let error = device::DrivePlan::new(config("hard-log-cache", &[setting])).unwrap_err().to_string();
+        let error = simulator::DrivePlan::new(config("hard-log-cache", &[setting])).unwrap_err().to_string();
         assert!(error.contains(remedy), "{setting}: {error}");
     }
     let result = session("hard-log-cache", "uniform-write", &["remap.hold_back=30%", LOG[0], LOG[1]]).unwrap();
@@ -335,7 +336,7 @@ trait FlashCounters {
     fn flash_counters(&self) -> [u64; 2];
 }
 
-impl<F: device::Clocked> FlashCounters for device::Drive<F> {
+impl<F: simulator::Clocked> FlashCounters for simulator::Drive<F> {
     fn flash_counters(&self) -> [u64; 2] {
         let counters = &self.flash().state().counters;
         [&counters.reads, &counters.programs].map(nand::Counters::total)

@@ -2,9 +2,9 @@
 //! parts that hold the same page, flushes and writes past the buffer.
 #![allow(missing_docs)]
 
-use device::run::{Ended, Loop, RunPlan, run};
-use device::{BlockDevice, Completions, Config, Drive, DrivePlan, DriveState, Progress, Setting};
 use nand::{CountedFlash, Flash};
+use simulator::run::{Ended, Loop, RunPlan, run};
+use simulator::{BlockDevice, Completions, Config, Drive, DrivePlan, DriveState, Progress, Setting};
 use trace::synthetic::{WorkloadParameters, build};
 use units::{Cause, HostOp, Request};
 
