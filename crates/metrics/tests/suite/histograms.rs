@@ -10,9 +10,9 @@ fn durations(most: usize) -> impl Strategy<Value = Vec<u64>> {
 
 fn histogram(durations: &[u64]) -> Histogram {
     let mut histogram = Histogram::default();
-    durations.iter().for_each(|duration| {
+    for duration in durations {
         histogram.record(*duration);
-    });
+    }
     histogram
 }
 

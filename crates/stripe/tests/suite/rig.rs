@@ -235,7 +235,7 @@ impl Rig {
         };
         // The highest bit says that no older version is covered by a parity.
         let sequence = |page: &Ppn| contents.oob(page.0).sequence << 1;
-        (0..self.geometry.pages() as u32).map(Ppn).filter(is_version).max_by_key(sequence)
+        (0..self.geometry.pages()).map(Ppn).filter(is_version).max_by_key(sequence)
     }
 
     /// What flash holds of a page of the mapping below; 0 where it was never written.

@@ -25,7 +25,6 @@ const FOUND_LIMIT: usize = 60;
 
 /// The error of a field: its column (1-based; 0 is the whole line), what was found there, and what should be.
 #[must_use]
-#[expect(clippy::unnecessary_box_returns, reason = "the error type of FieldResult is boxed")]
 pub fn field_error(column: u32, name: &'static str, found: &[u8], expected: &'static str) -> Box<FieldError> {
     let shown = &found[..found.len().min(FOUND_LIMIT)];
     let mut text: String = String::from_utf8_lossy(shown).chars().flat_map(char::escape_debug).collect();
