@@ -51,7 +51,7 @@ fn every_counter_of_every_built_in_stack_is_explained() {
 fn a_key_is_explained_with_when_it_is_read() {
     for (key, when) in [
         ("ftl.gc.choices", "read when ftl.kind is not bast, block or fast, and ftl.gc.victim is d-choices"),
-        ("ftl.bast.victim", "read when ftl.kind is bast"),
+        ("ftl.bast.victim", "read when stripe.kind is not raid-elastic, and ftl.kind is bast"),
         ("buffer.size", "read when buffer.kind is not none"),
         ("buffer.small_request", "read when buffer.kind is two-level, and buffer.identify is request-size"),
         ("zones.decoder", "read when stripe.kind is zones, and zones.code_zones is above 0"),
