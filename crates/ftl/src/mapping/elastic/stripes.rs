@@ -308,3 +308,24 @@ impl UnderWay {
         flying.into_iter().flatten().chain(&self.moves).find(|member| member.place == place).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy whose program had failed was taken as written, where no place was left for the parity of its stripe.
+    #[test]
+    fn a_stripe_whose_program_failed_stays_failed_without_a_parity() {
+        let mut under_way = UnderWay::default();
+        let stripe = under_way.begin(Stream::Copies);
+        let place = Place(3);
+        under_way.add(stripe, place, Content::version(Lpn(7), 1, PayloadId::NONE, Cause::Gc));
+        under_way.fly(stripe, place);
+        under_way.stripes.at_mut(stripe).failed = true;
+        under_way.landed(place);
+        under_way.close(Stream::Copies);
+        under_way.end_without(stripe, true);
+        assert_eq!(under_way.next_ended(), Some(stripe));
+        assert!(under_way.end(stripe).failed, "nobody waits for the copy, but it is not on flash");
+    }
+}
