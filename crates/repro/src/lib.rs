@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  study: targets (what was published, what is accepted)      table in its `targets.rs`
-//!     |   simulations over `device`, on all cores              never see a published number
+//!     |   simulations over `simulator`, on all cores              never see a published number
 //!     v
 //!  rows (published | measured | accepted | verdict)  figures -> JSON, CSV, a page
 //! ```
