@@ -70,7 +70,7 @@ locked:
 
 # Two at a time, as many of them use one core.
 test: setup locked web/dist/report.js ## all tests, lints included
-	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=5
+	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment fuzz rust-test python-test page-test lint TESTED=1 FUZZ_SECONDS=2
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
 ifdef TESTED

@@ -351,7 +351,20 @@ impl Bench {
         requests: u64,
         monitor: &dyn Monitor,
     ) -> Result<DriveState, StudyError> {
-        let mut drive = self.load(state, CountedFlash::new)?;
+        self.warmed_on(self.load(state, CountedFlash::new)?, workload, requests, monitor)
+    }
+
+    /// As [`Bench::warmed`], on a drive as it is.
+    ///
+    /// # Errors
+    /// As [`Bench::used`].
+    pub fn warmed_on(
+        &self,
+        mut drive: Drive<CountedFlash>,
+        workload: &mut dyn Workload,
+        requests: u64,
+        monitor: &dyn Monitor,
+    ) -> Result<DriveState, StudyError> {
         self.pour(&mut drive, workload, requests, monitor)?;
         Ok(DriveState::of(&drive))
     }

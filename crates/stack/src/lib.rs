@@ -48,6 +48,9 @@ pub trait Stacked: Flash + Sized {
     /// # Errors
     /// The mapping cannot be rebuilt.
     fn recovered(plan: &StackPlan<'_>, image: &FlashState) -> Result<Layers<Self>, RecoverError>;
+
+    /// A buffer of this kind over layers; `below` itself where the kind is none.
+    fn buffered(kind: &str, context: &BufferContext<'_>, below: Layers<Self>, state: &FlashState) -> Layers<Self>;
 }
 
 macro_rules! stacked {
@@ -59,6 +62,15 @@ macro_rules! stacked {
 
             fn recovered(plan: &StackPlan<'_>, image: &FlashState) -> Result<Layers<Self>, RecoverError> {
                 plan.recover(image)
+            }
+
+            fn buffered(
+                kind: &str,
+                context: &BufferContext<'_>,
+                below: Layers<Self>,
+                state: &FlashState,
+            ) -> Layers<Self> {
+                buffer_over(kind, context, below, state)
             }
         }
     )*};
@@ -117,15 +129,18 @@ impl StackPlan<'_> {
     fn buffered<F: Flash>(&self, below: Layers<F>, state: &FlashState) -> Layers<F> {
         let below = match self.gather {
             Some(values) => {
-                let build = buffer::build(GATHER_KIND).expect("the table has the buffer that gathers");
                 let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
-                build(&context, below, state)
+                buffer_over(GATHER_KIND, &context, below, state)
             }
             None => below,
         };
-        match buffer::build(self.values.name(buffer::KEY)) {
-            Some(build) => build(&self.buffer_context(), below, state),
-            None => below,
-        }
+        buffer_over(self.values.name(buffer::KEY), &self.buffer_context(), below, state)
+    }
+}
+
+fn buffer_over<F: Flash>(kind: &str, context: &BufferContext<'_>, below: Layers<F>, state: &FlashState) -> Layers<F> {
+    match buffer::build(kind) {
+        Some(build) => build(context, below, state),
+        None => below,
     }
 }

@@ -32,25 +32,6 @@ fn judged(rows: &[Value], said: &crate::support::Said) {
 }
 
 #[test]
-fn parity_costs_exactly_what_was_published() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().to_str().expect("a plain path");
-    let said = said(nandarium(&["repro", "partial-parity", "--scale", "1/128", "--quiet", "--json", "--out", path]));
-    let rows = rows(&said.out);
-    judged(&rows, &said);
-    let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect(id);
-    for id in ["2.1a", "2.1b", "2.2", "2.10", "2.11"] {
-        assert_eq!((&row(id)["class"], &row(id)["verdict"]), (&Value::from("E"), &Value::from("pass")), "{}", row(id));
-    }
-    for id in ["2.3a", "2.3b", "2.3c", "2.4a", "2.5", "2.6a", "2.6b", "5.7b"] {
-        assert!(row(id)["value"].is_number(), "{}", row(id));
-    }
-    for name in ["iops.csv", "overheads.csv", "cache-size.csv", "buffer-size.csv", "repro.html"] {
-        assert!(folder.path().join(name).exists(), "{name}");
-    }
-}
-
-#[test]
 fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
     let run = |threads: &str| {
         let mut command = nandarium(&["repro", "hard", "--scale", "1/128", "--quiet", "--seed", "3", "--json"]);
@@ -63,7 +44,7 @@ fn the_same_seed_gives_the_same_rows_on_any_number_of_threads() {
 #[test]
 fn a_file_stands_in_for_a_generated_trace_and_all_is_written() {
     let (folder, out) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-    let path = folder.path().join("Financial2.spc");
+    let path = folder.path().join("laptop.spc");
     let mut text = String::new();
     for number in 0..4_000_u32 {
         let op = if number % 6 == 0 { 'w' } else { 'r' };
@@ -71,25 +52,22 @@ fn a_file_stands_in_for_a_generated_trace_and_all_is_written() {
     }
     std::fs::write(&path, text).expect("a trace is written");
     let out = out.path();
-    let said = small(
-        "tpm",
-        "1/64",
-        &["--json", "--trace", &format!("financial={}", path.display()), "--out", out.to_str().expect("a plain path")],
-    );
+    let trace = format!("laptop={}", path.display());
+    let said =
+        small("striping", "1/4096", &["--json", "--trace", &trace, "--out", out.to_str().expect("a plain path")]);
     let rows = rows(&said.out);
-    // The file is not the published trace, and the row about it misses.
-    let others: Vec<Value> = rows.iter().filter(|row| row["id"] != "3.12b").cloned().collect();
-    judged(&others, &said);
+    judged(&rows, &said);
     let written = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     assert_eq!(self::rows(&written("rows.json")), rows);
-    assert!(written("hit-ratio.csv").starts_with("panel,category,series,value\nWebsearch,128,TPM,"));
+    assert!(written("table-1.csv").starts_with("panel,category,series,value\n"));
     assert!(written("repro.html").contains("<svg"));
+    for name in ["banks", "read-zones", "code-zones", "stripe-blocks", "zones", "used", "tail"] {
+        written(&format!("{name}.csv"));
+    }
     let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect("the row").clone();
-    assert_eq!(row("3.12b")["workload"], "Financial2.spc");
-    assert_eq!(row("3.12b")["verdict"], "fail", "4000 requests are not those of Financial2");
-    assert_eq!(row("3.4")["workload"], "Financial2.spc, others generated");
-    assert_eq!(row("3.1b")["workload"], "generated");
-    assert_eq!(said.code, 6);
+    assert_eq!(row("0.5a")["workload"], "laptop.spc");
+    assert_eq!(row("5.5a")["workload"], "generated");
+    assert_eq!(row("0.1")["workload"], "none");
 }
 
 #[test]
@@ -128,31 +106,5 @@ fn mistakes_are_named_with_what_there_is() {
         assert_eq!(said.code, 2, "{arguments:?}: {}", said.err);
         assert!(said.err.contains(wanted), "{arguments:?}: {}", said.err);
         assert!(said.out.is_empty(), "{arguments:?}: {}", said.out);
-    }
-}
-
-#[test]
-fn codes_are_as_published() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().to_str().expect("a plain path");
-    let said = said(nandarium(&["repro", "striping", "--scale", "1/4096", "--quiet", "--json", "--out", path]));
-    let rows = rows(&said.out);
-    judged(&rows, &said);
-    let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect(id);
-    for id in ["0.1", "0.2", "0.3", "0.4", "0.12"] {
-        assert_eq!((&row(id)["class"], &row(id)["verdict"]), (&Value::from("E"), &Value::from("pass")), "{}", row(id));
-    }
-    for name in [
-        "table-1.csv",
-        "banks.csv",
-        "read-zones.csv",
-        "code-zones.csv",
-        "stripe-blocks.csv",
-        "zones.csv",
-        "used.csv",
-        "tail.csv",
-        "repro.html",
-    ] {
-        assert!(folder.path().join(name).exists(), "{name}");
     }
 }

@@ -81,6 +81,7 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::Verdict;
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
@@ -90,5 +91,20 @@ mod tests {
         // A row about the user's files.
         findings.check(&STUDY, &targets::TARGETS, &["3.12b"]);
         assert_eq!(findings.figures.len(), 5);
+    }
+
+    #[test]
+    fn a_file_that_is_not_the_published_trace_misses_the_row_about_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("Financial2.spc");
+        let line =
+            |number: u32| format!("0,{},4096,{},{number}.5\n", number * 8, if number % 6 == 0 { 'w' } else { 'r' });
+        std::fs::write(&path, (0..1200).map(line).collect::<String>()).unwrap();
+        let mut options = Options { scale: Scale::one_over(512), ..Options::default() };
+        options.traces.insert("financial".to_owned(), path.display().to_string());
+        let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
+        let row = |id| findings.rows.iter().find(|row| row.id == id).unwrap();
+        assert_eq!((&*row("3.12b").workload, row("3.12b").verdict), ("Financial2.spc", Verdict::Fail));
+        assert_eq!(row("3.4").workload, "Financial2.spc, others generated");
     }
 }

@@ -8,9 +8,8 @@ use super::workload::{Trace, WriteShape};
 use crate::cells::Cells;
 use crate::error::StudyError;
 use crate::kept::simulate_all;
-use crate::simulate::{Bench, Measurement};
+use crate::simulate::Measurement;
 use crate::study::{Monitor, Options};
-use simulator::DriveState;
 use std::collections::BTreeSet;
 
 /// Size of the buffer of the study about installations, MiB.
@@ -103,9 +102,12 @@ pub fn run(
             Kind::Installed => (drives::small_block_bench(options, place)?, installation),
             Kind::Timed | Kind::Counted => (drives::bench(options, place)?, desktop),
         };
-        let state = first_state(options, &bench, monitor)?;
         let mut workload = trace.open(sectors)?;
-        let state = bench.warmed(&state, &mut *workload, trace.warm_up, monitor)?;
+        let state = if drives::starts_filled(options) {
+            bench.warmed(&bench.filled(monitor)?, &mut *workload, trace.warm_up, monitor)?
+        } else {
+            bench.warmed_on(bench.fresh(), &mut *workload, trace.warm_up, monitor)?
+        };
         match kind {
             Kind::Timed => bench.time(&state, &mut *workload, monitor),
             Kind::Counted | Kind::Installed => bench.count(&state, &mut *workload, monitor),
@@ -122,8 +124,4 @@ pub fn run(
         kept.insert(place, measured);
     }
     Ok(results)
-}
-
-fn first_state(options: &Options, bench: &Bench, monitor: &dyn Monitor) -> Result<DriveState, StudyError> {
-    if drives::starts_filled(options) { bench.filled(monitor) } else { Ok(DriveState::of(&bench.fresh())) }
 }

@@ -5,6 +5,7 @@ use crate::support::{MadeUp, MadeUpLayer};
 use buffer::BufferContext;
 use layer::{Answer, GATHER_OWNER, HOST_OWNER, OpHandle, Outbox, PageLayer, PageOp, Signal};
 use nand::{CountedFlash, Event, Flash, Owner};
+use stack::Stacked;
 use std::cell::RefCell;
 use std::rc::Rc;
 use units::HostOp;
@@ -100,9 +101,9 @@ impl Bench {
             name: "gather",
             values: &plan.config.values,
         };
-        let build = buffer::build(kind).unwrap();
         (buffer::find(kind).unwrap().check)(&context).unwrap();
-        let top = build(&context, Box::new(MadeUpLayer(Scribe(Rc::clone(&heard)))), flash.state());
+        let below = Box::new(MadeUpLayer(Scribe(Rc::clone(&heard))));
+        let top = CountedFlash::buffered(kind, &context, below, flash.state());
         Self { flash, top, heard, outbox: Outbox::new() }
     }
 

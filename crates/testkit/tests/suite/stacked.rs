@@ -1,12 +1,13 @@
 //! Two write buffers over each other: what each asks for and each is told stays its own, with and without time,
 //! and through power cuts.
 
-use buffer::{BufferContext, buffer_names};
+use buffer::buffer_names;
 use engine::random::Stream;
-use ftl::mapping::{FtlContext, builder, mapping_names};
+use ftl::mapping::mapping_names;
 use layer::{BUFFER_OWNER, GATHER_OWNER, LayerReport, PageLayer};
-use nand::{CountedFlash, Flash, FlashState, Owner};
+use nand::{CountedFlash, Flash, FlashState};
 use simulator::{Clocked, Drive, DrivePlan, HostOptions};
+use stack::{StackPlan, Stacked};
 use testkit::{Ended, Faults, Habits, Host, Layers, Stack, read_back_from, work};
 
 /// A drive with a buffer for the host, over one that gathers, over a mapping.
@@ -36,43 +37,24 @@ impl Pair {
         Self { upper, lower, plans }
     }
 
-    fn ftl(&self) -> FtlContext<'_> {
-        let DrivePlan { geometry, user_pages, config, .. } = &self.plans[0];
-        FtlContext {
+    /// The lower buffer is the one that gathers.
+    fn stack(&self) -> StackPlan<'_> {
+        let [upper, lower] = &self.plans;
+        let DrivePlan { geometry, user_pages, config, .. } = upper;
+        let seed = config.values.whole("engine.seed");
+        StackPlan {
             geometry: *geometry,
             user_pages: *user_pages,
-            owner: 0,
-            seed: config.values.whole("engine.seed"),
+            seed,
             values: &config.values,
             stripes: None,
+            zones: None,
+            gather: Some(&lower.config.values),
         }
     }
 
-    fn over<F: Clocked>(
-        plan: &DrivePlan,
-        (owner, name): (Owner, &'static str),
-        below: Box<dyn PageLayer<F>>,
-        state: &FlashState,
-    ) -> Box<dyn PageLayer<F>> {
-        let DrivePlan { geometry, user_pages, config, .. } = plan;
-        let values = &config.values;
-        let context = BufferContext { geometry: *geometry, user_pages: *user_pages, owner, name, values };
-        let kind = values.name("buffer.kind");
-        let Some(entry) = buffer::find(kind) else { return below };
-        (entry.check)(&context).unwrap();
-        buffer::build(kind).unwrap()(&context, below, state)
-    }
-
-    fn both_over<F: Clocked>(&self, mapping: Box<dyn PageLayer<F>>, state: &FlashState) -> Box<dyn PageLayer<F>> {
-        let lower = Self::over(&self.plans[1], (GATHER_OWNER, "gather"), mapping, state);
-        Self::over(&self.plans[0], (BUFFER_OWNER, "buffer"), lower, state)
-    }
-
     fn drive<F: Clocked>(&self, flash: F) -> Drive<F> {
-        let kind = self.upper.get("ftl.kind");
-        let entry = builder::<F>(kind).unwrap();
-        let mapping = (entry.build)(&self.ftl(), &flash);
-        let layers = self.both_over(mapping, flash.state());
+        let layers = flash.layers(&self.stack());
         let options = HostOptions { link_bytes_per_second: 0, idle_after_ns: 10_000 };
         let mut drive = Drive::new(flash, layers, self.plans[0].user_pages, options);
         drive.oracle_mut().unwrap().set_volatile(self.is_volatile());
@@ -86,9 +68,7 @@ impl Pair {
     }
 
     fn recover(&self, image: &FlashState) -> Box<dyn PageLayer<CountedFlash>> {
-        let kind = self.upper.get("ftl.kind");
-        let entry = builder::<CountedFlash>(kind).unwrap();
-        self.both_over((entry.recover)(&self.ftl(), image).unwrap(), image)
+        CountedFlash::recovered(&self.stack(), image).unwrap()
     }
 
     fn describe(&self) -> String {
