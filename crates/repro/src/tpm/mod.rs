@@ -97,8 +97,9 @@ mod tests {
     fn a_file_that_is_not_the_published_trace_misses_the_row_about_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("Financial2.spc");
-        let line =
-            |number: u32| format!("0,{},4096,{},{number}.5\n", number * 8, if number % 6 == 0 { 'w' } else { 'r' });
+        let line = |number: u32| {
+            format!("0,{},4096,{},{number}.5\n", number * 8, if number.is_multiple_of(6) { 'w' } else { 'r' })
+        };
         std::fs::write(&path, (0..1200).map(line).collect::<String>()).unwrap();
         let mut options = Options { scale: Scale::one_over(512), ..Options::default() };
         options.traces.insert("financial".to_owned(), path.display().to_string());
