@@ -64,11 +64,12 @@ impl<M: Meter> CountedFlash<M> {
             charge(&mut self.meter, command.cause);
             return Outcome::Done;
         }
-        self.execute_carefully(owner, command, charge)
+        // Another value than the one that came: that one is then never written to memory on the way above.
+        self.execute_carefully(owner, PageProgram { after: None, ..command }, charge)
     }
 
     #[inline(never)]
-    fn copy_in_plane(&mut self, owner: Owner, copy: &PageCopy) -> Outcome {
+    fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
         self.state.complete_read(copy.from, copy.cause, PayloadId::NONE);
         self.execute(owner, copy.program(None), M::copyback)
     }
@@ -164,9 +165,26 @@ impl<M: Meter> CountedFlash<M> {
         self.failed.iter().flatten().find(|command| command.page == page)
     }
 
-    /// Reads a page whose program failed: what it was to hold, or what it was to copy.
+    #[inline(always)]
+    fn read_now(&mut self, read: &Read) {
+        self.meter.read(read.cause, read.sectors);
+        let failed = self.state.complete_read(read.page, read.cause, read.payload);
+        self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
+    }
+
+    /// Reads a page where programs have failed and were not placed again yet.
     #[cold]
     #[inline(never)]
+    fn read_among_failed(&mut self, read: Read) {
+        let mut read = read;
+        while self.failed_at(Some(read.page)).is_some() {
+            let Some(source) = self.read_failed(read) else { return };
+            read = source;
+        }
+        self.read_now(&read);
+    }
+
+    /// Reads a page whose program failed: what it was to hold, or what it was to copy.
     fn read_failed(&mut self, read: Read) -> Option<Read> {
         let command = *self.failed_at(Some(read.page))?;
         if command.what == Program::Copy {
@@ -284,14 +302,11 @@ impl<M: Meter> Flash for CountedFlash<M> {
 
     #[inline(always)]
     fn read(&mut self, _: Owner, read: Read) -> Outcome {
-        let mut read = read;
-        while !self.failed.is_empty() && self.failed_at(Some(read.page)).is_some() {
-            let Some(source) = self.read_failed(read) else { return Outcome::Done };
-            read = source;
+        if self.failed.is_empty() {
+            self.read_now(&read);
+        } else {
+            self.read_among_failed(Read { after: None, ..read });
         }
-        self.meter.read(read.cause, read.sectors);
-        let failed = self.state.complete_read(read.page, read.cause, read.payload);
-        self.join_failed |= failed && matches!(read.completion, Some(Completion::Join(_)));
         Outcome::Done
     }
 
@@ -315,7 +330,7 @@ impl<M: Meter> Flash for CountedFlash<M> {
                 self.read(owner, copy.read(self.state.geometry.sectors_per_page()));
                 self.program(owner, copy.program(None))
             }
-            CopyWay::Plane => self.copy_in_plane(owner, &copy),
+            CopyWay::Plane => self.copy_in_plane(owner, PageCopy { way: CopyWay::Plane, ..copy }),
         }
     }
 

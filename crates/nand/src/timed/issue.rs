@@ -97,7 +97,7 @@ impl TimedFlash {
     }
 
     #[inline(never)]
-    fn copy_in_plane(&mut self, owner: Owner, copy: &PageCopy) -> Outcome {
+    fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
         let plane = |page| self.state.geometry.lane_of(self.state.geometry.block_of(page));
         debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
         let block = self.state.geometry.block_of(copy.from);
@@ -366,7 +366,7 @@ impl Flash for TimedFlash {
                 let source = self.read(owner, copy.read(self.state.geometry.sectors_per_page()));
                 self.issue_program(owner, Kind::Program, copy.program(source.pending()))
             }
-            CopyWay::Plane => self.copy_in_plane(owner, &copy),
+            CopyWay::Plane => self.copy_in_plane(owner, PageCopy { way: CopyWay::Plane, ..copy }),
         }
     }
 

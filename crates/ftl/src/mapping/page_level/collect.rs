@@ -2,7 +2,7 @@
 
 use super::PageMap;
 use super::collector::{Collector, Ground};
-use super::entry::Held;
+use super::entry::{Back, Held};
 use super::scheme::Scheme;
 use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
 use units::{Cause, Ppn};
@@ -124,7 +124,7 @@ impl<S: Scheme> PageMap<S> {
             }
             let Some(target) = self.space.copy_page(&mut self.pages, lane, back) else { return false };
             self.kept.relocate(&mut self.pages, logical, page, target);
-            self.issue_copy(flash, lane, page, target, cause);
+            self.issue_copy(flash, lane, [page, target], back, cause);
             return true;
         }
         let target = self.space.copy_page(&mut self.pages, lane, back);
@@ -133,18 +133,18 @@ impl<S: Scheme> PageMap<S> {
         };
         self.pages.relocate(logical, page, target);
         self.translation.note_relocation(&mut self.space, lane, logical, target);
-        self.issue_copy(flash, lane, page, target, cause);
+        self.issue_copy(flash, lane, [page, target], back, cause);
         true
     }
 
-    /// Copies a page to its new place, where the maps say it is.
+    /// Copies a page to its new place, where the maps say it is. `back`: what it holds.
     #[inline]
-    pub(super) fn issue_copy<F: Flash>(&mut self, flash: &mut F, lane: usize, page: Ppn, target: Ppn, cause: Cause) {
+    fn issue_copy<F: Flash>(&mut self, flash: &mut F, lane: usize, [page, target]: [Ppn; 2], back: Back, cause: Cause) {
         let stays = self.settings.copyback && self.space.lanes.of(target) == lane;
         let copy = PageCopy {
             from: page,
             to: target,
-            logical: self.pages.back(target).bits(),
+            logical: back.bits(),
             cause,
             completion: Completion::Notify(lane as u32),
             way: if stays { CopyWay::Plane } else { CopyWay::Channel },
