@@ -328,6 +328,7 @@ impl Store {
         self.release(memory, slot);
     }
 
+    #[inline]
     fn release(&mut self, memory: &mut Memory, slot: u32) {
         let entry = self.slots.remove(slot);
         if let Some(place) = entry.place {

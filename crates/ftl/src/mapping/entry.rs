@@ -65,6 +65,13 @@ impl Entry {
         self.is_page().then_some(Ppn(self.0))
     }
 
+    /// The flash page with its data, or else the slot of its tombstone; of a page that no log trims.
+    #[inline(always)]
+    pub fn page_or_slot(self) -> Option<u32> {
+        debug_assert!(!matches!(self.place(), Place::InLog(_)), "a trim in the log is on no flash page");
+        (self != Self::NOWHERE).then_some(self.0 & !TRIMMED)
+    }
+
     #[inline]
     pub fn place(self) -> Place {
         if self.is_page() {
@@ -158,6 +165,8 @@ mod tests {
             assert_eq!((entry.place(), Entry::from_bits(entry.bits())), (place, entry));
             assert_eq!(entry.is_page(), matches!(place, Place::Page(_)));
         }
+        let entries = [Entry::page(Ppn(7)), Entry::tombstone(7), Entry::NOWHERE];
+        assert_eq!(entries.map(Entry::page_or_slot), [Some(7), Some(7), None]);
         assert_eq!(Back::data(Lpn(3)).held(), Held::Version(Lpn(3)));
         assert_eq!(Back::tombstone(3).held(), Held::Tombstone(3));
         assert!(Back::RECORD.is_tombstone() && Back::NOTHING.logical().is_none());

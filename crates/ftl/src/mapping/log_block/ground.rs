@@ -59,7 +59,7 @@ impl Ground {
     }
 
     /// Programs the page `index` of a write at `page`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp, index: u32, page: Ppn, join: JoinId) {
         let full = self.geometry.full_mask();
         let (logical, mask) = (Lpn(op.first + index), op.mask_at(index, full));
@@ -116,6 +116,7 @@ impl Ground {
         }
     }
 
+    #[inline(always)]
     pub(super) fn on_event<F: Flash>(&mut self, flash: &mut F, event: &Event) {
         match *event {
             Event::Timer { .. } | Event::DieLost { .. } | Event::Joined { .. } => {}

@@ -169,12 +169,13 @@ impl Ground {
     /// Copies the page at the next offset, if it is anywhere but in the target. `true`: it is under way.
     fn copy<F: Flash>(&mut self, flash: &mut F, merge: &Merge, slot: usize) -> bool {
         let Some(logical) = self.lbns.page(merge.lbn, merge.next) else { return false };
-        let Some(from) = newest(&self.pages, logical) else { return false };
+        let entry = self.pages.entry(logical);
+        let Some(from) = entry.page_or_slot().map(Ppn) else { return false };
         if self.geometry.block_of(from) == merge.target {
             return false;
         }
         let to = self.geometry.page_at(merge.target, merge.next);
-        let is_version = self.pages.find(logical).is_some();
+        let is_version = entry.is_page();
         if is_version {
             self.pages.relocate(logical, from, to);
         } else {

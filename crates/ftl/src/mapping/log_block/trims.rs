@@ -244,7 +244,7 @@ pub(super) fn trimmed_by(pages: &Pages, logical: Lpn) -> Option<Ppn> {
 /// Where the last thing that happened to a page is: its newest version or its tombstone.
 #[inline]
 pub(super) fn newest(pages: &Pages, logical: Lpn) -> Option<Ppn> {
-    pages.find(logical).or_else(|| trimmed_by(pages, logical))
+    pages.entry(logical).page_or_slot().map(Ppn)
 }
 
 /// Whether a failed program was one of a tombstone.
