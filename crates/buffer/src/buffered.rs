@@ -73,7 +73,7 @@ pub(crate) struct Counters {
     /// Logical blocks that moved from the area for pages to the other one, and their pages.
     pub moved: u64,
     pub moved_pages: u64,
-    /// Of the pages added to complete blocks, those that were there as clean ones.
+    /// Clean pages of the buffer that were added to complete blocks.
     pub merged: u64,
     /// Pages read from memory in part or as a whole.
     pub read_hits: u64,
@@ -140,7 +140,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// # Errors
-    /// Pages that came are not those that left and those that are there.
+    /// Checks that as many pages came as left and are there.
     fn check_sums(&self) -> Result<(), String> {
         let Counters { before, cleans_written, forgotten, misses, written_back, .. } = self.counters;
         let came = before + cleans_written + misses.iter().sum::<u64>();

@@ -82,7 +82,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         Area::ALL.iter().all(|area| self.store.find(*area, logical).is_none()) && self.store.away(logical).is_none()
     }
 
-    /// Copies the sectors of `mask` that are in memory; returns those that are not.
+    /// Copies the sectors of `mask` that are in memory; returns the sectors that are not.
     fn copy_held(&mut self, flash: &mut F, op: &PageOp, index: u32, mask: u64) -> u64 {
         let logical = op.first + index;
         let mut rest = mask;

@@ -11,7 +11,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// A piece of work waits, behind those that do.
+    /// A piece of work waits, behind what waits already.
     pub fn stall(&mut self, number: u32) {
         self.stalled.push_back(number);
     }

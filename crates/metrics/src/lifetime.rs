@@ -407,7 +407,7 @@ impl Lifetime {
     }
 }
 
-/// Erases of the average block that the host gets out of a drive until `spare` blocks are worn out: those that are left
+/// Erases of the average block that the host gets out of a drive until `spare` blocks are worn out: the blocks left
 /// are erased more often, and copies grow as spare space shrinks.
 fn dying(projection: &Projection, spare: f64, programs: &[u64; DIE_CAUSES]) -> f64 {
     let (from, to) = (projection.until(CHANCE_EARLY), projection.until(spare));

@@ -1,7 +1,7 @@
 //! Memory of the controller, beside flash: what layers may write.
 //!
-//! A power cut takes payloads, records and waiting times. It leaves non-volatile memory, and of the payloads those that
-//! a page there names.
+//! A power cut takes records, waiting times and payloads. It leaves non-volatile memory, and the payloads that a page
+//! there names.
 
 use crate::flash::WaitVector;
 use crate::nvram::Nvram;

@@ -230,7 +230,8 @@ impl Payloads {
         }
     }
 
-    /// Power is gone: so are records, and payloads but those that non-volatile memory names with the sectors it holds.
+    /// Power is gone, and records and payloads with it. Non-volatile memory keeps the payloads it names: `kept`, with
+    /// the sectors held.
     pub(crate) fn lose_all_but(&mut self, kept: &[(PayloadId, u64)]) {
         self.records.clear();
         self.free_runs.clear();

@@ -54,8 +54,8 @@ pub enum Service {
     Serial,
 }
 
-/// One in so many pages of the gathering buffer may be on its way to flash: a stripe takes two programs, data and then
-/// parity, so that one page for each chip would leave most chips idle; what is under way gathers no longer.
+/// One page in this many of the gathering buffer may be on its way to flash. A stripe takes two programs, data and then
+/// parity: one page for each chip would leave most chips idle. A page under way gathers no longer.
 const GATHERED_UNDER_WAY: u64 = 4;
 
 fn together(problem: String) -> ConfigError {

@@ -12,8 +12,8 @@ use crate::build::{mapping_of, reserve_blocks};
 /// Only where spare flash is effective do pages become invalid before their block has to be collected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spare {
-    /// Blocks beyond those that data and parity fill; a fraction where these end within a block. Blocks that are
-    /// expected to be bad from the start do not count.
+    /// Blocks that data and parity leave; a fraction where these end within a block. Blocks expected to be bad from
+    /// the start do not count.
     pub blocks: f64,
     /// Of these, blocks that hold no data whatever is written: open ones, those kept erased for collection, translation
     /// pages, old versions that delayed parities need. Of a mapping with log blocks: those for merging and the fewest

@@ -103,7 +103,7 @@ impl<F: Flash> Work<F> {
         true
     }
 
-    /// Missing pages that follow from the parity in memory, and those that follow from the one on flash.
+    /// Missing pages that follow from the parity in memory, and missing pages that follow from the parity on flash.
     pub fn split_missing(&self, number: u32, missing: u64) -> (u64, u64) {
         if self.array.scheme.delay == Delay::Full || self.array.full_entry(self.jobs.at(number).stripe).is_some() {
             return (0, missing);

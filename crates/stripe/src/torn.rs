@@ -11,8 +11,8 @@ pub(crate) struct Torn {
     /// Stripes to be committed, and such commits under way.
     to_mend: VecDeque<u32>,
     under_way: u64,
-    /// Of those stripes, the ones of which a lost memory may have known more than flash does: until they are committed,
-    /// what their parity says of a lost page may be an old version.
+    /// Stripes among them whose lost memory may have known more than flash does. Until they are committed, what their
+    /// parity says of a lost page may be an old version.
     doubtful: BTreeSet<u32>,
     /// Newer pages, by stripe and number there, that were read although their parity finds no room: should their chip
     /// be lost as well, the old version must not be taken for them.

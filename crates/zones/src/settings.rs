@@ -45,7 +45,7 @@ const QUEUES: Choices<Queues> = Choices {
         ("lockstep", "in one queue of requests: all banks work in step on one", Queues::Lockstep),
     ],
 };
-/// How it is found out which blocks those that were read tell.
+/// How the decoder finds the blocks that follow from the blocks read.
 const DECODER: Choices<Decoder> = Choices { key: "zones.decoder", table: DECODERS };
 /// Whether banks clean one after the other.
 pub(crate) const CLEANS_IN_TURN: Choices<bool> = Choices {
@@ -165,7 +165,7 @@ fn code_parameters() -> Vec<Parameter> {
             "zones.code_zones",
             ParameterKind::Count { min: 0, max: 1 << 16 },
             "0",
-            "Zones with code blocks, one for each of as many data zones, those that were read most.",
+            "Zones with code blocks: one for each of as many data zones, the most read first.",
         ),
         Parameter::new(
             "zones.group",
@@ -186,7 +186,7 @@ fn code_parameters() -> Vec<Parameter> {
             DECODER.key,
             ParameterKind::Choice(|| DECODER.named()),
             "peel",
-            "How it is found out which blocks those that were read tell.",
+            "How the decoder finds the blocks that follow from the blocks read.",
         )
         .only(CODED),
         Parameter::new(

@@ -176,7 +176,7 @@ impl Head {
         self.length & RECORD != 0
     }
 
-    /// Of the bytes that were found those that are the page's, if they are what was written.
+    /// The page's own bytes among the bytes found, if they are what was written.
     pub fn body<'a>(&self, found: &'a [u8]) -> Option<&'a [u8]> {
         found.get(..(self.length & !RECORD) as usize).filter(|body| crc32fast::hash(body) == self.sum)
     }

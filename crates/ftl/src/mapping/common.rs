@@ -18,7 +18,7 @@ pub(super) const STATIC_GAP: Parameter = Parameter::new(
         counts differ by more than this; 0 turns it off.",
 );
 
-/// Blocks with programmed pages that can be read: those that are bad or on a lost die are left out.
+/// Blocks with programmed pages that can be read; bad blocks and blocks of a lost die are left out.
 pub(super) fn written_blocks(image: &FlashState) -> impl Iterator<Item = BlockId> + use<'_> {
     (0..image.geometry.blocks()).map(BlockId).filter(|block| {
         let row = image.block(*block);

@@ -44,7 +44,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "ftl.shrd.most_pages",
             ParameterKind::Count { min: 1, max: 4096 },
             "32",
-            "Writes of at most so many pages go to the log; larger ones go where they belong.",
+            "Most pages of a write that goes to the log; larger writes go where they belong.",
         ),
     ]);
     parameters

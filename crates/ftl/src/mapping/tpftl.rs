@@ -49,8 +49,8 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "ftl.tpftl.threshold",
             ParameterKind::Count { min: 1, max: 1_000_000 },
             "3",
-            "A sequential phase begins when so many fewer translation pages have cached entries, and ends when so \
-                many more have.",
+            "A sequential phase begins when the number of translation pages with cached entries has fallen by this \
+                many, and ends when it has risen by as many.",
         ),
         switch(
             "ftl.tpftl.batch_update",
@@ -81,7 +81,7 @@ pub(crate) struct Tpftl {
 /// Whether the number of nodes was last seen to fall or to rise.
 struct Phase {
     sequential: bool,
-    /// Nodes that came less those that left since the last turn.
+    /// Nodes that came since the last turn, less nodes that left.
     balance: i64,
     threshold: i64,
 }
@@ -169,8 +169,8 @@ impl Tpftl {
         request.max(access.logical.0 + self.predecessors(access.logical, last - access.logical.0))
     }
 
-    /// Brings in a missing entry and those that are wanted with it. The nearest ends up as the most
-    /// recently used of these, the missing one before it.
+    /// Brings in a missing entry, and the entries wanted with it. The missing one ends up as the most recently used,
+    /// the nearest other one next.
     fn bring_in(&mut self, access: &Access, plan: &mut Plan) -> u32 {
         let page = self.shape.page_of(access.logical);
         plan.fetch = Some(page);

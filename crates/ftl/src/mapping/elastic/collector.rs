@@ -1,4 +1,4 @@
-//! Collection: superblocks are emptied into new stripes and erased. A policy chooses among those that give room.
+//! Collection: superblocks are emptied into new stripes and erased. A policy chooses among the superblocks that give room.
 
 use super::entry::{Place, Superblock};
 use super::log::Log;

@@ -106,8 +106,8 @@ impl Log {
         cells
     }
 
-    /// Brings a whole page into memory, of which so many sectors are not known yet; the read to wait for. Nothing if
-    /// nothing is left of it.
+    /// Brings a whole page into memory; `sectors` of it are not known yet. Returns the read to wait for, or nothing if
+    /// nothing is left of the page.
     pub fn fetch<F: Flash>(
         &mut self,
         flash: &mut F,

@@ -26,7 +26,7 @@ pub(super) struct Repairs {
 }
 
 impl Repairs {
-    /// Nothing is left to be written; so many pages at once.
+    /// Nothing is left to be written. `window`: most pages under way at once.
     pub fn new(window: u32) -> Self {
         Self { window, ..Self::default() }
     }

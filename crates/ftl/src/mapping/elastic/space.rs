@@ -129,7 +129,7 @@ impl Space {
         self.open[Stream::Copies as usize] = self.open[Stream::Host as usize].take();
     }
 
-    /// Begins to fill a free superblock, but for those that a stream leaves alone. `false`: there is none to give.
+    /// Begins to fill a free superblock. A stream leaves some of them alone. `false`: there is none to give.
     pub fn open_next(&mut self, grid: &Grid, stream: Stream) -> bool {
         if self.free.len() <= stream.leaves() {
             return false;

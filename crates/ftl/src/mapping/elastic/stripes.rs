@@ -79,7 +79,7 @@ struct Unasked {
     repairs: u32,
 }
 
-/// All stripes under way, and the pages of those that failed.
+/// All stripes under way, and the pages of failed stripes.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     stripes: Slots<Stripe>,
@@ -213,7 +213,7 @@ impl UnderWay {
         self.landed.push_back(place);
     }
 
-    /// Takes in the programs that have ended. The next stripe of which none is under way any more, if there is one.
+    /// Takes in the programs that have ended. Returns the next stripe without a program under way, if there is one.
     pub fn next_ended(&mut self) -> Option<u32> {
         while let Some(place) = self.landed.pop_front() {
             self.land(place);

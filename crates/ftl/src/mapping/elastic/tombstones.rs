@@ -173,7 +173,7 @@ impl Tombstones {
         self.at(place).live += 1;
     }
 
-    /// After a power cut those that name something are kept. Returns the places of those without a twin.
+    /// After a power cut: keeps the tombstones that name something. Returns the places of tombstones without a twin.
     pub fn adopt(&mut self, grid: &Grid, pages: &mut Pages) -> Vec<Place> {
         let (living, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.all).into_iter().partition(|(_, tombstone)| tombstone.live > 0);

@@ -414,7 +414,7 @@ impl<S: Scheme> Space<S> {
         (0..pages as usize).all(|time| (0..self.lanes.len()).any(|_| take(time)))
     }
 
-    /// Pages of open blocks that nobody has programmed yet, of those that belong to one translation page.
+    /// Pages not programmed yet in open blocks that belong to one translation page each.
     pub fn room_in_own(&self) -> u64 {
         self.translation.own.iter().map(|frontier| u64::from(frontier.room())).sum()
     }

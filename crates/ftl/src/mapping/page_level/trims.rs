@@ -478,9 +478,9 @@ impl Trims {
         Some(lost)
     }
 
-    /// Where nothing else makes room: trims of which a lost die took the tombstones hold up erases until they are
-    /// written again, into what is kept for collection, which waits for those erases; and tombstones are written
-    /// together. Whether there may be room now.
+    /// Where nothing else makes room. A lost die took tombstones; their trims hold up erases until they are written
+    /// again. They go into what is kept for collection, which waits for those erases, and are written together.
+    /// Returns whether there may be room now.
     #[cold]
     pub fn make_way<F: Flash, S: Scheme>(&mut self, flash: &mut F, pages: &mut Pages, space: &mut Space<S>) -> bool {
         let is_collecting = space.lanes.iter().any(|lane| lane.cursor.is_busy());

@@ -101,7 +101,7 @@ impl Survey {
         selected
     }
 
-    /// Devices of the trace, those that are not replayed included.
+    /// Devices of the trace, also devices that are not replayed.
     pub fn devices(&self) -> usize {
         self.devices.len()
     }
