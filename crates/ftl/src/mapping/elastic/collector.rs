@@ -1,4 +1,5 @@
-//! Collection: superblocks are emptied into new stripes and erased. A policy chooses among the superblocks that give room.
+//! Collection: superblocks are emptied into new stripes and erased. A policy chooses among the superblocks that give
+//! room.
 
 use super::entry::{Place, Superblock};
 use super::log::Log;
