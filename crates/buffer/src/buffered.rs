@@ -140,7 +140,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
     }
 
     /// # Errors
-    /// Checks that as many pages came as left and are there.
+    /// More or fewer pages came than have left and are there.
     fn check_sums(&self) -> Result<(), String> {
         let Counters { before, cleans_written, forgotten, misses, written_back, .. } = self.counters;
         let came = before + cleans_written + misses.iter().sum::<u64>();

@@ -129,8 +129,9 @@ impl StackPlan<'_> {
     fn buffered<F: Flash>(&self, below: Layers<F>, state: &FlashState) -> Layers<F> {
         let below = match self.gather {
             Some(values) => {
+                let build = buffer::build(GATHER_KIND).expect("the table has the buffer that gathers");
                 let context = BufferContext { owner: GATHER_OWNER, name: "gather", values, ..self.buffer_context() };
-                buffer_over(GATHER_KIND, &context, below, state)
+                build(&context, below, state)
             }
             None => below,
         };

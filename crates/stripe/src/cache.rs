@@ -158,7 +158,7 @@ impl Cache {
         self.links.push_front(&mut self.lists[list as usize], slot);
     }
 
-    /// The delayed stripe that is committed next, and one that may be after it. Only `idle` ones are asked for.
+    /// The delayed stripe that is committed next, and one that may be after it. Only stripes that are `idle` are taken.
     pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, Option<u32>)> {
         let Self { policy, order, links, lists, entries, costs, .. } = self;
         let slots = order.iter().flat_map(|list| links.oldest_first(&lists[*list as usize]));

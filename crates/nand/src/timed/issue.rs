@@ -366,6 +366,7 @@ impl Flash for TimedFlash {
                 let source = self.read(owner, copy.read(self.state.geometry.sectors_per_page()));
                 self.issue_program(owner, Kind::Program, copy.program(source.pending()))
             }
+            // A value of its own, so that only this way writes it to memory.
             CopyWay::Plane => self.copy_in_plane(owner, PageCopy { way: CopyWay::Plane, ..copy }),
         }
     }

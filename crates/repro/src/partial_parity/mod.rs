@@ -86,11 +86,22 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::{Class, Verdict};
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
         let options = Options { scale: STUDY.least, ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
         findings.check(&STUDY, &targets::TARGETS, &[]);
+        let row = |id: &str| findings.rows.iter().find(|row| row.id == id).expect(id);
+        for id in ["2.1a", "2.1b", "2.2", "2.10", "2.11"] {
+            assert_eq!((row(id).class, row(id).verdict), (Class::Exact, Verdict::Pass), "{:?}", row(id));
+        }
+        for id in ["2.3a", "2.3b", "2.3c", "2.4a", "2.5", "2.6a", "2.6b", "5.7b"] {
+            assert!(row(id).value.is_some(), "{:?}", row(id));
+        }
+        for name in ["iops", "overheads", "cache-size", "buffer-size"] {
+            assert!(findings.figures.iter().any(|figure| figure.name == name), "{name}");
+        }
     }
 }

@@ -76,12 +76,17 @@ fn run(options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::{Class, Verdict};
 
     #[test]
     fn a_small_run_has_every_row_once_in_order_and_the_exact_ones_hold() {
         let options = Options { scale: STUDY.least, ..Options::default() };
         let findings = run(&options, &()).unwrap_or_else(|error| panic!("{error}"));
         findings.check(&STUDY, &targets::TARGETS, &[]);
+        let row = |id: &str| findings.rows.iter().find(|row| row.id == id).expect(id);
+        for id in ["0.1", "0.2", "0.3", "0.4", "0.12"] {
+            assert_eq!((row(id).class, row(id).verdict), (Class::Exact, Verdict::Pass), "{:?}", row(id));
+        }
     }
 
     #[test]

@@ -107,5 +107,8 @@ mod tests {
         let row = |id| findings.rows.iter().find(|row| row.id == id).unwrap();
         assert_eq!((&*row("3.12b").workload, row("3.12b").verdict), ("Financial2.spc", Verdict::Fail));
         assert_eq!(row("3.4").workload, "Financial2.spc, others generated");
+        assert_eq!(row("3.1b").workload, "generated");
+        let ratios = findings.figures.iter().find(|figure| figure.name == "hit-ratio").unwrap().to_csv();
+        assert!(ratios.starts_with("panel,category,series,value\nWebsearch,128,TPM,"), "{ratios}");
     }
 }
