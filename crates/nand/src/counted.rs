@@ -64,8 +64,8 @@ impl<M: Meter> CountedFlash<M> {
             charge(&mut self.meter, command.cause);
             return Outcome::Done;
         }
-        // The slow way takes its command by address. Nothing waits here, so `after` may be dropped: that makes a value of
-        // its own, and only this one is written to memory. So below where a read or a copy leaves the fast way.
+        // The slow way takes its command by address. Nothing waits here, so `after` may be dropped: that makes a value
+        // of its own, and only this one is written to memory. So below where a read or a copy leaves the fast way.
         self.execute_carefully(owner, PageProgram { after: None, ..command }, charge)
     }
 
