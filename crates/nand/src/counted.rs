@@ -18,13 +18,21 @@ use crate::payloads::PayloadId;
 use crate::state::{Base, FlashState, PageContent};
 use units::{BlockId, Cause, Ppn};
 
+/// A program that failed and was not placed again yet.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    command: PageProgram,
+    /// The page it was built on could not be read.
+    base_lost: bool,
+}
+
 /// Counted flash: see the module description.
 #[derive(Clone, Debug)]
 pub struct CountedFlash<M: Meter = ()> {
     state: FlashState,
     meter: M,
     join_failed: bool,
-    failed: Vec<Option<PageProgram>>,
+    failed: Vec<Option<Failed>>,
     waiting_erases: Vec<(Owner, BlockId, Cause)>,
 }
 
@@ -66,7 +74,8 @@ impl<M: Meter> CountedFlash<M> {
         }
         // The slow way takes its command by address. Nothing waits here, so `after` may be dropped: that makes a value
         // of its own, and only this one is written to memory. So below where a read or a copy leaves the fast way.
-        self.execute_carefully(owner, PageProgram { after: None, ..command }, charge)
+        let base_lost = self.base_is_lost(&command);
+        self.execute_carefully(owner, PageProgram { after: None, ..command }, base_lost, charge)
     }
 
     #[inline(never)]
@@ -76,14 +85,20 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     #[inline(never)]
-    fn execute_carefully(&mut self, owner: Owner, command: PageProgram, charge: fn(&mut M, Cause)) -> Outcome {
+    fn execute_carefully(
+        &mut self,
+        owner: Owner,
+        command: PageProgram,
+        base_lost: bool,
+        charge: fn(&mut M, Cause),
+    ) -> Outcome {
         let block = self.state.claim_page(command.page);
         if self.state.block(block).has_failed() {
-            return self.hand_back(owner, command, block); // it never reaches the die, so it costs nothing
+            return self.hand_back(owner, Failed { command, base_lost }, block); // never on the die: it costs nothing
         }
         charge(&mut self.meter, command.cause);
         if self.state.program_fails(block) {
-            return self.hand_back(owner, command, block);
+            return self.hand_back(owner, Failed { command, base_lost }, block);
         }
         // Only a page whose block has failed keeps its pin; here it is put and taken at once.
         self.state.row(block).pins -= 1;
@@ -91,19 +106,15 @@ impl<M: Meter> CountedFlash<M> {
             && self.failed_at(command.supersedes).is_some()
         {
             let kept = self.keep(payload, command.supersedes);
-            let outcome = self.store(PageProgram { what: Program::Data { payload: kept, merge: false }, ..command });
+            let what = Program::Data { payload: kept, merge: false };
+            let outcome = self.store(PageProgram { what, ..command }, base_lost);
             self.state.memory.payloads.release(kept, 1);
             return outcome;
         }
-        self.store(command)
+        self.store(command, base_lost)
     }
 
-    fn store(&mut self, command: PageProgram) -> Outcome {
-        let mut base_lost = false;
-        if command.what == Program::Copy {
-            let source = command.supersedes.expect("a copy has a source");
-            base_lost = self.state.block_is_dead(source);
-        }
+    fn store(&mut self, command: PageProgram, base_lost: bool) -> Outcome {
         let content =
             PageContent { what: command.what, supersedes: command.supersedes, oob: oob_of(&command), base_lost };
         self.state.count_program(command.page, command.cause);
@@ -112,9 +123,36 @@ impl<M: Meter> CountedFlash<M> {
         Outcome::Done
     }
 
+    /// Whether the page that a program is built on cannot be read.
+    #[inline(always)]
+    fn base_is_lost(&self, command: &PageProgram) -> bool {
+        let is_built = matches!(command.what, Program::Copy | Program::Data { merge: true, .. });
+        is_built && self.state.may_lose() && self.is_unreadable(command.supersedes)
+    }
+
     #[cold]
     #[inline(never)]
-    fn hand_back(&mut self, owner: Owner, command: PageProgram, block: BlockId) -> Outcome {
+    fn is_unreadable(&self, page: Option<Ppn>) -> bool {
+        let page = self.origin(page);
+        match self.failed_at(page) {
+            Some(failed) => failed.base_lost,
+            None => page.is_some_and(|page| self.state.is_unreadable(page)),
+        }
+    }
+
+    /// Where the data of a page is: a copy that failed holds what its source holds.
+    fn origin(&self, page: Option<Ppn>) -> Option<Ppn> {
+        let mut page = page;
+        while let Some(copy) = self.failed_at(page).filter(|failed| failed.command.what == Program::Copy) {
+            page = copy.command.supersedes;
+        }
+        page
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hand_back(&mut self, owner: Owner, failed: Failed, block: BlockId) -> Outcome {
+        let Failed { command, base_lost } = failed;
         self.state.row(block).set_failed();
         if let Some(old) = command.supersedes {
             let old = self.state.geometry.block_of(old);
@@ -132,19 +170,15 @@ impl<M: Meter> CountedFlash<M> {
             }
             what => what,
         };
-        self.failed[slot] = Some(PageProgram { what, ..command });
+        self.failed[slot] = Some(Failed { command: PageProgram { what, ..command }, base_lost });
         let id = CommandId { slot: slot as u32, generation: 0 };
         self.state.events.push((owner, Event::ProgramFailed(id)));
         Outcome::Done
     }
 
     fn keep(&mut self, payload: PayloadId, base: Option<Ppn>) -> PayloadId {
-        let mut base = base;
-        // A copy that failed holds what its source holds.
-        while let Some(copy) = self.failed_at(base).filter(|command| command.what == Program::Copy) {
-            base = copy.supersedes;
-        }
-        let base = match (base, self.failed_at(base).and_then(Self::payload_of)) {
+        let base = self.origin(base);
+        let base = match (base, self.failed_at(base).and_then(|failed| Self::payload_of(&failed.command))) {
             (_, Some(payload)) => Base::Payload(payload),
             (Some(page), None) => Base::Page(page),
             (None, None) => Base::Zeros,
@@ -161,9 +195,9 @@ impl<M: Meter> CountedFlash<M> {
     }
 
     /// The failed program of a page that is not placed again yet.
-    fn failed_at(&self, page: Option<Ppn>) -> Option<&PageProgram> {
+    fn failed_at(&self, page: Option<Ppn>) -> Option<&Failed> {
         let page = page?;
-        self.failed.iter().flatten().find(|command| command.page == page)
+        self.failed.iter().flatten().find(|failed| failed.command.page == page)
     }
 
     #[inline(always)]
@@ -187,7 +221,7 @@ impl<M: Meter> CountedFlash<M> {
 
     /// Reads a page whose program failed: what it was to hold, or what it was to copy.
     fn read_failed(&mut self, read: Read) -> Option<Read> {
-        let command = *self.failed_at(Some(read.page))?;
+        let Failed { command, base_lost } = *self.failed_at(Some(read.page))?;
         if command.what == Program::Copy {
             return Some(Read { page: command.supersedes.expect("a copy has a source"), ..read });
         }
@@ -195,11 +229,18 @@ impl<M: Meter> CountedFlash<M> {
             self.state.memory.payloads.read_from(from, read.payload);
         }
         self.state.counters.in_flight_reads += 1;
+        self.state.counters.failed_reads += u64::from(base_lost);
+        self.join_failed |= base_lost && matches!(read.completion, Some(Completion::Join(_)));
         None
     }
 
-    fn take_failed(&mut self, failed: CommandId) -> PageProgram {
-        self.failed[failed.slot as usize].take().expect("a failed program is placed once")
+    fn take_failed(&mut self, failed: CommandId) -> Failed {
+        let taken = self.failed[failed.slot as usize].take().expect("a failed program is placed once");
+        // Reads look here only while something is here.
+        while self.failed.last().is_some_and(Option::is_none) {
+            self.failed.pop();
+        }
+        taken
     }
 
     fn unpin_both(&mut self, command: &PageProgram) {
@@ -232,14 +273,16 @@ impl<M: Meter> CountedFlash<M> {
 
 impl<M: Meter> FailedPrograms for CountedFlash<M> {
     fn failure(&self, failed: CommandId) -> ProgramFailure {
-        let command = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
-        let PageProgram { page, supersedes, what, logical, sequence, cause, .. } = *command;
+        let of = self.failed[failed.slot as usize].as_ref().expect("only a failed program can be asked after");
+        let PageProgram { page, supersedes, what, logical, sequence, cause, .. } = of.command;
         ProgramFailure { page, supersedes, what, logical, sequence, cause, id: failed }
     }
 
     fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {
-        let command = self.take_failed(failed);
-        let outcome = self.execute(owner, PageProgram { page, ..command }, M::program);
+        let Failed { command, base_lost } = self.take_failed(failed);
+        let again = PageProgram { page, ..command };
+        let base_lost = base_lost || self.base_is_lost(&again);
+        let outcome = self.execute_carefully(owner, again, base_lost, M::program);
         self.unpin_both(&command);
         if let Some(kept) = Self::payload_of(&command) {
             self.state.memory.payloads.release(kept, 1);
@@ -248,7 +291,7 @@ impl<M: Meter> FailedPrograms for CountedFlash<M> {
     }
 
     fn abandon(&mut self, failed: CommandId, _: Ppn) {
-        let command = self.take_failed(failed);
+        let Failed { command, .. } = self.take_failed(failed);
         self.unpin_both(&command);
         if let Some(kept) = Self::payload_of(&command) {
             self.state.memory.payloads.release(kept, 1);
@@ -256,13 +299,13 @@ impl<M: Meter> FailedPrograms for CountedFlash<M> {
     }
 
     fn is_being_superseded(&self, page: Ppn) -> bool {
-        self.failed.iter().flatten().any(|command| command.supersedes == Some(page))
+        self.failed.iter().flatten().any(|failed| failed.command.supersedes == Some(page))
     }
 
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool {
-        let found = self.failed.iter_mut().flatten().find(|command| command.supersedes == Some(from));
-        let Some(command) = found else { return false };
-        command.supersedes = Some(to);
+        let found = self.failed.iter_mut().flatten().find(|failed| failed.command.supersedes == Some(from));
+        let Some(failed) = found else { return false };
+        failed.command.supersedes = Some(to);
         let (from, to) = (self.state.geometry.block_of(from), self.state.geometry.block_of(to));
         self.state.row(to).pins += 1;
         self.unpin(from);

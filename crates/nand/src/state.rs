@@ -233,6 +233,18 @@ impl FlashState {
         (0..self.geometry.pages_per_block).for_each(|page| self.lose_page(self.geometry.page_at(block, page)));
     }
 
+    /// Whether data of some page may be gone: otherwise none needs to be asked.
+    #[inline]
+    pub(crate) fn may_lose(&self) -> bool {
+        self.faults.active || self.contents.is_some()
+    }
+
+    /// Whether the data of a programmed page cannot be read: it is uncorrectable, or its die is dead.
+    pub(crate) fn is_unreadable(&self, page: Ppn) -> bool {
+        let is_lost = |contents: &Contents| contents.oob(page.0).kind == PageKind::Lost;
+        self.block_is_dead(page) || self.contents().is_some_and(is_lost)
+    }
+
     /// Whether the page sits on a dead die.
     #[inline]
     pub(crate) fn block_is_dead(&self, page: Ppn) -> bool {
@@ -410,10 +422,7 @@ impl FlashState {
             Program::Record(Some(record)) => contents.write_record(page.0, payloads.program_record(record), oob),
             Program::Record(None) => contents.write_page(page.0, None, &[], 0, oob),
         }
-        // A page whose payload is all of it needs no base, whatever its program waited for.
-        let needs_base = !matches!(what, Program::Data { merge: false, .. });
-        let lost =
-            content.base_lost && needs_base || (what != Program::Copy && self.faults.active && self.faults.data_lost());
+        let lost = content.base_lost || (what != Program::Copy && self.faults.active && self.faults.data_lost());
         if lost && oob.kind == PageKind::Data {
             contents.set_oob_kind(page.0, PageKind::Lost);
         }
@@ -526,7 +535,7 @@ impl FlashState {
     /// Restores what [`FlashState::export`] gave. `false`: the number of blocks or a page count
     /// does not fit this geometry, nothing was changed.
     pub fn import(&mut self, rows: &[[u32; 3]], faults: [u64; 4]) -> bool {
-        let fits = |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] <= u32::from(BAD | FAILED);
+        let fits = |row: &[u32; 3]| row[0] <= self.geometry.pages_per_block && row[1] & !u32::from(BAD | FAILED) == 0;
         if rows.len() != self.blocks.len() || !rows.iter().all(fits) {
             return false;
         }

@@ -127,7 +127,8 @@ impl TimedFlash {
     #[inline]
     fn hand_on(&mut self, id: u32, before: &Slot, successor: u32, failed: bool) {
         let slot = self.slab.at(successor);
-        if failed {
+        // A page whose payload is all of it needs no base, whatever its program waited for.
+        if failed && matches!(slot.what, What::Merge | What::Copy) {
             slot.flags |= flag::BASE_LOST;
         }
         slot.waits -= 1;

@@ -1,10 +1,10 @@
 //! Counted and timed flash do the same to the same commands: contents, out-of-band areas, counters, wear.
 
 use crate::rig::{
-    BLOCKS, DIES, PAGES, at, command, contents, copy, counted_stamps, part_of, run, stamped, stamps, stamps_at,
-    stamps_of,
+    BLOCKS, DIES, Owned, PAGES, at, command, contents, copy, counted_stamps, part_of, run, silent_read, stamped,
+    stamps, stamps_at, stamps_of,
 };
-use nand::{Cancel, CopyWay, CountedFlash, Flash, Oob, PageCopy, PageProgram, PayloadId, Program, Read, TimedFlash};
+use nand::{Cancel, CopyWay, CountedFlash, Oob, PageCopy, PageProgram, PayloadId, Program, Read, TimedFlash};
 use proptest::prelude::*;
 use units::{BlockId, Cause, Ppn};
 
@@ -15,11 +15,24 @@ const USED: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 enum Deed {
-    Write { logical: usize, sectors: u64 },
-    Copy { logical: usize },
-    Read { logical: usize },
-    Trim { logical: usize },
+    Write {
+        logical: usize,
+        sectors: u64,
+    },
+    Copy {
+        logical: usize,
+    },
+    Read {
+        logical: usize,
+    },
+    Trim {
+        logical: usize,
+    },
     Clean,
+    /// The page turns out uncorrectable.
+    Lose {
+        logical: usize,
+    },
 }
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
@@ -29,6 +42,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
         2 => (0..LOGICAL).prop_map(|logical| Deed::Read { logical }),
         1 => (0..LOGICAL).prop_map(|logical| Deed::Trim { logical }),
         1 => Just(Deed::Clean),
+        1 => (0..LOGICAL).prop_map(|logical| Deed::Lose { logical }),
     ];
     proptest::collection::vec(deed, 1..60)
 }
@@ -38,7 +52,7 @@ fn block_at(index: u32) -> BlockId {
 }
 
 /// A page map that decides from what it issued alone, so both kinds of flash get the same commands.
-struct Layer<F: Flash> {
+struct Layer<F: Owned> {
     flash: F,
     map: [Option<Ppn>; LOGICAL],
     next: [u32; USED as usize],
@@ -48,7 +62,7 @@ struct Layer<F: Flash> {
     settle: fn(&mut F),
 }
 
-impl<F: Flash> Layer<F> {
+impl<F: Owned> Layer<F> {
     fn new(flash: F, settle: fn(&mut F)) -> Self {
         Self { flash, map: [None; LOGICAL], next: [0; USED as usize], turn: 0, stamp: 0, read: Vec::new(), settle }
     }
@@ -66,11 +80,7 @@ impl<F: Flash> Layer<F> {
         let Some(page) = self.place() else { return };
         self.stamp += 1;
         let supersedes = self.map[logical].replace(page);
-        let after = supersedes.filter(|_| merge).and_then(|page| {
-            let read =
-                Read { page, cause: Cause::Host, sectors: 2, payload: PayloadId::NONE, completion: None, after: None };
-            self.flash.read(0, read).pending()
-        });
+        let after = supersedes.filter(|_| merge).and_then(|page| self.flash.read(0, silent_read(page)).pending());
         let (logical, what) = (logical as u32, Program::Data { payload, merge });
         self.flash.program(0, PageProgram { supersedes, what, logical, sequence: self.stamp, after, ..command(page) });
     }
@@ -105,6 +115,11 @@ impl<F: Flash> Layer<F> {
             }
             Deed::Trim { logical } => self.map[logical] = None,
             Deed::Clean => self.clean(),
+            Deed::Lose { logical } => {
+                let Some(page) = self.map[logical] else { return };
+                (self.settle)(&mut self.flash);
+                self.flash.state_mut().lose_page(page);
+            }
         }
     }
 

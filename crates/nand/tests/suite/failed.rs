@@ -2,10 +2,11 @@
 
 use crate::rig::{
     Owned, US, at, command, contents, copy, counted_stamps, erased, fail_programs_of, failed, fill, issue, joined,
-    part_of, pins, plain, program, program_over, programmed, read, run, stamped, stamps, stamps_at, stamps_of, time_of,
+    part_of, pins, plain, program, program_over, programmed, read, run, silent_read, stamped, stamps, stamps_at,
+    stamps_of, time_of,
 };
-use nand::{Cancel, CopyWay, Counters, Event, Flash, Outcome, PageProgram, Program, Read, Time};
-use units::{BlockId, Cause};
+use nand::{Cancel, CopyWay, Counters, Event, Flash, Outcome, PageKind, PageProgram, Program, Read, Time};
+use units::{BlockId, Cause, DieId};
 
 /// Blocks whose programs all fail here.
 const BAD: [BlockId; 1] = [BlockId(0)];
@@ -175,4 +176,62 @@ fn keeps_data<F: Owned>(mut flash: F, settle: fn(&mut F)) {
 fn the_data_of_a_failed_program_stays_in_the_controller_until_it_is_placed_again() {
     keeps_data(stamped(), |flash| while flash.step() {});
     keeps_data(counted_stamps(), |_| {});
+}
+
+/// Part of a page is written over one that cannot be read; that page's die died or it became uncorrectable, and the
+/// program over it fails or does not.
+fn loses_what_it_is_built_on<F: Owned>(mut flash: F, settle: fn(&mut F), fails: bool, dies: bool) {
+    let (old, new) = (stamps(&mut flash, 1, 0b11), stamps(&mut flash, 2, 0b10));
+    let data = |payload, merge| Program::Data { payload, merge };
+    flash.program(0, PageProgram { what: data(old, false), ..command(at(1, 0, 0)) });
+    settle(&mut flash);
+    flash.state_mut().events.clear();
+    if fails {
+        fail_programs_of(&mut flash, &BAD);
+    }
+    if dies {
+        flash.state_mut().kill_die(DieId(1));
+    } else {
+        flash.state_mut().lose_page(at(1, 0, 0));
+    }
+    let base = silent_read(at(1, 0, 0));
+    let after = flash.read(0, base).pending();
+    let over = PageProgram { what: data(new, true), supersedes: Some(at(1, 0, 0)), after, ..command(at(0, 0, 0)) };
+    flash.program(0, over);
+    settle(&mut flash);
+    let mut page = over.page;
+    if fails {
+        let failed = flash.state_mut().events.iter().find_map(|(_, event)| match event {
+            Event::ProgramFailed(id) => Some(*id),
+            _ => None,
+        });
+        let join = flash.open(0, 7, Cancel::Never);
+        flash.read(0, part_of(join, page, Cause::Host));
+        assert_eq!(flash.close(join), (Outcome::Done, true), "a read finds no data in the controller either");
+        page = at(2, 0, 0);
+        flash.failed(failed.expect("it failed")).place_again(0, page);
+        settle(&mut flash);
+    }
+    assert_eq!(contents(&flash).oob(page.0).kind, PageKind::Lost);
+}
+
+#[test]
+fn part_of_a_page_written_over_one_that_cannot_be_read_is_lost_and_not_data() {
+    for [fails, dies] in [[false, false], [false, true], [true, false], [true, true]] {
+        loses_what_it_is_built_on(stamped(), |flash| while flash.step() {}, fails, dies);
+        loses_what_it_is_built_on(counted_stamps(), |_| {}, fails, dies);
+    }
+}
+
+#[test]
+fn a_page_written_whole_after_a_read_that_failed_is_data() {
+    let mut flash = stamped();
+    fill(&mut flash, 1, 0, 1);
+    flash.state_mut().lose_page(at(1, 0, 0));
+    let after = flash.read(0, silent_read(at(1, 0, 0))).pending();
+    assert!(after.is_some());
+    flash.program(0, PageProgram { after, supersedes: Some(at(1, 0, 0)), ..command(at(0, 0, 0)) });
+    run(&mut flash);
+    assert_eq!(contents(&flash).oob(at(0, 0, 0).0).kind, PageKind::Data);
+    assert_eq!(flash.state().counters.failed_reads, 1);
 }

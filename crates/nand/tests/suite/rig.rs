@@ -114,6 +114,11 @@ pub fn part_of(join: JoinId, page: Ppn, cause: Cause) -> Read {
     Read { page, cause, sectors: 1, payload: PayloadId::NONE, completion, after: None }
 }
 
+/// A read of two sectors that tells nobody.
+pub fn silent_read(page: Ppn) -> Read {
+    Read { page, cause: Cause::Host, sectors: 2, payload: PayloadId::NONE, completion: None, after: None }
+}
+
 /// Reads one sector as an operation of its own.
 pub fn read(flash: &mut impl Flash, page: Ppn, token: u32) -> JoinId {
     read_for(flash, page, Cause::Host, token)
