@@ -87,7 +87,7 @@ impl Stack {
     /// A stack small enough to be read back after every event, of the layers named or of any.
     pub fn draw(stream: &mut Stream, faults: Faults, layers: Layers) -> Self {
         let mut stack = Self::plain();
-        // What mappings add is drawn apart, so that a seed keeps its drive when a mapping is added.
+        // The mapping and its keys are drawn apart, so that the rest of a drive does not depend on how many there are.
         let mut own = stream.clone();
         let names: Vec<_> = mapping_names().into_iter().filter(|name| ![SUPERPAGE, SHRD].contains(name)).collect();
         let drawn = names[own.below(names.len() as u64) as usize];

@@ -16,6 +16,9 @@ pub(super) struct Trial<S> {
     /// Version of each entry, and the one on flash.
     newest: Vec<u32>,
     on_flash: Vec<u32>,
+    /// Where each logical page is, and the flash page that is programmed next.
+    at: Vec<Option<Ppn>>,
+    next: u32,
     /// Collection has changed entries of this translation page that are not in memory.
     awaits_update: Vec<bool>,
 }
@@ -39,6 +42,8 @@ impl<S: Scheme> Trial<S> {
             twin: None,
             newest: vec![0; pages],
             on_flash: vec![0; pages],
+            at: vec![None; pages],
+            next: 0,
             awaits_update: vec![false; count],
         }
     }
@@ -71,7 +76,7 @@ impl<S: Scheme> Trial<S> {
     /// Uses the entry in a request that ends at page `last`; returns as [`Trial::read`].
     pub fn use_in(&mut self, number: u32, last: u32, change: bool) -> (usize, usize) {
         let logical = Lpn(number);
-        let access = Access { logical, request_end: Lpn(last), change, at: None };
+        let access = Access { logical, request_end: Lpn(last), change, at: self.at[logical.index()] };
         let free = self.scheme.is_free(logical);
         let mut plan = Plan::default();
         self.scheme.access(&access, &mut plan);
@@ -89,7 +94,13 @@ impl<S: Scheme> Trial<S> {
             self.program(back.page);
         }
         // As in a mapping: the entry changes when its cache is up to date.
-        self.newest[logical.index()] += u32::from(change);
+        if change {
+            let page = self.place(logical);
+            self.scheme.placed(logical, page);
+            if let Some(twin) = &mut self.twin {
+                twin.placed(logical, page);
+            }
+        }
         let reads = usize::from(!plan.hit) + backs.iter().filter(|back| !back.whole).count();
         self.verify();
         (reads, backs.len())
@@ -98,11 +109,11 @@ impl<S: Scheme> Trial<S> {
     /// Collection moves a page; whether its entry was in memory.
     pub fn relocate(&mut self, number: u32) -> bool {
         let logical = Lpn(number);
-        let here = self.scheme.relocated(logical, Ppn(0));
+        let page = self.place(logical);
+        let here = self.scheme.relocated(logical, page);
         if let Some(twin) = &mut self.twin {
-            assert_eq!(twin.relocated(logical, Ppn(0)), here);
+            assert_eq!(twin.relocated(logical, page), here);
         }
-        self.newest[logical.index()] += 1;
         if !here {
             self.awaits_update[self.shape.page_of(logical).index()] = true;
         }
@@ -132,6 +143,15 @@ impl<S: Scheme> Trial<S> {
         assert!(bytes == again.into_bytes(), "what was read is not what was written");
         self.twin = Some(std::mem::replace(&mut self.scheme, restored));
         self.verify();
+    }
+
+    /// The flash page of the next version of a logical page.
+    fn place(&mut self, logical: Lpn) -> Ppn {
+        let page = Ppn(self.next);
+        self.next += 1;
+        self.at[logical.index()] = Some(page);
+        self.newest[logical.index()] += 1;
+        page
     }
 
     fn program(&mut self, page: Tpn) {
@@ -207,25 +227,45 @@ fn live<S: Scheme>(parameters: Vec<Parameter>, settings: &[(&str, String)], size
     }
 }
 
-macro_rules! conducts {
-    ($($name:ident: $scheme:ty, $parameters:path, $prefix:literal;)*) => {
-        proptest! {$(
-            #[test]
-            fn $name(
-                settings in settings($parameters, $prefix),
-                size in (2..5_u32, 0..400_u64),
-                steps in prop::collection::vec((0..10_u8, 0..61_u32, 0..9_u32), 0..120),
-            ) {
-                live::<$scheme>($parameters(), &settings, size, &steps);
-            }
-        )*}
+/// Tests that each scheme keeps to what schemes promise, named as it is in the table of mappings.
+macro_rules! keep_their_promises {
+    ($($module:ident: $scheme:ident;)*) => {
+        const TESTED: &[&str] = &[$(stringify!($module)),*];
+
+        mod keeps_its_promises {
+            use super::*;
+            use crate::mapping;
+
+            proptest! {$(
+                #[test]
+                fn $module(
+                    settings in settings(mapping::$module::parameters, concat!("ftl.", stringify!($module), ".")),
+                    size in (2..5_u32, 0..400_u64),
+                    steps in prop::collection::vec((0..10_u8, 0..61_u32, 0..9_u32), 0..120),
+                ) {
+                    live::<mapping::$module::$scheme>(mapping::$module::parameters(), &settings, size, &steps);
+                }
+            )*}
+        }
     };
 }
 
-conducts! {
-    dftl_keeps_to_what_schemes_promise: super::dftl::Dftl, super::dftl::parameters, "ftl.dftl.";
-    shrd_keeps_to_what_schemes_promise: super::shrd::Shrd, super::shrd::parameters, "ftl.shrd.";
-    tpm_keeps_to_what_schemes_promise: super::tpm::Tpm, super::tpm::parameters, "ftl.tpm.";
-    cdftl_keeps_to_what_schemes_promise: super::cdftl::Cdftl, super::cdftl::parameters, "ftl.cdftl.";
-    tpftl_keeps_to_what_schemes_promise: super::tpftl::Tpftl, super::tpftl::parameters, "ftl.tpftl.";
+keep_their_promises! {
+    cdftl: Cdftl;
+    dftl: Dftl;
+    leaftl: Leaftl;
+    shrd: Shrd;
+    tpftl: Tpftl;
+    tpm: Tpm;
+}
+
+#[test]
+fn every_mapping_with_a_map_cache_is_tested_for_what_schemes_promise() {
+    let has_cache = |mapping: &super::Mapping| {
+        let shared = super::page_level::demand();
+        let own = (mapping.parameters)();
+        shared.iter().all(|shared| own.iter().any(|own| own.key == shared.key))
+    };
+    let with_cache: Vec<_> = super::mappings().into_iter().filter(has_cache).map(|mapping| mapping.name).collect();
+    assert_eq!(with_cache, TESTED, "a line of `keep_their_promises!` is missing or too many");
 }

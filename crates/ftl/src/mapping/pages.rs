@@ -243,9 +243,13 @@ impl Pages {
     ) -> Result<(), SnapshotError> {
         let map = reader.get_u32(map_section)?;
         let back = reader.get_u32(back_section)?;
-        if map.len() != self.map.len() || back.len() != self.back.len() {
-            let problem = "the number of pages differs".to_owned();
-            return Err(SnapshotError::Unfit { section: map_section, problem });
+        for (section, found, expected) in
+            [(map_section, map.len(), self.map.len()), (back_section, back.len(), self.back.len())]
+        {
+            if found != expected {
+                let problem = format!("it has {found} pages, the drive {expected}");
+                return Err(SnapshotError::Unfit { section, problem });
+            }
         }
         self.blocks.load(reader)?;
         // Written in place: the tables are laid out for random access.

@@ -98,8 +98,8 @@ fn failing_programs_and_erases_lose_nothing() {
 
 /// Whatever a seed draws: a mapping that is added shifts what the others meet.
 #[test]
-fn failing_programs_and_erases_end_every_page_level_mapping_well() {
-    for mapping in ["page", "dftl", "cdftl", "tpftl", "tpm", "leaftl"] {
+fn failing_programs_and_erases_end_every_mapping_well() {
+    for mapping in ftl::mapping::mapping_names() {
         for seed in 40..70 {
             let mut case = Case::draw_of(seed, Faults::Rare, Some(mapping));
             case.stack.set("flash.fault.program", ["0.1%", "1%", "10%"][seed as usize % 3]);

@@ -76,7 +76,7 @@ pub(super) struct Space {
     free: VecDeque<Superblock>,
     /// By stream.
     open: [Option<Open>; 2],
-    /// Superblocks to be collected because a program in them failed.
+    /// Superblocks to be collected, or being collected, because a program in them failed.
     failing: Vec<Superblock>,
     /// Power cuts have used up what is kept for collection: it goes on without parities until a superblock is free.
     pressed: bool,
@@ -220,7 +220,7 @@ impl Space {
         }
     }
 
-    /// Superblocks to be collected because a program in them failed.
+    /// Superblocks to be collected, or being collected, because a program in them failed.
     pub fn failing(&self) -> &[Superblock] {
         &self.failing
     }
@@ -254,7 +254,6 @@ impl Space {
 
     /// What is valid in a superblock is moved from now on.
     pub fn begin_collection(&mut self, superblock: Superblock) {
-        self.failing.retain(|failing| *failing != superblock);
         self.states[superblock.index()] = State::Collected;
     }
 
@@ -287,6 +286,7 @@ impl Space {
     /// there are none it is free now.
     pub fn begin_erase(&mut self, grid: &Grid, state: &FlashState, superblock: Superblock) -> Vec<BlockId> {
         self.states[superblock.index()] = State::Erasing;
+        self.failing.retain(|failing| *failing != superblock);
         let used = grid.blocks(superblock).map(|(_, block)| block).filter(|block| {
             let row = state.block(*block);
             !row.is_bad() && (row.issued > 0 || row.done > 0)

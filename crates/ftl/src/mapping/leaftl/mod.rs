@@ -54,7 +54,7 @@ pub(super) fn mapping() -> Mapping {
     page_level::mapping::<Leaftl>("leaftl", doc, parameters)
 }
 
-fn parameters() -> Vec<Parameter> {
+pub(super) fn parameters() -> Vec<Parameter> {
     let mut parameters = page_level::demand();
     parameters.extend([
         Parameter::new(

@@ -421,10 +421,14 @@ impl Blocks {
         let (data, logs) = self.table.check()?;
         let free = self.free.len();
         let lists = [free, data, logs, shared as u32, targets as u32, self.odd.len() as u32];
-        let erases = [self.garbage.len() as u32, self.erasing];
-        let expected = lists.into_iter().chain(erases).map(|count| count as usize);
-        match counts.iter().zip(expected).enumerate().find(|(_, (count, expected))| *count != expected) {
-            Some((role, (count, expected))) => Err(format!("{count} blocks have role {role}, {expected} are known")),
+        let rest = [self.garbage.len() as u32, self.erasing, self.bad];
+        let mut expected = [0; ROLES.len()];
+        lists.into_iter().chain(rest).zip(&mut expected).for_each(|(count, place)| *place = count as usize);
+        match (0..ROLES.len()).find(|role| counts[*role] != expected[*role]) {
+            Some(role) => {
+                let [have, known] = [counts[role], expected[role]];
+                Err(format!("{have} blocks are {:?}, {known} are known", ROLES[role](NOBODY)))
+            }
             None => Ok(()),
         }
     }

@@ -12,7 +12,8 @@ impl Ground {
     pub(super) fn level<F: Flash>(&mut self, flash: &mut F) {
         self.blocks.looked_at_wear();
         let wear = |block: BlockId| flash.state().block(block).erases;
-        let most = (0..self.geometry.blocks()).map(|block| wear(BlockId(block))).max().unwrap_or(0);
+        let usable = flash.state().blocks().iter().filter(|row| !row.is_bad());
+        let most = usable.map(|row| row.erases).max().unwrap_or(0);
         let is_cold = |lbn: &Lbn| self.blocks.table.log(*lbn).is_none() && !self.jobs.is_locked(*lbn);
         let cold = self.lbns.all().filter(is_cold).filter_map(|lbn| Some((lbn, wear(self.blocks.table.data(lbn)?))));
         let Some((coldest, least)) = cold.min_by_key(|(_, wear)| *wear) else { return };

@@ -182,7 +182,8 @@ impl Collector {
             return None;
         }
         let erases = |block: BlockId| flash.state().block(block).erases;
-        let most = ground.space.lanes[lane].blocks().map(erases).max()?;
+        let is_usable = |block: &BlockId| !flash.state().block(*block).is_bad();
+        let most = ground.space.lanes[lane].blocks().filter(is_usable).map(erases).max()?;
         let cold = ground.settled(flash, lane).min_by_key(|block| erases(*block))?;
         (most - erases(cold) > gap).then_some(cold)
     }
