@@ -21,6 +21,7 @@ use units::{BlockId, Cause, Ppn};
 /// A program that failed and was not placed again yet.
 #[derive(Clone, Copy, Debug)]
 struct Failed {
+    owner: Owner,
     command: PageProgram,
     /// The page it was built on could not be read.
     base_lost: bool,
@@ -94,11 +95,11 @@ impl<M: Meter> CountedFlash<M> {
     ) -> Outcome {
         let block = self.state.claim_page(command.page);
         if self.state.block(block).has_failed() {
-            return self.hand_back(owner, Failed { command, base_lost }, block); // never on the die: it costs nothing
+            return self.hand_back(Failed { owner, command, base_lost }, block); // never on the die: it costs nothing
         }
         charge(&mut self.meter, command.cause);
         if self.state.program_fails(block) {
-            return self.hand_back(owner, Failed { command, base_lost }, block);
+            return self.hand_back(Failed { owner, command, base_lost }, block);
         }
         // Only a page whose block has failed keeps its pin; here it is put and taken at once.
         self.state.row(block).pins -= 1;
@@ -151,8 +152,8 @@ impl<M: Meter> CountedFlash<M> {
 
     #[cold]
     #[inline(never)]
-    fn hand_back(&mut self, owner: Owner, failed: Failed, block: BlockId) -> Outcome {
-        let Failed { command, base_lost } = failed;
+    fn hand_back(&mut self, failed: Failed, block: BlockId) -> Outcome {
+        let Failed { owner, command, .. } = failed;
         self.state.row(block).set_failed();
         if let Some(old) = command.supersedes {
             let old = self.state.geometry.block_of(old);
@@ -170,7 +171,7 @@ impl<M: Meter> CountedFlash<M> {
             }
             what => what,
         };
-        self.failed[slot] = Some(Failed { command: PageProgram { what, ..command }, base_lost });
+        self.failed[slot] = Some(Failed { command: PageProgram { what, ..command }, ..failed });
         let id = CommandId { slot: slot as u32, generation: 0 };
         self.state.events.push((owner, Event::ProgramFailed(id)));
         Outcome::Done
@@ -221,7 +222,7 @@ impl<M: Meter> CountedFlash<M> {
 
     /// Reads a page whose program failed: what it was to hold, or what it was to copy.
     fn read_failed(&mut self, read: Read) -> Option<Read> {
-        let Failed { command, base_lost } = *self.failed_at(Some(read.page))?;
+        let Failed { command, base_lost, .. } = *self.failed_at(Some(read.page))?;
         if command.what == Program::Copy {
             return Some(Read { page: command.supersedes.expect("a copy has a source"), ..read });
         }
@@ -278,8 +279,8 @@ impl<M: Meter> FailedPrograms for CountedFlash<M> {
         ProgramFailure { page, supersedes, what, logical, sequence, cause, id: failed }
     }
 
-    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome {
-        let Failed { command, base_lost } = self.take_failed(failed);
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
+        let Failed { owner, command, base_lost } = self.take_failed(failed);
         let again = PageProgram { page, ..command };
         let base_lost = base_lost || self.base_is_lost(&again);
         let outcome = self.execute_carefully(owner, again, base_lost, M::program);

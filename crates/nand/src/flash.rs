@@ -12,7 +12,8 @@ pub type Owner = u16;
 /// A number the issuer chose, handed back unchanged.
 pub type Token = u32;
 
-/// A command in progress. Slots are reused; the generation tells an old handle from a new command.
+/// A command in progress. Slots are reused; the generation tells an old handle from a new command. Without time only
+/// failed programs and waiting erases have handles, of generation 0: nothing else asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommandId {
     pub(crate) slot: u32,
@@ -58,8 +59,8 @@ impl WaitVector {
     }
 
     /// All waiting time by direct blocker (0), or by root cause (1).
-    pub fn total_of(&self, lane: usize) -> Nanos {
-        (0..WAIT_KINDS).filter(|kind| self.kinds >> kind & 1 == 1).map(|kind| self.entries[kind][lane]).sum()
+    pub fn total_of(&self, by: usize) -> Nanos {
+        (0..WAIT_KINDS).filter(|kind| self.kinds >> kind & 1 == 1).map(|kind| self.entries[kind][by]).sum()
     }
 }
 
@@ -225,12 +226,12 @@ impl FailedProgram<'_> {
     }
 
     /// Issues it again at another page, with the pins it kept.
-    pub fn place_again(self, owner: Owner, page: Ppn) -> Outcome {
-        self.flash.place_again(owner, self.id, page)
+    pub fn place_again(self, page: Ppn) -> Outcome {
+        self.flash.place_again(self.id, page)
     }
 
     /// Gives it up because its data has been replaced for good: its pins are released, its join counts it as
-    /// completed, and reads that waited for it go to `readers_to`.
+    /// completed, and reads that wait for it (where there is time to wait) go to `readers_to`.
     pub fn abandon(self, readers_to: Ppn) {
         self.flash.abandon(self.id, readers_to);
     }
@@ -250,7 +251,7 @@ impl FailedProgram<'_> {
 /// What a [`FailedProgram`] asks of its flash. Failures are rare, so these calls are dynamic.
 pub(crate) trait FailedPrograms {
     fn failure(&self, failed: CommandId) -> ProgramFailure;
-    fn place_again(&mut self, owner: Owner, failed: CommandId, page: Ppn) -> Outcome;
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome;
     fn abandon(&mut self, failed: CommandId, readers_to: Ppn);
     fn is_being_superseded(&self, page: Ppn) -> bool;
     fn retarget(&mut self, from: Ppn, to: Ppn) -> bool;
@@ -325,8 +326,8 @@ pub trait Time {
     fn backlog_ns(&self, _die: DieId) -> Nanos {
         0
     }
-    /// From now on commands start, move and end without taking time, or take theirs again. For work whose cost is
-    /// left out of account; it is counted all the same.
+    /// From now on commands start, move and end without taking time, or take theirs again. A layer sets it around work
+    /// whose cost is left out of account; that is counted all the same.
     fn set_instant(&mut self, _instant: bool) {}
 }
 
@@ -353,8 +354,8 @@ pub trait Flash: Time + 'static {
     fn close(&mut self, join: JoinId) -> (Outcome, bool);
     /// Makes an open join wait for every data or record program issued so far.
     fn barrier(&mut self, join: JoinId);
-    /// Takes back an operation: queued commands never start, started ones run on and are counted
-    /// as wasted. No event follows. Only for joins made of reads.
+    /// Takes back an operation made of reads. If none of its commands has started, none will; otherwise all of them run
+    /// on and are counted as wasted. No event follows.
     fn cancel(&mut self, join: JoinId) -> Cancelled;
 
     // Pages.
@@ -368,8 +369,9 @@ pub trait Flash: Time + 'static {
     /// Passes over the erased pages of a block below `page`, which is programmed next: an owner whose
     /// pages have places of their own within a block leaves gaps. Nobody else may.
     fn skip_to(&mut self, page: Ppn);
-    /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed or
-    /// failed. `Done`: it has. Takes no time and moves nothing.
+    /// Tells `token` to the owner ([`Event::Notified`]) when the program issued for `page` has completed, or has failed
+    /// with its data in the controller; a copy that failed must find its place first. `Done`: that was so already.
+    /// Takes no time and moves nothing.
     fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome;
     /// A failed program, which is placed again or given up.
     fn failed(&mut self, id: CommandId) -> FailedProgram<'_>;
@@ -401,7 +403,7 @@ pub enum Cancel {
 pub struct Cancelled {
     /// Commands that never started.
     pub unstarted: u32,
-    /// Commands already on a die or channel, which run on in vain.
+    /// Commands that run on in vain, because one of them had started.
     pub wasted: u32,
 }
 

@@ -109,7 +109,7 @@ pub struct Counters {
     pub programs: [u64; DIE_CAUSES],
     /// Block erases.
     pub erases: [u64; DIE_CAUSES],
-    /// Reads that were started and then not needed.
+    /// Reads of operations taken back after one of their reads had begun.
     pub wasted_reads: u64,
     /// Reads answered from the controller because their page was still being programmed.
     pub in_flight_reads: u64,
@@ -269,6 +269,12 @@ impl FlashState {
         &self.blocks[block.index()]
     }
 
+    /// Whether the program of a page has completed, so that it can be read.
+    #[inline]
+    pub fn is_programmed(&self, page: Ppn) -> bool {
+        self.geometry.page_in_block(page) < u32::from(self.block(self.geometry.block_of(page)).done)
+    }
+
     /// States of all blocks.
     #[inline]
     pub fn blocks(&self) -> &[BlockRow] {
@@ -280,7 +286,8 @@ impl FlashState {
         &mut self.blocks[block.index()]
     }
 
-    /// Hash over every completed command: two runs with the same hash did the same.
+    /// Hash over completed commands, with their times where there is time; counted flash leaves out reads, and erases
+    /// that had to wait. Two runs over the same kind of flash with the same hash did the same.
     pub fn hash(&self) -> u64 {
         self.hash
     }

@@ -1,7 +1,8 @@
 //! The table of drivers.
 //!
-//! To add one: a file or folder here and a line in the table below. From that line come its name in a configuration,
-//! its parameters, the help texts, how it is built and opened over a drive, and the model with power cuts.
+//! To add one: a file or folder here, its `mod` in `lib.rs` and a line in the table below. From that line come its name
+//! in a configuration, its parameters, the help texts, how it is built and opened over a drive, and the model with power
+//! cuts.
 
 use crate::parameters::does_not_fit;
 use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site};
@@ -13,8 +14,8 @@ use std::sync::Arc;
 pub const KEY: &str = "remap.kind";
 
 /// Every driver, in display order.
-pub const HOST_DRIVERS: [HostDriverEntry; 2] =
-    [HostDriverEntry::of::<crate::Options>(), HostDriverEntry::of::<crate::LogOptions>()];
+pub const HOST_DRIVERS: &[HostDriverEntry] =
+    &[HostDriverEntry::of::<crate::Options>(), HostDriverEntry::of::<crate::LogOptions>()];
 
 /// A driver of a host: what there is to know of it before there is a drive.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ pub fn keys() -> Vec<Parameter> {
         "none",
         "A driver of the host over the drive. With one the host sees the driver's size.",
     )];
-    for entry in &HOST_DRIVERS {
+    for entry in HOST_DRIVERS {
         let mut at = 1;
         for parameter in (entry.parameters)() {
             if let Some(known) = all.iter().position(|known| known.key == parameter.key) {

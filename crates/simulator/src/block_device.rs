@@ -24,7 +24,7 @@ impl Completion {
     /// All its waiting, by direct blocker and by root cause. The rest of its latency is its service; `wait` is the
     /// entry it names.
     pub fn explained(&self, wait: Option<&WaitVector>) -> [Nanos; 2] {
-        [0, 1].map(|lane| wait.map_or(0, |wait| wait.total_of(lane)) + self.queue_ns + self.space_ns)
+        [0, 1].map(|by| wait.map_or(0, |wait| wait.total_of(by)) + self.queue_ns + self.space_ns)
     }
 }
 

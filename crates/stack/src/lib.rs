@@ -6,7 +6,7 @@
 
 use buffer::BufferContext;
 use ftl::RecoverError;
-use ftl::mapping::{self, Builder, FtlContext};
+use ftl::mapping::{self, Builder, FtlContext, VersionedEntry};
 use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Values};
 use nand::{CountedFlash, Flash, FlashState, MeteredFlash, TimedFlash};
 use stripe::StripePlan;
@@ -81,20 +81,20 @@ stacked!(CountedFlash, MeteredFlash, TimedFlash);
 impl StackPlan<'_> {
     fn over<F: Flash>(&self, flash: &F) -> Layers<F> {
         let entry = self.builder::<F>();
-        let below = match (self.stripes, self.zones, &entry.versioned) {
-            (Some(stripes), _, Some(versioned)) => stripes.build(&self.context(), versioned, flash),
-            (_, Some(zones), Some(versioned)) => zones.build(&self.context(), versioned, flash),
-            _ => (entry.build)(&self.context(), flash),
+        let below = match (self.stripes, self.zones) {
+            (Some(stripes), _) => stripes.build(&self.context(), versioned(&entry), flash),
+            (None, Some(zones)) => zones.build(&self.context(), versioned(&entry), flash),
+            (None, None) => (entry.build)(&self.context(), flash),
         };
         self.buffered(below, flash.state())
     }
 
     fn recover<F: Flash>(&self, image: &FlashState) -> Result<Layers<F>, RecoverError> {
         let entry = self.builder::<F>();
-        let below = match (self.stripes, self.zones, &entry.versioned) {
-            (Some(stripes), _, Some(versioned)) => stripes.recover(&self.context(), versioned, image)?,
-            (_, Some(zones), Some(versioned)) => zones.recover(&self.context(), versioned, image)?,
-            _ => (entry.recover)(&self.context(), image)?,
+        let below = match (self.stripes, self.zones) {
+            (Some(stripes), _) => stripes.recover(&self.context(), versioned(&entry), image)?,
+            (None, Some(zones)) => zones.recover(&self.context(), versioned(&entry), image)?,
+            (None, None) => (entry.recover)(&self.context(), image)?,
         };
         Ok(self.buffered(below, image))
     }
@@ -137,6 +137,11 @@ impl StackPlan<'_> {
         };
         buffer_over(self.values.name(buffer::KEY), &self.buffer_context(), below, state)
     }
+}
+
+/// How the mapping is built under a layer that needs its pages to stay on their chips.
+fn versioned<F: Flash>(entry: &Builder<F>) -> &VersionedEntry<F> {
+    entry.versioned.as_ref().expect("stripes and zones are configured over mappings whose pages stay on their chips")
 }
 
 fn buffer_over<F: Flash>(kind: &str, context: &BufferContext<'_>, below: Layers<F>, state: &FlashState) -> Layers<F> {

@@ -5,7 +5,7 @@ use layer::{
     Answer, LayerReport, Outbox, PageLayer, PageOp, STRIPE_OWNER, SnapshotError, SnapshotReader, SnapshotWriter,
 };
 use nand::{Event, Flash, Owner};
-use units::{HostOp, Ppn, Request, SECTOR_BYTES, members};
+use units::{HostOp, Request, SECTOR_BYTES, members};
 
 /// What a page holds on flash.
 enum Cells {
@@ -71,13 +71,9 @@ impl<F: Flash> Zoned<F> {
         }
         let state = flash.state();
         // A page being copied is where the map says only when its program has completed.
-        let is_there = |at: Ppn| {
-            let block = state.geometry.block_of(at);
-            state.geometry.page_in_block(at) < u32::from(state.block(block).done)
-        };
         let cells = |page: u32| match self.below.place_of(page) {
             None => Cells::Zeros,
-            Some(at) if is_there(at) => Cells::Are(contents.page(at.0).to_vec()),
+            Some(at) if state.is_programmed(at) => Cells::Are(contents.page(at.0).to_vec()),
             Some(_) => Cells::OnTheirWay,
         };
         for (zone, code_zone) in (0..).zip(&self.code_of).filter(|(_, code_zone)| **code_zone != NONE) {

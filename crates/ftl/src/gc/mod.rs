@@ -1,8 +1,8 @@
 //! Victim policies: which closed block is collected next.
 //!
 //! A policy decides and does not act: it sees valid counts, closing order and wear of the blocks
-//! of one plane and names one of them. To add one: a file here and a line in [`VICTIMS`]; or, from a program around
-//! this one, [`register`].
+//! of one plane and names one of them. To add one: a file here, its `mod` and a line in [`VICTIMS`]; or, from
+//! a program around this one, [`register`].
 
 mod cost_benefit;
 mod d_choices;

@@ -32,6 +32,15 @@ pub(super) fn written_pages(image: &FlashState, block: BlockId) -> impl Iterator
     (0..u32::from(image.block(block).done)).map(move |position| geometry.page_at(block, position))
 }
 
+/// Passes over the pages of a block before the one that is programmed next.
+#[inline]
+pub(super) fn reach<F: Flash>(flash: &mut F, page: Ppn) {
+    let geometry = flash.state().geometry;
+    if geometry.page_in_block(page) != u32::from(flash.state().block(geometry.block_of(page)).issued) {
+        flash.skip_to(page);
+    }
+}
+
 /// Closes an operation's join and says what became of it so far.
 #[inline]
 pub(super) fn answer<F: Flash>(flash: &mut F, join: JoinId) -> Answer {

@@ -1,6 +1,7 @@
 //! Mappings: how logical pages find their flash pages.
 //!
-//! To add one: a file here and a line in the table below. From that line come its
+//! To add one: a file here, its `mod` and a line in the table below; a page-level one that caches its map also has a
+//! line in `conduct.rs`, which a test asks for. From that line come its
 //! configuration name, its parameters, the help text and the conformance and crash tests.
 
 mod bast;

@@ -115,9 +115,9 @@ impl Trace {
         each_kind(meter.kinds & !self.kinds, |kind| self.snapshot[kind] = [0; 2]);
         self.clear(meter.kinds);
         each_kind(meter.kinds, |kind| {
-            for lane in 0..2 {
-                let passed = meter.busy[kind][lane].wrapping_sub(self.snapshot[kind][lane]);
-                self.wait.entries[kind][lane] = self.wait.entries[kind][lane].wrapping_add(passed);
+            for by in 0..2 {
+                let passed = meter.busy[kind][by].wrapping_sub(self.snapshot[kind][by]);
+                self.wait.entries[kind][by] = self.wait.entries[kind][by].wrapping_add(passed);
             }
         });
         // The sum is what counts: before this the entry of the running cause may be below zero.
@@ -181,7 +181,7 @@ impl Trace {
 
     /// Nothing waits longer than it takes, whichever way its waiting is charged.
     pub fn holds(&self, now: Nanos, waited: bool) -> bool {
-        !waited || (0..2).all(|lane| self.wait.total_of(lane) <= now - self.issued)
+        !waited || (0..2).all(|by| self.wait.total_of(by) <= now - self.issued)
     }
 
     pub fn inherit(&mut self, wait: WaitVector) {

@@ -100,9 +100,7 @@ impl TimedFlash {
     fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
         let plane = |page| self.state.geometry.lane_of(self.state.geometry.block_of(page));
         debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
-        let block = self.state.geometry.block_of(copy.from);
-        let is_there = self.state.geometry.page_in_block(copy.from) < u32::from(self.state.block(block).done);
-        let waits = !is_there && !self.state.block_is_dead(copy.from);
+        let waits = !self.state.is_programmed(copy.from) && !self.state.block_is_dead(copy.from);
         let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
         self.issue_program(owner, Kind::Copyback, copy.program(after))
     }
@@ -192,7 +190,7 @@ impl FailedPrograms for TimedFlash {
         self.failure_of(failed)
     }
 
-    fn place_again(&mut self, _: Owner, failed: CommandId, page: Ppn) -> Outcome {
+    fn place_again(&mut self, failed: CommandId, page: Ppn) -> Outcome {
         let id = failed.slot;
         let slot = *self.slab.get(id);
         assert!(slot.state == State::Failed, "only a failed program is placed again");
@@ -320,7 +318,7 @@ impl Flash for TimedFlash {
         // A read that feeds a program is none of these: contents move on flash, so it must wait.
         if self.options.read_in_flight
             && read.cause == Cause::Host
-            && self.state.geometry.page_in_block(read.page) >= u32::from(self.state.block(block).done)
+            && !self.state.is_programmed(read.page)
             && self.served_in_flight(&read)
         {
             return Outcome::Done;
@@ -346,9 +344,7 @@ impl Flash for TimedFlash {
     }
 
     fn await_program(&mut self, owner: Owner, page: Ppn, token: Token) -> Outcome {
-        let block = self.state.geometry.block_of(page);
-        let done = u32::from(self.state.block(block).done);
-        if self.state.geometry.page_in_block(page) < done || self.failed_data_at(page.0).is_some() {
+        if self.state.is_programmed(page) || self.failed_data_at(page.0).is_some() {
             return Outcome::Done;
         }
         Outcome::Pending(self.wait_for_page(owner, page, Some(Completion::Notify(token))))

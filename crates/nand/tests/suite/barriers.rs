@@ -53,7 +53,7 @@ fn a_barrier_waits_for_a_program_that_failed_until_its_data_is_on_flash() {
     barrier(&mut flash, 9);
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| joined(9)(event)), "the data is not on flash");
-    flash.failed(failed(&seen)[0]).place_again(0, at(0, 1, 0));
+    flash.failed(failed(&seen)[0]).place_again(at(0, 1, 0));
     assert_eq!(time_of(&run(&mut flash), joined(9)), 210 * US);
 }
 

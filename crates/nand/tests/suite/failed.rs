@@ -26,7 +26,7 @@ fn a_failed_program_returns_those_queued_behind_it_and_keeps_its_pins() {
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (3, 1));
     assert_eq!(flash.state().counters.failed_programs, 1, "the block has failed once");
     for (page, id) in failed.into_iter().enumerate() {
-        flash.failed(id).place_again(0, at(0, 1, page as u32));
+        flash.failed(id).place_again(at(0, 1, page as u32));
     }
     run(&mut flash);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
@@ -72,7 +72,7 @@ fn a_block_that_has_failed_becomes_bad_when_it_is_erased() {
     fail_programs_of(&mut flash, &BAD);
     program(&mut flash, at(0, 0, 0));
     let seen = run(&mut flash);
-    flash.failed(failed(&seen)[0]).place_again(0, at(1, 0, 0));
+    flash.failed(failed(&seen)[0]).place_again(at(1, 0, 0));
     flash.erase(0, BAD[0], Cause::Gc);
     assert!(run(&mut flash).iter().any(|(_, event)| *event == Event::EraseFailed { block: BAD[0] }));
     assert!(flash.state().block(BAD[0]).is_bad());
@@ -85,7 +85,7 @@ fn who_waits_for_a_failed_program_hears_of_it_when_it_has_found_its_place() {
     program(&mut flash, at(0, 0, 0));
     let seen = run(&mut flash);
     assert!(!seen.iter().any(|(_, event)| programmed(at(0, 0, 0))(event)));
-    flash.failed(failed(&seen)[0]).place_again(0, at(1, 0, 0));
+    flash.failed(failed(&seen)[0]).place_again(at(1, 0, 0));
     let told = Event::Notified { token: at(0, 0, 0).0, page: at(1, 0, 0) };
     assert_eq!(run(&mut flash), [(210 * US, told)], "with the page where it is now");
 }
@@ -164,7 +164,7 @@ fn keeps_data<F: Owned>(mut flash: F, settle: fn(&mut F)) {
     assert_eq!(flash.close(join), (Outcome::Done, false));
     assert_eq!(stamps_of(&flash, into), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (1, 1));
-    flash.failed(failed).place_again(0, at(2, 0, 0));
+    flash.failed(failed).place_again(at(2, 0, 0));
     settle(&mut flash);
     assert_eq!(stamps_at(&flash, at(2, 0, 0)), [1, 2]);
     assert_eq!((pins(&flash, 0), pins(&flash, 4)), (0, 0));
@@ -209,7 +209,7 @@ fn loses_what_it_is_built_on<F: Owned>(mut flash: F, settle: fn(&mut F), fails: 
         flash.read(0, part_of(join, page, Cause::Host));
         assert_eq!(flash.close(join), (Outcome::Done, true), "a read finds no data in the controller either");
         page = at(2, 0, 0);
-        flash.failed(failed.expect("it failed")).place_again(0, page);
+        flash.failed(failed.expect("it failed")).place_again(page);
         settle(&mut flash);
     }
     assert_eq!(contents(&flash).oob(page.0).kind, PageKind::Lost);

@@ -72,7 +72,7 @@ fn wanted(usual: u64) -> u64 {
 /// Each driver of the table, at once.
 fn each(first: u64, cuts: u64, faults: fn(u64) -> f64) {
     std::thread::scope(|scope| {
-        for (number, entry) in (0..).zip(&HOST_DRIVERS) {
+        for (number, entry) in (0..).zip(HOST_DRIVERS) {
             scope.spawn(move || campaign(entry, first + number * 2_000_000, cuts, faults));
         }
     });

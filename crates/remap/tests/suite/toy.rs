@@ -1,6 +1,7 @@
 //! The smallest driver there is, added from outside: every page goes to its place, and nothing is kept in mind.
 //!
-//! It shows what a driver has to say, and in how many places: this file, and one line of a table.
+//! It shows what a driver has to say, and in how many places: this file, and in the crate itself its `mod` and one line
+//! of a table.
 
 use layer::{Parameter, Value, Values};
 use remap::{

@@ -2,8 +2,8 @@
 //!
 //! Address unit, time unit and operation code differ between formats, and hardly any file says
 //! which one it is. So every format has an explicit name, and detection refuses to guess between
-//! formats that read the same bytes differently. To add one: a file here and a line in [`FORMATS`]; or, from a program
-//! around this one, [`register`].
+//! formats that read the same bytes differently. To add one: a file here, its `mod` and a line in [`FORMATS`]; or,
+//! from a program around this one, [`register`].
 
 mod alibaba;
 mod arc;
@@ -124,10 +124,11 @@ static OUTSIDE: RwLock<Vec<&'static Format>> = RwLock::new(Vec::new());
 /// # Errors
 /// Another format has this name.
 pub fn register(format: &'static Format) -> Result<(), String> {
-    if by_name(format.name).is_ok() {
-        return Err(format!("there is a trace format called {:?} already", format.name));
+    let mut outside = OUTSIDE.write().unwrap_or_else(PoisonError::into_inner);
+    if FORMATS.iter().chain(outside.iter().copied()).any(|known| known.name == format.name) {
+        return Err(format!("there is a trace format called {:?} already; take another name", format.name));
     }
-    OUTSIDE.write().unwrap_or_else(PoisonError::into_inner).push(format);
+    outside.push(format);
     Ok(())
 }
 
@@ -136,14 +137,18 @@ pub fn register(format: &'static Format) -> Result<(), String> {
 /// # Errors
 /// [`TraceError::NoSuchFormat`], listing the names.
 pub fn by_name(name: &str) -> Result<&'static Format, TraceError> {
-    let outside = OUTSIDE.read().unwrap_or_else(PoisonError::into_inner);
-    let mut all = FORMATS.iter().chain(outside.iter().copied());
-    all.find(|format| format.name == name)
-        .ok_or_else(|| TraceError::NoSuchFormat { name: name.to_owned(), known: format_names() })
+    let found = known().find(|format| format.name == name);
+    found.ok_or_else(|| TraceError::NoSuchFormat { name: name.to_owned(), known: format_names() })
+}
+
+/// Every format, those from outside last.
+fn known() -> impl Iterator<Item = &'static Format> {
+    let outside = OUTSIDE.read().unwrap_or_else(PoisonError::into_inner).clone();
+    FORMATS.iter().chain(outside)
 }
 
 fn format_names() -> String {
-    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+    known().map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Synthetic workloads: seeded generators behind one table.
 //!
-//! To add one: write a file with a `pace::Source` and a `build` function, and add a line to
+//! To add one: write a file with a `pace::Source` and a `build` function, its `mod` and a line in
 //! [`WORKLOADS`]. Counting, arrival times and flushes are the pacer's business, ranges and
 //! unsuitable parameters are checked before anything is built.
 //!

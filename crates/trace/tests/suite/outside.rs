@@ -68,3 +68,11 @@ fn no_format_takes_the_name_of_another() {
     static MSR: Format = Format { name: "msr", parser: || Parser::Lines(Box::new(Toy)), ..TOY };
     assert!(register(&MSR).unwrap_err().contains("msr"));
 }
+
+#[test]
+fn an_unknown_name_is_answered_with_those_from_outside_as_well() {
+    let _ = register(&TOY);
+    let options = TraceOptions { format: Some("toyy".to_owned()), ..TraceOptions::new(1 << 20) };
+    let error = TraceWorkload::from_reader(Box::new(&b""[..]), "toy", &options).map(drop).unwrap_err().to_string();
+    assert!(error.contains("msr") && error.contains(", toy"), "{error}");
+}

@@ -10,12 +10,10 @@ use super::roles::Roles;
 use super::space::{STREAMS, Space, Stream};
 use super::stripes::{Content, Stripe, UnderWay, Waits};
 use super::tombstones::{Tombstones, encode};
+use crate::mapping::common::{UNMAPPED, reach};
 use layer::Outbox;
 use nand::{CommandId, Completion, Flash, FlashState, Outcome, Owner, PageProgram, Program};
-use units::{Cause, Ppn};
-
-/// Logical page of a page on flash that holds none.
-const NO_DATA: u32 = u32::MAX;
+use units::Cause;
 
 /// What happened, for the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,11 +39,6 @@ pub(super) struct Log {
     pub repairs: Repairs,
     pub full_mask: u64,
     pub counters: Counters,
-}
-
-/// Whether a page of a block that is being filled is on flash.
-pub(super) fn is_programmed(state: &FlashState, page: Ppn) -> bool {
-    state.geometry.page_in_block(page) < u32::from(state.block(state.geometry.block_of(page)).done)
 }
 
 impl Log {
@@ -169,14 +162,10 @@ impl Log {
     fn program<F: Flash>(&mut self, flash: &mut F, stripe: u32, command: PageProgram) {
         let place = self.grid.place(command.page);
         self.stripes.fly(stripe, place);
-        let (block, position) =
-            (flash.state().geometry.block_of(command.page), flash.state().geometry.page_in_block(command.page));
-        if u32::from(flash.state().block(block).issued) != position {
-            flash.skip_to(command.page);
-        }
+        reach(flash, command.page);
         let outcome = flash.program(self.owner, command);
         // Of one that failed on the spot an event will tell.
-        if outcome == Outcome::Done && is_programmed(flash.state(), command.page) {
+        if outcome == Outcome::Done && flash.state().is_programmed(command.page) {
             self.stripes.landed(place);
         }
     }
@@ -195,7 +184,7 @@ impl Log {
             page: self.grid.page(place),
             supersedes: None,
             what: Program::Record(record),
-            logical: NO_DATA,
+            logical: UNMAPPED,
             sequence: self.stripes.at(stripe).first().content.sequence,
             cause,
             completion: Completion::Notify(0),

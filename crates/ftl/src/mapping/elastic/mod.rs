@@ -54,7 +54,7 @@ use layer::{
     Answer, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, Slots, SnapshotError, SnapshotReader,
     SnapshotWriter,
 };
-use log::{Counters, Log, is_programmed};
+use log::{Counters, Log};
 use nand::{Cancel, Event, Flash, FlashState, Outcome, Owner};
 use operations::Operations;
 use pages::Pages;
@@ -351,7 +351,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
             Event::Joined { token, failed, wait } => self.read_ended(flash, token, failed, wait, outbox),
             Event::Notified { page, .. } => {
                 // One that failed and was given up ends as well.
-                if is_programmed(flash.state(), page) {
+                if flash.state().is_programmed(page) {
                     self.log.stripes.landed(self.log.grid.place(page));
                 }
             }

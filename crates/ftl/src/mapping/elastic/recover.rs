@@ -112,10 +112,8 @@ impl Recovery<'_> {
     /// Every page that was programmed and whose die is there.
     fn programmed(&self) -> impl Iterator<Item = (Place, Ppn)> {
         self.log.grid.all_places().map(|place| (place, self.log.grid.page(place))).filter(move |(place, page)| {
-            let row = self.image.block(self.image.geometry.block_of(*page));
-            !self.log.grid.is_lost(*place)
-                && !row.is_bad()
-                && self.image.geometry.page_in_block(*page) < u32::from(row.done)
+            let is_bad = self.image.block(self.image.geometry.block_of(*page)).is_bad();
+            !self.log.grid.is_lost(*place) && !is_bad && self.image.is_programmed(*page)
         })
     }
 

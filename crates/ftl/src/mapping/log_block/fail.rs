@@ -4,10 +4,11 @@
 //! which answers reads, until a full merge of their logical block programs them at their own offsets. A failed
 //! version that is not the newest is not placed again: it is needed only until the newest one is on flash.
 
-use super::ground::{Ground, is_on_flash, reach};
+use super::ground::Ground;
 use super::lbn::Lbn;
 use super::merge::Kind;
 use super::trims::{is_tombstone, newest};
+use crate::mapping::common::reach;
 use nand::{Flash, Outcome, Program, ProgramFailure};
 use units::{BlockId, Lpn, Ppn};
 
@@ -39,8 +40,8 @@ impl Ground {
         let failure = self.jobs.take_failure(lbn, from)?;
         // Several programs may supersede one page: their pins go where its data goes.
         while flash.failed(failure.id).retarget(to) {}
-        reach(flash, &self.geometry, to);
-        Some(flash.failed(failure.id).place_again(self.owner, to))
+        reach(flash, to);
+        Some(flash.failed(failure.id).place_again(to))
     }
 
     /// Begins the merges that failures (or a power cut) made necessary, as far as there is room.
@@ -50,7 +51,7 @@ impl Ground {
             // Failed programs whose newest version is on flash are given up.
             let is_needed = |failure: &ProgramFailure| {
                 let pages = self.trims.range_of(failure).pages();
-                pages.filter_map(|logical| newest(&self.pages, logical)).any(|page| !is_on_flash(flash.state(), page))
+                pages.filter_map(|logical| newest(&self.pages, logical)).any(|page| !flash.state().is_programmed(page))
             };
             for failure in self.jobs.take_needless(lbn, is_needed) {
                 self.abandon(flash, &failure);

@@ -8,7 +8,7 @@ use super::parameters::Settings;
 use super::trims::{Range, Trims, trimmed_by};
 use super::{AWAITED, Scheme, TOMBSTONE, unfit};
 use crate::FtlContext;
-use crate::mapping::common::read_missing;
+use crate::mapping::common::{reach, read_missing};
 use crate::mapping::pages::Pages;
 use layer::{LayerReport, PageOp, SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Completion, Event, Flash, FlashState, JoinId, Owner, PageKind, PageProgram, Program};
@@ -89,7 +89,7 @@ impl Ground {
             completion: Completion::Join(join),
             after,
         };
-        reach(flash, &self.geometry, page);
+        reach(flash, page);
         flash.program(self.owner, command);
         if self.jobs.has_rewrites() {
             self.note_rewritten(flash, logical);
@@ -275,25 +275,11 @@ impl Ground {
 fn check_contents(pages: &Pages, state: &FlashState) -> Result<(), String> {
     let Some(contents) = state.contents() else { return Ok(()) };
     let found = pages.all().filter_map(|logical| Some((logical, pages.find(logical)?)));
-    for (logical, page) in found.filter(|(_, page)| is_on_flash(state, *page)) {
+    for (logical, page) in found.filter(|(_, page)| state.is_programmed(*page)) {
         let oob = contents.oob(page.0);
         if oob.logical != logical.0 || !matches!(oob.kind, PageKind::Data | PageKind::Lost) {
             return Err(format!("logical page {logical} maps to page {page}, which holds {oob:?}"));
         }
     }
     Ok(())
-}
-
-/// Whether the program of a page has completed.
-pub(super) fn is_on_flash(state: &FlashState, page: Ppn) -> bool {
-    state.geometry.page_in_block(page) < u32::from(state.block(state.geometry.block_of(page)).done)
-}
-
-/// Passes over the pages of a block before the one that is programmed next.
-#[inline]
-pub(super) fn reach<F: Flash>(flash: &mut F, geometry: &Geometry, page: Ppn) {
-    let issued = flash.state().block(geometry.block_of(page)).issued;
-    if geometry.page_in_block(page) != u32::from(issued) {
-        flash.skip_to(page);
-    }
 }

@@ -5,11 +5,11 @@
 //! block holds the first pages in order, behind them.
 
 use super::AWAITED;
-use super::ground::{Ground, is_on_flash, reach};
+use super::ground::Ground;
 use super::jobs::Merge;
 use super::lbn::Lbn;
 use super::trims::newest;
-use crate::mapping::common::UNMAPPED;
+use crate::mapping::common::{UNMAPPED, reach};
 use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
 use units::{BlockId, Cause, Ppn};
 
@@ -133,7 +133,7 @@ impl Ground {
             return true;
         }
         let mut pages = self.lbns.pages_of(lbn).filter_map(|logical| newest(&self.pages, logical));
-        let unfinished = pages.find(|page| !is_on_flash(flash.state(), *page) && !self.jobs.has_failed(lbn, *page));
+        let unfinished = pages.find(|page| !flash.state().is_programmed(*page) && !self.jobs.has_failed(lbn, *page));
         let Some(page) = unfinished else { return false };
         if flash.await_program(self.owner, page, AWAITED | lbn.0) != Outcome::Done {
             self.jobs.await_program(lbn);
@@ -196,7 +196,7 @@ impl Ground {
             completion: Completion::Notify(slot as u32),
             way: CopyWay::Channel,
         };
-        reach(flash, &self.geometry, to);
+        reach(flash, to);
         flash.copy(self.owner, copy) != Outcome::Done
     }
 

@@ -42,12 +42,14 @@ pub(super) use parameters::common;
 use trims::Range;
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
 
+/// Flash pages that fit into a token beside its kind.
+const PAGES_LIMIT: u32 = 1 << 30;
 /// Tokens of commands this mapping hears of: a copy names its merge, an awaited program its logical
 /// block or its tombstone's page.
 const AWAITED: u32 = 1 << 31;
 const TOMBSTONE: u32 = AWAITED | 1 << 30;
 /// As a logical block: the last program of a block to be erased is awaited.
-const NOBODY: Lbn = Lbn((1 << 30) - 1);
+const NOBODY: Lbn = Lbn(PAGES_LIMIT - 1);
 
 /// What is to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Parameters of log-block mappings, and what follows from them.
 
-use super::Scheme;
+use super::{PAGES_LIMIT, Scheme};
 use crate::alloc::{ORDERS, Order};
 use crate::mapping::Layout;
 use crate::mapping::common::STATIC_GAP;
@@ -53,8 +53,18 @@ impl Settings {
 
 /// Blocks of a plane that are not data blocks at full drive: log blocks asked for (or the fewest the
 /// scheme works with) and those kept for merging, spread over the planes.
-#[allow(clippy::unnecessary_wraps)] // the table of mappings asks for a result
+///
+/// # Errors
+/// The drive may have more flash pages than tokens can name.
 pub(super) fn reserve_blocks<S: Scheme>(values: &Values, layout: &Layout) -> Result<u32, String> {
+    if layout.user_pages > PAGES_LIMIT / 2 {
+        return Err(format!(
+            "it serves {} logical pages; a log-block mapping is made for {} at most: choose larger pages or a smaller \
+             drive",
+            layout.user_pages,
+            PAGES_LIMIT / 2
+        ));
+    }
     let settings = Settings::read::<S>(values);
     let logs = settings.log_blocks.unwrap_or(S::LEAST_LOGS).max(S::LEAST_LOGS);
     Ok((logs + settings.merge_blocks).div_ceil(layout.planes))

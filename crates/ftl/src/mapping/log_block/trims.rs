@@ -7,10 +7,9 @@
 //! *Protects*: the entry of a trimmed page names a tombstone that counts it, and a tombstone's page is valid if and
 //! only if it counts one.
 
-use super::TOMBSTONE;
-use super::ground::{is_on_flash, reach};
 use super::lbn::{Lbn, LogicalBlocks};
-use crate::mapping::common::UNMAPPED;
+use super::{PAGES_LIMIT, TOMBSTONE};
+use crate::mapping::common::{UNMAPPED, reach};
 use crate::mapping::entry::{Back, Entry, Held, Place};
 use crate::mapping::pages::Pages;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
@@ -65,6 +64,7 @@ pub(super) struct Trims {
 impl Trims {
     /// Nothing is trimmed.
     pub fn new(geometry: Geometry, owner: Owner) -> Self {
+        assert!(geometry.pages() <= PAGES_LIMIT, "a token names a page of a tombstone: {} pages", geometry.pages());
         Self { geometry, owner, tombstones: BTreeMap::new(), trimmed_pages: 0 }
     }
 
@@ -96,7 +96,7 @@ impl Trims {
             completion: Completion::Join(join),
             after: None,
         };
-        reach(flash, &self.geometry, page);
+        reach(flash, page);
         flash.program(self.owner, command);
         if flash.await_program(self.owner, page, TOMBSTONE | page.0) == Outcome::Done {
             self.programmed(flash, page);
@@ -105,7 +105,7 @@ impl Trims {
 
     /// The program of a tombstone completed or failed.
     pub fn programmed<F: Flash>(&mut self, flash: &mut F, page: Ppn) {
-        if is_on_flash(flash.state(), page) {
+        if flash.state().is_programmed(page) {
             self.release(flash, page);
         }
     }
@@ -251,5 +251,3 @@ pub(super) fn newest(pages: &Pages, logical: Lpn) -> Option<Ppn> {
 pub(super) fn is_tombstone(failure: &ProgramFailure) -> bool {
     failure.logical == UNMAPPED
 }
-
-const _: () = assert!(TOMBSTONE & super::AWAITED != 0);

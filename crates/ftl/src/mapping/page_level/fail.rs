@@ -175,7 +175,7 @@ impl<S: Scheme> PageMap<S> {
                 self.pages.label(target, back);
             }
         }
-        let outcome = flash.failed(failure.id).place_again(self.owner, target);
+        let outcome = flash.failed(failure.id).place_again(target);
         if let Held::Tombstone(slot) = back.held() {
             self.trims.issued(flash, outcome, slot);
         }

@@ -413,10 +413,7 @@ impl Trims {
         let lost = self.lost_at(slot);
         let page = lost.page;
         // It is on flash, though the event that says so may not have been handled yet.
-        debug_assert!(
-            self.geometry.page_in_block(page) < u32::from(flash.state().block(self.geometry.block_of(page)).done),
-            "a victim is fully on flash"
-        );
+        debug_assert!(flash.state().is_programmed(page), "a victim is fully on flash");
         let read = Read {
             page,
             cause: Cause::Metadata,
