@@ -1,8 +1,8 @@
 //! The table of drivers.
 //!
-//! To add one: a file or folder here, its `mod` in `lib.rs` and a line in the table below. From that line come its name
-//! in a configuration, its parameters, the help texts, how it is built and opened over a drive, and the model with power
-//! cuts.
+//! To add one: a file or folder here, its `mod` in `lib.rs` and a line in the table below. From that line come its
+//! name in a configuration, its parameters, the help texts, how it is built and opened over a drive, and the model
+//! with power cuts.
 
 use crate::parameters::does_not_fit;
 use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site};
